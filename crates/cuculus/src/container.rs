@@ -1,0 +1,271 @@
+//! The file: a header, parameters, payload and two checksums around whatever a filter consists
+//! of. Knows nothing of filters. FORMAT.md is its specification.
+
+use std::io::{Read, Write};
+
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+use crate::{DecodeError, KeyHasher};
+
+/// Saving and loading. The bytes are the same on every platform, carry the hash function and its
+/// seed, and are checked in full before a filter is made of them.
+///
+/// ```
+/// use cuculus::{CuckooFilter, Filter, Insert, Persist};
+///
+/// let mut filter = CuckooFilter::builder().capacity(1000).build()?;
+/// filter.insert("key")?;
+/// let again = CuckooFilter::from_bytes(&filter.to_bytes())?;
+/// assert!(again.contains("key"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait Persist: Sized {
+    /// The filter as bytes.
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.write_to(&mut bytes).expect("writing to a vector does not fail");
+        bytes
+    }
+
+    /// The filter that these bytes are, all of them.
+    ///
+    /// # Errors
+    /// [`DecodeError`] if they are anything else. Nothing is allocated that the bytes do not
+    /// really hold.
+    fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut rest = bytes;
+        let filter = Self::read_from(&mut rest)?;
+        match rest.len() {
+            0 => Ok(filter),
+            extra => Err(DecodeError::TrailingBytes { extra: extra as u64 }),
+        }
+    }
+
+    /// Writes the same bytes to a file or socket. Not buffered: it writes few and large pieces.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    fn write_to<W: Write>(&self, writer: W) -> std::io::Result<()>;
+
+    /// Reads a filter and leaves the reader behind its last byte.
+    ///
+    /// # Errors
+    /// [`DecodeError`] if the bytes are no such filter or end too early. Memory grows with the
+    /// bytes that have really arrived, whatever the header promises.
+    fn read_from<R: Read>(reader: R) -> Result<Self, DecodeError>;
+}
+
+/// The kinds of filter that a file can hold. A number is never used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+#[repr(u16)]
+pub enum Kind {
+    /// [`CuckooFilter`](crate::CuckooFilter)
+    Cuckoo = 1,
+    /// [`CuckooMaplet`](crate::CuckooMaplet)
+    Maplet = 2,
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: &'static [Self] = &[Self::Cuckoo, Self::Maplet];
+}
+
+const MAGIC: [u8; 8] = *b"\x89CUCULUS";
+const VERSION: u16 = 1;
+const HEADER: usize = 48;
+/// More than any kind needs; a bound on what is read before the first checksum.
+const MAX_PARAMETERS: u32 = 4096;
+/// The payload is taken in pieces of this size, so that a false length costs no memory.
+const PIECE: usize = 1 << 20;
+
+/// Writes a container.
+pub(crate) fn write<W: Write>(
+    mut writer: W,
+    kind: Kind,
+    hasher: &KeyHasher,
+    parameters: &[u8],
+    payload: &[&[u8]],
+) -> std::io::Result<()> {
+    let (hash_id, seed) = hasher.to_parts();
+    let payload_len: u64 = payload.iter().map(|piece| piece.len() as u64).sum();
+    let mut head = Vec::with_capacity(HEADER + parameters.len() + 8);
+    head.extend_from_slice(&MAGIC);
+    head.extend_from_slice(&VERSION.to_le_bytes());
+    head.extend_from_slice(&(kind as u16).to_le_bytes());
+    head.extend_from_slice(&[hash_id, 0, 0, 0]);
+    head.extend_from_slice(&seed.to_le_bytes());
+    head.extend_from_slice(&(parameters.len() as u64).to_le_bytes());
+    head.extend_from_slice(&payload_len.to_le_bytes());
+    debug_assert_eq!(head.len(), HEADER);
+    head.extend_from_slice(parameters);
+    head.extend_from_slice(&xxh3_64(&head).to_le_bytes());
+    writer.write_all(&head)?;
+    let mut digest = Xxh3::new();
+    for piece in payload {
+        writer.write_all(piece)?;
+        digest.update(piece);
+    }
+    writer.write_all(&digest.digest().to_le_bytes())
+}
+
+/// A container whose header is whole and whose payload is still to be read.
+pub(crate) struct Incoming<R> {
+    reader: R,
+    pub(crate) hasher: KeyHasher,
+    pub(crate) parameters: Vec<u8>,
+    pub(crate) payload_len: u64,
+}
+
+impl<R: Read> Incoming<R> {
+    /// Reads and checks everything before the payload.
+    pub(crate) fn open(mut reader: R, kind: Kind) -> Result<Self, DecodeError> {
+        let mut head = Vec::with_capacity(HEADER + 256);
+        read_up_to(&mut reader, &mut head, HEADER)?;
+        // The most telling complaint first: a text file is not a filter that was cut short.
+        let magic = head.len().min(MAGIC.len());
+        if head[..magic] != MAGIC[..magic] {
+            return Err(DecodeError::NotAFilter);
+        }
+        let fields: [u8; HEADER] = head.as_slice().try_into().map_err(|_| {
+            DecodeError::Truncated { needed: HEADER as u64, got: head.len() as u64 }
+        })?;
+        let mut fields = Fields(&fields[MAGIC.len()..]);
+        let version = fields.u16()?;
+        if version != VERSION {
+            return Err(DecodeError::Version { got: version, newest: VERSION });
+        }
+        let got = fields.u16()?;
+        let hash_id = fields.u8()?;
+        fields.zeros(3)?;
+        let seed = fields.u128()?;
+        let parameters_len = fields.u64()?;
+        let payload_len = fields.u64()?;
+        if parameters_len > u64::from(MAX_PARAMETERS) {
+            return Err(DecodeError::Invalid {
+                field: "length of the parameters",
+                got: parameters_len,
+                expected: "at most 4096",
+            });
+        }
+        let end = HEADER + parameters_len as usize;
+        read_up_to(&mut reader, &mut head, end + 8)?;
+        let Some((body, sum)) = head.split_at_checked(end).filter(|(_, sum)| sum.len() == 8) else {
+            return Err(DecodeError::Truncated { needed: end as u64 + 8, got: head.len() as u64 });
+        };
+        if sum != xxh3_64(body).to_le_bytes() {
+            return Err(DecodeError::Checksum { part: "header" });
+        }
+        if got != kind as u16 {
+            return Err(DecodeError::Kind { got, expected: kind as u16 });
+        }
+        let hasher = KeyHasher::from_parts(hash_id, seed).ok_or(DecodeError::Invalid {
+            field: "hash function",
+            got: u64::from(hash_id),
+            expected: "1 (xxh3-64, with a seed of 64 bits) or 2 (SipHash-1-3)",
+        })?;
+        let parameters = body[HEADER..].to_vec();
+        Ok(Self { reader, hasher, parameters, payload_len })
+    }
+
+    /// Reads the payload, which must be `expected` bytes long, and checks it.
+    pub(crate) fn payload(mut self, expected: u64) -> Result<Vec<u8>, DecodeError> {
+        if self.payload_len != expected {
+            return Err(DecodeError::Invalid {
+                field: "length of the payload",
+                got: self.payload_len,
+                expected: "the length that the parameters give",
+            });
+        }
+        let len = usize::try_from(expected)
+            .ok()
+            .filter(|len| len.checked_add(8).is_some())
+            .ok_or(DecodeError::OutOfMemory { bytes: expected })?;
+        let mut payload = Vec::new();
+        read_up_to(&mut self.reader, &mut payload, len)?;
+        let mut sum = Vec::with_capacity(8);
+        read_up_to(&mut self.reader, &mut sum, 8)?;
+        let got = (payload.len() + sum.len()) as u64;
+        if got < expected + 8 {
+            return Err(DecodeError::Truncated { needed: expected + 8, got });
+        }
+        if sum != xxh3_64(&payload).to_le_bytes() {
+            return Err(DecodeError::Checksum { part: "payload" });
+        }
+        Ok(payload)
+    }
+}
+
+/// Reads until `buffer` is `len` bytes long or the reader ends.
+fn read_up_to(reader: &mut impl Read, buffer: &mut Vec<u8>, len: usize) -> Result<(), DecodeError> {
+    while buffer.len() < len {
+        let piece = (len - buffer.len()).min(PIECE);
+        buffer
+            .try_reserve(piece)
+            .map_err(|_| DecodeError::OutOfMemory { bytes: (buffer.len() + piece) as u64 })?;
+        let read = reader.by_ref().take(piece as u64).read_to_end(buffer)?;
+        if read < piece {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Little-endian fields, one after the other.
+pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
+
+impl Fields<'_> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
+        let (field, rest) = self.0.split_first_chunk::<N>().ok_or(DecodeError::Invalid {
+            field: "length of the parameters",
+            got: self.0.len() as u64,
+            expected: "all fields of this kind of filter",
+        })?;
+        self.0 = rest;
+        Ok(*field)
+    }
+
+    pub(crate) fn u8(&mut self) -> Result<u8, DecodeError> {
+        Ok(u8::from_le_bytes(self.take()?))
+    }
+
+    pub(crate) fn u16(&mut self) -> Result<u16, DecodeError> {
+        Ok(u16::from_le_bytes(self.take()?))
+    }
+
+    pub(crate) fn u32(&mut self) -> Result<u32, DecodeError> {
+        Ok(u32::from_le_bytes(self.take()?))
+    }
+
+    pub(crate) fn u64(&mut self) -> Result<u64, DecodeError> {
+        Ok(u64::from_le_bytes(self.take()?))
+    }
+
+    fn u128(&mut self) -> Result<u128, DecodeError> {
+        Ok(u128::from_le_bytes(self.take()?))
+    }
+
+    /// Reserved bytes, so that a later version can give them a meaning.
+    pub(crate) fn zeros(&mut self, count: usize) -> Result<(), DecodeError> {
+        for _ in 0..count {
+            let got = u64::from(self.u8()?);
+            if got != 0 {
+                let field = "reserved byte";
+                return Err(DecodeError::Invalid { field, got, expected: "0" });
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing may be left.
+    pub(crate) fn end(self) -> Result<(), DecodeError> {
+        match self.0.len() as u64 {
+            0 => Ok(()),
+            got => Err(DecodeError::Invalid {
+                field: "bytes after the last parameter",
+                got,
+                expected: "0",
+            }),
+        }
+    }
+}

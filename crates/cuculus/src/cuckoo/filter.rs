@@ -1,0 +1,261 @@
+//! The public filter: hashes in, answers out.
+
+use core::fmt;
+
+use super::batch;
+use super::builder::CuckooFilterBuilder;
+use super::room::{Candidates, Kicks, Placed, bucket_with_room, refusal};
+use super::stats::CuckooStats;
+use crate::placement::{FingerprintSize, Placement, Places};
+use crate::table::{Buckets, Shape, Table, with_table};
+use crate::wide::{self, Instructions};
+use crate::{Filter, Full, FullCause, Insert, Key, KeyHash, KeyHasher, Remove, analysis};
+
+/// A cuckoo filter of fixed size, after Fan, Andersen, Kaminsky and Mitzenmacher (2014).
+///
+/// Choose it when the number of keys is known in advance. It holds up to `capacity` keys, reads
+/// two places in memory for a lookup, and deletes.
+///
+/// ```
+/// use cuculus::{CuckooFilter, Filter, Insert, Remove};
+///
+/// let mut filter =
+///     CuckooFilter::builder().capacity(1_000_000).false_positive_rate(0.001).build()?;
+/// filter.insert("key")?;
+/// filter.insert(&42u64)?;
+/// assert!(filter.contains("key"));
+/// assert!(filter.remove("key"));
+/// assert!(!filter.contains("key"));
+/// assert_eq!(filter.len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct CuckooFilter {
+    pub(super) hasher: KeyHasher,
+    pub(super) shape: Shape,
+    pub(super) size: FingerprintSize,
+    pub(super) places: Places,
+    pub(super) kicks: Kicks,
+    pub(super) instructions: Instructions,
+    pub(super) table: Table,
+    pub(super) len: usize,
+    pub(super) capacity: usize,
+    pub(super) refused: u64,
+}
+
+impl CuckooFilter {
+    /// Starts with the defaults: a false positive rate of 1 %, buckets of four.
+    #[must_use]
+    pub fn builder() -> CuckooFilterBuilder {
+        CuckooFilterBuilder::new()
+    }
+
+    /// The number of keys that the filter was built for. It may take a few more.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Keys that [`Extend`] could not store since the filter was built or cleared. They are not
+    /// in the filter.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// The figures of the filter as it stands, to look at or to print.
+    #[must_use]
+    pub fn stats(&self) -> CuckooStats {
+        CuckooStats::of(self)
+    }
+
+    #[inline(always)]
+    fn candidates(&self, hash: KeyHash) -> Candidates {
+        Candidates::of(self.places, self.size, hash)
+    }
+
+    fn full(&self, cause: FullCause) -> Full {
+        Full { cause, len: self.len, slots: self.slots(), inserted: 0 }
+    }
+}
+
+/// Puts a key into a table; nothing has changed after an error.
+#[inline(always)]
+fn insert_into<T: Buckets>(
+    table: &mut T,
+    places: Places,
+    kicks: Kicks,
+    key: &Candidates,
+) -> Result<(), FullCause> {
+    let Some(bucket) = bucket_with_room(&mut Placed { table, places }, key, kicks) else {
+        return Err(refusal(table, key, kicks));
+    };
+    let placed = table.place(bucket, key.fingerprint);
+    debug_assert!(placed.is_some(), "the bucket has room");
+    Ok(())
+}
+
+impl Filter for CuckooFilter {
+    #[inline]
+    fn hasher(&self) -> &KeyHasher {
+        &self.hasher
+    }
+
+    #[inline]
+    fn contains_hash(&self, hash: KeyHash) -> bool {
+        let key = self.candidates(hash);
+        with_table!(&self.table, table => {
+            table.contains_either(key.home, key.alternate, key.fingerprint)
+        })
+    }
+
+    fn count_hash(&self, hash: KeyHash) -> usize {
+        let key = self.candidates(hash);
+        let count: u32 = with_table!(&self.table, table => {
+            key.buckets().map(|bucket| table.count(bucket, key.fingerprint)).sum()
+        });
+        count as usize
+    }
+
+    fn contains_batch(&self, hashes: &[KeyHash], hits: &mut Vec<bool>) {
+        hits.clear();
+        hits.resize(hashes.len(), false);
+        let (size, instructions) = (self.size, self.instructions);
+        with_table!(&self.table, table => match self.places {
+            Places::AnySize(places) => {
+                wide::run(instructions, batch::Contains { table, places, size, hashes, hits });
+            }
+            places => {
+                wide::run(instructions, batch::Contains { table, places, size, hashes, hits });
+            }
+        });
+    }
+
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn slots(&self) -> usize {
+        self.places.buckets() as usize * self.shape.slots_per_bucket as usize
+    }
+
+    fn size_in_bytes(&self) -> usize {
+        size_of::<Self>() + with_table!(&self.table, table => table.runs().heap_bytes())
+    }
+
+    fn expected_false_positive_rate(&self) -> f64 {
+        let entries = 2.0 * f64::from(self.shape.slots_per_bucket) * self.utilization();
+        analysis::false_positive_rate(self.shape.fingerprint_bits, entries)
+    }
+}
+
+impl Insert for CuckooFilter {
+    #[inline]
+    fn insert_hash(&mut self, hash: KeyHash) -> Result<(), Full> {
+        let key = self.candidates(hash);
+        let (places, kicks) = (self.places, self.kicks);
+        let inserted = with_table!(&mut self.table, table => {
+            insert_into(table, places, kicks, &key)
+        });
+        match inserted {
+            Ok(()) => {
+                self.len += 1;
+                Ok(())
+            }
+            Err(cause) => Err(self.full(cause)),
+        }
+    }
+
+    fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Full> {
+        let (places, kicks, size) = (self.places, self.kicks, self.size);
+        let inserted = with_table!(&mut self.table, table => {
+            wide::run(self.instructions, InsertAll { table, places, kicks, size, hashes })
+        });
+        self.len += inserted.count;
+        match inserted.stopped {
+            None => Ok(()),
+            Some(cause) => Err(Full { inserted: inserted.count, ..self.full(cause) }),
+        }
+    }
+
+    fn clear(&mut self) {
+        with_table!(&mut self.table, table => table.runs_mut().clear());
+        self.len = 0;
+        self.refused = 0;
+    }
+}
+
+impl Remove for CuckooFilter {
+    #[inline]
+    fn remove_hash(&mut self, hash: KeyHash) -> bool {
+        let key = self.candidates(hash);
+        let removed = with_table!(&mut self.table, table => {
+            [key.home, key.alternate].into_iter().any(|bucket| {
+                let slot = table.find(bucket, key.fingerprint);
+                if let Some(slot) = slot {
+                    table.clear_slot(bucket, slot);
+                }
+                slot.is_some()
+            })
+        });
+        self.len -= usize::from(removed);
+        removed
+    }
+}
+
+/// `insert` for each hash, until one is refused.
+struct InsertAll<'a, T> {
+    table: &'a mut T,
+    places: Places,
+    kicks: Kicks,
+    size: FingerprintSize,
+    hashes: &'a [KeyHash],
+}
+
+struct Inserted {
+    count: usize,
+    stopped: Option<FullCause>,
+}
+
+impl<T: Buckets> wide::Job for InsertAll<'_, T> {
+    type Output = Inserted;
+
+    #[inline(always)]
+    fn run(self) -> Inserted {
+        let mut count = 0;
+        for hashes in self.hashes.chunks(batch::GROUP) {
+            let keys = batch::fetch(&*self.table, self.places, self.size, hashes);
+            for key in &keys[..hashes.len()] {
+                if let Err(cause) = insert_into(self.table, self.places, self.kicks, key) {
+                    return Inserted { count, stopped: Some(cause) };
+                }
+                count += 1;
+            }
+        }
+        Inserted { count, stopped: None }
+    }
+}
+
+/// Inserts what fits; what does not is counted by [`CuckooFilter::refused`]. To stop at the first
+/// key that does not fit, insert in a loop.
+impl<K: Key> Extend<K> for CuckooFilter {
+    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+        for key in keys {
+            if self.insert(&key).is_err() {
+                self.refused += 1;
+            }
+        }
+    }
+}
+
+impl fmt::Debug for CuckooFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CuckooFilter")
+            .field("len", &self.len)
+            .field("slots", &self.slots())
+            .field("shape", &self.shape)
+            .field("placement", &self.places.kind())
+            .field("hasher", &self.hasher)
+            .finish_non_exhaustive()
+    }
+}

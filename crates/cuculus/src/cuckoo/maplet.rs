@@ -1,0 +1,442 @@
+//! Values beside fingerprints: the Cuckoo Filter paper's approximate table lookup (§6).
+
+use core::fmt;
+use std::error::Error;
+use std::io::{Read, Write};
+
+use super::builder::{CuckooFilterBuilder, Plan};
+use super::room::{Candidates, Kicks, bucket_with_room, refusal, ways_out};
+use super::saved::SavedTable;
+use crate::container::{self, Fields, Incoming, Kind};
+use crate::placement::{BucketIndex, Fingerprint, FingerprintSize, Placement, Places};
+use crate::relocate::Space;
+use crate::table::{Buckets, Layout, Runs, Shape, Table, with_table};
+use crate::{BuildError, DecodeError, Filter, Full, Key, KeyHash, KeyHasher, Persist, analysis};
+
+const VALUE_BITS: core::ops::RangeInclusive<u32> = 1..=64;
+const DEFAULT_VALUE_BITS: u32 = 32;
+
+/// A map that answers approximately in the memory of a filter: keys are kept as fingerprints, and
+/// each has a value of up to 64 bits.
+///
+/// [`values`](Self::values) of a key that was inserted yields its value and, with the filter's
+/// false positive rate ε, some other key's beside it: 1 + ε candidates on average. For a key that
+/// was not inserted it yields ε candidates on average, so nearly always none.
+///
+/// ```
+/// use cuculus::CuckooMaplet;
+///
+/// let mut shards = CuckooMaplet::builder().capacity(1000).value_bits(8).build()?;
+/// shards.insert("user:17", 3)?;
+/// assert!(shards.values("user:17").any(|shard| shard == 3));
+/// assert!(shards.remove("user:17", 3));
+/// assert_eq!(shards.values("user:17").count(), 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct CuckooMaplet {
+    hasher: KeyHasher,
+    shape: Shape,
+    size: FingerprintSize,
+    places: Places,
+    kicks: Kicks,
+    table: Table,
+    /// The value of slot `s` of bucket `i` is run `i·b + s`: fingerprints stay as dense as without
+    /// values, and a miss reads none.
+    values: Runs,
+    value_bits: u32,
+    len: usize,
+    capacity: usize,
+}
+
+/// Parameters of a [`CuckooMaplet`]: those of a filter, and the length of a value.
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until build() is called"]
+pub struct CuckooMapletBuilder {
+    filter: CuckooFilterBuilder,
+    value_bits: u32,
+}
+
+impl CuckooMapletBuilder {
+    /// The keys that the maplet must hold; see [`CuckooFilterBuilder::capacity`].
+    pub fn capacity(self, keys: usize) -> Self {
+        self.with(|filter| filter.capacity(keys))
+    }
+
+    /// The share of absent keys that may yield a value; see
+    /// [`CuckooFilterBuilder::false_positive_rate`].
+    pub fn false_positive_rate(self, rate: f64) -> Self {
+        self.with(|filter| filter.false_positive_rate(rate))
+    }
+
+    /// See [`CuckooFilterBuilder::fingerprint_bits`].
+    pub fn fingerprint_bits(self, bits: u32) -> Self {
+        self.with(|filter| filter.fingerprint_bits(bits))
+    }
+
+    /// See [`CuckooFilterBuilder::slots_per_bucket`].
+    pub fn slots_per_bucket(self, slots: u32) -> Self {
+        self.with(|filter| filter.slots_per_bucket(slots))
+    }
+
+    /// See [`CuckooFilterBuilder::max_kicks`].
+    pub fn max_kicks(self, max_kicks: u32) -> Self {
+        self.with(|filter| filter.max_kicks(max_kicks))
+    }
+
+    /// See [`CuckooFilterBuilder::seed`].
+    pub fn seed(self, seed: u64) -> Self {
+        self.with(|filter| filter.seed(seed))
+    }
+
+    /// See [`CuckooFilterBuilder::hasher`].
+    pub fn hasher(self, hasher: KeyHasher) -> Self {
+        self.with(|filter| filter.hasher(hasher))
+    }
+
+    /// The length of a value, 1 to 64 bits; 32 by default.
+    pub fn value_bits(mut self, bits: u32) -> Self {
+        self.value_bits = bits;
+        self
+    }
+
+    fn with(mut self, set: impl FnOnce(CuckooFilterBuilder) -> CuckooFilterBuilder) -> Self {
+        self.filter = set(self.filter);
+        self
+    }
+
+    /// Builds the maplet.
+    ///
+    /// # Errors
+    /// [`BuildError`] says which parameter cannot be satisfied, and what would be possible.
+    pub fn build(&self) -> Result<CuckooMaplet, BuildError> {
+        if !VALUE_BITS.contains(&self.value_bits) {
+            return Err(BuildError::OutOfRange {
+                parameter: "value_bits",
+                got: u64::from(self.value_bits),
+                min: u64::from(*VALUE_BITS.start()),
+                max: u64::from(*VALUE_BITS.end()),
+            });
+        }
+        let Plan { hasher, shape, buckets, places, kicks, capacity, .. } = self.filter.plan()?;
+        let slots = u64::from(buckets) * u64::from(shape.slots_per_bucket);
+        Ok(CuckooMaplet {
+            hasher,
+            shape,
+            size: FingerprintSize::new(shape.fingerprint_bits),
+            places,
+            kicks,
+            table: Table::new(shape, buckets)?,
+            values: Runs::new(slots, self.value_bits)?,
+            value_bits: self.value_bits,
+            len: 0,
+            capacity,
+        })
+    }
+}
+
+/// A value was not stored, and nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ValueError {
+    /// There is no room for the key.
+    Full(Full),
+    /// The value needs more bits than the maplet's values have.
+    TooLarge {
+        /// The value.
+        got: u64,
+        /// The largest that can be stored.
+        max: u64,
+    },
+}
+
+impl fmt::Display for ValueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full(full) => full.fmt(f),
+            Self::TooLarge { got, max } => {
+                write!(f, "value {got} is above {max}; build the maplet with more value_bits")
+            }
+        }
+    }
+}
+
+impl Error for ValueError {}
+
+impl From<Full> for ValueError {
+    fn from(full: Full) -> Self {
+        Self::Full(full)
+    }
+}
+
+/// A table with its placement and the values that move with the entries.
+struct Valued<'a, T> {
+    table: &'a mut T,
+    values: &'a mut Runs,
+    value_bits: u32,
+    places: Places,
+}
+
+impl<T: Buckets> Valued<'_, T> {
+    fn run(&self, bucket: BucketIndex, slot: u32) -> u64 {
+        u64::from(bucket.0) * u64::from(self.table.slots_per_bucket()) + u64::from(slot)
+    }
+
+    fn put(&mut self, bucket: BucketIndex, fingerprint: Fingerprint, value: u64) {
+        if let Some(slot) = self.table.place(bucket, fingerprint) {
+            let run = self.run(bucket, slot);
+            self.values.flip(run, u128::from(value));
+        }
+    }
+
+    /// Empties a slot; the value in an empty slot is zero.
+    fn take(&mut self, bucket: BucketIndex, slot: u32) -> (Fingerprint, u64) {
+        let fingerprint = self.table.entries(bucket)[slot as usize];
+        self.table.clear_slot(bucket, slot);
+        let run = self.run(bucket, slot);
+        let value = value_at(self.values, run, self.value_bits);
+        self.values.flip(run, u128::from(value));
+        (fingerprint, value)
+    }
+}
+
+fn value_at(values: &Runs, run: u64, value_bits: u32) -> u64 {
+    // 64 bits that start anywhere in a byte need a wider word.
+    values.load::<u128>(run) as u64 & (u64::MAX >> (64 - value_bits))
+}
+
+impl<T: Buckets> Space for Valued<'_, T> {
+    fn free_slots(&self, bucket: BucketIndex) -> u32 {
+        self.table.count(bucket, Fingerprint::EMPTY)
+    }
+
+    fn ways_out(&self, bucket: BucketIndex, visit: impl FnMut(u32, BucketIndex)) {
+        ways_out(self.table, self.places, bucket, visit);
+    }
+
+    fn prefetch(&self, bucket: BucketIndex) {
+        self.table.prefetch(bucket);
+    }
+
+    fn relocate(&mut self, from: BucketIndex, slot: u32, to: BucketIndex) {
+        let (fingerprint, value) = self.take(from, slot);
+        self.put(to, fingerprint, value);
+    }
+}
+
+impl CuckooMaplet {
+    /// Starts with the defaults: a false positive rate of 1 %, values of 32 bits.
+    pub fn builder() -> CuckooMapletBuilder {
+        CuckooMapletBuilder { filter: CuckooFilterBuilder::new(), value_bits: DEFAULT_VALUE_BITS }
+    }
+
+    /// The number of keys that the maplet was built for. It may take a few more.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// The length of a value in bits.
+    #[must_use]
+    pub fn value_bits(&self) -> u32 {
+        self.value_bits
+    }
+
+    /// Stores a value with a key. A key may have several, up to eight with buckets of four.
+    ///
+    /// # Errors
+    /// [`ValueError`] if there is no room or the value is too large; nothing has changed then.
+    pub fn insert<K: Key + ?Sized>(&mut self, key: &K, value: u64) -> Result<(), ValueError> {
+        self.insert_hash(self.hasher.hash(key), value)
+    }
+
+    /// Stores a value with a key given by its hash.
+    ///
+    /// # Errors
+    /// As for [`insert`](Self::insert).
+    pub fn insert_hash(&mut self, hash: KeyHash, value: u64) -> Result<(), ValueError> {
+        let max = u64::MAX >> (64 - self.value_bits);
+        if value > max {
+            return Err(ValueError::TooLarge { got: value, max });
+        }
+        let key = self.candidates(hash);
+        let (places, kicks, value_bits) = (self.places, self.kicks, self.value_bits);
+        let values = &mut self.values;
+        let placed = with_table!(&mut self.table, table => {
+            let mut space = Valued { table, values, value_bits, places };
+            match bucket_with_room(&mut space, &key, kicks) {
+                Some(bucket) => Ok(space.put(bucket, key.fingerprint, value)),
+                None => Err(refusal(space.table, &key, kicks)),
+            }
+        });
+        match placed {
+            Ok(()) => {
+                self.len += 1;
+                Ok(())
+            }
+            Err(cause) => {
+                let (len, slots) = (self.len, self.slots());
+                Err(Full { cause, len, slots, inserted: 0 }.into())
+            }
+        }
+    }
+
+    /// The values that may belong to a key: all that were stored with it and, rarely, others.
+    pub fn values<K: Key + ?Sized>(&self, key: &K) -> impl Iterator<Item = u64> {
+        self.values_hash(self.hasher.hash(key))
+    }
+
+    /// The values that may belong to a key given by its hash.
+    pub fn values_hash(&self, hash: KeyHash) -> impl Iterator<Item = u64> {
+        self.matches(hash).map(|(_, _, run)| value_at(&self.values, run, self.value_bits))
+    }
+
+    /// Removes a value from a key and says whether it was there. Only remove what was inserted:
+    /// see [`Remove::remove`](crate::Remove::remove).
+    pub fn remove<K: Key + ?Sized>(&mut self, key: &K, value: u64) -> bool {
+        self.remove_hash(self.hasher.hash(key), value)
+    }
+
+    /// Removes a value from a key given by its hash.
+    pub fn remove_hash(&mut self, hash: KeyHash, value: u64) -> bool {
+        let found = self
+            .matches(hash)
+            .find(|&(_, _, run)| value_at(&self.values, run, self.value_bits) == value);
+        let Some((bucket, slot, _)) = found else { return false };
+        let (values, value_bits, places) = (&mut self.values, self.value_bits, self.places);
+        with_table!(&mut self.table, table => {
+            Valued { table, values, value_bits, places }.take(bucket, slot);
+        });
+        self.len -= 1;
+        true
+    }
+
+    /// Removes everything and keeps the parameters and the seed.
+    pub fn clear(&mut self) {
+        with_table!(&mut self.table, table => table.runs_mut().clear());
+        self.values.clear();
+        self.len = 0;
+    }
+
+    /// Empty slots have the value zero, and nothing follows the last one: equal contents are
+    /// equal bytes. And only the packed layout, whose entries keep their slots, has values.
+    fn check_values(&self) -> Result<(), DecodeError> {
+        let invalid = |field, got, expected| Err(DecodeError::Invalid { field, got, expected });
+        if self.shape.layout != Layout::Packed {
+            return invalid("layout", u64::from(self.shape.layout.id()), "0, with values");
+        }
+        let slots = self.shape.slots_per_bucket;
+        for bucket in 0..self.places.buckets() {
+            let entries = with_table!(&self.table, table => table.entries(BucketIndex(bucket)));
+            for (slot, entry) in (0..slots).zip(entries) {
+                let run = u64::from(bucket) * u64::from(slots) + u64::from(slot);
+                let value = value_at(&self.values, run, self.value_bits);
+                if entry == Fingerprint::EMPTY && value != 0 {
+                    return invalid("value of an empty slot", value, "0");
+                }
+            }
+        }
+        if !self.values.ends_in_zeros() {
+            return invalid("payload", 1, "zeros after the last value");
+        }
+        Ok(())
+    }
+
+    fn candidates(&self, hash: KeyHash) -> Candidates {
+        Candidates::of(self.places, self.size, hash)
+    }
+
+    /// The slots that hold the key's fingerprint, with the place of their values.
+    fn matches(&self, hash: KeyHash) -> impl Iterator<Item = (BucketIndex, u32, u64)> {
+        let key = self.candidates(hash);
+        let slots = self.shape.slots_per_bucket;
+        key.buckets().flat_map(move |bucket| {
+            let entries = with_table!(&self.table, table => table.entries(bucket));
+            (0..slots).zip(entries).filter(move |&(_, entry)| entry == key.fingerprint).map(
+                move |(slot, _)| {
+                    (bucket, slot, u64::from(bucket.0) * u64::from(slots) + u64::from(slot))
+                },
+            )
+        })
+    }
+}
+
+/// A maplet is a filter of its keys.
+impl Filter for CuckooMaplet {
+    fn hasher(&self) -> &KeyHasher {
+        &self.hasher
+    }
+
+    fn contains_hash(&self, hash: KeyHash) -> bool {
+        let key = self.candidates(hash);
+        with_table!(&self.table, table => {
+            table.contains_either(key.home, key.alternate, key.fingerprint)
+        })
+    }
+
+    fn count_hash(&self, hash: KeyHash) -> usize {
+        self.matches(hash).count()
+    }
+
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn slots(&self) -> usize {
+        self.places.buckets() as usize * self.shape.slots_per_bucket as usize
+    }
+
+    fn size_in_bytes(&self) -> usize {
+        let table = with_table!(&self.table, table => table.runs().heap_bytes());
+        size_of::<Self>() + table + self.values.heap_bytes()
+    }
+
+    fn expected_false_positive_rate(&self) -> f64 {
+        let entries = 2.0 * f64::from(self.shape.slots_per_bucket) * self.utilization();
+        analysis::false_positive_rate(self.shape.fingerprint_bits, entries)
+    }
+}
+
+impl Persist for CuckooMaplet {
+    fn write_to<W: Write>(&self, writer: W) -> std::io::Result<()> {
+        let saved = SavedTable {
+            shape: self.shape,
+            places: self.places,
+            kicks: self.kicks,
+            len: self.len,
+            capacity: self.capacity,
+        };
+        let mut parameters = saved.to_bytes();
+        parameters.extend_from_slice(&u64::from(self.value_bits).to_le_bytes());
+        let table = with_table!(&self.table, table => table.runs().payload());
+        let payload = [table, self.values.payload()];
+        container::write(writer, Kind::Maplet, &self.hasher, &parameters, &payload)
+    }
+
+    fn read_from<R: Read>(reader: R) -> Result<Self, DecodeError> {
+        let incoming = Incoming::open(reader, Kind::Maplet)?;
+        let hasher = incoming.hasher.clone();
+        let parameters = incoming.parameters.clone();
+        let mut fields = Fields(&parameters);
+        let saved = SavedTable::read(&mut fields)?;
+        let got = fields.u64()?;
+        fields.end()?;
+        let value_bits = u32::try_from(got)
+            .ok()
+            .filter(|bits| VALUE_BITS.contains(bits))
+            .ok_or(DecodeError::Invalid { field: "value_bits", got, expected: "1 to 64" })?;
+        let slots = u64::from(saved.places.buckets()) * u64::from(saved.shape.slots_per_bucket);
+        let table_bytes = saved.payload_bytes();
+        let value_bytes = Runs::payload_bytes(slots, value_bits);
+        let mut payload = incoming.payload(table_bytes.saturating_add(value_bytes))?;
+        let values =
+            Runs::from_payload(payload.split_off(table_bytes as usize), slots, value_bits)?;
+        let table = saved.table(payload)?;
+        let SavedTable { shape, places, kicks, len, capacity } = saved;
+        let size = FingerprintSize::new(shape.fingerprint_bits);
+        let maplet =
+            Self { hasher, shape, size, places, kicks, table, values, value_bits, len, capacity };
+        maplet.check_values()?;
+        Ok(maplet)
+    }
+}

@@ -1,0 +1,14 @@
+//! The cuckoo filter of fixed size: placement, table and kick engine put together, nothing more.
+
+mod batch;
+mod builder;
+mod filter;
+mod maplet;
+mod room;
+mod saved;
+mod stats;
+
+pub use builder::CuckooFilterBuilder;
+pub use filter::CuckooFilter;
+pub use maplet::{CuckooMaplet, CuckooMapletBuilder, ValueError};
+pub use stats::CuckooStats;

@@ -1,0 +1,119 @@
+//! Room for one more fingerprint: the emptier of its two buckets, or the kick engine.
+
+use crate::placement::{BucketIndex, Fingerprint, FingerprintSize, Placement, Places};
+use crate::relocate::{Search, Space, make_room};
+use crate::table::Buckets;
+use crate::{FullCause, KeyHash};
+
+/// A key, as far as a filter is concerned: its fingerprint and where it may lie.
+#[derive(Clone, Copy)]
+pub(super) struct Candidates {
+    pub(super) fingerprint: Fingerprint,
+    pub(super) home: BucketIndex,
+    pub(super) alternate: BucketIndex,
+}
+
+impl Candidates {
+    #[inline(always)]
+    pub(super) fn of(places: impl Placement, size: FingerprintSize, hash: KeyHash) -> Self {
+        let fingerprint = size.fingerprint(hash);
+        let home = places.home(hash);
+        let alternate = places.alternate(home, fingerprint);
+        Self { fingerprint, home, alternate }
+    }
+
+    /// The distinct buckets: two, or one that is its own alternate.
+    #[inline(always)]
+    pub(super) fn buckets(&self) -> impl Iterator<Item = BucketIndex> + use<> {
+        let (home, alternate) = (self.home, self.alternate);
+        core::iter::once(home).chain((alternate != home).then_some(alternate))
+    }
+}
+
+/// The limits of the kick engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Kicks {
+    pub(super) search: Search,
+    pub(super) max: u32,
+}
+
+/// A table with its placement, as the kick engine sees it.
+pub(super) struct Placed<'a, T> {
+    pub(super) table: &'a mut T,
+    pub(super) places: Places,
+}
+
+/// The ways out of a full bucket: each entry to its other candidate.
+#[inline(always)]
+pub(super) fn ways_out(
+    table: &impl Buckets,
+    places: Places,
+    bucket: BucketIndex,
+    mut visit: impl FnMut(u32, BucketIndex),
+) {
+    let slots = table.slots_per_bucket();
+    for (slot, fingerprint) in (0..slots).zip(table.entries(bucket)) {
+        visit(slot, places.alternate(bucket, fingerprint));
+    }
+}
+
+impl<T: Buckets> Space for Placed<'_, T> {
+    #[inline(always)]
+    fn free_slots(&self, bucket: BucketIndex) -> u32 {
+        self.table.count(bucket, Fingerprint::EMPTY)
+    }
+
+    #[inline(always)]
+    fn ways_out(&self, bucket: BucketIndex, visit: impl FnMut(u32, BucketIndex)) {
+        ways_out(self.table, self.places, bucket, visit);
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, bucket: BucketIndex) {
+        self.table.prefetch(bucket);
+    }
+
+    #[inline(always)]
+    fn relocate(&mut self, from: BucketIndex, slot: u32, to: BucketIndex) {
+        let entry = self.table.entries(from)[slot as usize];
+        self.table.clear_slot(from, slot);
+        let placed = self.table.place(to, entry);
+        debug_assert!(placed.is_some(), "the engine moves into free slots only");
+    }
+}
+
+/// A bucket with a free slot for this key, made free if need be. After `None` nothing has changed.
+#[inline(always)]
+pub(super) fn bucket_with_room(
+    space: &mut impl Space,
+    key: &Candidates,
+    kicks: Kicks,
+) -> Option<BucketIndex> {
+    let home = space.free_slots(key.home);
+    let alternate = space.free_slots(key.alternate);
+    if home | alternate == 0 {
+        return kick(space, key, kicks);
+    }
+    // The emptier one: half as many kicks later as with the first that has room.
+    Some(if home >= alternate { key.home } else { key.alternate })
+}
+
+#[cold]
+#[inline(never)]
+fn kick(space: &mut impl Space, key: &Candidates, kicks: Kicks) -> Option<BucketIndex> {
+    let starts = [key.home, key.alternate];
+    let distinct = if key.home == key.alternate { 1 } else { 2 };
+    make_room(space, &starts[..distinct], kicks.search, kicks.max)
+}
+
+/// Why there was no room for a key.
+#[cold]
+pub(super) fn refusal(table: &impl Buckets, key: &Candidates, kicks: Kicks) -> FullCause {
+    let slots: u32 = key.buckets().map(|_| table.slots_per_bucket()).sum();
+    let held: u32 = key.buckets().map(|bucket| table.count(bucket, key.fingerprint)).sum();
+    if held == slots {
+        FullCause::EqualEntries { held: held as usize }
+    } else {
+        FullCause::NoRoom { max_kicks: kicks.max }
+    }
+}

@@ -1,0 +1,157 @@
+//! The parameters of a cuckoo filter in a file, as FORMAT.md lays them down, and the checks that
+//! make a filter of bytes that anybody may have written.
+
+use std::io::{Read, Write};
+
+use super::builder::CuckooFilterBuilder;
+use super::filter::CuckooFilter;
+use super::room::Kicks;
+use crate::container::{self, Fields, Incoming, Kind};
+use crate::placement::{BucketIndex, Fingerprint, FingerprintSize, Placement, Places};
+use crate::table::{Buckets, Layout, Shape, Table, with_table};
+use crate::{DecodeError, Instructions, Persist, PlacementKind, Search};
+
+/// What a file says of a table of fingerprints, whatever else the filter holds.
+pub(super) struct SavedTable {
+    pub(super) shape: Shape,
+    pub(super) places: Places,
+    pub(super) kicks: Kicks,
+    pub(super) len: usize,
+    pub(super) capacity: usize,
+}
+
+impl SavedTable {
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![
+            self.shape.fingerprint_bits as u8,
+            self.shape.slots_per_bucket as u8,
+            self.shape.layout.id(),
+            self.places.kind().id(),
+            self.kicks.search.id(),
+            0,
+            0,
+            0,
+        ];
+        bytes.extend_from_slice(&self.kicks.max.to_le_bytes());
+        bytes.extend_from_slice(&self.places.buckets().to_le_bytes());
+        bytes.extend_from_slice(&(self.len as u64).to_le_bytes());
+        bytes.extend_from_slice(&(self.capacity as u64).to_le_bytes());
+        bytes
+    }
+
+    pub(super) fn read(fields: &mut Fields<'_>) -> Result<Self, DecodeError> {
+        let invalid = |field, got: u64, expected| DecodeError::Invalid { field, got, expected };
+        let fingerprint_bits = u32::from(fields.u8()?);
+        let slots_per_bucket = u32::from(fields.u8()?);
+        let id = fields.u8()?;
+        let layout =
+            Layout::from_id(id).ok_or(invalid("layout", u64::from(id), "a known layout"))?;
+        let shape = Shape { fingerprint_bits, slots_per_bucket, layout };
+        if !shape.exists() {
+            let got = u64::from(fingerprint_bits) << 8 | u64::from(slots_per_bucket);
+            return Err(invalid("shape of a bucket", got, "a length and number of slots in range"));
+        }
+        let id = fields.u8()?;
+        let placement = PlacementKind::from_id(id).ok_or(invalid(
+            "placement",
+            u64::from(id),
+            "a known placement",
+        ))?;
+        let id = fields.u8()?;
+        let search =
+            Search::from_id(id).ok_or(invalid("search", u64::from(id), "a known search"))?;
+        fields.zeros(3)?;
+        let kicks = Kicks { search, max: fields.u32()? };
+        let buckets = fields.u32()?;
+        if !placement.accepts(u64::from(buckets)) {
+            return Err(invalid("buckets", u64::from(buckets), "a number that the placement has"));
+        }
+        // The same limits as for a filter that is built.
+        let limits = CuckooFilterBuilder::new().buckets(1).max_kicks(kicks.max).seed(0);
+        if limits.plan().is_err() {
+            return Err(invalid("max_kicks", u64::from(kicks.max), "at most 1000000"));
+        }
+        let (len, capacity) = (fields.u64()?, fields.u64()?);
+        let usizes = usize::try_from(len).ok().zip(usize::try_from(capacity).ok());
+        let (len, capacity) =
+            usizes.ok_or(invalid("number of keys", len, "one that this machine can count"))?;
+        let places = Places::new(placement, buckets);
+        Ok(Self { shape, places, kicks, len, capacity })
+    }
+
+    pub(super) fn payload_bytes(&self) -> u64 {
+        self.shape.payload_bytes(u64::from(self.places.buckets()))
+    }
+
+    /// The table in a payload, if every bucket is one that could have been written and the
+    /// number of entries is the one promised.
+    pub(super) fn table(&self, payload: Vec<u8>) -> Result<Table, DecodeError> {
+        let buckets = self.places.buckets();
+        let table = Table::from_payload(self.shape, buckets, payload)?;
+        with_table!(&table, table => {
+            if !table.runs().ends_in_zeros() {
+                let expected = "zeros after the last bucket";
+                return Err(DecodeError::Invalid { field: "payload", got: 1, expected });
+            }
+            let mut entries = 0u64;
+            for bucket in (0..buckets).map(BucketIndex) {
+                if !table.is_valid(bucket) {
+                    let (field, got) = ("bucket", u64::from(bucket.0));
+                    return Err(DecodeError::Invalid { field, got, expected: "a sorted one" });
+                }
+                let free = table.count(bucket, Fingerprint::EMPTY);
+                entries += u64::from(self.shape.slots_per_bucket - free);
+            }
+            if entries != self.len as u64 {
+                let (field, expected) = ("number of keys", "the number of entries in the table");
+                return Err(DecodeError::Invalid { field, got: self.len as u64, expected });
+            }
+        });
+        Ok(table)
+    }
+}
+
+impl CuckooFilter {
+    fn saved_table(&self) -> SavedTable {
+        SavedTable {
+            shape: self.shape,
+            places: self.places,
+            kicks: self.kicks,
+            len: self.len,
+            capacity: self.capacity,
+        }
+    }
+}
+
+impl Persist for CuckooFilter {
+    fn write_to<W: Write>(&self, writer: W) -> std::io::Result<()> {
+        let mut parameters = self.saved_table().to_bytes();
+        parameters.extend_from_slice(&self.refused.to_le_bytes());
+        let payload = with_table!(&self.table, table => table.runs().payload());
+        container::write(writer, Kind::Cuckoo, &self.hasher, &parameters, &[payload])
+    }
+
+    fn read_from<R: Read>(reader: R) -> Result<Self, DecodeError> {
+        let incoming = Incoming::open(reader, Kind::Cuckoo)?;
+        let hasher = incoming.hasher.clone();
+        let parameters = incoming.parameters.clone();
+        let mut fields = Fields(&parameters);
+        let saved = SavedTable::read(&mut fields)?;
+        let refused = fields.u64()?;
+        fields.end()?;
+        let table = saved.table(incoming.payload(saved.payload_bytes())?)?;
+        let SavedTable { shape, places, kicks, len, capacity } = saved;
+        Ok(Self {
+            hasher,
+            shape,
+            size: FingerprintSize::new(shape.fingerprint_bits),
+            places,
+            kicks,
+            instructions: Instructions::Detected,
+            table,
+            len,
+            capacity,
+            refused,
+        })
+    }
+}

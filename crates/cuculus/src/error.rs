@@ -1,0 +1,265 @@
+//! What can go wrong, one type an operation, each with what was got and what would have been
+//! right.
+
+use core::fmt;
+use std::error::Error;
+use std::io;
+
+use crate::table::OutOfMemory;
+
+/// A key was refused, and the filter is byte for byte what it was before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Full {
+    /// Why the key was refused.
+    pub cause: FullCause,
+    /// The keys that the filter holds.
+    pub len: usize,
+    /// The slots that it has.
+    pub slots: usize,
+    /// In a batch, how many of its keys went in before the refused one; they stay. Zero for a
+    /// single key.
+    pub inserted: usize,
+}
+
+/// Why a key was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FullCause {
+    /// Both buckets of the key are full, and no chain of moves within the limit frees a slot.
+    NoRoom {
+        /// The limit of the search.
+        max_kicks: u32,
+    },
+    /// Every slot that this key may use holds a fingerprint equal to its own: the same key so
+    /// many times, or keys that the filter cannot tell apart. No larger filter of this kind
+    /// would take one more.
+    EqualEntries {
+        /// How many equal entries are stored, the most that the filter can hold.
+        held: usize,
+    },
+}
+
+impl fmt::Display for Full {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.cause {
+            FullCause::NoRoom { max_kicks } => write!(
+                f,
+                "filter is full: {} of {} slots are used and {max_kicks} kicks found no room; \
+                 build it with a larger capacity",
+                self.len, self.slots
+            ),
+            FullCause::EqualEntries { held } => write!(
+                f,
+                "key is stored {held} times already, the most that fit its two buckets; \
+                 remove a copy first, or insert only keys that are not yet contained"
+            ),
+        }
+    }
+}
+
+impl Error for Full {}
+
+/// The parameters of a filter cannot be satisfied. Nothing was allocated.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// Neither a capacity nor a number of buckets was given.
+    MissingCapacity,
+    /// A rate that is not a number strictly between zero and one.
+    RateOutOfRange {
+        /// The rate asked for.
+        got: f64,
+    },
+    /// The longest fingerprint is too short for this rate.
+    RateTooSmall {
+        /// The rate asked for.
+        got: f64,
+        /// The smallest that the filter can keep with these parameters.
+        smallest: f64,
+    },
+    /// A number outside its range.
+    OutOfRange {
+        /// The builder's word for it.
+        parameter: &'static str,
+        /// The value asked for.
+        got: u64,
+        /// The smallest value accepted.
+        min: u64,
+        /// The largest value accepted.
+        max: u64,
+    },
+    /// A number of slots in a bucket that no table has.
+    SlotsPerBucket {
+        /// The number asked for.
+        got: u32,
+        /// The numbers accepted, in words.
+        expected: &'static str,
+    },
+    /// The table would have more buckets than can be addressed.
+    TooLarge {
+        /// The buckets needed.
+        buckets: u64,
+        /// The most that there can be.
+        max: u64,
+    },
+    /// The allocator refused the table.
+    OutOfMemory {
+        /// The bytes asked for.
+        bytes: u64,
+    },
+    /// The system gave no random seed.
+    NoRandomSeed,
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::MissingCapacity => {
+                f.write_str("no capacity was given; call capacity(keys) before build()")
+            }
+            Self::RateOutOfRange { got } => write!(
+                f,
+                "false positive rate {got} is not between 0 and 1 (both excluded); use for \
+                 example 0.01"
+            ),
+            Self::RateTooSmall { got, smallest } => write!(
+                f,
+                "false positive rate {got:e} is below {smallest:e}, the smallest that these \
+                 fingerprints can keep"
+            ),
+            Self::OutOfRange { parameter, got, min, max } => {
+                write!(f, "{parameter} is {got}; it must be from {min} to {max}")
+            }
+            Self::SlotsPerBucket { got, expected } => {
+                write!(f, "slots_per_bucket is {got}; it must be {expected}")
+            }
+            Self::TooLarge { buckets, max } => write!(
+                f,
+                "the table would need {buckets} buckets, and {max} is the most; use a smaller \
+                 capacity or several filters"
+            ),
+            Self::OutOfMemory { bytes } => {
+                write!(f, "no memory for a table of {bytes} bytes; use a smaller capacity")
+            }
+            Self::NoRandomSeed => {
+                f.write_str("the system gave no random seed; set one with seed(number)")
+            }
+        }
+    }
+}
+
+impl Error for BuildError {}
+
+/// Bytes are not a saved filter of the kind asked for, or they are damaged.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// The first bytes are not those of a filter.
+    NotAFilter,
+    /// A version of the format that this release does not read.
+    Version {
+        /// The version found.
+        got: u16,
+        /// The newest version read.
+        newest: u16,
+    },
+    /// A filter of another kind, or of one that this release does not know.
+    Kind {
+        /// The kind's number in the file.
+        got: u16,
+        /// The kind asked for.
+        expected: u16,
+    },
+    /// The bytes end too early.
+    Truncated {
+        /// The bytes needed, as far as it is known.
+        needed: u64,
+        /// The bytes there.
+        got: u64,
+    },
+    /// Bytes follow after the end of the filter.
+    TrailingBytes {
+        /// How many.
+        extra: u64,
+    },
+    /// A checksum does not match: the bytes were changed after they were written.
+    Checksum {
+        /// The part that is damaged.
+        part: &'static str,
+    },
+    /// A field has a value that no release writes.
+    Invalid {
+        /// The field.
+        field: &'static str,
+        /// What it says, or what was counted.
+        got: u64,
+        /// What would be right, in words.
+        expected: &'static str,
+    },
+    /// The allocator refused the memory for the filter.
+    OutOfMemory {
+        /// The bytes asked for.
+        bytes: u64,
+    },
+    /// The reader failed.
+    Io(io::Error),
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAFilter => f.write_str("not a saved filter: the first bytes are others"),
+            Self::Version { got, newest } => write!(
+                f,
+                "format version {got} is unknown; this release reads up to {newest}, a newer one \
+                 may read it"
+            ),
+            Self::Kind { got, expected } => {
+                write!(f, "a filter of kind {got} was found where kind {expected} was expected")
+            }
+            Self::Truncated { needed, got } => {
+                write!(f, "cut short: {needed} bytes are needed and {got} are there")
+            }
+            Self::TrailingBytes { extra } => {
+                write!(f, "{extra} bytes follow after the end of the filter")
+            }
+            Self::Checksum { part } => write!(
+                f,
+                "damaged: the checksum of the {part} does not match; restore the bytes from a copy"
+            ),
+            Self::Invalid { field, got, expected } => {
+                write!(f, "{field} is {got}; expected {expected}")
+            }
+            Self::OutOfMemory { bytes } => write!(f, "no memory for a filter of {bytes} bytes"),
+            Self::Io(error) => write!(f, "cannot read the filter: {error}"),
+        }
+    }
+}
+
+impl Error for DecodeError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<io::Error> for DecodeError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<OutOfMemory> for BuildError {
+    fn from(OutOfMemory { bytes }: OutOfMemory) -> Self {
+        Self::OutOfMemory { bytes }
+    }
+}
+
+impl From<OutOfMemory> for DecodeError {
+    fn from(OutOfMemory { bytes }: OutOfMemory) -> Self {
+        Self::OutOfMemory { bytes }
+    }
+}

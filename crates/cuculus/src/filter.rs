@@ -1,0 +1,173 @@
+//! What filters can do, one capability a trait. A filter that cannot delete has no `remove` to
+//! call.
+
+use crate::{Full, Key, KeyHash, KeyHasher};
+
+/// Questions to a filter. Works as `dyn Filter`.
+///
+/// ```
+/// use cuculus::{CuckooFilter, Filter, Insert};
+///
+/// let mut filter = CuckooFilter::builder().capacity(100).build()?;
+/// filter.insert("key")?;
+/// let any: &dyn Filter = &filter;
+/// assert!(any.contains("key"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait Filter {
+    /// The filter's hash function with its seed.
+    fn hasher(&self) -> &KeyHasher;
+
+    /// Whether a key with this hash may have been inserted; see [`contains`](Self::contains).
+    fn contains_hash(&self, hash: KeyHash) -> bool;
+
+    /// How often; see [`count`](Self::count).
+    fn count_hash(&self, hash: KeyHash) -> usize;
+
+    /// Answers for many keys at once, faster than one by one in a filter larger than the
+    /// processor's caches. `hits` is cleared first, so it can be used again and again.
+    fn contains_batch(&self, hashes: &[KeyHash], hits: &mut Vec<bool>) {
+        hits.clear();
+        hits.extend(hashes.iter().map(|&hash| self.contains_hash(hash)));
+    }
+
+    /// The keys inserted and not removed, counting repetitions.
+    fn len(&self) -> usize;
+
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The places for keys that exist now.
+    fn slots(&self) -> usize;
+
+    /// The share of the slots that is in use.
+    fn utilization(&self) -> f64 {
+        if self.slots() == 0 { 0.0 } else { self.len() as f64 / self.slots() as f64 }
+    }
+
+    /// The memory that the filter holds: all of it, the value itself included.
+    fn size_in_bytes(&self) -> usize;
+
+    /// The probability that [`contains`](Self::contains) says yes to a key that is not in the
+    /// filter, as it is filled now.
+    fn expected_false_positive_rate(&self) -> f64;
+
+    /// Whether the key may have been inserted. Always true for a key that was inserted and not
+    /// removed; true by mistake, for another key, with the probability
+    /// [`expected_false_positive_rate`](Self::expected_false_positive_rate).
+    #[inline]
+    fn contains<K: Key + ?Sized>(&self, key: &K) -> bool
+    where
+        Self: Sized,
+    {
+        self.contains_hash(self.hasher().hash(key))
+    }
+
+    /// How often the key was inserted and not removed: never too few, and too many where other
+    /// keys look the same.
+    #[inline]
+    fn count<K: Key + ?Sized>(&self, key: &K) -> usize
+    where
+        Self: Sized,
+    {
+        self.count_hash(self.hasher().hash(key))
+    }
+}
+
+/// Filters that take keys after they are built. Works as `dyn Insert`.
+pub trait Insert: Filter {
+    /// Inserts a key by its hash; see [`insert`](Self::insert).
+    ///
+    /// # Errors
+    /// As for [`insert`](Self::insert).
+    fn insert_hash(&mut self, hash: KeyHash) -> Result<(), Full>;
+
+    /// Inserts many keys, faster than one by one in a filter larger than the processor's caches;
+    /// the filter is then the same, byte for byte, as after inserting them in turn.
+    ///
+    /// # Errors
+    /// Stops at the first key that is refused. The keys before it are in
+    /// ([`Full::inserted`] tells how many), the others are not.
+    fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Full> {
+        for (inserted, &hash) in hashes.iter().enumerate() {
+            self.insert_hash(hash).map_err(|full| Full { inserted, ..full })?;
+        }
+        Ok(())
+    }
+
+    /// Removes all keys and keeps the parameters and the seed.
+    fn clear(&mut self);
+
+    /// Inserts a key. A key inserted twice is stored twice, and is gone after two removals.
+    ///
+    /// # Errors
+    /// [`Full`] if there is no room; nothing has changed then.
+    #[inline]
+    fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Full>
+    where
+        Self: Sized,
+    {
+        let hash = self.hasher().hash(key);
+        self.insert_hash(hash)
+    }
+}
+
+/// Filters that forget a key. Works as `dyn Remove`.
+pub trait Remove: Filter {
+    /// Removes a key by its hash; see [`remove`](Self::remove).
+    fn remove_hash(&mut self, hash: KeyHash) -> bool;
+
+    /// Removes one occurrence of a key and says whether there was one.
+    ///
+    /// Only remove what was inserted. Removing another key can succeed by mistake, with the
+    /// probability of a false positive, and then takes the entry of a key that is still wanted.
+    /// For the same reason a set must not be kept by "insert unless contained": of two keys that
+    /// look the same the second would not be stored, and would vanish with the first.
+    #[inline]
+    fn remove<K: Key + ?Sized>(&mut self, key: &K) -> bool
+    where
+        Self: Sized,
+    {
+        let hash = self.hasher().hash(key);
+        self.remove_hash(hash)
+    }
+}
+
+/// The calls by key for trait objects, where a generic method cannot stand in the trait.
+macro_rules! keys_for_trait_objects {
+    ($($object:ty),*) => {$(
+        impl $object {
+            /// Whether the key may have been inserted; see [`Filter::contains`].
+            pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
+                self.contains_hash(self.hasher().hash(key))
+            }
+
+            /// How often the key was inserted and not removed; see [`Filter::count`].
+            pub fn count<K: Key + ?Sized>(&self, key: &K) -> usize {
+                self.count_hash(self.hasher().hash(key))
+            }
+        }
+    )*};
+}
+keys_for_trait_objects!(dyn Filter + '_, dyn Insert + '_, dyn Remove + '_);
+
+impl dyn Insert + '_ {
+    /// Inserts a key; see [`Insert::insert`].
+    ///
+    /// # Errors
+    /// [`Full`] if there is no room; nothing has changed then.
+    pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Full> {
+        let hash = self.hasher().hash(key);
+        self.insert_hash(hash)
+    }
+}
+
+impl dyn Remove + '_ {
+    /// Removes one occurrence of a key; see [`Remove::remove`].
+    pub fn remove<K: Key + ?Sized>(&mut self, key: &K) -> bool {
+        let hash = self.hasher().hash(key);
+        self.remove_hash(hash)
+    }
+}

@@ -1,0 +1,246 @@
+//! From a key's bytes to 64 bits, once. Knows nothing of fingerprints, buckets or filters.
+
+use core::fmt;
+
+use siphasher::sip::SipHasher13;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::Key;
+
+/// The 64-bit hash of a key, the only thing about a key that a filter ever sees.
+///
+/// A front end that hashes by itself (batches, replay, another machine's hashes) may enter here,
+/// with values that are spread evenly over all 64 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct KeyHash(u64);
+
+impl KeyHash {
+    /// Takes 64 evenly spread bits as a hash.
+    #[inline]
+    #[must_use]
+    pub const fn new(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    /// The 64 bits.
+    #[inline]
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl From<u64> for KeyHash {
+    fn from(bits: u64) -> Self {
+        Self(bits)
+    }
+}
+
+/// A seeded hash function whose values never change: not with the release, not with the platform.
+///
+/// Two are offered. **xxh3-64** with a 64-bit seed is fast and, with a random seed that nobody
+/// learns, good enough for keys from strangers in most uses; it was not designed against an
+/// attacker who can watch answers. **SipHash-1-3** with a 128-bit key was, and costs some 10 ns
+/// a key.
+///
+/// The function and its seed are part of every saved filter, so a file lets whoever can read it
+/// compute the same hashes.
+#[derive(Clone, PartialEq, Eq)]
+pub struct KeyHasher(Algorithm);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Algorithm {
+    Xxh3 { seed: u64 },
+    SipHash13 { key: u128 },
+}
+
+impl KeyHasher {
+    /// xxh3-64 with this seed.
+    #[must_use]
+    pub const fn xxh3(seed: u64) -> Self {
+        Self(Algorithm::Xxh3 { seed })
+    }
+
+    /// SipHash-1-3 with this 128-bit key, for keys that an adversary may choose. Only a key that
+    /// is random and stays secret protects.
+    #[must_use]
+    pub const fn siphash(key: u128) -> Self {
+        Self(Algorithm::SipHash13 { key })
+    }
+
+    /// The hash of a key.
+    ///
+    /// ```
+    /// let hasher = cuculus::KeyHasher::xxh3(7);
+    /// assert_eq!(hasher.hash("key"), hasher.hash(b"key"));
+    /// assert_ne!(hasher.hash("key"), cuculus::KeyHasher::xxh3(8).hash("key"));
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn hash<K: Key + ?Sized>(&self, key: &K) -> KeyHash {
+        key.with_bytes(|bytes| {
+            KeyHash(match self.0 {
+                Algorithm::Xxh3 { seed } => xxh3_64_with_seed(bytes, seed),
+                Algorithm::SipHash13 { key } => {
+                    SipHasher13::new_with_keys(key as u64, (key >> 64) as u64).hash(bytes)
+                }
+            })
+        })
+    }
+
+    /// The function's number and seed as they stand in a file header (FORMAT.md).
+    pub(crate) fn to_parts(&self) -> (u8, u128) {
+        match self.0 {
+            Algorithm::Xxh3 { seed } => (1, u128::from(seed)),
+            Algorithm::SipHash13 { key } => (2, key),
+        }
+    }
+
+    /// The inverse of [`to_parts`](Self::to_parts); `None` for what no release wrote.
+    pub(crate) fn from_parts(id: u8, seed: u128) -> Option<Self> {
+        match id {
+            1 => Some(Self::xxh3(u64::try_from(seed).ok()?)),
+            2 => Some(Self::siphash(seed)),
+            _ => None,
+        }
+    }
+}
+
+/// Names the function; the seed stays out of logs.
+impl fmt::Debug for KeyHasher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            Algorithm::Xxh3 { .. } => "KeyHasher(xxh3-64)",
+            Algorithm::SipHash13 { .. } => "KeyHasher(SipHash-1-3)",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::hash::Hasher;
+    use std::hash::DefaultHasher;
+
+    use super::*;
+
+    /// Values of the reference implementation of xxHash 0.8 (`xxhash.xxh3_64_intdigest`), so that
+    /// no update of a dependency can move a stored key.
+    #[test]
+    fn xxh3_matches_its_published_values() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        for &(len, seed, expected) in XXH3_VECTORS {
+            assert_eq!(KeyHasher::xxh3(seed).hash(&bytes[..len]).get(), expected, "{len} {seed}");
+        }
+    }
+
+    const XXH3_VECTORS: &[(usize, u64, u64)] = &[
+        (0, 0x0, 0x2d06800538d394c2),
+        (0, 0x1, 0x4dc5b0cc826f6703),
+        (0, 0x9e3779b97f4a7c15, 0x602b0e2cd6662c8b),
+        (1, 0x0, 0xc44bdff4074eecdb),
+        (1, 0x1, 0x5eaac1f7b17ef730),
+        (1, 0x9e3779b97f4a7c15, 0x062b185e4e01441a),
+        (3, 0x0, 0x5f4299fc161c9cbb),
+        (3, 0x1, 0x3b3b85a968c7f81d),
+        (3, 0x9e3779b97f4a7c15, 0xbe1fd1f503b5d59e),
+        (4, 0x0, 0x60dab036a58211f2),
+        (4, 0x1, 0x94e67b47eb6fcc90),
+        (4, 0x9e3779b97f4a7c15, 0x89878861fce0da55),
+        (8, 0x0, 0x3a1c2d7c85af88f8),
+        (8, 0x1, 0xe7241ac1fdcd24bb),
+        (8, 0x9e3779b97f4a7c15, 0xb82d9ef5fd6b3172),
+        (9, 0x0, 0xe9612598145bb9dc),
+        (9, 0x1, 0xd010a1fb14096c63),
+        (9, 0x9e3779b97f4a7c15, 0xfe11eeff350b91ef),
+        (16, 0x0, 0x8355e3a6f61770db),
+        (16, 0x1, 0xe2d1e4053a219356),
+        (16, 0x9e3779b97f4a7c15, 0x3d392960bfd9df8a),
+        (17, 0x0, 0x9ef341a99de37328),
+        (17, 0x1, 0xc44e866040ed1467),
+        (17, 0x9e3779b97f4a7c15, 0x89e5f063c641de9f),
+        (24, 0x0, 0xeb173b2aa3b5397a),
+        (24, 0x1, 0xcee19167d8fc0dc8),
+        (24, 0x9e3779b97f4a7c15, 0x2629ac5aafc5c3ed),
+        (100, 0x0, 0x004e4f921a64bd1c),
+        (100, 0x1, 0xceb0d9bdf606efa6),
+        (100, 0x9e3779b97f4a7c15, 0x19cf762902c5f037),
+        (128, 0x0, 0x85c6174c7ff4c46b),
+        (128, 0x1, 0xc04e68f839ddd006),
+        (128, 0x9e3779b97f4a7c15, 0x77bf966868f4b200),
+        (129, 0x0, 0xec7642b431ba3e5a),
+        (129, 0x1, 0x88ee72694368e67d),
+        (129, 0x9e3779b97f4a7c15, 0x747f159fdd2d2177),
+        (240, 0x0, 0x375a384d957fe865),
+        (240, 0x1, 0x31a14c358e824be4),
+        (240, 0x9e3779b97f4a7c15, 0xe6e766db0868c372),
+        (241, 0x0, 0x02e8cd95421c6d02),
+        (241, 0x1, 0xda735d4f53476cb5),
+        (241, 0x9e3779b97f4a7c15, 0x172114de208c5a80),
+        (256, 0x0, 0x9408a4433b952d71),
+        (256, 0x1, 0x524dd680208515eb),
+        (256, 0x9e3779b97f4a7c15, 0x55994158ec4a1205),
+    ];
+
+    /// The standard library's hasher is SipHash-1-3 with a zero key: an independent witness.
+    #[test]
+    fn siphash_matches_the_standard_library() {
+        let bytes: Vec<u8> = (0..100).collect();
+        for len in 0..bytes.len() {
+            let mut witness = DefaultHasher::new();
+            witness.write(&bytes[..len]);
+            assert_eq!(KeyHasher::siphash(0).hash(&bytes[..len]).get(), witness.finish());
+        }
+    }
+
+    #[test]
+    fn siphash_golden_values_with_a_key() {
+        let hasher = KeyHasher::siphash(0x0f0e_0d0c_0b0a_0908_0706_0504_0302_0100);
+        for (key, expected) in SIPHASH_GOLDEN {
+            assert_eq!(hasher.hash(*key).get(), *expected, "{key:?}");
+        }
+    }
+
+    const SIPHASH_GOLDEN: &[(&str, u64)] = &[
+        ("", 0xabac0158050fc4dc),
+        ("a", 0x1c2697ab786a6237),
+        ("abcdefgh", 0x12d8c08c2ee9e620),
+        ("the quick brown fox", 0xd1331521417aa905),
+    ];
+
+    /// All forms of the same bytes are the same key; integers are their little-endian bytes.
+    #[test]
+    fn equal_bytes_are_equal_keys() {
+        for hasher in [KeyHasher::xxh3(3), KeyHasher::siphash(3)] {
+            let text = hasher.hash("four");
+            assert_eq!(text, hasher.hash(b"four"));
+            assert_eq!(text, hasher.hash(&b"four"[..]));
+            assert_eq!(text, hasher.hash(&String::from("four")));
+            assert_eq!(text, hasher.hash(&Vec::from(*b"four")));
+            assert_eq!(text, hasher.hash(&"four"));
+            assert_eq!(text, hasher.hash(&u32::from_le_bytes(*b"four")));
+            assert_eq!(text, hasher.hash(&i32::from_le_bytes(*b"four")));
+            assert_eq!(hasher.hash(&7usize), hasher.hash(&7u64));
+            assert_eq!(hasher.hash(&-7isize), hasher.hash(&-7i64));
+            assert_eq!(hasher.hash(&1u128), hasher.hash(&1u128.to_le_bytes()));
+            assert_eq!(hasher.hash(&1i16), hasher.hash(&[1u8, 0]));
+            assert_ne!(hasher.hash(&1u32), hasher.hash(&1u64));
+        }
+    }
+
+    #[test]
+    fn parts_round_trip_and_unknown_ids_are_refused() {
+        for hasher in [KeyHasher::xxh3(u64::MAX), KeyHasher::siphash(u128::MAX)] {
+            let (id, seed) = hasher.to_parts();
+            assert_eq!(KeyHasher::from_parts(id, seed), Some(hasher));
+        }
+        assert_eq!(KeyHasher::from_parts(0, 0), None);
+        assert_eq!(KeyHasher::from_parts(3, 0), None);
+        assert_eq!(KeyHasher::from_parts(1, 1 << 64), None);
+    }
+
+    #[test]
+    fn debug_hides_the_seed() {
+        assert_eq!(format!("{:?}", KeyHasher::siphash(12345)), "KeyHasher(SipHash-1-3)");
+    }
+}

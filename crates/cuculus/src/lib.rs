@@ -1,0 +1,64 @@
+//! Cuckoo filters for sets that change.
+//!
+//! A filter is a set that may err in one direction: a key that was inserted is always found, and
+//! a key that was not is found by mistake with a small probability that you choose. In return it
+//! needs ten to fifteen bits a key, however long the keys are.
+//!
+//! ```
+//! use cuculus::{CuckooFilter, Filter, Insert, Persist, Remove};
+//!
+//! let mut set = CuckooFilter::builder().capacity(10_000).false_positive_rate(0.001).build()?;
+//! set.insert("key")?; // text, bytes and integers: portable bytes
+//! set.insert(b"bytes")?;
+//! set.insert(&42u64)?;
+//! assert!(set.contains("key") && set.contains(&42u64));
+//! assert!(set.remove("key"));
+//!
+//! let bytes = set.to_bytes(); // checked, versioned, the same on every platform
+//! assert_eq!(CuckooFilter::from_bytes(&bytes)?.len(), 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | type | when |
+//! |---|---|
+//! | [`CuckooFilter`] | the number of keys is known in advance |
+//! | [`CuckooFilter`] with [`semi_sorted`](CuckooFilterBuilder::semi_sorted) | the same, a bit less memory for slower inserts |
+//! | [`CuckooMaplet`] | a small value is wanted with each key |
+//!
+//! # Promises
+//! * A key inserted and not removed is found: through relocations, saving and loading.
+//! * An operation that returns an error changed nothing.
+//! * The same parameters, seed and operations give the same bytes on every platform.
+//! * No input makes the library panic, and no header makes it allocate.
+//! * [`size_in_bytes`](Filter::size_in_bytes) is all memory held.
+
+// In the order in which a key passes through them.
+mod hash; // key → 64 bits
+mod key; // what can be a key
+mod placement; // 64 bits → fingerprint and candidate buckets
+mod prefetch; // a hint to the memory system
+mod relocate; // room in full buckets
+mod table; // buckets of packed fingerprints
+mod wide; // wider instructions, chosen at run time
+
+mod container;
+mod error; // what can go wrong
+mod filter; // what filters can do // bytes in a file
+
+mod cuckoo; // the filter of fixed size
+
+pub mod analysis;
+#[cfg(feature = "conformance")]
+pub mod conformance;
+
+pub use container::{Kind, Persist};
+pub use cuckoo::{
+    CuckooFilter, CuckooFilterBuilder, CuckooMaplet, CuckooMapletBuilder, CuckooStats, ValueError,
+};
+pub use error::{BuildError, DecodeError, Full, FullCause};
+pub use filter::{Filter, Insert, Remove};
+pub use hash::{KeyHash, KeyHasher};
+pub use key::Key;
+pub use placement::PlacementKind;
+pub use relocate::Search;
+pub use wide::Instructions;

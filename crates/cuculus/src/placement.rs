@@ -1,0 +1,340 @@
+//! From a hash to a fingerprint and its two candidate buckets, and from either bucket to the
+//! other. Knows numbers of buckets, nothing of what lies in them.
+
+use crate::KeyHash;
+
+/// A stored part of a key's hash: `1..2^bits`. Zero is kept for the empty slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fingerprint(pub(crate) u32);
+
+impl Fingerprint {
+    /// What an empty slot holds.
+    pub(crate) const EMPTY: Self = Self(0);
+}
+
+/// The position of a bucket in its table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BucketIndex(pub(crate) u32);
+
+/// How a hash becomes a fingerprint of a given length.
+///
+/// The low half of the hash is scaled to `1..2^bits`, so that all values are equally likely and
+/// two different keys agree with probability 1/(2^bits − 1). Mapping zero to one instead, as the
+/// reference code does, makes one value twice as frequent and costs as much again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FingerprintSize {
+    values: u32,
+}
+
+impl FingerprintSize {
+    pub(crate) const MIN_BITS: u32 = 4;
+    pub(crate) const MAX_BITS: u32 = 32;
+
+    /// `bits` must be within `MIN_BITS..=MAX_BITS`; builders and decoders check it.
+    pub(crate) fn new(bits: u32) -> Self {
+        debug_assert!((Self::MIN_BITS..=Self::MAX_BITS).contains(&bits));
+        Self { values: u32::MAX >> (32 - bits) }
+    }
+
+    #[inline(always)]
+    pub(crate) fn fingerprint(self, hash: KeyHash) -> Fingerprint {
+        let low = hash.get() & 0xffff_ffff;
+        Fingerprint(((low * u64::from(self.values)) >> 32) as u32 + 1)
+    }
+}
+
+/// The candidate buckets of a key: one from its hash, the other from that and its fingerprint.
+///
+/// Law: `alternate` is its own inverse for every bucket and fingerprint, and stays below
+/// `buckets()`. Without it a relocated fingerprint could not be found again.
+pub(crate) trait Placement: Copy {
+    fn buckets(self) -> u32;
+
+    fn alternate(self, bucket: BucketIndex, fingerprint: Fingerprint) -> BucketIndex;
+
+    /// Scales the whole hash to the number of buckets; the high bits decide, and the fingerprint
+    /// comes from the low ones.
+    #[inline(always)]
+    fn home(self, hash: KeyHash) -> BucketIndex {
+        BucketIndex(((u128::from(hash.get()) * u128::from(self.buckets())) >> 64) as u32)
+    }
+}
+
+/// The most buckets a table can have: positions, and their number, fit 32 bits.
+pub(crate) const MAX_BUCKETS: u64 = u32::MAX as u64;
+
+/// A well-mixed 32-bit value of a fingerprint. One multiplication alone would make the offsets of
+/// consecutive fingerprints an arithmetic progression, and the candidate pairs of the any-size
+/// form a lattice instead of a random graph.
+#[inline(always)]
+fn spread(fingerprint: Fingerprint) -> u32 {
+    let x = fingerprint.0.wrapping_mul(0x9e37_79b1);
+    (x ^ (x >> 15)).wrapping_mul(0x85eb_ca6b)
+}
+
+/// Any number of buckets: the two candidates of a fingerprint add up to the same number,
+/// modulo the number of buckets.
+///
+/// The sum is odd: then a bucket is its own alternate only if the number of buckets is odd, and
+/// then for one bucket a fingerprint. (With two buckets and any sum, half of all fingerprints
+/// would have one candidate only.)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AnySize {
+    buckets: u32,
+    even_part: u32,
+    odd_bit: u32,
+}
+
+impl AnySize {
+    pub(crate) fn new(buckets: u32) -> Self {
+        Self { buckets, even_part: buckets & !1, odd_bit: u32::from(buckets > 1) }
+    }
+}
+
+impl Placement for AnySize {
+    #[inline(always)]
+    fn buckets(self) -> u32 {
+        self.buckets
+    }
+
+    #[inline(always)]
+    fn alternate(self, bucket: BucketIndex, fingerprint: Fingerprint) -> BucketIndex {
+        // Below even_part, and so is the odd number after an even one.
+        let scaled = (u64::from(spread(fingerprint)) * u64::from(self.even_part)) >> 32;
+        let sum = scaled as u32 | self.odd_bit;
+        let wrap = if sum < bucket.0 { self.buckets } else { 0 };
+        BucketIndex(sum.wrapping_sub(bucket.0).wrapping_add(wrap))
+    }
+}
+
+/// The Cuckoo Filter paper's form (§3.1, Eq. 1): `i ⊕ hash(fingerprint)`, which needs a power of
+/// two of buckets. The offset is odd for the reason given at [`AnySize`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Xor {
+    mask: u32,
+}
+
+/// The simplified cuckoo filter's form: `i ⊕ fingerprint`, no second hash. With fewer
+/// fingerprint values than buckets, a key's candidates stay within one aligned block of the
+/// table, and the load that can be reached is that of the unluckiest block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Simplified {
+    mask: u32,
+}
+
+impl Xor {
+    /// `buckets` must be a power of two.
+    pub(crate) fn new(buckets: u32) -> Self {
+        debug_assert!(buckets.is_power_of_two());
+        Self { mask: buckets - 1 }
+    }
+}
+
+impl Simplified {
+    /// `buckets` must be a power of two.
+    pub(crate) fn new(buckets: u32) -> Self {
+        debug_assert!(buckets.is_power_of_two());
+        Self { mask: buckets - 1 }
+    }
+}
+
+impl Placement for Xor {
+    #[inline(always)]
+    fn buckets(self) -> u32 {
+        self.mask + 1
+    }
+
+    #[inline(always)]
+    fn alternate(self, bucket: BucketIndex, fingerprint: Fingerprint) -> BucketIndex {
+        BucketIndex(bucket.0 ^ ((spread(fingerprint) >> 1 | 1) & self.mask))
+    }
+}
+
+impl Placement for Simplified {
+    #[inline(always)]
+    fn buckets(self) -> u32 {
+        self.mask + 1
+    }
+
+    #[inline(always)]
+    fn alternate(self, bucket: BucketIndex, fingerprint: Fingerprint) -> BucketIndex {
+        BucketIndex(bucket.0 ^ (fingerprint.0 & self.mask))
+    }
+}
+
+/// How a filter finds the second bucket of a key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PlacementKind {
+    /// Any number of buckets, so the table is as large as needed and no larger. The default.
+    #[default]
+    AnySize,
+    /// The paper's `i ⊕ hash(fingerprint)`; the number of buckets is rounded up to a power of
+    /// two.
+    Xor,
+    /// The simplified cuckoo filter's `i ⊕ fingerprint`; also a power of two, and a load that
+    /// suffers when fingerprints are short and the table is large.
+    Simplified,
+}
+
+impl PlacementKind {
+    pub(crate) const ALL: [Self; 3] = [Self::AnySize, Self::Xor, Self::Simplified];
+
+    /// The number of buckets that this form makes of at least `wanted`.
+    pub(crate) fn round_up(self, wanted: u64) -> u64 {
+        let wanted = wanted.max(1);
+        match self {
+            Self::AnySize => wanted,
+            Self::Xor | Self::Simplified => wanted.checked_next_power_of_two().unwrap_or(u64::MAX),
+        }
+    }
+
+    /// Whether a table of this many buckets can use the form.
+    pub(crate) fn accepts(self, buckets: u64) -> bool {
+        (1..=MAX_BUCKETS).contains(&buckets) && self.round_up(buckets) == buckets
+    }
+
+    pub(crate) fn id(self) -> u8 {
+        self as u8
+    }
+
+    pub(crate) fn from_id(id: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.id() == id)
+    }
+}
+
+/// One of the forms, chosen at run time. A filter's operations take the branch once a key, and
+/// it always goes the same way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Places {
+    AnySize(AnySize),
+    Xor(Xor),
+    Simplified(Simplified),
+}
+
+impl Places {
+    /// `kind` must accept this number of buckets.
+    pub(crate) fn new(kind: PlacementKind, buckets: u32) -> Self {
+        match kind {
+            PlacementKind::AnySize => Self::AnySize(AnySize::new(buckets)),
+            PlacementKind::Xor => Self::Xor(Xor::new(buckets)),
+            PlacementKind::Simplified => Self::Simplified(Simplified::new(buckets)),
+        }
+    }
+
+    pub(crate) fn kind(self) -> PlacementKind {
+        match self {
+            Self::AnySize(_) => PlacementKind::AnySize,
+            Self::Xor(_) => PlacementKind::Xor,
+            Self::Simplified(_) => PlacementKind::Simplified,
+        }
+    }
+}
+
+impl Placement for Places {
+    #[inline(always)]
+    fn buckets(self) -> u32 {
+        match self {
+            Self::AnySize(form) => form.buckets(),
+            Self::Xor(form) => form.buckets(),
+            Self::Simplified(form) => form.buckets(),
+        }
+    }
+
+    #[inline(always)]
+    fn alternate(self, bucket: BucketIndex, fingerprint: Fingerprint) -> BucketIndex {
+        match self {
+            Self::AnySize(form) => form.alternate(bucket, fingerprint),
+            Self::Xor(form) => form.alternate(bucket, fingerprint),
+            Self::Simplified(form) => form.alternate(bucket, fingerprint),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sizes(kind: PlacementKind) -> Vec<u32> {
+        [1, 2, 3, 4, 5, 7, 8, 64, 100, 1000, 1023, 1 << 20, 1_000_003, 1 << 31, u32::MAX]
+            .into_iter()
+            .filter(|&m| kind.accepts(u64::from(m)))
+            .collect()
+    }
+
+    /// The law of the layer, for every form, size and fingerprint length. (Taking the xor modulo
+    /// a size that is no power of two breaks it for most pairs.)
+    #[test]
+    fn alternate_is_an_involution() {
+        for kind in PlacementKind::ALL {
+            for buckets in sizes(kind) {
+                let places = Places::new(kind, buckets);
+                assert_eq!((places.buckets(), places.kind()), (buckets, kind));
+                for step in 0..2000u64 {
+                    let hash = KeyHash::new(step.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+                    let bits = 4 + (step % 29) as u32;
+                    let fingerprint = FingerprintSize::new(bits).fingerprint(hash);
+                    for bucket in [places.home(hash), BucketIndex(0), BucketIndex(buckets - 1)] {
+                        let other = places.alternate(bucket, fingerprint);
+                        assert!(bucket.0 < buckets && other.0 < buckets, "{kind:?} {buckets}");
+                        assert_eq!(places.alternate(other, fingerprint), bucket);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn even_tables_give_every_fingerprint_two_buckets() {
+        for kind in [PlacementKind::AnySize, PlacementKind::Xor] {
+            for buckets in [2, 4, 64, 1024] {
+                let places = Places::new(kind, buckets);
+                for bucket in (0..buckets).map(BucketIndex) {
+                    assert!((1..256).all(|f| places.alternate(bucket, Fingerprint(f)) != bucket));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn fingerprints_are_never_empty_and_fit_their_bits() {
+        for bits in FingerprintSize::MIN_BITS..=FingerprintSize::MAX_BITS {
+            let size = FingerprintSize::new(bits);
+            assert_eq!(size.fingerprint(KeyHash::new(0)).0, 1);
+            assert_eq!(size.fingerprint(KeyHash::new(u64::MAX)).0, u32::MAX >> (32 - bits));
+        }
+    }
+
+    /// Chi-squared over the 15 values of a 4-bit fingerprint and over 24 buckets.
+    #[test]
+    fn fingerprints_and_homes_are_uniform() {
+        let (size, places) = (FingerprintSize::new(4), AnySize::new(24));
+        let (mut fingerprints, mut homes) = ([0f64; 15], [0f64; 24]);
+        let n = 100_000;
+        for key in 0..n {
+            let hash = crate::KeyHasher::xxh3(1).hash(&key);
+            fingerprints[size.fingerprint(hash).0 as usize - 1] += 1.0;
+            homes[places.home(hash).0 as usize] += 1.0;
+        }
+        for counts in [&fingerprints[..], &homes[..]] {
+            let expected = f64::from(n) / counts.len() as f64;
+            let chi2: f64 = counts.iter().map(|c| (c - expected).powi(2) / expected).sum();
+            let freedom = counts.len() as f64 - 1.0;
+            assert!((chi2 - freedom).abs() < 5.0 * (2.0 * freedom).sqrt(), "{chi2}");
+        }
+    }
+
+    #[test]
+    fn kinds_round_up_and_refuse_what_does_not_fit() {
+        assert_eq!(PlacementKind::AnySize.round_up(0), 1);
+        assert_eq!(PlacementKind::Xor.round_up(5), 8);
+        assert_eq!(PlacementKind::Xor.round_up(u64::MAX), u64::MAX);
+        assert!(!PlacementKind::Xor.accepts(5));
+        assert!(!PlacementKind::Xor.accepts(1 << 32));
+        assert!(!PlacementKind::AnySize.accepts(0));
+        for kind in PlacementKind::ALL {
+            assert_eq!(PlacementKind::from_id(kind.id()), Some(kind));
+        }
+        assert_eq!(PlacementKind::from_id(3), None);
+    }
+}

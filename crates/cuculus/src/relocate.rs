@@ -1,0 +1,241 @@
+//! The kick engine: makes room in one of a key's candidate buckets by moving entries that are
+//! already there to their other candidates. Knows buckets and ways between them, nothing of
+//! fingerprints or keys.
+//!
+//! All or nothing: a path of moves is found first, while nothing moves, and carried out from its
+//! free end backwards. A search that gives up has therefore changed nothing, byte for byte, and
+//! nothing has to be undone. (The Cuckoo Filter paper's Algorithm 1 moves as it goes, and drops
+//! an entry of somebody else's when it gives up.)
+
+use crate::placement::BucketIndex;
+
+/// How the kick engine looks for a path to a free slot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Search {
+    /// The nearest free slot, so that the fewest entries move; the buckets of a level are fetched
+    /// while the level before is looked at. The default.
+    #[default]
+    BreadthFirst,
+    /// One entry at a time, chosen by a fixed scramble of its position, as in the papers.
+    RandomWalk,
+}
+
+impl Search {
+    pub(crate) const ALL: [Self; 2] = [Self::BreadthFirst, Self::RandomWalk];
+
+    pub(crate) fn id(self) -> u8 {
+        self as u8
+    }
+
+    pub(crate) fn from_id(id: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|search| search.id() == id)
+    }
+}
+
+/// What the engine needs to know of the table that it works on.
+pub(crate) trait Space {
+    fn free_slots(&self, bucket: BucketIndex) -> u32;
+
+    /// Calls `visit(slot, target)` for every way in which an entry of a full bucket can leave.
+    fn ways_out(&self, bucket: BucketIndex, visit: impl FnMut(u32, BucketIndex));
+
+    fn prefetch(&self, bucket: BucketIndex);
+
+    /// Moves the entry in `slot` of `from` to a free slot of `to`.
+    fn relocate(&mut self, from: BucketIndex, slot: u32, to: BucketIndex);
+}
+
+/// Makes room in one of the `starts`, all of them full, by opening at most `max_kicks` buckets;
+/// returns the one that has room now. After `None` nothing has changed.
+pub(crate) fn make_room(
+    space: &mut impl Space,
+    starts: &[BucketIndex],
+    search: Search,
+    max_kicks: u32,
+) -> Option<BucketIndex> {
+    match search {
+        Search::BreadthFirst => breadth_first(space, starts, max_kicks),
+        Search::RandomWalk => random_walk(space, starts, max_kicks),
+    }
+}
+
+/// A bucket reached by the search, and the entry whose move leads to it.
+struct Node {
+    bucket: BucketIndex,
+    parent: u32,
+    slot: u32,
+}
+
+/// A first-come search visits buckets in the order of their distance. The path to the first free
+/// one passes no bucket twice: if it did, the part in between could be left out, and the shorter
+/// path would have been found before. So the moves do not disturb each other.
+fn breadth_first(
+    space: &mut impl Space,
+    starts: &[BucketIndex],
+    max_kicks: u32,
+) -> Option<BucketIndex> {
+    // Most searches end within the first two levels; the vector is thrown away because a filter
+    // should not hold memory that it does not need to answer questions.
+    let mut nodes = Vec::with_capacity(64);
+    nodes.extend(starts.iter().map(|&bucket| Node { bucket, parent: u32::MAX, slot: 0 }));
+    let mut at = 0;
+    let mut opened = 0;
+    while let Some(node) = nodes.get(at) {
+        let bucket = node.bucket;
+        if at >= starts.len() && space.free_slots(bucket) > 0 {
+            return Some(carry_out(space, &nodes, at));
+        }
+        if opened < max_kicks {
+            opened += 1;
+            space.ways_out(bucket, |slot, target| {
+                // Equal entries fill both of their buckets and lead back and forth between them.
+                if !starts.contains(&target) {
+                    space.prefetch(target);
+                    nodes.push(Node { bucket: target, parent: at as u32, slot });
+                }
+            });
+        }
+        at += 1;
+    }
+    None
+}
+
+fn carry_out(space: &mut impl Space, nodes: &[Node], free: usize) -> BucketIndex {
+    let mut node = &nodes[free];
+    while let Some(parent) = nodes.get(node.parent as usize) {
+        space.relocate(parent.bucket, node.slot, node.bucket);
+        node = parent;
+    }
+    node.bucket
+}
+
+/// A walk that never returns to a bucket on its way, so that its moves do not disturb each other.
+fn random_walk(
+    space: &mut impl Space,
+    starts: &[BucketIndex],
+    max_kicks: u32,
+) -> Option<BucketIndex> {
+    let mut path: Vec<(BucketIndex, u32)> = Vec::with_capacity(32);
+    let mut ways: Vec<(u32, BucketIndex)> = Vec::with_capacity(8);
+    let mut bucket = *starts.get(scramble(starts.first()?.0, 0) as usize % starts.len())?;
+    for step in 0..max_kicks {
+        ways.clear();
+        space.ways_out(bucket, |slot, target| {
+            if target != bucket && !path.iter().any(|&(passed, _)| passed == target) {
+                ways.push((slot, target));
+            }
+        });
+        let choice = (scramble(bucket.0, step + 1) as usize).checked_rem(ways.len())?;
+        let (slot, target) = ways[choice];
+        path.push((bucket, slot));
+        bucket = target;
+        if space.free_slots(bucket) > 0 {
+            for &(from, slot) in path.iter().rev() {
+                space.relocate(from, slot, bucket);
+                bucket = from;
+            }
+            return Some(bucket);
+        }
+    }
+    None
+}
+
+/// The walk's only randomness: a fixed function of where it is, so that the same operations
+/// give the same bytes and no generator has to be saved.
+fn scramble(bucket: u32, step: u32) -> u32 {
+    let x = (u64::from(bucket) << 32 | u64::from(step)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    ((x ^ (x >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 33) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Buckets of two slots; entry `e` may lie in `e.0` or `e.1`.
+    #[derive(Clone, Debug, PartialEq)]
+    struct Toy(Vec<Vec<(u32, u32)>>);
+
+    impl Space for Toy {
+        fn free_slots(&self, bucket: BucketIndex) -> u32 {
+            2 - self.0[bucket.0 as usize].len() as u32
+        }
+
+        fn ways_out(&self, bucket: BucketIndex, mut visit: impl FnMut(u32, BucketIndex)) {
+            for (slot, &(a, b)) in (0..).zip(&self.0[bucket.0 as usize]) {
+                visit(slot, BucketIndex(if a == bucket.0 { b } else { a }));
+            }
+        }
+
+        fn prefetch(&self, _: BucketIndex) {}
+
+        fn relocate(&mut self, from: BucketIndex, slot: u32, to: BucketIndex) {
+            assert!(self.free_slots(to) > 0, "moved into a full bucket");
+            let entry = self.0[from.0 as usize].remove(slot as usize);
+            self.0[to.0 as usize].push(entry);
+        }
+    }
+
+    /// A chain 0 → 1 → … → n−1 whose last bucket has room.
+    fn chain(n: u32) -> Toy {
+        let mut buckets: Vec<_> = (0..n).map(|i| vec![(i, (i + 1).min(n - 1)); 2]).collect();
+        buckets[n as usize - 1].pop();
+        Toy(buckets)
+    }
+
+    fn entries_are_at_home(toy: &Toy) -> bool {
+        (0u32..).zip(&toy.0).all(|(i, bucket)| bucket.iter().all(|&(a, b)| a == i || b == i))
+    }
+
+    #[test]
+    fn both_searches_make_room_and_keep_every_entry_at_home() {
+        for search in Search::ALL {
+            let mut toy = chain(10);
+            let count = |toy: &Toy| toy.0.iter().map(Vec::len).sum::<usize>();
+            let before = count(&toy);
+            // Each bucket of the chain has two entries that lead to the same next one, so the
+            // breadth-first search sees 2^9 ways to its end.
+            let freed = make_room(&mut toy, &[BucketIndex(0)], search, 600);
+            assert_eq!(freed, Some(BucketIndex(0)));
+            assert!(toy.free_slots(BucketIndex(0)) > 0 && entries_are_at_home(&toy));
+            assert_eq!(count(&toy), before);
+        }
+    }
+
+    #[test]
+    fn a_search_that_gives_up_changes_nothing() {
+        for search in Search::ALL {
+            for max_kicks in 0..9 {
+                let mut toy = chain(10);
+                assert_eq!(make_room(&mut toy, &[BucketIndex(0)], search, max_kicks), None);
+                assert_eq!(toy, chain(10));
+            }
+        }
+    }
+
+    #[test]
+    fn breadth_first_takes_the_shortest_path() {
+        // From 0 a long way over 1, 2, 3 to 4, and a short one over 5 to 4.
+        let mut toy = Toy(vec![
+            vec![(0, 1), (0, 5)],
+            vec![(1, 2), (1, 2)],
+            vec![(2, 3), (2, 3)],
+            vec![(3, 4), (3, 4)],
+            vec![(4, 0)],
+            vec![(5, 4), (5, 4)],
+        ]);
+        assert!(make_room(&mut toy, &[BucketIndex(0)], Search::BreadthFirst, 9).is_some());
+        assert_eq!(toy.0[0], vec![(0, 1)]);
+        assert_eq!(toy.0[5], vec![(5, 4), (0, 5)]);
+        assert_eq!(toy.0[4], vec![(4, 0), (5, 4)]);
+    }
+
+    #[test]
+    fn a_bucket_that_leads_only_to_itself_ends_the_search() {
+        for search in Search::ALL {
+            let mut toy = Toy(vec![vec![(0, 0); 2]]);
+            assert_eq!(make_room(&mut toy, &[BucketIndex(0)], search, 500), None);
+            assert_eq!(make_room(&mut toy, &[], search, 500), None);
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Words cut into equal lanes, one slot a lane, and questions to all lanes at once. Knows nothing
+//! of tables.
+
+use core::ops::{BitAnd, BitOr, BitXor, Not, Shl, Shr};
+
+/// A machine word that a bucket, or a half of one, is read into.
+pub(crate) trait Word:
+    Copy
+    + Eq
+    + From<u32>
+    + BitAnd<Output = Self>
+    + BitOr<Output = Self>
+    + BitXor<Output = Self>
+    + Not<Output = Self>
+    + Shl<u32, Output = Self>
+    + Shr<u32, Output = Self>
+{
+    const BITS: u32;
+    const ZERO: Self;
+
+    fn wrapping_add(self, other: Self) -> Self;
+    fn wrapping_sub(self, other: Self) -> Self;
+    fn wrapping_mul(self, other: Self) -> Self;
+    fn trailing_zeros(self) -> u32;
+    fn count_ones(self) -> u32;
+    fn low_u32(self) -> u32;
+
+    /// Reads the word that starts at a byte; `bytes` is padded so that it ends inside.
+    fn load(bytes: &[u8], at: usize) -> Self;
+    fn store(self, bytes: &mut [u8], at: usize);
+}
+
+macro_rules! impl_word {
+    ($($word:ident),*) => {$(
+        impl Word for $word {
+            const BITS: u32 = $word::BITS;
+            const ZERO: Self = 0;
+
+            #[inline(always)]
+            fn wrapping_add(self, other: Self) -> Self {
+                $word::wrapping_add(self, other)
+            }
+            #[inline(always)]
+            fn wrapping_sub(self, other: Self) -> Self {
+                $word::wrapping_sub(self, other)
+            }
+            #[inline(always)]
+            fn wrapping_mul(self, other: Self) -> Self {
+                $word::wrapping_mul(self, other)
+            }
+            #[inline(always)]
+            fn trailing_zeros(self) -> u32 {
+                $word::trailing_zeros(self)
+            }
+            #[inline(always)]
+            fn count_ones(self) -> u32 {
+                $word::count_ones(self)
+            }
+            #[inline(always)]
+            fn low_u32(self) -> u32 {
+                self as u32
+            }
+            #[inline(always)]
+            fn load(bytes: &[u8], at: usize) -> Self {
+                const SIZE: usize = size_of::<$word>();
+                let mut word = [0; SIZE];
+                word.copy_from_slice(&bytes[at..at + SIZE]);
+                $word::from_le_bytes(word)
+            }
+            #[inline(always)]
+            fn store(self, bytes: &mut [u8], at: usize) {
+                const SIZE: usize = size_of::<$word>();
+                bytes[at..at + SIZE].copy_from_slice(&self.to_le_bytes());
+            }
+        }
+    )*};
+}
+impl_word!(u64, u128);
+
+/// Whether a run of `bits`, one of many that follow each other without gaps, can be read as one
+/// word from the byte in which it starts, wherever in the byte that is.
+pub(crate) fn fits<W: Word>(bits: u32) -> bool {
+    // Runs start at multiples of `bits`, so at multiples of its largest power of two in a byte.
+    let step = 1 << bits.trailing_zeros().min(3);
+    bits + (8 - step) <= W::BITS
+}
+
+/// Equal lanes of `width` bits from the low end of a word. Bits above the last lane may be
+/// anything: no answer depends on them, since borrows and carries only travel upwards.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lanes<W> {
+    width: u32,
+    /// The lowest bit of each lane.
+    ones: W,
+    /// The highest bit of each lane.
+    highs: W,
+    /// All bits of each lane but the highest.
+    lows: W,
+    /// The bits of the first lane.
+    first: W,
+}
+
+impl<W: Word> Lanes<W> {
+    pub(crate) fn new(width: u32, count: u32) -> Self {
+        debug_assert!(width >= 1 && width * count <= W::BITS);
+        let ones = (0..count).fold(W::ZERO, |ones, i| ones | W::from(1) << (i * width));
+        let highs = ones << (width - 1);
+        let lows = highs.wrapping_sub(ones);
+        Self { width, ones, highs, lows, first: W::from(u32::MAX >> (32 - width)) }
+    }
+
+    /// The value in every lane.
+    #[inline(always)]
+    pub(crate) fn splat(&self, value: u32) -> W {
+        self.ones.wrapping_mul(W::from(value))
+    }
+
+    /// Not zero if, and only if, some lane of `word` is equal to that of `pattern`. Which bits are
+    /// set says only where the first such lane is.
+    #[inline(always)]
+    pub(crate) fn any_equal(&self, word: W, pattern: W) -> W {
+        let difference = word ^ pattern;
+        difference.wrapping_sub(self.ones) & !difference & self.highs
+    }
+
+    /// The highest bit of each lane of `word` that is equal to that of `pattern`.
+    #[inline(always)]
+    pub(crate) fn equal(&self, word: W, pattern: W) -> W {
+        let difference = word ^ pattern;
+        // Adding all low bits carries into the highest unless the low bits are zero; the sum of
+        // two numbers without their highest bits stays within the lane.
+        let not_equal = (difference & self.lows).wrapping_add(self.lows) | difference;
+        !not_equal & self.highs
+    }
+
+    /// The number of lanes in a mask of highest bits.
+    #[inline(always)]
+    pub(crate) fn count(&self, mask: W) -> u32 {
+        mask.count_ones()
+    }
+
+    /// The first lane in a mask of highest bits.
+    #[inline(always)]
+    pub(crate) fn first_in(&self, mask: W) -> Option<u32> {
+        if mask == W::ZERO { None } else { Some(mask.trailing_zeros() / self.width) }
+    }
+
+    /// The lowest bit of the first lane in a mask that is not zero.
+    #[inline(always)]
+    pub(crate) fn first_bit(&self, mask: W) -> u32 {
+        mask.trailing_zeros() + 1 - self.width
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self, word: W, lane: u32) -> u32 {
+        (word >> (lane * self.width) & self.first).low_u32()
+    }
+
+    /// The bits of a lane.
+    #[inline(always)]
+    pub(crate) fn mask(&self, lane: u32) -> W {
+        self.first << (lane * self.width)
+    }
+
+    /// A mask of highest bits from one bit for each lane.
+    pub(crate) fn mask_of(&self, lanes: u32) -> W {
+        let lane_bits =
+            (0..W::BITS / self.width).filter(|lane| lane < &32 && lanes >> lane & 1 == 1);
+        lane_bits
+            .fold(W::ZERO, |mask, lane| mask | W::from(1) << (lane * self.width + self.width - 1))
+    }
+}

@@ -1,0 +1,188 @@
+//! Buckets of packed fingerprints. Knows bits and slots, nothing of keys, candidates or policy.
+//!
+//! Two layouts stand behind one trait: [`Packed`] holds the fingerprints side by side,
+//! [`SemiSorted`] sorts the four of a bucket and saves one bit for each. Either finds a fingerprint in
+//! a bucket by word operations on all slots at once ([`lanes`]).
+
+mod lanes;
+mod packed;
+mod runs;
+mod semi_sorted;
+
+pub(crate) use packed::Packed;
+pub(crate) use runs::{OutOfMemory, Runs};
+pub(crate) use semi_sorted::SemiSorted;
+
+use core::ops::RangeInclusive;
+
+use crate::placement::{BucketIndex, Fingerprint, FingerprintSize};
+
+/// The most slots a bucket can have.
+pub(crate) const MAX_SLOTS: usize = 8;
+
+/// What a filter asks of its table. Bucket positions must be below the table's number of buckets
+/// and slots below the number of slots in a bucket.
+pub(crate) trait Buckets {
+    fn contains_either(&self, a: BucketIndex, b: BucketIndex, fingerprint: Fingerprint) -> bool;
+
+    /// How many slots of a bucket hold exactly this: with [`Fingerprint::EMPTY`], how many are
+    /// free.
+    fn count(&self, bucket: BucketIndex, fingerprint: Fingerprint) -> u32;
+
+    /// The first slot of a bucket that holds exactly this.
+    fn find(&self, bucket: BucketIndex, fingerprint: Fingerprint) -> Option<u32>;
+
+    /// What the slots of a bucket hold, in order; unused places of the array are empty.
+    fn entries(&self, bucket: BucketIndex) -> [Fingerprint; MAX_SLOTS];
+
+    /// Puts a fingerprint into a free slot, if there is one, and says which.
+    fn place(&mut self, bucket: BucketIndex, fingerprint: Fingerprint) -> Option<u32>;
+
+    /// Empties a slot.
+    fn clear_slot(&mut self, bucket: BucketIndex, slot: u32);
+
+    fn prefetch(&self, bucket: BucketIndex);
+
+    fn slots_per_bucket(&self) -> u32;
+
+    /// Whether the bits of a bucket are ones that this table writes.
+    fn is_valid(&self, bucket: BucketIndex) -> bool;
+
+    /// The memory under the buckets.
+    fn runs(&self) -> &Runs;
+
+    fn runs_mut(&mut self) -> &mut Runs;
+}
+
+/// How the fingerprints of a bucket are laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Layout {
+    Packed,
+    SemiSorted,
+}
+
+impl Layout {
+    pub(crate) const ALL: [Self; 2] = [Self::Packed, Self::SemiSorted];
+
+    pub(crate) fn id(self) -> u8 {
+        self as u8
+    }
+
+    pub(crate) fn from_id(id: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|layout| layout.id() == id)
+    }
+
+    /// The numbers of slots in a bucket that the layout has tables for.
+    pub(crate) fn slots_per_bucket(self) -> &'static [u32] {
+        match self {
+            Self::Packed => &[1, 2, 4, 8],
+            Self::SemiSorted => &[semi_sorted::SLOTS],
+        }
+    }
+
+    /// The lengths of a fingerprint that the layout has tables for.
+    pub(crate) fn fingerprint_bits(self) -> RangeInclusive<u32> {
+        match self {
+            Self::Packed => FingerprintSize::MIN_BITS..=FingerprintSize::MAX_BITS,
+            Self::SemiSorted => semi_sorted::MIN_WIDTH..=FingerprintSize::MAX_BITS,
+        }
+    }
+}
+
+/// Fingerprint length, slots in a bucket and layout: what fixes the size of a bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub(crate) fingerprint_bits: u32,
+    pub(crate) slots_per_bucket: u32,
+    pub(crate) layout: Layout,
+}
+
+impl Shape {
+    /// Whether there is a table of this shape.
+    pub(crate) fn exists(self) -> bool {
+        self.layout.slots_per_bucket().contains(&self.slots_per_bucket)
+            && self.layout.fingerprint_bits().contains(&self.fingerprint_bits)
+    }
+
+    pub(crate) fn bucket_bits(self) -> u32 {
+        let packed = self.fingerprint_bits * self.slots_per_bucket;
+        match self.layout {
+            Layout::Packed => packed,
+            Layout::SemiSorted => packed - semi_sorted::BITS_SAVED,
+        }
+    }
+
+    /// The length of the payload of a table, saturating.
+    pub(crate) fn payload_bytes(self, buckets: u64) -> u64 {
+        Runs::payload_bytes(buckets, self.bucket_bits())
+    }
+}
+
+/// A table of some shape. Each variant is the narrowest word that holds a bucket wherever its
+/// first bit falls within a byte.
+#[derive(Clone)]
+pub(crate) enum Table {
+    Word(Packed<u64, 1>),
+    Wide(Packed<u128, 1>),
+    Halves(Packed<u128, 2>),
+    SortedWord(SemiSorted<u64>),
+    SortedWide(SemiSorted<u128>),
+}
+
+/// Runs the same expression on whichever table it is, so that everything above a table is
+/// compiled for each kind and the choice is made once an operation.
+macro_rules! with_table {
+    ($table:expr, $name:ident => $body:expr) => {
+        match $table {
+            $crate::table::Table::Word($name) => $body,
+            $crate::table::Table::Wide($name) => $body,
+            $crate::table::Table::Halves($name) => $body,
+            $crate::table::Table::SortedWord($name) => $body,
+            $crate::table::Table::SortedWide($name) => $body,
+        }
+    };
+}
+pub(crate) use with_table;
+
+impl Table {
+    /// An empty table; the shape has been checked by the builder or decoder.
+    pub(crate) fn new(shape: Shape, buckets: u32) -> Result<Self, OutOfMemory> {
+        Self::over(shape, |count, bits| Runs::new(u64::from(buckets) * count, bits))
+    }
+
+    /// The table that a payload of the right length holds.
+    pub(crate) fn from_payload(
+        shape: Shape,
+        buckets: u32,
+        payload: Vec<u8>,
+    ) -> Result<Self, OutOfMemory> {
+        Self::over(shape, |count, bits| {
+            Runs::from_payload(payload, u64::from(buckets) * count, bits)
+        })
+    }
+
+    /// Picks the table for a shape, over memory of so many runs a bucket and bits a run.
+    fn over(
+        shape: Shape,
+        runs: impl FnOnce(u64, u32) -> Result<Runs, OutOfMemory>,
+    ) -> Result<Self, OutOfMemory> {
+        let Shape { fingerprint_bits: width, slots_per_bucket: slots, layout } = shape;
+        let bits = shape.bucket_bits();
+        Ok(match layout {
+            Layout::SemiSorted if lanes::fits::<u64>(bits) => {
+                Self::SortedWord(SemiSorted::new(width, runs(1, bits)?))
+            }
+            Layout::SemiSorted => Self::SortedWide(SemiSorted::new(width, runs(1, bits)?)),
+            Layout::Packed if lanes::fits::<u64>(bits) => {
+                Self::Word(Packed::new(width, slots, runs(1, bits)?))
+            }
+            Layout::Packed if lanes::fits::<u128>(bits) => {
+                Self::Wide(Packed::new(width, slots, runs(1, bits)?))
+            }
+            Layout::Packed => Self::Halves(Packed::new(width, slots, runs(2, bits / 2)?)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! The memory under a table: equal runs of bits without gaps, zeroed, allocated without aborting,
+//! and padded so that a whole word can be read wherever a run starts.
+#![allow(unsafe_code, reason = "no safe call allocates zeroed memory and reports failure")]
+
+use std::alloc::{self, Layout};
+
+use super::lanes::Word;
+use crate::prefetch::prefetch;
+
+/// The allocator has no such memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OutOfMemory {
+    pub(crate) bytes: u64,
+}
+
+/// Bytes past the payload, so that a 16-byte load that starts in it stays inside.
+const PADDING: usize = 16;
+
+/// Runs of `bits` bits each, the first at the lowest bit of the first byte.
+#[derive(Clone)]
+pub(crate) struct Runs {
+    bytes: Box<[u8]>,
+    bits: u32,
+    count: u64,
+}
+
+impl Runs {
+    /// The length of so many runs in bytes, saturating.
+    pub(crate) fn payload_bytes(count: u64, bits: u32) -> u64 {
+        count.saturating_mul(u64::from(bits)).div_ceil(8)
+    }
+
+    /// All bits zero. Fresh pages come from the system as they are first written, so a large
+    /// table that is never filled stays small.
+    pub(crate) fn new(count: u64, bits: u32) -> Result<Self, OutOfMemory> {
+        let failed = OutOfMemory { bytes: Self::payload_bytes(count, bits) };
+        let payload = usize::try_from(failed.bytes).map_err(|_| failed)?;
+        let len = payload.checked_add(PADDING).ok_or(failed)?;
+        let layout = Layout::array::<u8>(len).map_err(|_| failed)?;
+        // SAFETY: the layout has PADDING bytes at least, so it is not of size zero.
+        let start = unsafe { alloc::alloc_zeroed(layout) };
+        if start.is_null() {
+            return Err(failed);
+        }
+        // SAFETY: `start` is a fresh allocation of the global allocator with the layout of `len`
+        // bytes, all of them initialised to zero, and nobody else has it.
+        let bytes = unsafe { Box::from_raw(core::ptr::slice_from_raw_parts_mut(start, len)) };
+        Ok(Self { bytes, bits, count })
+    }
+
+    /// The runs that a payload of exactly their length holds.
+    pub(crate) fn from_payload(
+        mut bytes: Vec<u8>,
+        count: u64,
+        bits: u32,
+    ) -> Result<Self, OutOfMemory> {
+        debug_assert_eq!(bytes.len() as u64, Self::payload_bytes(count, bits));
+        let failed = OutOfMemory { bytes: bytes.len() as u64 };
+        bytes.try_reserve_exact(PADDING).map_err(|_| failed)?;
+        bytes.resize(bytes.len() + PADDING, 0);
+        Ok(Self { bytes: bytes.into_boxed_slice(), bits, count })
+    }
+
+    /// The byte in which a run starts, and the bit of that byte.
+    #[inline(always)]
+    fn position(&self, run: u64) -> (usize, u32) {
+        let bit = run * u64::from(self.bits);
+        ((bit >> 3) as usize, bit as u32 & 7)
+    }
+
+    /// A run in the low bits of a word and, above it, bits of what follows. The run must fit the
+    /// word wherever in a byte it starts ([`fits`](super::lanes::fits)).
+    #[inline(always)]
+    pub(crate) fn load<W: Word>(&self, run: u64) -> W {
+        let (byte, bit) = self.position(run);
+        W::load(&self.bytes, byte) >> bit
+    }
+
+    /// Flips bits of a run; the bits around it stay.
+    #[inline(always)]
+    pub(crate) fn flip<W: Word>(&mut self, run: u64, bits: W) {
+        let (byte, bit) = self.position(run);
+        let word = W::load(&self.bytes, byte);
+        (word ^ bits << bit).store(&mut self.bytes, byte);
+    }
+
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, run: u64) {
+        prefetch(&self.bytes, self.position(run).0);
+    }
+
+    /// The runs as they stand in a file. Bits past the last run are zero.
+    pub(crate) fn payload(&self) -> &[u8] {
+        &self.bytes[..self.bytes.len() - PADDING]
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.bytes.fill(0);
+    }
+
+    /// Whether the bits of the last byte that belong to no run are zero.
+    pub(crate) fn ends_in_zeros(&self) -> bool {
+        let (byte, bit) = self.position(self.count);
+        self.bytes[byte] >> bit == 0
+    }
+
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+}

@@ -1,0 +1,213 @@
+//! Semi-sorted buckets (Cuckoo Filter paper, §5.2): the order of four fingerprints in a bucket
+//! carries no information, so they are sorted by their low nibbles, and the four nibbles, being
+//! one of 3,876 combinations, are written in 12 bits instead of 16.
+//!
+//! A bucket is, from its lowest bit: the code of the nibbles (12 bits), then the four rests of
+//! `width − 4` bits in the same order. Entries are in ascending order of (nibble, rest), so equal
+//! contents are equal bits; an empty slot is the entry zero and comes first.
+
+use super::lanes::{Lanes, Word};
+use super::{Buckets, MAX_SLOTS, Runs};
+use crate::placement::{BucketIndex, Fingerprint};
+
+pub(crate) const SLOTS: u32 = 4;
+pub(crate) const BITS_SAVED: u32 = 4;
+/// A rest of one bit at least: with none there would be nothing to compare by lanes.
+pub(crate) const MIN_WIDTH: u32 = 5;
+
+const CODE_BITS: u32 = 12;
+const CODE_MASK: u32 = (1 << CODE_BITS) - 1;
+/// Multisets of four out of sixteen: C(19, 4).
+const CODES: usize = 3876;
+
+/// The four nibbles of each code, ascending, the first in the low bits; nothing above `CODES`.
+static NIBBLES: [u16; 1 << CODE_BITS] = decode_table();
+
+const fn decode_table() -> [u16; 1 << CODE_BITS] {
+    let mut table = [0; 1 << CODE_BITS];
+    let mut nibbles = [0u32; 4];
+    // Every ascending quadruple once, each at its own code.
+    loop {
+        let [a, b, c, d] = nibbles;
+        table[encode(nibbles) as usize] = (a | b << 4 | c << 8 | d << 12) as u16;
+        let mut at = 0;
+        while at < 3 && nibbles[at] == nibbles[at + 1] {
+            nibbles[at] = 0;
+            at += 1;
+        }
+        if at == 3 && nibbles[3] == 15 {
+            return table;
+        }
+        nibbles[at] += 1;
+    }
+}
+
+/// The rank of an ascending quadruple in the combinatorial number system: with i added to the
+/// i-th nibble the numbers are strictly ascending, and Σ C(n_i + i, i + 1) counts those before.
+const fn encode([a, b, c, d]: [u32; 4]) -> u32 {
+    let pairs = b * (b + 1) / 2;
+    let triples = c * (c + 1) * (c + 2) / 6;
+    let quadruples = d * (d + 1) * (d + 2) * (d + 3) / 24;
+    a + pairs + triples + quadruples
+}
+
+/// A table of semi-sorted buckets.
+#[derive(Clone)]
+pub(crate) struct SemiSorted<W> {
+    runs: Runs,
+    rests: Lanes<W>,
+    /// For each set of the four lanes, in reversed order, the mask of their highest bits.
+    spread: [W; 16],
+    bucket_bits: u32,
+    rest_bits: u32,
+}
+
+impl<W: Word> SemiSorted<W> {
+    pub(crate) fn new(width: u32, runs: Runs) -> Self {
+        let rest_bits = width - 4;
+        let bucket_bits = CODE_BITS + SLOTS * rest_bits;
+        let rests = Lanes::new(rest_bits, SLOTS);
+        let spread = core::array::from_fn(|set| rests.mask_of((set as u32).reverse_bits() >> 28));
+        Self { runs, rests, spread, bucket_bits, rest_bits }
+    }
+
+    #[inline(always)]
+    fn bucket(&self, bucket: BucketIndex) -> W {
+        self.runs.load(u64::from(bucket.0))
+    }
+
+    /// The bits of a bucket, without what follows it.
+    #[inline(always)]
+    fn only(&self, word: W) -> W {
+        word & (!W::ZERO >> (W::BITS - self.bucket_bits))
+    }
+
+    /// The highest bit of each lane of the rests whose whole entry is the one looked for. No
+    /// branch: the nibbles that agree are found in the code's four lanes, their four bits
+    /// gathered by one multiplication and spread to the lanes of the rests by a small table.
+    #[inline(always)]
+    fn equal(&self, word: W, fingerprint: Fingerprint) -> W {
+        let rests = self.rests.equal(word >> CODE_BITS, self.rests.splat(fingerprint.0 >> 4));
+        let nibbles = u32::from(NIBBLES[(word.low_u32() & CODE_MASK) as usize]);
+        let difference = nibbles ^ (fingerprint.0 & 15) * 0x1111;
+        let agree = !(((difference & 0x7777) + 0x7777) | difference) & 0x8888;
+        // Bits 0, 4, 8, 12 arrive at 15, 14, 13, 12, and no other product does.
+        let gathered = ((agree >> 3) * 0x8421) >> 12 & 15;
+        rests & self.spread[gathered as usize]
+    }
+
+    #[inline(always)]
+    fn unpack(&self, word: W) -> [u32; 4] {
+        let nibbles = u32::from(NIBBLES[(word.low_u32() & CODE_MASK) as usize]);
+        let rests = word >> CODE_BITS;
+        core::array::from_fn(|i| self.rests.get(rests, i as u32) << 4 | (nibbles >> (4 * i) & 15))
+    }
+
+    fn pack(&self, mut entries: [u32; 4]) -> W {
+        // The nibble first, then the rest: a rotation makes that one number.
+        entries.sort_unstable_by_key(|entry| entry.rotate_right(4));
+        let code = encode(entries.map(|entry| entry & 15));
+        entries.iter().enumerate().fold(W::from(code), |word, (i, entry)| {
+            word | W::from(entry >> 4) << (CODE_BITS + i as u32 * self.rest_bits)
+        })
+    }
+
+    fn write(&mut self, bucket: BucketIndex, entries: [u32; 4]) {
+        let changed = self.only(self.bucket(bucket)) ^ self.pack(entries);
+        self.runs.flip(u64::from(bucket.0), changed);
+    }
+}
+
+impl<W: Word> Buckets for SemiSorted<W> {
+    #[inline(always)]
+    fn contains_either(&self, a: BucketIndex, b: BucketIndex, fingerprint: Fingerprint) -> bool {
+        let (a, b) = (self.bucket(a), self.bucket(b));
+        self.equal(a, fingerprint) | self.equal(b, fingerprint) != W::ZERO
+    }
+
+    #[inline(always)]
+    fn count(&self, bucket: BucketIndex, fingerprint: Fingerprint) -> u32 {
+        self.rests.count(self.equal(self.bucket(bucket), fingerprint))
+    }
+
+    #[inline(always)]
+    fn find(&self, bucket: BucketIndex, fingerprint: Fingerprint) -> Option<u32> {
+        self.rests.first_in(self.equal(self.bucket(bucket), fingerprint))
+    }
+
+    #[inline(always)]
+    fn entries(&self, bucket: BucketIndex) -> [Fingerprint; MAX_SLOTS] {
+        let mut entries = [Fingerprint::EMPTY; MAX_SLOTS];
+        for (to, from) in entries.iter_mut().zip(self.unpack(self.bucket(bucket))) {
+            *to = Fingerprint(from);
+        }
+        entries
+    }
+
+    /// The slot is that of the empty entry; sorting may put the fingerprint into another.
+    #[inline(always)]
+    fn place(&mut self, bucket: BucketIndex, fingerprint: Fingerprint) -> Option<u32> {
+        let mut entries = self.unpack(self.bucket(bucket));
+        // Empty entries are sorted to the front.
+        if entries[0] != Fingerprint::EMPTY.0 {
+            return None;
+        }
+        entries[0] = fingerprint.0;
+        self.write(bucket, entries);
+        Some(0)
+    }
+
+    #[inline(always)]
+    fn clear_slot(&mut self, bucket: BucketIndex, slot: u32) {
+        let mut entries = self.unpack(self.bucket(bucket));
+        entries[slot as usize] = Fingerprint::EMPTY.0;
+        self.write(bucket, entries);
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, bucket: BucketIndex) {
+        self.runs.prefetch(u64::from(bucket.0));
+    }
+
+    fn slots_per_bucket(&self) -> u32 {
+        SLOTS
+    }
+
+    /// 220 codes have no meaning, and most orders of the entries are never written.
+    fn is_valid(&self, bucket: BucketIndex) -> bool {
+        let word = self.bucket(bucket);
+        let known = ((word.low_u32() & CODE_MASK) as usize) < CODES;
+        known && self.pack(self.unpack(word)) == self.only(word)
+    }
+
+    fn runs(&self) -> &Runs {
+        &self.runs
+    }
+
+    fn runs_mut(&mut self) -> &mut Runs {
+        &mut self.runs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All 3,876 sorted quadruples have their own code below 3,876, and the table inverts it.
+    #[test]
+    fn nibble_codes_are_a_bijection() {
+        let mut seen = [false; CODES];
+        for a in 0..16 {
+            for b in a..16 {
+                for c in b..16 {
+                    for d in c..16 {
+                        let code = encode([a, b, c, d]) as usize;
+                        assert!(!std::mem::replace(&mut seen[code], true));
+                        assert_eq!(u32::from(NIBBLES[code]), a | b << 4 | c << 8 | d << 12);
+                    }
+                }
+            }
+        }
+        assert!(seen.iter().all(|&s| s));
+    }
+}

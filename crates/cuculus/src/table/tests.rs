@@ -1,0 +1,129 @@
+//! Every table against a plain list of numbers: the naive oracle of the layer.
+
+use super::*;
+
+fn shapes() -> Vec<Shape> {
+    let mut shapes = Vec::new();
+    for fingerprint_bits in 4..=32 {
+        for slots_per_bucket in [1, 2, 4, 8] {
+            shapes.push(Shape { fingerprint_bits, slots_per_bucket, layout: Layout::Packed });
+        }
+        if fingerprint_bits >= semi_sorted::MIN_WIDTH {
+            let slots_per_bucket = semi_sorted::SLOTS;
+            shapes.push(Shape { fingerprint_bits, slots_per_bucket, layout: Layout::SemiSorted });
+        }
+    }
+    shapes
+}
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        self.0 ^ self.0 >> 29
+    }
+}
+
+/// The oracle: what each bucket holds, by a loop over slots.
+struct Lists(Vec<Vec<u32>>);
+
+fn check_bucket(table: &impl Buckets, lists: &Lists, bucket: u32, shape: Shape) {
+    let index = BucketIndex(bucket);
+    let mut held: Vec<u32> = table.entries(index).iter().map(|f| f.0).filter(|&f| f > 0).collect();
+    let mut list = lists.0[bucket as usize].clone();
+    held.sort_unstable();
+    list.sort_unstable();
+    assert_eq!(held, list, "{shape:?} bucket {bucket}");
+    let free = table.slots_per_bucket() - list.len() as u32;
+    assert_eq!(table.count(index, Fingerprint::EMPTY), free, "{shape:?}");
+    assert!(table.is_valid(index));
+    for &value in &list {
+        let same = list.iter().filter(|&&v| v == value).count() as u32;
+        assert_eq!(table.count(index, Fingerprint(value)), same, "{shape:?}");
+        let slot = table.find(index, Fingerprint(value)).expect("held but not found");
+        assert_eq!(table.entries(index)[slot as usize].0, value);
+    }
+}
+
+/// Random placing and clearing, values from all lengths of the shape and its extremes.
+#[test]
+fn every_table_agrees_with_a_list() {
+    for shape in shapes() {
+        let buckets = 13;
+        let mut table = Table::new(shape, buckets).expect("small");
+        let mut lists = Lists(vec![Vec::new(); buckets as usize]);
+        let mut random = Random(u64::from(shape.bucket_bits()));
+        let max = u32::MAX >> (32 - shape.fingerprint_bits);
+        with_table!(&mut table, table => {
+            assert_eq!(table.slots_per_bucket(), shape.slots_per_bucket);
+            assert_eq!(table.runs().payload().len() as u64, shape.payload_bytes(13));
+            for _ in 0..3000 {
+                let bucket = (random.next() % u64::from(buckets)) as u32;
+                let (index, list) = (BucketIndex(bucket), &mut lists.0[bucket as usize]);
+                let value = match random.next() % 8 {
+                    0 => max,
+                    1 => 1,
+                    2 => 1 << (shape.fingerprint_bits - 1),
+                    _ => (random.next() as u32 & max).max(1),
+                };
+                let other = BucketIndex((bucket + 1) % buckets);
+                if random.next() % 5 < 3 {
+                    let room = list.len() < shape.slots_per_bucket as usize;
+                    assert_eq!(table.place(index, Fingerprint(value)).is_some(), room);
+                    if room {
+                        list.push(value);
+                    }
+                } else if !list.is_empty() {
+                    let at = random.next() as usize % list.len();
+                    let value = list.swap_remove(at);
+                    let slot = table.find(index, Fingerprint(value)).expect("held");
+                    table.clear_slot(index, slot);
+                }
+                let either = [bucket, other.0].iter().any(|&b| lists.0[b as usize].contains(&value));
+                assert_eq!(table.contains_either(index, other, Fingerprint(value)), either);
+                for near in [bucket, other.0, (bucket + buckets - 1) % buckets] {
+                    check_bucket(table, &lists, near, shape);
+                }
+            }
+            assert!(table.runs().ends_in_zeros());
+        });
+    }
+}
+
+/// Lane arithmetic against a loop, on random words with garbage above the lanes.
+#[test]
+fn lanes_agree_with_a_loop() {
+    fn check<W: lanes::Word + std::fmt::Debug>(random: &mut Random, make: impl Fn(u64, u64) -> W) {
+        for width in 1..=32 {
+            for count in [1, 2, 4, 8].into_iter().filter(|count| width * count <= W::BITS) {
+                let lanes = lanes::Lanes::<W>::new(width, count);
+                for _ in 0..200 {
+                    let sparse = if random.next() % 2 == 0 { u64::MAX } else { random.next() };
+                    let word = make(random.next() & sparse, random.next() & sparse);
+                    let at = (random.next() % u64::from(count)) as u32;
+                    let value = if random.next() % 2 == 0 { lanes.get(word, at) } else { 0 };
+                    let equal: Vec<u32> =
+                        (0..count).filter(|&lane| lanes.get(word, lane) == value).collect();
+                    let mask = lanes.equal(word, lanes.splat(value));
+                    let bits = equal.iter().fold(0, |bits, lane| bits | 1 << lane);
+                    assert_eq!(mask, lanes.mask_of(bits), "{width} {count} {word:?} {value}");
+                    assert_eq!(lanes.count(mask), equal.len() as u32);
+                    let any = lanes.any_equal(word, lanes.splat(value));
+                    assert_eq!(lanes.first_in(any), equal.first().copied());
+                }
+            }
+        }
+    }
+    let mut random = Random(5);
+    check::<u64>(&mut random, |low, _| low);
+    check::<u128>(&mut random, |low, high| u128::from(low) | u128::from(high) << 64);
+}
+
+#[test]
+fn impossible_sizes_are_an_error() {
+    let shape = Shape { fingerprint_bits: 32, slots_per_bucket: 8, layout: Layout::Packed };
+    assert_eq!(shape.payload_bytes(u64::MAX), u64::MAX.div_ceil(8));
+    assert!(Runs::new(u64::MAX, 8).is_err());
+    assert!(Runs::new(u64::MAX / 2, 1).is_err());
+}

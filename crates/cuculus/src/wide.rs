@@ -1,0 +1,48 @@
+//! The same code, compiled twice: once for the baseline of the platform and once for the wider
+//! instructions that the processor turns out to have. Knows nothing of what it runs.
+#![allow(unsafe_code, reason = "calling code compiled for a detected feature")]
+
+/// Which instructions a filter may use. Answers and bytes do not depend on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Instructions {
+    /// Whatever the processor has, found out at run time. The default.
+    #[default]
+    Detected,
+    /// Only those that every processor of the platform has.
+    Baseline,
+}
+
+/// Work that is worth compiling twice. `run` must be `#[inline(always)]` all the way down: what
+/// is not inlined is compiled for the baseline.
+pub(crate) trait Job {
+    type Output;
+    fn run(self) -> Self::Output;
+}
+
+#[inline]
+pub(crate) fn run<J: Job>(instructions: Instructions, job: J) -> J::Output {
+    #[cfg(target_arch = "x86_64")]
+    if instructions == Instructions::Detected && detected() {
+        // SAFETY: every feature named at `run_wide` was just found present.
+        return unsafe { run_wide(job) };
+    }
+    let _ = instructions;
+    job.run()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn detected() -> bool {
+    is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt")
+        && is_x86_feature_detected!("popcnt")
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn run_wide<J: Job>(job: J) -> J::Output {
+    job.run()
+}

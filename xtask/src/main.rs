@@ -1,0 +1,2 @@
+//! Set-up, test and release commands.
+fn main() {}
