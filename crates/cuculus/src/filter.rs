@@ -3,15 +3,18 @@
 
 use crate::{Full, Key, KeyHash, KeyHasher};
 
-/// Questions to a filter. Works as `dyn Filter`.
+/// Questions to a filter. Works as `dyn Filter`: the calls by hash directly, those by key through
+/// a reference or a box of it.
 ///
 /// ```
 /// use cuculus::{CuckooFilter, Filter, Insert};
 ///
-/// let mut filter = CuckooFilter::builder().capacity(100).build()?;
-/// filter.insert("key")?;
-/// let any: &dyn Filter = &filter;
+/// let mut any: Box<dyn Insert> = Box::new(CuckooFilter::builder().capacity(100).build()?);
+/// any.insert("key")?;
 /// assert!(any.contains("key"));
+///
+/// let read: &dyn Filter = &any;
+/// assert!((&read).contains("key") && read.contains_hash(read.hasher().hash("key")));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Filter {
@@ -135,39 +138,59 @@ pub trait Remove: Filter {
     }
 }
 
-/// The calls by key for trait objects, where a generic method cannot stand in the trait.
-macro_rules! keys_for_trait_objects {
-    ($($object:ty),*) => {$(
-        impl $object {
-            /// Whether the key may have been inserted; see [`Filter::contains`].
-            pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
-                self.contains_hash(self.hasher().hash(key))
+// References and boxes are filters too, so that keys can be given to a `Box<dyn Insert>` as they
+// are; a generic method cannot be called on the bare trait object.
+macro_rules! filter_by_reference {
+    ($($pointer:ty),*) => {$(
+        impl<F: Filter + ?Sized> Filter for $pointer {
+            fn hasher(&self) -> &KeyHasher {
+                (**self).hasher()
             }
-
-            /// How often the key was inserted and not removed; see [`Filter::count`].
-            pub fn count<K: Key + ?Sized>(&self, key: &K) -> usize {
-                self.count_hash(self.hasher().hash(key))
+            fn contains_hash(&self, hash: KeyHash) -> bool {
+                (**self).contains_hash(hash)
+            }
+            fn count_hash(&self, hash: KeyHash) -> usize {
+                (**self).count_hash(hash)
+            }
+            fn contains_batch(&self, hashes: &[KeyHash], hits: &mut Vec<bool>) {
+                (**self).contains_batch(hashes, hits);
+            }
+            fn len(&self) -> usize {
+                (**self).len()
+            }
+            fn slots(&self) -> usize {
+                (**self).slots()
+            }
+            fn size_in_bytes(&self) -> usize {
+                (**self).size_in_bytes()
+            }
+            fn expected_false_positive_rate(&self) -> f64 {
+                (**self).expected_false_positive_rate()
             }
         }
     )*};
 }
-keys_for_trait_objects!(dyn Filter + '_, dyn Insert + '_, dyn Remove + '_);
+filter_by_reference!(&F, &mut F, Box<F>);
 
-impl dyn Insert + '_ {
-    /// Inserts a key; see [`Insert::insert`].
-    ///
-    /// # Errors
-    /// [`Full`] if there is no room; nothing has changed then.
-    pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Full> {
-        let hash = self.hasher().hash(key);
-        self.insert_hash(hash)
-    }
-}
+macro_rules! changes_by_reference {
+    ($($pointer:ty),*) => {$(
+        impl<F: Insert + ?Sized> Insert for $pointer {
+            fn insert_hash(&mut self, hash: KeyHash) -> Result<(), Full> {
+                (**self).insert_hash(hash)
+            }
+            fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Full> {
+                (**self).insert_batch(hashes)
+            }
+            fn clear(&mut self) {
+                (**self).clear();
+            }
+        }
 
-impl dyn Remove + '_ {
-    /// Removes one occurrence of a key; see [`Remove::remove`].
-    pub fn remove<K: Key + ?Sized>(&mut self, key: &K) -> bool {
-        let hash = self.hasher().hash(key);
-        self.remove_hash(hash)
-    }
+        impl<F: Remove + ?Sized> Remove for $pointer {
+            fn remove_hash(&mut self, hash: KeyHash) -> bool {
+                (**self).remove_hash(hash)
+            }
+        }
+    )*};
 }
+changes_by_reference!(&mut F, Box<F>);
