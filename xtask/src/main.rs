@@ -1,2 +1,79 @@
-//! Set-up, test and release commands.
-fn main() {}
+//! Set-up, test and release commands (`cargo xtask …`). Knows their names; what each does stands
+//! in its own module.
+
+mod bench;
+mod fuzz;
+mod run;
+mod test;
+mod tools;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use run::Failure;
+
+struct Command {
+    name: &'static str,
+    arguments: &'static str,
+    summary: &'static str,
+    run: fn(&[String]) -> Result<(), Failure>,
+}
+
+const COMMANDS: &[Command] = &[
+    Command {
+        name: "test",
+        arguments: "",
+        summary: "everything that must pass: format, lints, tests, docs, fuzz code",
+        run: test::run,
+    },
+    Command {
+        name: "bench",
+        arguments: "[ARGS…]",
+        summary: "the lab's benchmarks (default: speed)",
+        run: bench::run,
+    },
+    Command {
+        name: "fuzz",
+        arguments: "[--seconds N] [TARGET]",
+        summary: "each fuzz target, or one, for N seconds (default: 60)",
+        run: fuzz::run,
+    },
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let outcome = match arguments.split_first() {
+        None => help(),
+        Some((word, _)) if matches!(word.as_str(), "help" | "--help" | "-h") => help(),
+        Some((word, rest)) => match COMMANDS.iter().find(|command| command.name == word) {
+            Some(command) if rest.iter().any(|word| word == "--help" || word == "-h") => {
+                usage(&mut io::stdout(), command).map_err(Failure::from)
+            }
+            Some(command) => (command.run)(rest),
+            None => Err(Failure::Usage(format!(
+                "no command {word:?}; `cargo xtask --help` lists those there are"
+            ))),
+        },
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+fn help() -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "Usage: cargo xtask COMMAND\n")?;
+    for command in COMMANDS {
+        usage(&mut out, command)?;
+    }
+    Ok(())
+}
+
+fn usage(out: &mut impl Write, command: &Command) -> io::Result<()> {
+    let call = format!("{} {}", command.name, command.arguments);
+    writeln!(out, "  {call:<28}  {}", command.summary)
+}

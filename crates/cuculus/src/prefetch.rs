@@ -1,14 +1,14 @@
 //! A hint to the memory system; the answer of no operation depends on it.
 #![allow(unsafe_code, reason = "prefetch instructions have no safe form")]
 
-/// Asks for the cache line that holds `bytes[at]`. Positions outside the slice are ignored.
+/// Asks for the cache line that holds `bytes[at]`. Any position will do: a prefetch of an address
+/// that is not mapped is dropped.
 #[inline(always)]
 pub(crate) fn prefetch(bytes: &[u8], at: usize) {
-    let Some(byte) = bytes.get(at) else { return };
-    let address = core::ptr::from_ref(byte);
+    let address = bytes.as_ptr().wrapping_add(at);
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: SSE is part of the x86-64 baseline, and a prefetch of a valid address has no effect
-    // that the program can see.
+    // SAFETY: SSE is part of the x86-64 baseline, and a prefetch has no effect that the program can
+    // see, whatever the address.
     unsafe {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(address.cast());

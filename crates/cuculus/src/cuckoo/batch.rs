@@ -7,26 +7,52 @@ use crate::placement::{BucketIndex, Fingerprint, FingerprintSize, Placement};
 use crate::table::Buckets;
 use crate::wide::Job;
 
-/// Keys in flight. Best of 16, 32, 64 and 128 at 16 M keys, by a little.
-pub(super) const GROUP: usize = 64;
+/// Keys whose buckets are asked for together.
+pub(super) const GROUP: usize = 16;
 
-/// The candidates of up to [`GROUP`] keys, with their buckets on the way to the cache.
-#[inline(always)]
-pub(super) fn fetch<T: Buckets, P: Placement>(
-    table: &T,
-    places: P,
-    size: FingerprintSize,
-    hashes: &[KeyHash],
-) -> [Candidates; GROUP] {
-    let nothing = BucketIndex(0);
-    let mut keys =
-        [Candidates { fingerprint: Fingerprint::EMPTY, home: nothing, alternate: nothing }; GROUP];
-    for (key, &hash) in keys.iter_mut().zip(hashes) {
-        *key = Candidates::of(places, size, hash);
-        table.prefetch(key.home);
-        table.prefetch(key.alternate);
+/// The candidates of a group, one array a field, so that they are computed by vectors.
+#[derive(Clone)]
+pub(super) struct Group {
+    fingerprints: [u32; GROUP],
+    homes: [u32; GROUP],
+    alternates: [u32; GROUP],
+}
+
+impl Group {
+    pub(super) const fn new() -> Self {
+        Self { fingerprints: [0; GROUP], homes: [0; GROUP], alternates: [0; GROUP] }
     }
-    keys
+
+    /// Computes the candidates of up to [`GROUP`] keys.
+    #[inline(always)]
+    pub(super) fn set(
+        &mut self,
+        places: impl Placement,
+        size: FingerprintSize,
+        hashes: &[KeyHash],
+    ) {
+        let Self { fingerprints, homes, alternates } = self;
+        let fields = fingerprints.iter_mut().zip(homes.iter_mut()).zip(alternates.iter_mut());
+        for (((fingerprint, home), alternate), &hash) in fields.zip(hashes) {
+            let value = size.fingerprint(hash);
+            let bucket = places.home_for_vectors(hash);
+            *fingerprint = value.0;
+            *home = bucket.0;
+            *alternate = places.alternate(bucket, value).0;
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn keys(&self) -> impl Iterator<Item = Candidates> {
+        let buckets = self.homes.iter().zip(&self.alternates);
+        self.fingerprints.iter().zip(buckets).map(|(&fingerprint, (&home, &alternate))| {
+            Candidates {
+                fingerprint: Fingerprint(fingerprint),
+                home: BucketIndex(home),
+                alternate: BucketIndex(alternate),
+            }
+        })
+    }
 }
 
 /// `contains` for each hash.
@@ -43,10 +69,19 @@ impl<T: Buckets, P: Placement> Job for Contains<'_, T, P> {
 
     #[inline(always)]
     fn run(self) {
-        for (hashes, hits) in self.hashes.chunks(GROUP).zip(self.hits.chunks_mut(GROUP)) {
-            let keys = fetch(self.table, self.places, self.size, hashes);
-            for (hit, key) in hits.iter_mut().zip(&keys) {
-                *hit = self.table.contains_either(key.home, key.alternate, key.fingerprint);
+        let Self { table, places, size, hashes, hits } = self;
+        // Two groups take turns, and for each key that is looked at the buckets of one of the
+        // next group are asked for: requests that come in bursts find the queues full.
+        let (mut this, mut next) = (Group::new(), Group::new());
+        let mut coming = hashes.chunks(GROUP);
+        next.set(places, size, coming.next().unwrap_or_default());
+        next.keys().for_each(|key| key.prefetch(table));
+        for hits in hits.chunks_mut(GROUP) {
+            core::mem::swap(&mut this, &mut next);
+            next.set(places, size, coming.next().unwrap_or_default());
+            for ((hit, key), later) in hits.iter_mut().zip(this.keys()).zip(next.keys()) {
+                later.prefetch(table);
+                *hit = table.contains_either(key.home, key.alternate, key.fingerprint);
             }
         }
     }

@@ -74,6 +74,14 @@ impl CuckooFilter {
         Candidates::of(self.places, self.size, hash)
     }
 
+    #[inline(never)]
+    fn contains_unusual(&self, hash: KeyHash) -> bool {
+        let key = self.candidates(hash);
+        with_table!(&self.table, table => {
+            table.contains_either(key.home, key.alternate, key.fingerprint)
+        })
+    }
+
     fn full(&self, cause: FullCause) -> Full {
         Full { cause, len: self.len, slots: self.slots(), inserted: 0 }
     }
@@ -103,10 +111,14 @@ impl Filter for CuckooFilter {
 
     #[inline]
     fn contains_hash(&self, hash: KeyHash) -> bool {
-        let key = self.candidates(hash);
-        with_table!(&self.table, table => {
-            table.contains_either(key.home, key.alternate, key.fingerprint)
-        })
+        // The usual filter is answered where the caller stands, in some fifty instructions, so
+        // that several lookups in a row fit the processor's window and wait for memory together.
+        // With every kind of table inlined here, none of them would get enough registers.
+        if let (Table::Word(table), Places::AnySize(places)) = (&self.table, self.places) {
+            let key = Candidates::of(places, self.size, hash);
+            return table.contains_either(key.home, key.alternate, key.fingerprint);
+        }
+        self.contains_unusual(hash)
     }
 
     fn count_hash(&self, hash: KeyHash) -> usize {
@@ -222,11 +234,14 @@ impl<T: Buckets> wide::Job for InsertAll<'_, T> {
 
     #[inline(always)]
     fn run(self) -> Inserted {
+        let Self { table, places, kicks, size, hashes } = self;
         let mut count = 0;
-        for hashes in self.hashes.chunks(batch::GROUP) {
-            let keys = batch::fetch(&*self.table, self.places, self.size, hashes);
-            for key in &keys[..hashes.len()] {
-                if let Err(cause) = insert_into(self.table, self.places, self.kicks, key) {
+        let mut group = batch::Group::new();
+        for hashes in hashes.chunks(batch::GROUP) {
+            group.set(places, size, hashes);
+            group.keys().for_each(|key| key.prefetch(table));
+            for key in group.keys().take(hashes.len()) {
+                if let Err(cause) = insert_into(table, places, kicks, &key) {
                     return Inserted { count, stopped: Some(cause) };
                 }
                 count += 1;

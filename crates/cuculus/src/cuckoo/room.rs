@@ -22,6 +22,12 @@ impl Candidates {
         Self { fingerprint, home, alternate }
     }
 
+    #[inline(always)]
+    pub(super) fn prefetch(&self, table: &impl Buckets) {
+        table.prefetch(self.home);
+        table.prefetch(self.alternate);
+    }
+
     /// The distinct buckets: two, or one that is its own alternate.
     #[inline(always)]
     pub(super) fn buckets(&self) -> impl Iterator<Item = BucketIndex> + use<> {

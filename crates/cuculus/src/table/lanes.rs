@@ -25,10 +25,13 @@ pub(crate) trait Word:
     fn count_ones(self) -> u32;
     fn low_u32(self) -> u32;
 
-    /// Reads the word that starts at a byte; `bytes` is padded so that it ends inside.
-    fn load(bytes: &[u8], at: usize) -> Self;
-    fn store(self, bytes: &mut [u8], at: usize);
+    /// The word in the first bytes of a window of memory.
+    fn load(window: &[u8; WINDOW]) -> Self;
+    fn store(self, window: &mut [u8; WINDOW]);
 }
+
+/// The bytes of the widest word.
+pub(crate) const WINDOW: usize = 16;
 
 macro_rules! impl_word {
     ($($word:ident),*) => {$(
@@ -61,16 +64,14 @@ macro_rules! impl_word {
                 self as u32
             }
             #[inline(always)]
-            fn load(bytes: &[u8], at: usize) -> Self {
-                const SIZE: usize = size_of::<$word>();
-                let mut word = [0; SIZE];
-                word.copy_from_slice(&bytes[at..at + SIZE]);
+            fn load(window: &[u8; WINDOW]) -> Self {
+                let mut word = [0; size_of::<$word>()];
+                word.copy_from_slice(&window[..size_of::<$word>()]);
                 $word::from_le_bytes(word)
             }
             #[inline(always)]
-            fn store(self, bytes: &mut [u8], at: usize) {
-                const SIZE: usize = size_of::<$word>();
-                bytes[at..at + SIZE].copy_from_slice(&self.to_le_bytes());
+            fn store(self, window: &mut [u8; WINDOW]) {
+                window[..size_of::<$word>()].copy_from_slice(&self.to_le_bytes());
             }
         }
     )*};

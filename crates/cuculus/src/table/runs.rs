@@ -1,10 +1,10 @@
 //! The memory under a table: equal runs of bits without gaps, zeroed, allocated without aborting,
 //! and padded so that a whole word can be read wherever a run starts.
-#![allow(unsafe_code, reason = "no safe call allocates zeroed memory and reports failure")]
+#![allow(unsafe_code, reason = "fallible zeroed allocation, and one bounds check a load")]
 
 use std::alloc::{self, Layout};
 
-use super::lanes::Word;
+use super::lanes::{WINDOW, Word};
 use crate::prefetch::prefetch;
 
 /// The allocator has no such memory.
@@ -13,10 +13,8 @@ pub(crate) struct OutOfMemory {
     pub(crate) bytes: u64,
 }
 
-/// Bytes past the payload, so that a 16-byte load that starts in it stays inside.
-const PADDING: usize = 16;
-
-/// Runs of `bits` bits each, the first at the lowest bit of the first byte.
+/// Runs of `bits` bits each, the first at the lowest bit of the first byte, and after the last a
+/// window's length of zero bytes.
 #[derive(Clone)]
 pub(crate) struct Runs {
     bytes: Box<[u8]>,
@@ -35,9 +33,9 @@ impl Runs {
     pub(crate) fn new(count: u64, bits: u32) -> Result<Self, OutOfMemory> {
         let failed = OutOfMemory { bytes: Self::payload_bytes(count, bits) };
         let payload = usize::try_from(failed.bytes).map_err(|_| failed)?;
-        let len = payload.checked_add(PADDING).ok_or(failed)?;
+        let len = payload.checked_add(WINDOW).ok_or(failed)?;
         let layout = Layout::array::<u8>(len).map_err(|_| failed)?;
-        // SAFETY: the layout has PADDING bytes at least, so it is not of size zero.
+        // SAFETY: the layout has WINDOW bytes at least, so it is not of size zero.
         let start = unsafe { alloc::alloc_zeroed(layout) };
         if start.is_null() {
             return Err(failed);
@@ -56,8 +54,8 @@ impl Runs {
     ) -> Result<Self, OutOfMemory> {
         debug_assert_eq!(bytes.len() as u64, Self::payload_bytes(count, bits));
         let failed = OutOfMemory { bytes: bytes.len() as u64 };
-        bytes.try_reserve_exact(PADDING).map_err(|_| failed)?;
-        bytes.resize(bytes.len() + PADDING, 0);
+        bytes.try_reserve_exact(WINDOW).map_err(|_| failed)?;
+        bytes.resize(bytes.len() + WINDOW, 0);
         Ok(Self { bytes: bytes.into_boxed_slice(), bits, count })
     }
 
@@ -68,20 +66,37 @@ impl Runs {
         ((bit >> 3) as usize, bit as u32 & 7)
     }
 
+    /// The bytes from `at` on. A slice of two bounds would be checked by two comparisons and an
+    /// addition, which a lookup feels; this is one.
+    #[inline(always)]
+    fn window(&self, at: usize) -> &[u8; WINDOW] {
+        assert!(at <= self.bytes.len() - WINDOW, "a run past the end");
+        // SAFETY: `bytes` has WINDOW bytes at least, by both constructors, and WINDOW of them
+        // from `at` on, as just checked.
+        unsafe { &*self.bytes.as_ptr().add(at).cast() }
+    }
+
+    #[inline(always)]
+    fn window_mut(&mut self, at: usize) -> &mut [u8; WINDOW] {
+        assert!(at <= self.bytes.len() - WINDOW, "a run past the end");
+        // SAFETY: as for `window`; the borrow of `self` is exclusive.
+        unsafe { &mut *self.bytes.as_mut_ptr().add(at).cast() }
+    }
+
     /// A run in the low bits of a word and, above it, bits of what follows. The run must fit the
     /// word wherever in a byte it starts ([`fits`](super::lanes::fits)).
     #[inline(always)]
     pub(crate) fn load<W: Word>(&self, run: u64) -> W {
         let (byte, bit) = self.position(run);
-        W::load(&self.bytes, byte) >> bit
+        W::load(self.window(byte)) >> bit
     }
 
     /// Flips bits of a run; the bits around it stay.
     #[inline(always)]
     pub(crate) fn flip<W: Word>(&mut self, run: u64, bits: W) {
         let (byte, bit) = self.position(run);
-        let word = W::load(&self.bytes, byte);
-        (word ^ bits << bit).store(&mut self.bytes, byte);
+        let window = self.window_mut(byte);
+        (W::load(window) ^ bits << bit).store(window);
     }
 
     #[inline(always)]
@@ -91,7 +106,7 @@ impl Runs {
 
     /// The runs as they stand in a file. Bits past the last run are zero.
     pub(crate) fn payload(&self) -> &[u8] {
-        &self.bytes[..self.bytes.len() - PADDING]
+        &self.bytes[..self.bytes.len() - WINDOW]
     }
 
     pub(crate) fn clear(&mut self) {

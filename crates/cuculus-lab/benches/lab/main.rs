@@ -1,0 +1,55 @@
+//! The command line of the experiments, and the filters of other crates for the comparison.
+
+mod peers;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use cuculus_lab::heap::CountingAllocator;
+use cuculus_lab::keys::Text24;
+use cuculus_lab::speed::KeyKind;
+use cuculus_lab::{capacity, fill, kicks, speed, table3};
+
+#[global_allocator]
+static HEAP: CountingAllocator = CountingAllocator;
+
+/// Experiments and measurements of the cuculus filters.
+#[derive(Parser)]
+#[command(name = "lab")]
+struct Arguments {
+    #[command(subcommand)]
+    experiment: Option<Experiment>,
+    /// Given by `cargo bench` to every bench target.
+    #[arg(long, global = true, hide = true)]
+    bench: bool,
+}
+
+#[derive(Subcommand)]
+enum Experiment {
+    /// Speed, memory and errors beside the filters of other crates.
+    Speed(speed::Options),
+    /// The load at the first refusal.
+    Fill(fill::Options),
+    /// Table 3 of the Cuckoo Filter paper.
+    Table3(table3::Options),
+    /// Breadth-first search against the random walk.
+    Kicks(kicks::Options),
+    /// How often a filter refuses a key within its capacity.
+    Capacity(capacity::Options),
+}
+
+fn main() -> anyhow::Result<ExitCode> {
+    let right = match Arguments::parse().experiment {
+        // `cargo bench` alone starts every bench target without a word; that is no mistake.
+        None => Arguments::command().print_help().map(|()| true)?,
+        Some(Experiment::Speed(options)) => match options.keys {
+            KeyKind::U64 => speed::run::<u64>(&options, peers::contestants)?,
+            KeyKind::Str24 => speed::run::<Text24>(&options, peers::contestants)?,
+        },
+        Some(Experiment::Fill(options)) => fill::run(&options).map(|()| true)?,
+        Some(Experiment::Table3(options)) => table3::run(&options).map(|()| true)?,
+        Some(Experiment::Kicks(options)) => kicks::run(&options).map(|()| true)?,
+        Some(Experiment::Capacity(options)) => capacity::run(&options).map(|()| true)?,
+    };
+    Ok(if right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

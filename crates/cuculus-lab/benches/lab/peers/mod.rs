@@ -1,0 +1,29 @@
+//! The filters that a user of Rust would find, one adapter a crate. Each is made by the
+//! constructor and works with the hash function that its documentation shows first; a row's note
+//! says where another one was taken.
+
+mod autoscale;
+mod bloom_lib;
+mod fastbloom;
+mod qfilter;
+mod scalable;
+mod sketches;
+mod xorf;
+
+use cuculus_lab::keys::WorkKey;
+use cuculus_lab::speed::{Contestant, Entry};
+
+use self::xorf::FuseKey;
+
+/// All peers, for a false positive rate.
+pub(crate) fn contestants<K: WorkKey + FuseKey>(rate: f64) -> Vec<Box<dyn Contestant<K>>> {
+    vec![
+        Box::new(Entry::<qfilter::Quotient, K>::new(rate).deleting()),
+        Box::new(Entry::<sketches::Packed, K>::new(rate).deleting()),
+        Box::new(Entry::<bloom_lib::Wide<K>, K>::new(rate).deleting()),
+        Box::new(Entry::<autoscale::Autoscale<K>, K>::new(rate).deleting()),
+        Box::new(Entry::<scalable::Scalable<K>, K>::new(rate).deleting()),
+        Box::new(Entry::<fastbloom::Bloom, K>::new(rate)),
+        xorf::contestant(rate),
+    ]
+}

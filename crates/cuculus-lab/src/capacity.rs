@@ -1,0 +1,137 @@
+//! How often a filter refuses one of as many keys as it was built for.
+
+use clap::Args;
+use cuculus::{CuckooFilter, Insert};
+
+use crate::keys::WorkKey;
+use crate::table::Table;
+
+/// How thoroughly.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// Filters built for each small capacity; of large ones fewer, in proportion.
+    #[arg(long, default_value_t = 1000)]
+    pub seeds: u64,
+    /// The largest capacity.
+    #[arg(long, default_value_t = 1_000_000)]
+    pub max: u64,
+    /// The false positive rate to build for.
+    #[arg(long, default_value_t = 0.01)]
+    pub fpr: f64,
+}
+
+/// Up to here every capacity is tried.
+const EVERY_UP_TO: u64 = 64;
+/// Up to here with all seeds.
+const ALL_SEEDS_UP_TO: u64 = 1000;
+const FEWEST_SEEDS: u64 = 3;
+
+/// A shape of buckets.
+#[derive(Clone, Copy)]
+struct Shape {
+    name: &'static str,
+    slots: u32,
+    semi_sorted: bool,
+}
+
+const SHAPES: [Shape; 5] = [
+    Shape { name: "1 slot", slots: 1, semi_sorted: false },
+    Shape { name: "2 slots", slots: 2, semi_sorted: false },
+    Shape { name: "4 slots", slots: 4, semi_sorted: false },
+    Shape { name: "8 slots", slots: 8, semi_sorted: false },
+    Shape { name: "4 semi-sorted", slots: 4, semi_sorted: true },
+];
+
+/// Builds filters and prints the share of them that refused a key.
+///
+/// # Errors
+/// If the rate cannot be built.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    println!("Filters that refused one of `capacity` distinct keys, in %\n");
+    let head = ["capacity", "filters"].into_iter().chain(SHAPES.map(|shape| shape.name));
+    let mut table = Table::new(head);
+    let (mut built, mut refused) = (0, [0; SHAPES.len()]);
+    let mut announced = 0;
+    for capacity in capacities(options.max) {
+        if capacity >= 10 * announced {
+            eprintln!("capacities from {capacity}");
+            announced = capacity.max(10);
+        }
+        let filters = seeds(options.seeds, capacity);
+        let mut cells = vec![capacity.to_string(), filters.to_string()];
+        for (shape, sum) in SHAPES.iter().zip(&mut refused) {
+            let mut refusing = 0;
+            for seed in 0..filters {
+                refusing += u64::from(shape.refuses(options.fpr, capacity, seed)?);
+            }
+            *sum += refusing;
+            cells.push(share(refusing, filters));
+        }
+        built += filters;
+        table.row(cells);
+    }
+    let sums = refused.map(|sum| share(sum, built));
+    table.row(["all".to_owned(), built.to_string()].into_iter().chain(sums));
+    println!("{table}");
+    Ok(())
+}
+
+/// A percentage that shows a single refusal.
+fn share(refusing: u64, filters: u64) -> String {
+    if refusing == 0 {
+        return "0".to_owned();
+    }
+    format!("{:.3}", 100.0 * refusing as f64 / filters as f64)
+}
+
+fn capacities(max: u64) -> Vec<u64> {
+    let larger =
+        std::iter::successors(Some(EVERY_UP_TO * 8 / 5), |capacity| Some(capacity * 8 / 5));
+    let mut capacities: Vec<u64> = (0..=EVERY_UP_TO.min(max)).collect();
+    capacities.extend(larger.take_while(|&capacity| capacity < max));
+    if capacities.last() < Some(&max) {
+        capacities.push(max);
+    }
+    capacities
+}
+
+fn seeds(all: u64, capacity: u64) -> u64 {
+    let affordable = all.saturating_mul(ALL_SEEDS_UP_TO) / capacity.max(ALL_SEEDS_UP_TO);
+    affordable.max(FEWEST_SEEDS.min(all))
+}
+
+impl Shape {
+    fn refuses(self, rate: f64, capacity: u64, seed: u64) -> anyhow::Result<bool> {
+        let mut filter = CuckooFilter::builder()
+            .capacity(usize::try_from(capacity)?)
+            .false_positive_rate(rate)
+            .slots_per_bucket(self.slots)
+            .semi_sorted(self.semi_sorted)
+            .seed(seed)
+            .build()?;
+        Ok((0..capacity).any(|number| filter.insert(&u64::nth(seed, number)).is_err()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capacities_are_every_small_one_and_a_series_to_the_largest() {
+        let all = capacities(1_000_000);
+        assert_eq!(all[..65], (0..=64).collect::<Vec<_>>());
+        assert_eq!(all[65], 102);
+        assert_eq!(all.last(), Some(&1_000_000));
+        assert!(all.is_sorted_by(|a, b| a < b));
+        assert_eq!(capacities(3), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn large_capacities_get_fewer_seeds() {
+        assert_eq!(seeds(1000, 64), 1000);
+        assert_eq!(seeds(1000, 10_000), 100);
+        assert_eq!(seeds(1000, 1_000_000), 3);
+        assert_eq!(seeds(1, 1_000_000), 1);
+    }
+}

@@ -1,0 +1,163 @@
+//! One size and one rate: rounds of phases, every filter in turn within a phase, so that a slow
+//! minute of the machine hits all filters alike.
+
+use std::collections::HashSet;
+
+use super::contestant::Contestant;
+use super::phase::{Phase, Speeds};
+use crate::clock::mops;
+use crate::keys::{WorkKey, Workload};
+use crate::memory::{Limits, Lines};
+
+/// The numbers of one size and rate.
+pub(super) struct Case {
+    pub(super) items: usize,
+    pub(super) rate: f64,
+    pub(super) rows: Vec<Row>,
+    /// On a table as large as our plain filter, if that was measured.
+    pub(super) limits: Option<Limits>,
+    /// On the large table.
+    pub(super) large_limits: Limits,
+}
+
+/// The numbers of one filter.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Row {
+    pub(super) name: &'static str,
+    pub(super) label: String,
+    pub(super) speeds: Speeds,
+    pub(super) bits_per_key: f64,
+    /// The share of absent keys that were found.
+    pub(super) false_positive_rate: f64,
+    /// Keys not taken.
+    pub(super) refused: usize,
+    /// Keys taken, one by one or in batches, and not found.
+    pub(super) false_negatives: usize,
+    /// Keys taken that could not be removed, and keys not removed that are gone afterwards.
+    pub(super) lost: usize,
+}
+
+impl Row {
+    fn new<K>(contestant: &dyn Contestant<K>) -> Self {
+        Self { name: contestant.name(), label: contestant.label(), ..Self::default() }
+    }
+}
+
+impl Case {
+    /// Measures all contestants.
+    pub(super) fn measure<K: WorkKey>(
+        work: &Workload<K>,
+        rate: f64,
+        mut contestants: Vec<Box<dyn Contestant<K>>>,
+        rounds: usize,
+        large: &Lines,
+    ) -> anyhow::Result<Self> {
+        let mut case = Self {
+            items: work.keys.len(),
+            rate,
+            rows: contestants.iter().map(|contestant| Row::new(contestant.as_ref())).collect(),
+            limits: None,
+            large_limits: Limits::default(),
+        };
+        let mut own_size = None;
+        for round in 0..rounds.max(1) {
+            eprintln!(
+                "{} keys at {} %: round {} of {}",
+                case.items,
+                100.0 * rate,
+                round + 1,
+                rounds.max(1)
+            );
+            for phase in Phase::ALL {
+                for (contestant, row) in contestants.iter_mut().zip(&mut case.rows) {
+                    run(phase, work, contestant.as_mut(), row, round == 0)?;
+                }
+            }
+            let ours = contestants.iter().find(|contestant| contestant.name() == super::ours::NAME);
+            if let (None, Some(ours)) = (&own_size, ours) {
+                own_size = Some(Lines::of_bytes(ours.bytes()));
+            }
+            contestants.iter_mut().for_each(|contestant| contestant.clear());
+            if let Some(lines) = &own_size {
+                let limits = lines.measure(&work.numbers);
+                case.limits = Some(case.limits.unwrap_or_default().best(limits));
+            }
+            case.large_limits = case.large_limits.best(large.measure(&work.numbers));
+        }
+        Ok(case)
+    }
+}
+
+/// Runs a phase for one filter; the first time, the answers are checked too.
+fn run<K: WorkKey>(
+    phase: Phase,
+    work: &Workload<K>,
+    filter: &mut dyn Contestant<K>,
+    row: &mut Row,
+    check: bool,
+) -> anyhow::Result<()> {
+    let all = work.keys.len();
+    let (operations, counted) = match phase {
+        Phase::Build => {
+            let time = filter.build(&work.keys)?;
+            row.refused = filter.refused().len();
+            row.bits_per_key = filter.bytes() as f64 * 8.0 / (all - row.refused).max(1) as f64;
+            if check {
+                row.false_negatives += missing(filter, &work.keys);
+            }
+            (all, Some((time, 0)))
+        }
+        Phase::BuildBatched => {
+            let built = filter.build_batched(&work.keys)?;
+            if let Some((_, found)) = built.filter(|_| check) {
+                row.false_negatives += (all - found).saturating_sub(row.refused);
+            }
+            (all, built)
+        }
+        Phase::Present => (work.present.len(), Some(filter.count(&work.present))),
+        Phase::Absent => {
+            let (time, hits) = filter.count(&work.absent);
+            row.false_positive_rate = hits as f64 / work.absent.len() as f64;
+            (work.absent.len(), Some((time, hits)))
+        }
+        Phase::Mixed => {
+            let (time, hits) = filter.count(&work.mixed);
+            if check && row.refused == 0 {
+                row.false_negatives += work.mixed_present.saturating_sub(hits);
+            }
+            (work.mixed.len(), Some((time, hits)))
+        }
+        Phase::PresentBatched => {
+            let counted = filter.count_batched(&work.present);
+            if let Some((_, hits)) = counted.filter(|_| check && row.refused == 0) {
+                row.false_negatives += work.present.len() - hits;
+            }
+            (work.present.len(), counted)
+        }
+        Phase::AbsentBatched => (work.absent.len(), filter.count_batched(&work.absent)),
+        Phase::Delete => {
+            let keys = taken(work.removed(), filter.refused());
+            let counted = filter.remove_all(&keys);
+            if let Some((_, removed)) = counted.filter(|_| check) {
+                row.lost = keys.len() - removed + missing(filter, work.kept());
+            }
+            (keys.len(), counted)
+        }
+    };
+    if let Some((time, _)) = counted {
+        row.speeds.keep_best(phase, mops(operations, time));
+    }
+    Ok(())
+}
+
+/// The keys that the filter took, of these.
+fn taken<K: WorkKey>(keys: &[K], refused: &[K]) -> Vec<K> {
+    let refused: HashSet<K> = refused.iter().copied().collect();
+    keys.iter().filter(|key| !refused.contains(key)).copied().collect()
+}
+
+/// How many of these keys the filter took and does not find.
+fn missing<K: WorkKey>(filter: &dyn Contestant<K>, keys: &[K]) -> usize {
+    let keys = taken(keys, filter.refused());
+    keys.len() - filter.count(&keys).1
+}

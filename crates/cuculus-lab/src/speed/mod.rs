@@ -1,0 +1,75 @@
+//! One workload over many filters: speed, with memory and errors beside it, and the limits of the
+//! machine in the same run.
+
+mod adapter;
+mod case;
+mod contestant;
+mod options;
+mod ours;
+mod phase;
+mod ratios;
+mod report;
+
+pub use adapter::{Adapter, Batches, Built, Deletes};
+pub use contestant::{Contestant, Counted, Entry};
+pub use options::{KeyKind, Options};
+
+use std::fs;
+
+use anyhow::{Context, bail};
+
+use crate::heap;
+use crate::keys::{WorkKey, Workload};
+use crate::memory::Lines;
+use case::Case;
+
+/// The large table for the machine's limits, the same in every run.
+const LARGE_TABLE_BYTES: usize = 256 << 20;
+/// Fewer absent keys would leave the false positive rate to chance.
+const MIN_QUERIES: usize = 1 << 20;
+
+/// Measures our filters and those that `peers` makes for a false positive rate, and prints a
+/// table for each size and rate, and the ratios against their targets.
+///
+/// Returns whether our filters gave no wrong answer.
+///
+/// # Errors
+/// If a filter cannot be built, nothing is left to measure, or the report cannot be written.
+pub fn run<K: WorkKey>(
+    options: &Options,
+    peers: impl Fn(f64) -> Vec<Box<dyn Contestant<K>>>,
+) -> anyhow::Result<bool> {
+    if heap::live_bytes().is_none() {
+        bail!("the counting allocator is not installed, so memory cannot be measured");
+    }
+    println!("{}", report::head::<K>(options));
+    let large = Lines::of_bytes(LARGE_TABLE_BYTES);
+    let mut cases = Vec::new();
+    for &items in &options.items {
+        eprintln!("making {items} keys");
+        let queries = options.queries.max(MIN_QUERIES);
+        let work = Workload::<K>::new(options.seed, items, queries);
+        for &rate in &options.fpr {
+            let mut contestants = ours::contestants(rate, options.all);
+            contestants.extend(peers(rate));
+            contestants.retain(|contestant| options.wants(&contestant.label()));
+            if contestants.is_empty() {
+                bail!("no filter has {:?} in its name", options.only);
+            }
+            let case = Case::measure(&work, rate, contestants, options.rounds, &large)?;
+            println!("{}", report::case(&case));
+            cases.push(case);
+        }
+    }
+    let verdicts: Vec<_> = cases.iter().flat_map(ratios::of).collect();
+    println!("{}", report::ratios(&verdicts));
+    if let Some(path) = &options.json {
+        let text = report::json::<K>(options, &cases, &verdicts);
+        fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    let wrong = report::wrong_answers(&cases);
+    for line in &wrong {
+        eprintln!("WRONG ANSWERS: {line}");
+    }
+    Ok(wrong.is_empty())
+}

@@ -1,0 +1,134 @@
+//! Our filters, as a user gets them from the builder.
+
+use std::marker::PhantomData;
+
+use cuculus::{CuckooFilter, CuckooFilterBuilder, Filter, Insert, KeyHash, PlacementKind, Remove};
+
+use super::adapter::{Adapter, Batches, Built, Deletes};
+use super::contestant::{Contestant, Entry};
+use crate::keys::WorkKey;
+
+/// The row that ratios speak of.
+pub(super) const NAME: &str = Plain::NAME;
+
+/// Keys hashed and handed over at a time.
+const GROUP: usize = 1024;
+
+/// Parameters of our filter under a name.
+trait Variant {
+    const NAME: &'static str;
+    fn configure(builder: CuckooFilterBuilder) -> CuckooFilterBuilder;
+}
+
+struct Plain;
+struct SemiSorted;
+struct Xor;
+
+impl Variant for Plain {
+    const NAME: &'static str = "cuculus";
+    fn configure(builder: CuckooFilterBuilder) -> CuckooFilterBuilder {
+        builder
+    }
+}
+
+impl Variant for SemiSorted {
+    const NAME: &'static str = "cuculus semi-sorted";
+    fn configure(builder: CuckooFilterBuilder) -> CuckooFilterBuilder {
+        builder.semi_sorted(true)
+    }
+}
+
+impl Variant for Xor {
+    const NAME: &'static str = "cuculus xor";
+    fn configure(builder: CuckooFilterBuilder) -> CuckooFilterBuilder {
+        builder.placement(PlacementKind::Xor)
+    }
+}
+
+/// Whether a row of this name is ours.
+pub(super) fn is_ours(name: &str) -> bool {
+    name.starts_with(NAME)
+}
+
+/// Our filters in the competition.
+pub(super) fn contestants<K: WorkKey>(rate: f64, all: bool) -> Vec<Box<dyn Contestant<K>>> {
+    let mut contestants: Vec<Box<dyn Contestant<K>>> =
+        vec![entry::<Plain, K>(rate), entry::<SemiSorted, K>(rate)];
+    if all {
+        contestants.push(entry::<Xor, K>(rate));
+    }
+    contestants
+}
+
+fn entry<V: Variant + 'static, K: WorkKey>(rate: f64) -> Box<dyn Contestant<K>> {
+    Box::new(Entry::<Ours<V>, K>::new(rate).deleting().batching())
+}
+
+struct Ours<V> {
+    filter: CuckooFilter,
+    variant: PhantomData<V>,
+}
+
+impl<V: Variant> Ours<V> {
+    fn empty(capacity: usize, rate: f64) -> anyhow::Result<Self> {
+        let builder = CuckooFilter::builder().capacity(capacity).false_positive_rate(rate);
+        Ok(Self { filter: V::configure(builder).build()?, variant: PhantomData })
+    }
+}
+
+impl<V: Variant, K: WorkKey> Adapter<K> for Ours<V> {
+    const NAME: &'static str = V::NAME;
+
+    fn build(keys: &[K], rate: f64) -> anyhow::Result<Built<Self, K>> {
+        let empty = Self::empty(keys.len(), rate)?;
+        Ok(Built::one_by_one(empty, keys, |ours, key| ours.filter.insert(key).is_ok()))
+    }
+
+    #[inline(always)]
+    fn contains(&self, key: &K) -> bool {
+        self.filter.contains(key)
+    }
+}
+
+impl<V: Variant, K: WorkKey> Deletes<K> for Ours<V> {
+    #[inline(always)]
+    fn remove(&mut self, key: &K) -> bool {
+        self.filter.remove(key)
+    }
+}
+
+impl<V: Variant, K: WorkKey> Batches<K> for Ours<V> {
+    fn build_batched(keys: &[K], rate: f64) -> anyhow::Result<Built<Self, K>> {
+        let mut ours = Self::empty(keys.len(), rate)?;
+        let mut refused = Vec::new();
+        let mut hashes = Vec::with_capacity(GROUP);
+        for keys in keys.chunks(GROUP) {
+            hash_all(&ours.filter, keys, &mut hashes);
+            let mut at = 0;
+            while let Err(full) = ours.filter.insert_batch(&hashes[at..]) {
+                at += full.inserted;
+                refused.push(keys[at]);
+                at += 1;
+            }
+        }
+        Ok(Built { filter: ours, refused })
+    }
+
+    fn count_batched(&self, keys: &[K]) -> usize {
+        let mut hashes = Vec::with_capacity(GROUP);
+        let mut hits = Vec::with_capacity(GROUP);
+        let mut count = 0;
+        for keys in keys.chunks(GROUP) {
+            hash_all(&self.filter, keys, &mut hashes);
+            self.filter.contains_batch(&hashes, &mut hits);
+            count += hits.iter().map(|&hit| usize::from(hit)).sum::<usize>();
+        }
+        count
+    }
+}
+
+fn hash_all<K: WorkKey>(filter: &CuckooFilter, keys: &[K], hashes: &mut Vec<KeyHash>) {
+    let hasher = filter.hasher();
+    hashes.clear();
+    hashes.extend(keys.iter().map(|key| hasher.hash(key)));
+}

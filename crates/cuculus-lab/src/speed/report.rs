@@ -1,0 +1,144 @@
+//! The numbers as text and as JSON. Computes nothing.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::case::{Case, Row};
+use super::options::Options;
+use super::ours::is_ours;
+use super::phase::Phase;
+use crate::keys::WorkKey;
+use crate::memory::Limits;
+use crate::table::{Table, number, percent};
+use crate::verdict::{self, Verdict};
+
+/// What the numbers below it are.
+pub(super) fn head<K: WorkKey>(options: &Options) -> String {
+    format!(
+        "Millions of operations per second, one thread, best of {} rounds, on {}.\n\
+         Keys are {}; the time includes hashing them. Bits a key are counted by the allocator.\n\
+         Lost keys could not be removed, or were gone after others were removed.\n",
+        options.rounds,
+        processor(),
+        K::NAME,
+    )
+}
+
+/// The processor's name where the system tells it.
+fn processor() -> String {
+    let described = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let named = described.lines().find_map(|line| line.strip_prefix("model name"));
+    let name = named.map(|name| name.trim_start_matches([' ', '\t', ':']));
+    name.unwrap_or(std::env::consts::ARCH).to_owned()
+}
+
+/// The table of a case, and the limits of the machine.
+pub(super) fn case(case: &Case) -> String {
+    let mut text = format!("{} keys, rate {} %\n", case.items, 100.0 * case.rate);
+    let head = ["filter"].into_iter().chain(Phase::ALL.map(Phase::name));
+    let errors = ["bits/key", "FPR %", "refused %", "false neg", "lost"];
+    let mut table = Table::new(head.chain(errors));
+    for row in &case.rows {
+        let speeds = Phase::ALL.map(|phase| number(row.speeds.get(phase), 1));
+        let deletes = row.speeds.get(Phase::Delete).is_some();
+        let errors = [
+            number(Some(row.bits_per_key), 2),
+            percent(row.false_positive_rate, 4),
+            percent(row.refused as f64 / case.items.max(1) as f64, 4),
+            row.false_negatives.to_string(),
+            if deletes { row.lost.to_string() } else { number(None, 0) },
+        ];
+        table.row([row.label.clone()].into_iter().chain(speeds).chain(errors));
+    }
+    let _ = writeln!(text, "{table}");
+    let _ = writeln!(text, "{}", limits(case));
+    text
+}
+
+fn limits(case: &Case) -> Table {
+    let mut table =
+        Table::new(["the machine's limit", "1 line", "prefetched", "2 lines", "prefetched"]);
+    for limits in case.limits.iter().chain([&case.large_limits]) {
+        let Limits { bytes, one, one_prefetched, two, two_prefetched } = *limits;
+        let speeds = [one, one_prefetched, two, two_prefetched].map(|mops| number(Some(mops), 1));
+        let mebibytes = bytes as f64 / f64::from(1 << 20);
+        table.row([format!("table of {mebibytes:.1} MiB")].into_iter().chain(speeds));
+    }
+    table
+}
+
+/// The block of ratios.
+pub(super) fn ratios(verdicts: &[Verdict]) -> String {
+    if verdicts.is_empty() {
+        return "ratios: none is claimed for these sizes\n".to_owned();
+    }
+    format!("ratios\n{}", verdict::table(verdicts))
+}
+
+/// What our filters got wrong, a line each.
+pub(super) fn wrong_answers(cases: &[Case]) -> Vec<String> {
+    let rows = cases.iter().flat_map(|case| case.rows.iter().map(move |row| (case, row)));
+    let wrong = rows.filter(|(_, row)| is_ours(row.name) && row.false_negatives + row.lost > 0);
+    let line = |(case, row): (&Case, &Row)| {
+        format!(
+            "{} with {} keys at {}: {} false negatives, {} lost",
+            row.label, case.items, case.rate, row.false_negatives, row.lost
+        )
+    };
+    wrong.map(line).collect()
+}
+
+/// Everything, for programs.
+pub(super) fn json<K: WorkKey>(options: &Options, cases: &[Case], ratios: &[Verdict]) -> String {
+    let limits = |limits: &Limits| {
+        json!({
+            "bytes": limits.bytes,
+            "one": limits.one,
+            "one_prefetched": limits.one_prefetched,
+            "two": limits.two,
+            "two_prefetched": limits.two_prefetched,
+        })
+    };
+    let row = |row: &Row| {
+        let speeds =
+            Phase::ALL.map(|phase| (phase.name().replace(' ', "_"), row.speeds.get(phase)));
+        let speeds = speeds.into_iter().map(|(name, mops)| (name, json!(mops)));
+        json!({
+            "filter": row.name,
+            "label": row.label,
+            "mops": Value::Object(speeds.collect()),
+            "bits_per_key": row.bits_per_key,
+            "false_positive_rate": row.false_positive_rate,
+            "refused": row.refused,
+            "false_negatives": row.false_negatives,
+            "lost": row.lost,
+        })
+    };
+    let case = |case: &Case| {
+        json!({
+            "items": case.items,
+            "rate": case.rate,
+            "filters": case.rows.iter().map(row).collect::<Vec<_>>(),
+            "limits": case.limits.as_ref().map(limits),
+            "large_limits": limits(&case.large_limits),
+        })
+    };
+    let ratio = |verdict: &Verdict| {
+        json!({
+            "claim": verdict.claim,
+            "value": verdict.value,
+            "target": format!("{:?}", verdict.target),
+            "verdict": verdict.word(),
+        })
+    };
+    let all = json!({
+        "processor": processor(),
+        "keys": K::NAME,
+        "rounds": options.rounds,
+        "seed": options.seed,
+        "cases": cases.iter().map(case).collect::<Vec<_>>(),
+        "ratios": ratios.iter().map(ratio).collect::<Vec<_>>(),
+    });
+    format!("{all:#}\n")
+}

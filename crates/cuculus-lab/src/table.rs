@@ -1,0 +1,79 @@
+//! Numbers in aligned columns of plain text. Knows nothing of what they mean.
+
+use std::fmt;
+
+/// A table to print: the first column to the left, the others to the right.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with this head.
+    #[must_use]
+    pub fn new<S: Into<String>>(head: impl IntoIterator<Item = S>) -> Self {
+        Self { rows: vec![head.into_iter().map(Into::into).collect()] }
+    }
+
+    /// Adds a row.
+    pub fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
+        self.rows.push(cells.into_iter().map(Into::into).collect());
+    }
+}
+
+/// A number with so many decimals, or a dash for none.
+#[must_use]
+pub fn number(value: Option<f64>, decimals: usize) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.decimals$}"))
+}
+
+/// A share as a percentage, without the sign.
+#[must_use]
+pub fn percent(share: f64, decimals: usize) -> String {
+    number(Some(100.0 * share), decimals)
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let width = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        for (at, row) in self.rows.iter().enumerate() {
+            let mut line = String::new();
+            for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
+                line += &match column {
+                    0 => format!("{cell:<width$}"),
+                    _ => format!("  {cell:>width$}"),
+                };
+            }
+            writeln!(f, "{}", line.trim_end())?;
+            if at == 0 {
+                let total: usize = widths.iter().map(|width| width + 2).sum();
+                writeln!(f, "{}", "-".repeat(total.saturating_sub(2)))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up() {
+        let mut table = Table::new(["name", "x"]);
+        table.row(["a".to_owned(), number(Some(1.25), 1)]);
+        table.row(["longer name".to_owned(), number(None, 1)]);
+        let expected = "\
+name           x
+----------------
+a            1.2
+longer name    -
+";
+        assert_eq!(table.to_string(), expected);
+    }
+}

@@ -1,0 +1,152 @@
+//! A saved filter, taken apart, changed and sealed again with checksums that match, so that what
+//! is wrong with it is found by the checks behind them. Knows the layout of FORMAT.md.
+
+use arbitrary::Arbitrary;
+use xxhash_rust::xxh3::xxh3_64;
+
+const HEADER: usize = 48;
+const PARAMETERS_LEN: usize = 32;
+const PAYLOAD_LEN: usize = 40;
+/// Where the parameters hold the number of keys.
+const KEYS: usize = 16;
+
+/// The parts of a saved filter, without the checksums.
+#[derive(Clone)]
+pub(crate) struct Parts {
+    header: [u8; HEADER],
+    parameters: Vec<u8>,
+    payload: Vec<u8>,
+}
+
+/// The fields of the parameters, as offset and length.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+pub enum Field {
+    FingerprintBits,
+    SlotsPerBucket,
+    Layout,
+    Placement,
+    Search,
+    MaxKicks,
+    Buckets,
+    Keys,
+    Capacity,
+    /// The refused keys of a filter, the length of a maplet's values.
+    Last,
+}
+
+impl Field {
+    fn place(self) -> (usize, usize) {
+        match self {
+            Self::FingerprintBits => (0, 1),
+            Self::SlotsPerBucket => (1, 1),
+            Self::Layout => (2, 1),
+            Self::Placement => (3, 1),
+            Self::Search => (4, 1),
+            Self::MaxKicks => (8, 4),
+            Self::Buckets => (12, 4),
+            Self::Keys => (KEYS, 8),
+            Self::Capacity => (24, 8),
+            Self::Last => (32, 8),
+        }
+    }
+}
+
+/// Numbers near the ends of their range are the likeliest to be mistaken.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+pub enum Number {
+    NearZero(u8),
+    NearMax(u8),
+    Any(u64),
+}
+
+impl Number {
+    fn get(self) -> u64 {
+        match self {
+            Self::NearZero(n) => u64::from(n),
+            Self::NearMax(n) => u64::MAX - u64::from(n),
+            Self::Any(n) => n,
+        }
+    }
+}
+
+/// One thing done to a saved filter. Positions are taken modulo what is there.
+#[derive(Arbitrary, Clone, Debug)]
+pub enum Change {
+    Header { at: u8, value: u8 },
+    Parameter { field: Field, value: Number },
+    ParameterByte { at: u8, value: u8 },
+    ParametersLen { len: u8 },
+    Payload { at: u16, value: u8 },
+    PayloadLen { len: u16, fill: u8 },
+}
+
+impl Parts {
+    /// Takes apart what the library wrote.
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        let header: [u8; HEADER] = bytes[..HEADER].try_into().expect("a whole header");
+        let len = |at: usize| {
+            let field = header[at..at + 8].try_into().expect("eight bytes");
+            u64::from_le_bytes(field) as usize
+        };
+        let (parameters, payload) = (len(PARAMETERS_LEN), len(PAYLOAD_LEN));
+        let rest = &bytes[HEADER..];
+        assert_eq!(rest.len(), parameters + 8 + payload + 8, "the length of a saved filter");
+        Self {
+            header,
+            parameters: rest[..parameters].to_vec(),
+            payload: rest[parameters + 8..][..payload].to_vec(),
+        }
+    }
+
+    pub(crate) fn apply(&mut self, change: &Change) {
+        match *change {
+            Change::Header { at, value } => set(&mut self.header, usize::from(at), &[value]),
+            Change::Parameter { field, value } => {
+                let (at, len) = field.place();
+                set(&mut self.parameters, at, &value.get().to_le_bytes()[..len]);
+            }
+            Change::ParameterByte { at, value } => {
+                set(&mut self.parameters, usize::from(at), &[value]);
+            }
+            Change::ParametersLen { len } => {
+                self.parameters.resize(usize::from(len), 0);
+                set(&mut self.header, PARAMETERS_LEN, &u64::from(len).to_le_bytes());
+            }
+            Change::Payload { at, value } => set(&mut self.payload, usize::from(at), &[value]),
+            Change::PayloadLen { len, fill } => {
+                self.payload.resize(usize::from(len), fill);
+                set(&mut self.header, PAYLOAD_LEN, &u64::from(len).to_le_bytes());
+            }
+        }
+    }
+
+    /// The same filter, said to hold so many keys.
+    pub(crate) fn with_keys(&self, keys: u64) -> Self {
+        let mut parts = self.clone();
+        set(&mut parts.parameters, KEYS, &keys.to_le_bytes());
+        parts
+    }
+
+    /// An upper bound of the slots that the payload can hold.
+    pub(crate) fn most_slots(&self) -> u64 {
+        // No entry is shorter than four bits.
+        self.payload.len() as u64 * 2
+    }
+
+    /// The bytes of a file, with checksums that match.
+    pub(crate) fn sealed(&self) -> Vec<u8> {
+        let mut bytes = self.header.to_vec();
+        bytes.extend_from_slice(&self.parameters);
+        bytes.extend_from_slice(&xxh3_64(&bytes).to_le_bytes());
+        bytes.extend_from_slice(&self.payload);
+        bytes.extend_from_slice(&xxh3_64(&self.payload).to_le_bytes());
+        bytes
+    }
+}
+
+fn set(bytes: &mut [u8], at: usize, value: &[u8]) {
+    let at = at.checked_rem(bytes.len()).unwrap_or(0);
+    for (byte, &value) in bytes.iter_mut().skip(at).zip(value) {
+        *byte = value;
+    }
+}

@@ -1,0 +1,187 @@
+//! Bytes that anybody may have written: loading fails, or yields a filter that keeps its promises.
+
+use std::io::Read;
+
+use arbitrary::Arbitrary;
+use cuculus::{CuckooFilter, CuckooMaplet, DecodeError, Filter, Insert, Persist, Remove};
+
+use crate::container::{Change, Parts};
+use crate::parameters::{Keys, Parameters, all_of};
+
+/// Bytes as they come, or a filter that was saved and then changed behind its checksums.
+#[derive(Arbitrary, Debug)]
+pub enum Input {
+    /// Loaded as they are.
+    Bytes(#[arbitrary(with = all_of)] Vec<u8>),
+    /// A filter, changed.
+    Filter(Changed),
+    /// A maplet, changed.
+    Maplet(Changed),
+}
+
+/// A saved filter with matching checksums that no release may have written.
+#[derive(Arbitrary, Debug)]
+pub struct Changed {
+    parameters: Parameters,
+    keys: Keys,
+    more_keys: Keys,
+    /// Whether the number of keys is set to what the table turns out to hold.
+    settle: bool,
+    #[arbitrary(with = all_of)]
+    changes: Vec<Change>,
+}
+
+/// Loads, and works with what was loaded.
+pub fn check(input: &Input) {
+    match input {
+        Input::Bytes(bytes) => {
+            if let Some(filter) = load::<CuckooFilter>(bytes) {
+                work_with_filter(filter, bytes);
+            }
+            if let Some(maplet) = load::<CuckooMaplet>(bytes) {
+                work_with_maplet(maplet, bytes);
+            }
+        }
+        Input::Filter(changed) => {
+            let Ok(mut filter) = changed.parameters.filter().build() else { return };
+            let _ = changed.keys.iter().try_for_each(|key| filter.insert(&key));
+            if let Some(filter) = changed.load::<CuckooFilter>(&filter.to_bytes()) {
+                work_with_filter(filter, &changed.more_keys.to_vec());
+            }
+        }
+        Input::Maplet(changed) => {
+            let Ok(mut maplet) = changed.parameters.maplet().build() else { return };
+            let mut keys = changed.keys.iter();
+            let _ = keys.try_for_each(|key| maplet.insert(&key, u64::from(key % 2)));
+            if let Some(maplet) = changed.load::<CuckooMaplet>(&maplet.to_bytes()) {
+                work_with_maplet(maplet, &changed.more_keys.to_vec());
+            }
+        }
+    }
+}
+
+/// Every number of keys is tried, so larger tables would only be slow.
+const SETTLED_SLOTS: u64 = 128;
+
+impl Changed {
+    fn load<F: Persist + Filter>(&self, saved: &[u8]) -> Option<F> {
+        let mut parts = Parts::of(saved);
+        assert_eq!(parts.sealed(), saved, "the layout that this target knows is the real one");
+        for change in &self.changes {
+            parts.apply(change);
+        }
+        let slots = parts.most_slots();
+        if !self.settle || slots > SETTLED_SLOTS {
+            return load(&parts.sealed());
+        }
+        let mut fitting = (0..=slots).filter_map(|keys| load::<F>(&parts.with_keys(keys).sealed()));
+        let filter = fitting.next();
+        assert!(fitting.next().is_none(), "one table was loaded with two numbers of keys");
+        filter
+    }
+}
+
+/// Loads from a slice and from a reader, which must agree, and saves again what was loaded.
+fn load<F: Persist + Filter>(bytes: &[u8]) -> Option<F> {
+    let loaded = F::from_bytes(bytes);
+    let mut trickle = Trickle(bytes);
+    let read = F::read_from(&mut trickle);
+    if let Err(DecodeError::TrailingBytes { extra }) = loaded {
+        assert_eq!(extra, trickle.0.len() as u64);
+        assert!(read.is_ok());
+        return None;
+    }
+    match (loaded, read) {
+        (Ok(filter), Ok(read)) => {
+            assert!(filter.to_bytes() == bytes, "bytes were loaded that would not be written");
+            assert!(read.to_bytes() == bytes);
+            assert!(filter.len() <= filter.slots());
+            // Memory for what was there, and not for what was promised.
+            assert!(filter.size_in_bytes() <= bytes.len() + 1024);
+            Some(filter)
+        }
+        (Err(error), Err(same)) => {
+            assert_eq!(error.to_string(), same.to_string());
+            None
+        }
+        (loaded, read) => {
+            panic!("the slice says {:?} and the reader {:?}", loaded.map(|_| ()), read.map(|_| ()))
+        }
+    }
+}
+
+/// A reader that hands out a few bytes at a time.
+struct Trickle<'a>(&'a [u8]);
+
+impl Read for Trickle<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let few = buffer.len().min(7);
+        self.0.read(&mut buffer[..few])
+    }
+}
+
+/// A refusal may take a million kicks if the file says so; two are enough.
+const REFUSALS: usize = 2;
+
+fn work_with_filter(mut filter: CuckooFilter, keys: &[u8]) {
+    let mut inserted = Vec::new();
+    let mut refusals = 0;
+    for key in keys {
+        let (len, count) = (filter.len(), filter.count(key));
+        assert_eq!(filter.contains(key), count > 0);
+        match filter.insert(key) {
+            Ok(()) => {
+                inserted.push(key);
+                assert_eq!((filter.len(), filter.count(key)), (len + 1, count + 1));
+            }
+            Err(full) => {
+                assert_eq!((full.len, filter.len(), filter.count(key)), (len, len, count));
+                refusals += 1;
+            }
+        }
+        if refusals == REFUSALS {
+            break;
+        }
+    }
+    filter.extend(keys.first());
+    assert!(load::<CuckooFilter>(&filter.to_bytes()).is_some(), "what was loaded cannot be saved");
+    for key in inserted {
+        let len = filter.len();
+        assert!(filter.contains(key) && filter.remove(key));
+        assert_eq!(filter.len(), len - 1);
+    }
+    let _ = (filter.stats().to_string(), filter.expected_false_positive_rate());
+    filter.clear();
+    assert!(filter.is_empty() && keys.iter().all(|key| !filter.contains(key)));
+    assert!(load::<CuckooFilter>(&filter.to_bytes()).is_some());
+}
+
+fn work_with_maplet(mut maplet: CuckooMaplet, keys: &[u8]) {
+    let mut inserted = Vec::new();
+    let mut refusals = 0;
+    for key in keys {
+        let (len, count) = (maplet.len(), maplet.count(key));
+        assert_eq!((maplet.contains(key), maplet.values(key).count()), (count > 0, count));
+        match maplet.insert(key, 1) {
+            Ok(()) => {
+                inserted.push(key);
+                assert_eq!((maplet.len(), maplet.count(key)), (len + 1, count + 1));
+                assert!(maplet.values(key).any(|value| value == 1));
+            }
+            Err(_) => {
+                assert_eq!((maplet.len(), maplet.count(key)), (len, count));
+                refusals += 1;
+            }
+        }
+        if refusals == REFUSALS {
+            break;
+        }
+    }
+    assert!(load::<CuckooMaplet>(&maplet.to_bytes()).is_some(), "what was loaded cannot be saved");
+    for key in inserted {
+        assert!(maplet.contains(key) && maplet.remove(key, 1));
+    }
+    maplet.clear();
+    assert!(maplet.is_empty() && keys.iter().all(|key| !maplet.contains(key)));
+    assert!(load::<CuckooMaplet>(&maplet.to_bytes()).is_some());
+}

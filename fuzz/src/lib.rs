@@ -1,0 +1,12 @@
+//! What the fuzz targets check, as functions of the fuzzer's input; the targets themselves only
+//! call them. A broken law panics.
+
+mod container; // a saved filter, taken apart and sealed again
+mod parameters; // builders' parameters, good and bad
+
+pub mod decode;
+pub mod maplet;
+pub mod operations;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,197 @@
+//! What the targets draw from the fuzzer's bytes: keys, and builders' parameters, within their range and outside it, but never of a size that is only
+//! slow: tables are small or impossible, searches short or refused.
+
+use arbitrary::{Arbitrary, Result, Unstructured};
+use cuculus::{
+    CuckooFilter, CuckooFilterBuilder, CuckooMaplet, CuckooMapletBuilder, Instructions, KeyHasher,
+    PlacementKind, Search,
+};
+
+#[derive(Arbitrary, Clone, Debug)]
+pub struct Parameters {
+    capacity: Option<Size>,
+    buckets: Option<Size>,
+    rate: Option<Rate>,
+    fingerprint_bits: Option<u8>,
+    slots_per_bucket: Option<u8>,
+    semi_sorted: bool,
+    placement: Placement,
+    random_walk: bool,
+    max_kicks: Kicks,
+    baseline: bool,
+    hasher: Hasher,
+    value_bits: Option<u8>,
+}
+
+/// A size whose highest values mean an impossible one.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+struct Size(u16);
+
+/// Parts of 2^16, and some values that are no rates.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+struct Rate(u16);
+
+/// Mostly a limit that is soon reached; also none, and one above the most that is allowed.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+struct Kicks(u16);
+
+#[derive(Arbitrary, Clone, Copy, Debug)]
+enum Placement {
+    AnySize,
+    Xor,
+    Simplified,
+}
+
+#[derive(Arbitrary, Clone, Copy, Debug)]
+enum Hasher {
+    Xxh3(u64),
+    SipHash(u128),
+}
+
+/// From here on a number stands for something out of range.
+const WILD: u16 = 0xff00;
+
+impl Size {
+    fn get(self) -> u64 {
+        match self.0 {
+            // More than 2^32 buckets of eight.
+            wild @ WILD.. => u64::MAX >> (wild % 16),
+            small @ ..0x8000 => u64::from(small % 32),
+            size => u64::from(size % 512),
+        }
+    }
+}
+
+impl Rate {
+    fn get(self) -> f64 {
+        const NO_RATES: [f64; 6] = [-0.5, 1.0, f64::NAN, f64::INFINITY, 1e-12, f64::MIN_POSITIVE];
+        match self.0 {
+            wild @ WILD.. => NO_RATES[usize::from(wild) % NO_RATES.len()],
+            share => f64::from(share) / 65536.0,
+        }
+    }
+}
+
+impl Kicks {
+    fn get(self) -> Option<u32> {
+        match self.0 {
+            wild @ WILD.. => Some(u32::MAX >> (wild % 12)),
+            small @ ..0xe000 => Some(u32::from(small % 32)),
+            _ => None,
+        }
+    }
+}
+
+impl Hasher {
+    fn get(self) -> KeyHasher {
+        match self {
+            Self::Xxh3(seed) => KeyHasher::xxh3(seed),
+            Self::SipHash(key) => KeyHasher::siphash(key),
+        }
+    }
+}
+
+impl Parameters {
+    /// The capacity that a filter built of these must have, if one was named.
+    pub(crate) fn capacity(&self) -> Option<usize> {
+        self.capacity.map(|size| size.get() as usize)
+    }
+
+    /// Whether the size of the table follows from the capacity.
+    pub(crate) fn sized_by_capacity(&self) -> bool {
+        self.capacity.is_some() && self.buckets.is_none()
+    }
+
+    /// The rate that a full filter must keep, if one was named.
+    pub(crate) fn rate(&self) -> Option<f64> {
+        self.rate.map(Rate::get)
+    }
+
+    fn fingerprint_bits(&self) -> Option<u32> {
+        self.fingerprint_bits.map(|bits| u32::from(bits % 36))
+    }
+
+    fn slots_per_bucket(&self) -> Option<u32> {
+        self.slots_per_bucket.map(|slots| match slots {
+            wild @ 0xf0.. => u32::from(wild % 10),
+            slots => 1 << (slots % 4),
+        })
+    }
+
+    pub(crate) fn filter(&self) -> CuckooFilterBuilder {
+        let placement = match self.placement {
+            Placement::AnySize => PlacementKind::AnySize,
+            Placement::Xor => PlacementKind::Xor,
+            Placement::Simplified => PlacementKind::Simplified,
+        };
+        let search = if self.random_walk { Search::RandomWalk } else { Search::BreadthFirst };
+        let instructions =
+            if self.baseline { Instructions::Baseline } else { Instructions::Detected };
+        let builder = CuckooFilter::builder()
+            .hasher(self.hasher.get())
+            .semi_sorted(self.semi_sorted)
+            .placement(placement)
+            .search(search)
+            .instructions(instructions);
+        let builder = given(builder, self.capacity(), CuckooFilterBuilder::capacity);
+        let buckets = self.buckets.map(Size::get);
+        let builder = given(builder, buckets, CuckooFilterBuilder::buckets);
+        let builder = given(builder, self.rate(), CuckooFilterBuilder::false_positive_rate);
+        let bits = self.fingerprint_bits();
+        let builder = given(builder, bits, CuckooFilterBuilder::fingerprint_bits);
+        let slots = self.slots_per_bucket();
+        let builder = given(builder, slots, CuckooFilterBuilder::slots_per_bucket);
+        given(builder, self.max_kicks.get(), CuckooFilterBuilder::max_kicks)
+    }
+
+    pub(crate) fn maplet(&self) -> CuckooMapletBuilder {
+        let builder = CuckooMaplet::builder().hasher(self.hasher.get());
+        let builder = given(builder, self.capacity(), CuckooMapletBuilder::capacity);
+        let builder = given(builder, self.rate(), CuckooMapletBuilder::false_positive_rate);
+        let bits = self.fingerprint_bits();
+        let builder = given(builder, bits, CuckooMapletBuilder::fingerprint_bits);
+        let slots = self.slots_per_bucket();
+        let builder = given(builder, slots, CuckooMapletBuilder::slots_per_bucket);
+        let kicks = self.max_kicks.get();
+        let builder = given(builder, kicks, CuckooMapletBuilder::max_kicks);
+        let bits = self.value_bits.map(|bits| u32::from(bits % 70));
+        given(builder, bits, CuckooMapletBuilder::value_bits)
+    }
+}
+
+/// A builder with one more word, if it was said.
+fn given<B, T>(builder: B, value: Option<T>, set: impl FnOnce(B, T) -> B) -> B {
+    match value {
+        Some(value) => set(builder, value),
+        None => builder,
+    }
+}
+
+/// A list of keys that costs the fuzzer three bytes. Keys are few, so that they repeat and
+/// collide.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+pub struct Keys {
+    first: u8,
+    step: u8,
+    count: u8,
+}
+
+impl Keys {
+    pub(crate) fn iter(self) -> impl Iterator<Item = u8> {
+        (0..self.count).map(move |i| self.first.wrapping_add(i.wrapping_mul(self.step)))
+    }
+
+    pub(crate) fn to_vec(self) -> Vec<u8> {
+        self.iter().collect()
+    }
+}
+
+/// As many as the input has bytes for. (The vectors that `arbitrary` derives end after each
+/// element with a probability of one half.)
+pub(crate) fn all_of<'a, T: Arbitrary<'a>>(input: &mut Unstructured<'a>) -> Result<Vec<T>> {
+    let mut all = Vec::new();
+    while !input.is_empty() {
+        all.push(input.arbitrary()?);
+    }
+    Ok(all)
+}

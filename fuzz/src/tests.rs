@@ -1,0 +1,32 @@
+//! The targets on a thousand random inputs: no search for new paths, but it needs no special
+//! compiler, and shows that the targets themselves work.
+
+use arbitrary::{Arbitrary, Unstructured};
+
+fn on_random_inputs<'a, T: Arbitrary<'a>>(bytes: &'a [u8], check: impl Fn(&T)) {
+    for chunk in bytes.chunks(1 << 8) {
+        if let Ok(input) = T::arbitrary_take_rest(Unstructured::new(chunk)) {
+            check(&input);
+        }
+    }
+}
+
+fn random_bytes(seed: u64) -> Vec<u8> {
+    let mut random = fastrand::Rng::with_seed(seed);
+    (0..1 << 18).map(|_| random.u8(..)).collect()
+}
+
+#[test]
+fn decode() {
+    on_random_inputs(&random_bytes(1), crate::decode::check);
+}
+
+#[test]
+fn operations() {
+    on_random_inputs(&random_bytes(2), crate::operations::check);
+}
+
+#[test]
+fn maplet() {
+    on_random_inputs(&random_bytes(3), crate::maplet::check);
+}

@@ -1,0 +1,37 @@
+//! Programs that the commands need: found, else installed, else named. Nothing is skipped because
+//! a program is missing.
+
+use crate::run::{Failure, cargo, program, step, succeeds};
+
+/// A part of the Rust toolchain that comes as a cargo subcommand.
+pub(crate) fn component(subcommand: &str, component: &str) -> Result<(), Failure> {
+    let there = || succeeds(&mut cargo([subcommand, "--version"]));
+    if there() {
+        return Ok(());
+    }
+    let install = ["component", "add", component];
+    let _ = step(&format!("install {component}"), &mut program("rustup", install));
+    if there() {
+        return Ok(());
+    }
+    Err(Failure::Failed(format!(
+        "{component} is missing and cannot be installed here; install it with `rustup component \
+         add {component}`"
+    )))
+}
+
+/// A cargo subcommand that is a package of its own.
+pub(crate) fn package(subcommand: &str, package: &str) -> Result<(), Failure> {
+    if succeeds(&mut cargo([subcommand, "--version"])) {
+        return Ok(());
+    }
+    step(&format!("install {package}"), &mut cargo(["install", package, "--locked"]))
+}
+
+/// Whether rustup has a nightly toolchain.
+pub(crate) fn has_nightly() -> bool {
+    let list = program("rustup", ["toolchain", "list"]).output();
+    list.is_ok_and(|list| {
+        String::from_utf8_lossy(&list.stdout).lines().any(|line| line.starts_with("nightly"))
+    })
+}
