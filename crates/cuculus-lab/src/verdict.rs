@@ -59,8 +59,8 @@ pub fn table(verdicts: &[Verdict]) -> Table {
     let mut table = Table::new(["claim", "measured", "target", "verdict"]);
     for verdict in verdicts {
         let target = match verdict.target {
-            Target::AtLeast(target) => format!(">= {target}"),
-            Target::AtMost(target) => format!("<= {target}"),
+            Target::AtLeast(target) => format!(">= {target:.3}"),
+            Target::AtMost(target) => format!("<= {target:.3}"),
         };
         let measured = number(verdict.value, 3);
         table.row([verdict.claim.clone(), measured, target, verdict.word().to_owned()]);

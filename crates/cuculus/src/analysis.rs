@@ -22,34 +22,56 @@ pub fn false_positive_rate(bits: u32, entries: f64) -> f64 {
     -f64::exp_m1(entries * f64::ln_1p(-1.0 / values))
 }
 
-/// The shortest fingerprint that keeps the rate when the candidate buckets hold `entries`
-/// fingerprints in all, or `None` if even 32 bits are too short.
+/// How many sets of more than 2b keys with equal fingerprints and equal buckets to expect: each
+/// is a key refused, however large the table.
+///
+/// A fingerprint and an unordered pair of buckets are one of `buckets`·(2^bits − 1)/2 classes, and
+/// the keys fall among them at random. Only short fingerprints in large tables make it matter:
+/// with four slots a bucket and eight bits it stays below 10^-6 for any table, with one slot and
+/// eight bits it passes one half at a million keys.
 #[must_use]
-pub fn fingerprint_bits(rate: f64, entries: f64) -> Option<u32> {
-    (4..=32).find(|&bits| false_positive_rate(bits, entries) <= rate)
+pub fn overfull_classes(bits: u32, slots_per_bucket: u32, buckets: f64, keys: f64) -> f64 {
+    let classes = buckets * (2f64.powi(bits as i32) - 1.0) / 2.0;
+    let mean = keys / classes;
+    // The first term of the Poisson tail is nearly all of it.
+    let term = (1..=2 * slots_per_bucket + 1).fold(1.0, |term, k| term * mean / f64::from(k));
+    classes * term * f64::exp(-mean)
 }
 
-/// The share of its slots that a large table of two candidate buckets can be planned to fill,
-/// for 1, 2, 4 or 8 slots in a bucket.
+/// The share of its slots that a large table of two candidate buckets is planned to fill, for 1,
+/// 2, 4 or 8 slots in a bucket.
 ///
-/// Below the loads that are possible at all (.5, .897, .980, .998; Fernholz and Ramachandran 2007),
-/// by a margin that a search of 500 kicks needs: the first refusal at 2^24 buckets was measured
-/// at .490, .874, .963 and .986.
+/// Below what is possible at all (.5, .897, .980 and .998: the thresholds of orientability) and
+/// below where a breadth-first search of 500 kicks first fails at a million buckets (measured:
+/// .487, .874, .972 and .996), so that the last inserts are still fast.
 #[must_use]
 pub fn planned_load(slots_per_bucket: u32) -> f64 {
     match slots_per_bucket {
         1 => 0.47,
         2 => 0.85,
-        4 => 0.95,
-        _ => 0.975,
+        4 => 0.955,
+        _ => 0.98,
     }
 }
 
-/// The buckets that so many keys need.
+/// The buckets that so many keys need, an even number: then no bucket is its own alternate.
+///
+/// Small tables fill unevenly, so they get some slots more than the planned load asks for:
+/// measured so that one filter in two thousand refuses a key within its capacity, the worst size
+/// counted. With one slot a bucket there is no sharp threshold to stay below; the window around
+/// it is as wide as that of a random graph, keys^(2/3).
 #[must_use]
 pub fn buckets_for(capacity: u64, slots_per_bucket: u32) -> u64 {
-    let slots = capacity as f64 / planned_load(slots_per_bucket);
-    let buckets = (slots / f64::from(slots_per_bucket)).ceil();
-    // An even number, so that no bucket is its own alternate; `as` saturates.
-    (buckets as u64).max(1).checked_next_multiple_of(2).unwrap_or(u64::MAX)
+    if capacity <= 2 * u64::from(slots_per_bucket) {
+        return 2; // one key's two buckets are every key's two buckets
+    }
+    let keys = capacity as f64;
+    let reserve = match slots_per_bucket {
+        1 => 10.0 + 9.0 * keys.powf(2.0 / 3.0),
+        2 => 28.0,
+        _ => 16.0,
+    };
+    let slots = keys / planned_load(slots_per_bucket) + reserve;
+    let buckets = (slots / f64::from(slots_per_bucket)).ceil() as u64; // saturates
+    buckets.checked_next_multiple_of(2).unwrap_or(u64::MAX)
 }

@@ -48,7 +48,7 @@ mod filter; // what filters can do // bytes in a file
 mod cuckoo; // the filter of fixed size
 
 pub mod analysis;
-#[cfg(feature = "conformance")]
+#[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 
 pub use container::{Kind, Persist};

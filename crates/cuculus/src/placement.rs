@@ -65,7 +65,7 @@ pub(crate) trait Placement: Copy {
     fn home_for_vectors(self, hash: KeyHash) -> BucketIndex {
         let (high, low) = (hash.get() >> 32, hash.get() & 0xffff_ffff);
         let buckets = u64::from(self.buckets());
-        BucketIndex(((high * buckets + (low * buckets >> 32)) >> 32) as u32)
+        BucketIndex(((high * buckets + ((low * buckets) >> 32)) >> 32) as u32)
     }
 }
 

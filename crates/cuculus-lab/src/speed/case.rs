@@ -161,3 +161,71 @@ fn missing<K: WorkKey>(filter: &dyn Contestant<K>, keys: &[K]) -> usize {
     let keys = taken(keys, filter.refused());
     keys.len() - filter.count(&keys).1
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::speed::{Adapter, Built, Deletes, Entry};
+
+    const HONEST: u8 = 0;
+    const REFUSING: u8 = 1;
+    const FORGETFUL: u8 = 2;
+
+    /// An exact set with one fault: it refuses every tenth key, or takes it and forgets it, and
+    /// then also forgets another key with every one that it removes.
+    struct Toy<const FAULT: u8>(HashSet<u64>);
+
+    impl<const FAULT: u8> Adapter<u64> for Toy<FAULT> {
+        const NAME: &'static str = "toy";
+
+        fn build(keys: &[u64], _: f64) -> anyhow::Result<Built<Self, u64>> {
+            Ok(Built::one_by_one(Self(HashSet::new()), keys, |toy, key| {
+                let tenth = FAULT != HONEST && key % 10 == 0;
+                if !tenth {
+                    toy.0.insert(*key);
+                }
+                !(tenth && FAULT == REFUSING)
+            }))
+        }
+
+        fn contains(&self, key: &u64) -> bool {
+            self.0.contains(key)
+        }
+    }
+
+    impl<const FAULT: u8> Deletes<u64> for Toy<FAULT> {
+        fn remove(&mut self, key: &u64) -> bool {
+            let other = self.0.iter().find(|&other| other != key).copied();
+            if let Some(other) = other.filter(|_| FAULT == FORGETFUL) {
+                self.0.remove(&other);
+            }
+            self.0.remove(key)
+        }
+    }
+
+    fn measured<const FAULT: u8>(work: &Workload<u64>) -> Row {
+        let toy = Box::new(Entry::<Toy<FAULT>, u64>::new(0.01).deleting());
+        let case = Case::measure(work, 0.01, vec![toy], 2, &Lines::of_bytes(64)).unwrap();
+        case.rows[0].clone()
+    }
+
+    #[test]
+    fn faults_are_counted_as_what_they_are() {
+        let work = Workload::<u64>::new(1, 2000, 100);
+        let tenth = work.keys.iter().filter(|&key| key % 10 == 0).count();
+
+        let honest = measured::<HONEST>(&work);
+        assert_eq!((honest.refused, honest.false_negatives, honest.lost), (0, 0, 0));
+        assert_eq!(honest.false_positive_rate, 0.0);
+        assert!(honest.speeds.get(Phase::Delete).is_some());
+        assert_eq!(honest.speeds.get(Phase::PresentBatched), None);
+
+        let refusing = measured::<REFUSING>(&work);
+        assert_eq!((refusing.refused, refusing.false_negatives, refusing.lost), (tenth, 0, 0));
+
+        let forgetful = measured::<FORGETFUL>(&work);
+        assert_eq!(forgetful.refused, 0);
+        assert!(forgetful.false_negatives >= tenth);
+        assert!(forgetful.lost > 400);
+    }
+}

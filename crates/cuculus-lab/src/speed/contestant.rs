@@ -130,7 +130,7 @@ impl<F: Adapter<K>, K> Contestant<K> for Entry<F, K> {
         let (time, built) = clock::timed(|| F::build(keys, self.rate));
         let built = built.with_context(|| format!("cannot build {}", F::NAME))?;
         let list = built.refused.capacity() * size_of::<K>();
-        self.bytes = live_bytes() - before - list + size_of::<F>();
+        self.bytes = live_bytes().saturating_sub(before + list) + size_of::<F>();
         self.built = Some(built);
         Ok(time)
     }

@@ -16,7 +16,7 @@ use crate::verdict::{self, Verdict};
 /// What the numbers below it are.
 pub(super) fn head<K: WorkKey>(options: &Options) -> String {
     format!(
-        "Millions of operations per second, one thread, best of {} rounds, on {}.\n\
+        "Millions of operations per second, one thread, best of {}, on {}.\n\
          Keys are {}; the time includes hashing them. Bits a key are counted by the allocator.\n\
          Lost keys could not be removed, or were gone after others were removed.\n",
         options.rounds,
@@ -141,4 +141,25 @@ pub(super) fn json<K: WorkKey>(options: &Options, cases: &[Case], ratios: &[Verd
         "ratios": ratios.iter().map(ratio).collect::<Vec<_>>(),
     });
     format!("{all:#}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::speed::ours;
+
+    #[test]
+    fn only_our_wrong_answers_are_ours() {
+        let rows = [("sketches", 1, 0), (ours::NAME, 0, 0), (ours::NAME, 1, 0), (ours::NAME, 0, 1)];
+        let row =
+            |(name, false_negatives, lost)| Row { name, false_negatives, lost, ..Row::default() };
+        let case = Case {
+            items: 1,
+            rate: 0.01,
+            rows: rows.map(row).to_vec(),
+            limits: None,
+            large_limits: Limits::default(),
+        };
+        assert_eq!(wrong_answers(&[case]).len(), 2);
+    }
 }

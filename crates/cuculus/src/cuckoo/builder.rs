@@ -10,6 +10,8 @@ use crate::{BuildError, Instructions, KeyHasher, PlacementKind, Search, analysis
 const DEFAULT_RATE: f64 = 0.01;
 const DEFAULT_SLOTS: u32 = 4;
 const DEFAULT_MAX_KICKS: u32 = 500;
+/// The share of filters that may refuse a key within their capacity because too many look alike.
+const ACCEPTED_OVERFULL_CLASSES: f64 = 0.001;
 /// A search opens this many buckets at most; beyond, a refusal would take a noticeable time.
 const MAX_MAX_KICKS: u64 = 1_000_000;
 
@@ -150,8 +152,7 @@ impl CuckooFilterBuilder {
 
     /// Checks everything; allocates nothing.
     pub(super) fn plan(&self) -> Result<Plan, BuildError> {
-        let shape = self.shape()?;
-        let slots = shape.slots_per_bucket;
+        let (layout, slots) = self.layout()?;
         let (capacity, wanted) = match (self.capacity, self.buckets) {
             (capacity, Some(buckets)) => {
                 let load = analysis::planned_load(slots);
@@ -164,6 +165,8 @@ impl CuckooFilterBuilder {
         let buckets = self.placement.round_up(wanted);
         let buckets = u32::try_from(buckets)
             .map_err(|_| BuildError::TooLarge { buckets, max: MAX_BUCKETS })?;
+        let fingerprint_bits = self.bits(layout, slots, buckets, capacity)?;
+        let shape = Shape { fingerprint_bits, slots_per_bucket: slots, layout };
         let max = self.max_kicks.unwrap_or(DEFAULT_MAX_KICKS);
         if u64::from(max) > MAX_MAX_KICKS {
             return Err(BuildError::OutOfRange {
@@ -188,41 +191,62 @@ impl CuckooFilterBuilder {
         })
     }
 
-    fn shape(&self) -> Result<Shape, BuildError> {
+    fn layout(&self) -> Result<(Layout, u32), BuildError> {
         let slots = self.slots_per_bucket.unwrap_or(DEFAULT_SLOTS);
-        let layout = if self.semi_sorted { Layout::SemiSorted } else { Layout::Packed };
-        let allowed = layout.slots_per_bucket();
-        if !allowed.contains(&slots) {
-            let expected =
-                if self.semi_sorted { "4 for semi-sorted buckets" } else { "1, 2, 4 or 8" };
-            return Err(BuildError::SlotsPerBucket { got: slots, expected });
+        let (layout, expected) = if self.semi_sorted {
+            (Layout::SemiSorted, "4 for semi-sorted buckets")
+        } else {
+            (Layout::Packed, "1, 2, 4 or 8")
+        };
+        if layout.slots_per_bucket().contains(&slots) {
+            Ok((layout, slots))
+        } else {
+            Err(BuildError::SlotsPerBucket { got: slots, expected })
         }
+    }
+
+    /// The length of a fingerprint: the one asked for, or the shortest that keeps the rate and
+    /// lets the capacity be reached.
+    fn bits(
+        &self,
+        layout: Layout,
+        slots: u32,
+        buckets: u32,
+        capacity: usize,
+    ) -> Result<u32, BuildError> {
         let rate = self.rate.or(self.fingerprint_bits.is_none().then_some(DEFAULT_RATE));
         if let Some(got) = rate.filter(|rate| !(*rate > 0.0 && *rate < 1.0)) {
             return Err(BuildError::RateOutOfRange { got });
         }
-        let bits = layout.fingerprint_bits();
         // What a full filter holds in the two buckets of a key.
         let entries = 2.0 * f64::from(slots) * analysis::planned_load(slots);
-        let fingerprint_bits = match self.fingerprint_bits {
-            Some(got) if !bits.contains(&got) => {
+        let keeps = |bits, rate| analysis::false_positive_rate(bits, entries) <= rate;
+        let (buckets, keys) = (f64::from(buckets), capacity as f64);
+        let fits = |bits| {
+            analysis::overfull_classes(bits, slots, buckets, keys) < ACCEPTED_OVERFULL_CLASSES
+        };
+        let mut allowed = layout.fingerprint_bits();
+        let (min, max) = (*allowed.start(), *allowed.end());
+        let bits = match (self.fingerprint_bits, rate) {
+            (Some(got), _) if !allowed.contains(&got) => {
                 return Err(BuildError::OutOfRange {
                     parameter: "fingerprint_bits",
                     got: u64::from(got),
-                    min: u64::from(*bits.start()),
-                    max: u64::from(*bits.end()),
+                    min: u64::from(min),
+                    max: u64::from(max),
                 });
             }
-            Some(got) => got,
-            None => rate
-                .and_then(|rate| analysis::fingerprint_bits(rate, entries))
-                .unwrap_or(*bits.end())
-                .max(*bits.start()),
+            (Some(got), _) => got,
+            (None, rate) => allowed
+                .find(|&bits| fits(bits) && rate.is_none_or(|rate| keeps(bits, rate)))
+                .unwrap_or(max),
         };
-        let smallest = analysis::false_positive_rate(fingerprint_bits, entries);
         match rate {
-            Some(got) if smallest > got => Err(BuildError::RateTooSmall { got, smallest }),
-            _ => Ok(Shape { fingerprint_bits, slots_per_bucket: slots, layout }),
+            Some(got) if !keeps(bits, got) => {
+                let smallest = analysis::false_positive_rate(bits, entries);
+                Err(BuildError::RateTooSmall { got, smallest })
+            }
+            _ => Ok(bits),
         }
     }
 }

@@ -45,7 +45,6 @@ pub struct CuckooFilter {
 
 impl CuckooFilter {
     /// Starts with the defaults: a false positive rate of 1 %, buckets of four.
-    #[must_use]
     pub fn builder() -> CuckooFilterBuilder {
         CuckooFilterBuilder::new()
     }

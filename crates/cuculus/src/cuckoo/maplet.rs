@@ -265,7 +265,10 @@ impl CuckooMaplet {
         let placed = with_table!(&mut self.table, table => {
             let mut space = Valued { table, values, value_bits, places };
             match bucket_with_room(&mut space, &key, kicks) {
-                Some(bucket) => Ok(space.put(bucket, key.fingerprint, value)),
+                Some(bucket) => {
+                    space.put(bucket, key.fingerprint, value);
+                    Ok(())
+                }
                 None => Err(refusal(space.table, &key, kicks)),
             }
         });
@@ -438,5 +441,17 @@ impl Persist for CuckooMaplet {
             Self { hasher, shape, size, places, kicks, table, values, value_bits, len, capacity };
         maplet.check_values()?;
         Ok(maplet)
+    }
+}
+
+impl fmt::Debug for CuckooMaplet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CuckooMaplet")
+            .field("len", &self.len)
+            .field("slots", &self.slots())
+            .field("shape", &self.shape)
+            .field("value_bits", &self.value_bits)
+            .field("hasher", &self.hasher)
+            .finish_non_exhaustive()
     }
 }

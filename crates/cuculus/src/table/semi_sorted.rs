@@ -89,7 +89,7 @@ impl<W: Word> SemiSorted<W> {
     fn equal(&self, word: W, fingerprint: Fingerprint) -> W {
         let rests = self.rests.equal(word >> CODE_BITS, self.rests.splat(fingerprint.0 >> 4));
         let nibbles = u32::from(NIBBLES[(word.low_u32() & CODE_MASK) as usize]);
-        let difference = nibbles ^ (fingerprint.0 & 15) * 0x1111;
+        let difference = nibbles ^ ((fingerprint.0 & 15) * 0x1111);
         let agree = !(((difference & 0x7777) + 0x7777) | difference) & 0x8888;
         // Bits 0, 4, 8, 12 arrive at 15, 14, 13, 12, and no other product does.
         let gathered = ((agree >> 3) * 0x8421) >> 12 & 15;

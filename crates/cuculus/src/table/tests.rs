@@ -1,6 +1,7 @@
 //! Every table against a plain list of numbers: the naive oracle of the layer.
 
 use super::*;
+use crate::conformance::Random;
 
 fn shapes() -> Vec<Shape> {
     let mut shapes = Vec::new();
@@ -14,15 +15,6 @@ fn shapes() -> Vec<Shape> {
         }
     }
     shapes
-}
-
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        self.0 ^ self.0 >> 29
-    }
 }
 
 /// The oracle: what each bucket holds, by a loop over slots.
@@ -53,29 +45,29 @@ fn every_table_agrees_with_a_list() {
         let buckets = 13;
         let mut table = Table::new(shape, buckets).expect("small");
         let mut lists = Lists(vec![Vec::new(); buckets as usize]);
-        let mut random = Random(u64::from(shape.bucket_bits()));
+        let mut random = Random::new(u64::from(shape.bucket_bits()));
         let max = u32::MAX >> (32 - shape.fingerprint_bits);
         with_table!(&mut table, table => {
             assert_eq!(table.slots_per_bucket(), shape.slots_per_bucket);
             assert_eq!(table.runs().payload().len() as u64, shape.payload_bytes(13));
             for _ in 0..3000 {
-                let bucket = (random.next() % u64::from(buckets)) as u32;
+                let bucket = (random.bits() % u64::from(buckets)) as u32;
                 let (index, list) = (BucketIndex(bucket), &mut lists.0[bucket as usize]);
-                let value = match random.next() % 8 {
+                let value = match random.bits() % 8 {
                     0 => max,
                     1 => 1,
                     2 => 1 << (shape.fingerprint_bits - 1),
-                    _ => (random.next() as u32 & max).max(1),
+                    _ => (random.bits() as u32 & max).max(1),
                 };
                 let other = BucketIndex((bucket + 1) % buckets);
-                if random.next() % 5 < 3 {
+                if random.bits() % 5 < 3 {
                     let room = list.len() < shape.slots_per_bucket as usize;
                     assert_eq!(table.place(index, Fingerprint(value)).is_some(), room);
                     if room {
                         list.push(value);
                     }
                 } else if !list.is_empty() {
-                    let at = random.next() as usize % list.len();
+                    let at = random.bits() as usize % list.len();
                     let value = list.swap_remove(at);
                     let slot = table.find(index, Fingerprint(value)).expect("held");
                     table.clear_slot(index, slot);
@@ -99,10 +91,10 @@ fn lanes_agree_with_a_loop() {
             for count in [1, 2, 4, 8].into_iter().filter(|count| width * count <= W::BITS) {
                 let lanes = lanes::Lanes::<W>::new(width, count);
                 for _ in 0..200 {
-                    let sparse = if random.next() % 2 == 0 { u64::MAX } else { random.next() };
-                    let word = make(random.next() & sparse, random.next() & sparse);
-                    let at = (random.next() % u64::from(count)) as u32;
-                    let value = if random.next() % 2 == 0 { lanes.get(word, at) } else { 0 };
+                    let sparse = if random.bits() % 2 == 0 { u64::MAX } else { random.bits() };
+                    let word = make(random.bits() & sparse, random.bits() & sparse);
+                    let at = (random.bits() % u64::from(count)) as u32;
+                    let value = if random.bits() % 2 == 0 { lanes.get(word, at) } else { 0 };
                     let equal: Vec<u32> =
                         (0..count).filter(|&lane| lanes.get(word, lane) == value).collect();
                     let mask = lanes.equal(word, lanes.splat(value));
@@ -115,7 +107,7 @@ fn lanes_agree_with_a_loop() {
             }
         }
     }
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     check::<u64>(&mut random, |low, _| low);
     check::<u128>(&mut random, |low, high| u128::from(low) | u128::from(high) << 64);
 }

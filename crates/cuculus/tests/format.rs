@@ -1,0 +1,236 @@
+//! The file format: old files stay readable, bytes stay the same, and absurd ones are refused
+//! even where their checksums are right.
+
+use cuculus::{
+    CuckooFilter, CuckooMaplet, DecodeError, Filter, Insert, Instructions, KeyHasher, Persist,
+    PlacementKind, Remove, Search,
+};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// The filters of the golden files: the same operations must give the same bytes for ever.
+fn golden_filters() -> Vec<(&'static str, CuckooFilter)> {
+    let builder = || CuckooFilter::builder().seed(42);
+    let sip = KeyHasher::siphash(0x0123_4567_89ab_cdef_0011_2233_4455_6677);
+    let filters = [
+        ("cuckoo-empty", builder().capacity(0)),
+        ("cuckoo-default", builder().capacity(100)),
+        ("cuckoo-13-bits", builder().buckets(27).fingerprint_bits(13)),
+        ("cuckoo-wide", builder().buckets(9).fingerprint_bits(29).slots_per_bucket(8)),
+        ("cuckoo-semi-sorted", builder().capacity(100).fingerprint_bits(13).semi_sorted(true)),
+        ("cuckoo-xor", builder().capacity(100).placement(PlacementKind::Xor).hasher(sip)),
+        (
+            "cuckoo-simplified-walk",
+            builder().capacity(90).placement(PlacementKind::Simplified).search(Search::RandomWalk),
+        ),
+    ];
+    let mut built = Vec::new();
+    for (name, builder) in filters {
+        let mut filter = builder.build().expect("valid");
+        if name != "cuckoo-empty" {
+            filter.extend((0..filter.slots() as u64 + 5).map(|key| format!("key {key}")));
+            assert!(filter.remove("key 3"));
+        }
+        built.push((name, filter));
+    }
+    built
+}
+
+fn golden_maplet() -> CuckooMaplet {
+    let builder = CuckooMaplet::builder().capacity(50).value_bits(21).seed(42);
+    let mut maplet = builder.build().expect("valid");
+    for key in 0..50u64 {
+        maplet.insert(&key, key * 40_000).expect("fits");
+    }
+    maplet
+}
+
+fn golden_file(name: &str) -> Vec<u8> {
+    let path = format!("{}/tests/golden/v1/{name}.cuculus", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read(&path).unwrap_or_else(|e| panic!("{path}: {e}"))
+}
+
+#[test]
+fn golden_files_are_read_and_written_as_ever() {
+    for (name, filter) in golden_filters() {
+        let file = golden_file(name);
+        assert!(file == filter.to_bytes(), "{name}: bytes have changed");
+        let read = CuckooFilter::from_bytes(&file).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert_eq!((read.len(), read.hasher()), (filter.len(), filter.hasher()));
+    }
+    let file = golden_file("maplet");
+    assert!(file == golden_maplet().to_bytes(), "maplet: bytes have changed");
+    let read = CuckooMaplet::from_bytes(&file).expect("golden");
+    assert!((0..50u64).all(|key| read.values(&key).any(|value| value == key * 40_000)));
+}
+
+/// Every file in the folder is one that the test above reads.
+#[test]
+fn no_golden_file_is_forgotten() {
+    let folder = format!("{}/tests/golden/v1", env!("CARGO_MANIFEST_DIR"));
+    let mut names: Vec<String> = golden_filters().iter().map(|(name, _)| (*name).into()).collect();
+    names.push("maplet".into());
+    for entry in std::fs::read_dir(folder).expect("the golden files") {
+        let path = entry.expect("readable").path();
+        let stem = path.file_stem().and_then(|s| s.to_str()).expect("a name").to_owned();
+        assert!(names.contains(&stem), "{stem} is not read by any test");
+    }
+}
+
+const HEADER: usize = 48;
+const PARAMETERS: usize = 40;
+
+/// Changes bytes and makes both checksums right again.
+fn forged(bytes: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    change(&mut bytes);
+    let end = HEADER + PARAMETERS;
+    let sum = xxh3_64(&bytes[..end]);
+    bytes[end..end + 8].copy_from_slice(&sum.to_le_bytes());
+    let payload_end = bytes.len() - 8;
+    let sum = xxh3_64(&bytes[end + 8..payload_end]);
+    bytes[payload_end..].copy_from_slice(&sum.to_le_bytes());
+    bytes
+}
+
+/// Each field of the header and of the parameters with values that nobody writes.
+#[test]
+fn absurd_values_with_right_checksums_are_refused() {
+    let mut filter = CuckooFilter::builder().buckets(10).fingerprint_bits(12).seed(1);
+    filter = filter.semi_sorted(false);
+    let mut filter = filter.build().expect("valid");
+    filter.extend(0..30u64);
+    let bytes = filter.to_bytes();
+    assert!(CuckooFilter::from_bytes(&forged(&bytes, |_| {})).is_ok());
+
+    let cases: &[(&str, usize, &[u8])] = &[
+        ("magic", 0, b"\x89CUCULUT"),
+        ("version 0", 8, &[0, 0]),
+        ("version 2", 8, &[2, 0]),
+        ("kind 0", 10, &[0, 0]),
+        ("kind of a maplet", 10, &[2, 0]),
+        ("kind 65535", 10, &[255, 255]),
+        ("hash 0", 12, &[0]),
+        ("hash 3", 12, &[3]),
+        ("reserved", 13, &[1]),
+        ("a seed of more than 64 bits", 24, &[1]),
+        ("fewer parameters", 32, &[39]),
+        ("more parameters", 32, &[41]),
+        ("endless parameters", 32, &[255; 8]),
+        ("shorter payload", 40, &[59]),
+        ("endless payload", 40, &[255; 8]),
+        ("3-bit fingerprints", 48, &[3]),
+        ("33-bit fingerprints", 48, &[33]),
+        ("other fingerprints", 48, &[13]),
+        ("no slots", 49, &[0]),
+        ("three slots", 49, &[3]),
+        ("layout 2", 50, &[2]),
+        ("another layout", 50, &[1]),
+        ("placement 3", 51, &[3]),
+        ("xor of ten buckets", 51, &[1]),
+        ("search 2", 52, &[2]),
+        ("reserved", 53, &[1]),
+        ("endless kicks", 56, &[255; 4]),
+        ("no buckets", 60, &[0; 4]),
+        ("endless buckets", 60, &[255; 4]),
+        ("one bucket more", 60, &[11]),
+        ("no keys", 64, &[0]),
+        ("one key more", 64, &[31]),
+        ("endless keys", 64, &[255; 8]),
+        ("a key in the table more", 96, &[0, 0, 0, 0, 0, 0]),
+    ];
+    for (what, at, value) in cases {
+        let damaged = forged(&bytes, |bytes| bytes[*at..*at + value.len()].copy_from_slice(value));
+        let error = CuckooFilter::from_bytes(&damaged).err();
+        let text = error.unwrap_or_else(|| panic!("{what} was accepted")).to_string();
+        assert!(!text.contains('\n') && text.len() > 15, "{what}: {text}");
+    }
+}
+
+/// Buckets of a semi-sorted table that no insert can produce, and bits after the last bucket.
+#[test]
+fn impossible_buckets_are_refused() {
+    let builder = CuckooFilter::builder().buckets(5).fingerprint_bits(8).semi_sorted(true).seed(1);
+    let mut filter = builder.build().expect("valid");
+    filter.extend(0..12u64);
+    let bytes = filter.to_bytes();
+    assert!(CuckooFilter::from_bytes(&forged(&bytes, |_| {})).is_ok());
+    let payload = HEADER + PARAMETERS + 8;
+    // Code 4095 of the first bucket: only 3,876 have a meaning.
+    let damaged = forged(&bytes, |bytes| {
+        bytes[payload] = 0xff;
+        bytes[payload + 1] |= 0x0f;
+    });
+    assert!(matches!(CuckooFilter::from_bytes(&damaged), Err(DecodeError::Invalid { .. })));
+    // The upper half of the last byte lies after the last of five buckets of 28 bits.
+    let last = bytes.len() - 9;
+    let damaged = forged(&bytes, |bytes| bytes[last] |= 0x80);
+    assert!(matches!(CuckooFilter::from_bytes(&damaged), Err(DecodeError::Invalid { .. })));
+}
+
+#[test]
+fn the_complaint_fits_the_bytes() {
+    let bytes = CuckooFilter::builder().capacity(10).seed(1).build().expect("valid").to_bytes();
+    let error = |bytes: &[u8]| CuckooFilter::from_bytes(bytes).expect_err("damaged");
+    assert!(matches!(error(b"some text that is no filter"), DecodeError::NotAFilter));
+    assert!(matches!(error(&[]), DecodeError::Truncated { .. }));
+    assert!(matches!(error(&bytes[..20]), DecodeError::Truncated { .. }));
+    assert!(matches!(error(&bytes[..bytes.len() - 1]), DecodeError::Truncated { .. }));
+    assert!(matches!(CuckooMaplet::from_bytes(&bytes), Err(DecodeError::Kind { .. })));
+    let mut damaged = bytes.clone();
+    damaged[70] ^= 1;
+    assert!(matches!(error(&damaged), DecodeError::Checksum { part: "header" }));
+    let mut damaged = bytes.clone();
+    damaged[100] ^= 1;
+    assert!(matches!(error(&damaged), DecodeError::Checksum { part: "payload" }));
+    struct Broken;
+    impl std::io::Read for Broken {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            Err(std::io::Error::other("the disk is gone"))
+        }
+    }
+    let error = CuckooFilter::read_from(Broken).expect_err("broken");
+    assert!(error.to_string().contains("the disk is gone"));
+}
+
+/// The same operations with and without wider instructions: the same bytes and answers.
+#[test]
+fn plain_and_wide_paths_agree_byte_for_byte() {
+    for (bits, slots, semi_sorted) in [
+        (4, 1, false),
+        (7, 2, false),
+        (8, 8, false),
+        (10, 4, false),
+        (12, 4, false),
+        (13, 4, false),
+        (13, 4, true),
+        (16, 4, false),
+        (17, 4, true),
+        (20, 4, false),
+        (31, 2, false),
+        (32, 4, false),
+        (32, 8, false),
+        (5, 4, true),
+        (32, 4, true),
+    ] {
+        for placement in [PlacementKind::AnySize, PlacementKind::Xor, PlacementKind::Simplified] {
+            let run = |instructions| {
+                let builder = CuckooFilter::builder().buckets(1024).fingerprint_bits(bits);
+                let builder = builder.slots_per_bucket(slots).semi_sorted(semi_sorted).seed(3);
+                let mut filter =
+                    builder.placement(placement).instructions(instructions).build().expect("valid");
+                let keys = 1024 * u64::from(slots) * 9 / 10;
+                let hashes: Vec<_> = (0..2 * keys).map(|key| filter.hasher().hash(&key)).collect();
+                // A batch that stops early continues behind the refused key.
+                let mut rest = &hashes[..keys as usize];
+                while let Err(full) = filter.insert_batch(rest) {
+                    rest = &rest[full.inserted + 1..];
+                }
+                let mut hits = Vec::new();
+                filter.contains_batch(&hashes, &mut hits);
+                (filter.to_bytes(), hits)
+            };
+            let (plain, wide) = (run(Instructions::Baseline), run(Instructions::Detected));
+            assert!(plain == wide, "f={bits} b={slots} {placement:?}");
+        }
+    }
+}

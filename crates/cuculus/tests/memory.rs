@@ -1,0 +1,89 @@
+//! `size_in_bytes` is what the allocator gave, and nothing is allocated on a header's word.
+//! One test in this file: the counters are those of the whole process.
+#![allow(unsafe_code, reason = "an allocator that counts")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use cuculus::{CuckooFilter, CuckooMaplet, Filter, Persist};
+
+struct Counting;
+
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call is passed on to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let live = LIVE.fetch_add(layout.size(), Relaxed) + layout.size();
+        PEAK.fetch_max(live, Relaxed);
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: the caller keeps the contract of `dealloc`.
+        unsafe { System.dealloc(start, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// What a call leaves allocated, and the most it had allocated at a time.
+fn allocated<T>(f: impl FnOnce() -> T) -> (T, usize, usize) {
+    let before = LIVE.load(Relaxed);
+    PEAK.store(before, Relaxed);
+    let value = f();
+    (value, LIVE.load(Relaxed) - before, PEAK.load(Relaxed) - before)
+}
+
+#[test]
+fn memory_reported_is_memory_held() {
+    for capacity in [0, 1, 100, 10_000, 300_000] {
+        for semi_sorted in [false, true] {
+            let builder = CuckooFilter::builder().capacity(capacity).semi_sorted(semi_sorted);
+            let (mut filter, held, _) = allocated(|| builder.build().expect("valid"));
+            assert_eq!(filter.size_in_bytes(), held + size_of::<CuckooFilter>());
+            // Filling, to refusal and beyond, holds no more.
+            let ((), kept, _) = allocated(|| filter.extend(0..capacity as u64 * 2));
+            assert_eq!(kept, 0, "{capacity}");
+            let bytes = filter.to_bytes();
+            let (again, held, peak) =
+                allocated(|| CuckooFilter::from_bytes(&bytes).expect("own bytes"));
+            assert_eq!(again.size_in_bytes(), held + size_of::<CuckooFilter>());
+            assert!(peak <= 3 * bytes.len() + 2048, "{peak} for {}", bytes.len());
+        }
+        let builder = CuckooMaplet::builder().capacity(capacity).value_bits(13);
+        let (maplet, held, _) = allocated(|| builder.build().expect("valid"));
+        assert_eq!(maplet.size_in_bytes(), held + size_of::<CuckooMaplet>());
+    }
+
+    // What is refused is refused before anything is allocated.
+    let absurd = [
+        CuckooFilter::builder().capacity(usize::MAX),
+        CuckooFilter::builder().capacity(1 << 40),
+        CuckooFilter::builder().capacity(1 << 30).false_positive_rate(f64::NAN),
+        CuckooFilter::builder().capacity(1 << 30).slots_per_bucket(3),
+        CuckooFilter::builder().capacity(1 << 30).fingerprint_bits(99),
+    ];
+    for builder in absurd {
+        let (refused, held, peak) = allocated(|| builder.build().is_err());
+        assert!(refused && held == 0 && peak == 0, "{builder:?}");
+    }
+
+    // A header that promises four billion buckets, with its checksum right: no memory before the
+    // payload is there.
+    let small = CuckooFilter::builder().buckets(2).seed(1).build().expect("valid").to_bytes();
+    let mut huge = small.clone();
+    huge[60..64].copy_from_slice(&u32::MAX.to_le_bytes()); // buckets
+    let payload = (u64::from(u32::MAX) * 40).div_ceil(8); // ten bits, four slots
+    huge[40..48].copy_from_slice(&payload.to_le_bytes());
+    let header = 48 + 40;
+    let sum = xxhash_rust::xxh3::xxh3_64(&huge[..header]);
+    huge[header..header + 8].copy_from_slice(&sum.to_le_bytes());
+    let (error, _, peak) = allocated(|| CuckooFilter::from_bytes(&huge).expect_err("no payload"));
+    assert!(error.to_string().contains("cut short"), "{error}");
+    assert!(peak < 3 << 20, "{peak} bytes allocated for a promise");
+}
