@@ -27,6 +27,8 @@ pub struct Changed {
     more_keys: Keys,
     /// Whether the number of keys is set to what the table turns out to hold.
     settle: bool,
+    /// The bit that is flipped behind the checksums' back.
+    damage: u16,
     #[arbitrary(with = all_of)]
     changes: Vec<Change>,
 }
@@ -67,6 +69,7 @@ impl Changed {
     fn load<F: Persist + Filter>(&self, saved: &[u8]) -> Option<F> {
         let mut parts = Parts::of(saved);
         assert_eq!(parts.sealed(), saved, "the layout that this target knows is the real one");
+        self.check_damage::<F>(saved.to_vec());
         for change in &self.changes {
             parts.apply(change);
         }
@@ -78,6 +81,13 @@ impl Changed {
         let filter = fitting.next();
         assert!(fitting.next().is_none(), "one table was loaded with two numbers of keys");
         filter
+    }
+
+    /// A flipped bit is found, wherever it is.
+    fn check_damage<F: Persist>(&self, mut saved: Vec<u8>) {
+        let at = usize::from(self.damage / 8) % saved.len();
+        saved[at] ^= 1 << (self.damage % 8);
+        assert!(F::from_bytes(&saved).is_err(), "a damaged file was loaded");
     }
 }
 

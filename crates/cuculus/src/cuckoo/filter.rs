@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::batch;
 use super::builder::CuckooFilterBuilder;
-use super::room::{Candidates, Kicks, Placed, bucket_with_room, refusal};
+use super::room::{Candidates, Kicks, Placed, kick, refusal};
 use super::stats::CuckooStats;
 use crate::placement::{FingerprintSize, Placement, Places};
 use crate::table::{Buckets, Shape, Table, with_table};
@@ -94,7 +94,10 @@ fn insert_into<T: Buckets>(
     kicks: Kicks,
     key: &Candidates,
 ) -> Result<(), FullCause> {
-    let Some(bucket) = bucket_with_room(&mut Placed { table, places }, key, kicks) else {
+    if table.place_in_emptier(key.home, key.alternate, key.fingerprint) {
+        return Ok(());
+    }
+    let Some(bucket) = kick(&mut Placed { table, places }, key, kicks) else {
         return Err(refusal(table, key, kicks));
     };
     let placed = table.place(bucket, key.fingerprint);
@@ -201,13 +204,7 @@ impl Remove for CuckooFilter {
     fn remove_hash(&mut self, hash: KeyHash) -> bool {
         let key = self.candidates(hash);
         let removed = with_table!(&mut self.table, table => {
-            [key.home, key.alternate].into_iter().any(|bucket| {
-                let slot = table.find(bucket, key.fingerprint);
-                if let Some(slot) = slot {
-                    table.clear_slot(bucket, slot);
-                }
-                slot.is_some()
-            })
+            table.remove_from_either(key.home, key.alternate, key.fingerprint)
         });
         self.len -= usize::from(removed);
         removed

@@ -5,7 +5,7 @@ use std::error::Error;
 use std::io::{Read, Write};
 
 use super::builder::{CuckooFilterBuilder, Plan};
-use super::room::{Candidates, Kicks, bucket_with_room, refusal, ways_out};
+use super::room::{Candidates, Kicks, kick, refusal, ways_out};
 use super::saved::SavedTable;
 use crate::container::{self, Fields, Incoming, Kind};
 use crate::placement::{BucketIndex, Fingerprint, FingerprintSize, Placement, Places};
@@ -264,7 +264,13 @@ impl CuckooMaplet {
         let values = &mut self.values;
         let placed = with_table!(&mut self.table, table => {
             let mut space = Valued { table, values, value_bits, places };
-            match bucket_with_room(&mut space, &key, kicks) {
+            let (home, alternate) = (space.free_slots(key.home), space.free_slots(key.alternate));
+            let bucket = match (home, alternate) {
+                (0, 0) => kick(&mut space, &key, kicks),
+                _ if home >= alternate => Some(key.home),
+                _ => Some(key.alternate),
+            };
+            match bucket {
                 Some(bucket) => {
                     space.put(bucket, key.fingerprint, value);
                     Ok(())

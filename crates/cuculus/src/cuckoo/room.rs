@@ -88,25 +88,11 @@ impl<T: Buckets> Space for Placed<'_, T> {
     }
 }
 
-/// A bucket with a free slot for this key, made free if need be. After `None` nothing has changed.
-#[inline(always)]
-pub(super) fn bucket_with_room(
-    space: &mut impl Space,
-    key: &Candidates,
-    kicks: Kicks,
-) -> Option<BucketIndex> {
-    let home = space.free_slots(key.home);
-    let alternate = space.free_slots(key.alternate);
-    if home | alternate == 0 {
-        return kick(space, key, kicks);
-    }
-    // The emptier one: half as many kicks later as with the first that has room.
-    Some(if home >= alternate { key.home } else { key.alternate })
-}
-
+/// Makes room for a key both of whose buckets are full; returns the one that has room now. After
+/// `None` nothing has changed.
 #[cold]
 #[inline(never)]
-fn kick(space: &mut impl Space, key: &Candidates, kicks: Kicks) -> Option<BucketIndex> {
+pub(super) fn kick(space: &mut impl Space, key: &Candidates, kicks: Kicks) -> Option<BucketIndex> {
     let starts = [key.home, key.alternate];
     let distinct = if key.home == key.alternate { 1 } else { 2 };
     make_room(space, &starts[..distinct], kicks.search, kicks.max)

@@ -99,6 +99,8 @@ pub(crate) struct Lanes<W> {
     lows: W,
     /// The bits of the first lane.
     first: W,
+    /// The position of the last lane.
+    last: u32,
 }
 
 impl<W: Word> Lanes<W> {
@@ -107,7 +109,14 @@ impl<W: Word> Lanes<W> {
         let ones = (0..count).fold(W::ZERO, |ones, i| ones | W::from(1) << (i * width));
         let highs = ones << (width - 1);
         let lows = highs.wrapping_sub(ones);
-        Self { width, ones, highs, lows, first: W::from(u32::MAX >> (32 - width)) }
+        Self {
+            width,
+            ones,
+            highs,
+            lows,
+            first: W::from(u32::MAX >> (32 - width)),
+            last: width * (count - 1),
+        }
     }
 
     /// The value in every lane.
@@ -137,7 +146,13 @@ impl<W: Word> Lanes<W> {
     /// The number of lanes in a mask of highest bits.
     #[inline(always)]
     pub(crate) fn count(&self, mask: W) -> u32 {
-        mask.count_ones()
+        if self.width < 4 {
+            return mask.count_ones();
+        }
+        // A product with the ones adds all lanes up in the last, which holds sums below 16. The
+        // baseline of x86-64 has no instruction that counts bits.
+        let sums = (mask >> (self.width - 1)).wrapping_mul(self.ones);
+        (sums >> self.last & self.first).low_u32()
     }
 
     /// The first lane in a mask of highest bits.
