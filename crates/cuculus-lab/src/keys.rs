@@ -78,9 +78,11 @@ impl Hash for Text24 {
 }
 
 impl Key for Text24 {
+    type Bytes<'a> = &'a [u8; 24];
+
     #[inline]
-    fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
-        f(&self.0)
+    fn bytes(&self) -> &[u8; 24] {
+        &self.0
     }
 }
 

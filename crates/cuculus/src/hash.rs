@@ -79,13 +79,10 @@ impl KeyHasher {
     #[inline]
     #[must_use]
     pub fn hash<K: Key + ?Sized>(&self, key: &K) -> KeyHash {
-        key.with_bytes(|bytes| {
-            KeyHash(match self.0 {
-                Algorithm::Xxh3 { seed } => xxh3_64_with_seed(bytes, seed),
-                Algorithm::SipHash13 { key } => {
-                    SipHasher13::new_with_keys(key as u64, (key >> 64) as u64).hash(bytes)
-                }
-            })
+        let bytes = key.bytes();
+        KeyHash(match self.0 {
+            Algorithm::Xxh3 { seed } => xxh3_64_with_seed(bytes.as_ref(), seed),
+            Algorithm::SipHash13 { key } => siphash(key, bytes.as_ref()),
         })
     }
 
@@ -105,6 +102,12 @@ impl KeyHasher {
             _ => None,
         }
     }
+}
+
+/// Out of line, so that the other function stays small enough to be inlined with its caller.
+#[inline(never)]
+fn siphash(key: u128, bytes: &[u8]) -> u64 {
+    SipHasher13::new_with_keys(key as u64, (key >> 64) as u64).hash(bytes)
 }
 
 /// Names the function; the seed stays out of logs.

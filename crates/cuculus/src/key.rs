@@ -7,59 +7,73 @@
 /// same on another. Equal bytes are equal keys: `"ab"`, `b"ab"` and `String::from("ab")` are one
 /// key, and so are `1u32` and `[1u8, 0, 0, 0]`; but `1u32` and `1u64` differ in length and are
 /// two.
+///
+/// A type of your own is a key as soon as it says what its bytes are:
+///
+/// ```
+/// struct Address([u8; 4]);
+///
+/// impl cuculus::Key for Address {
+///     type Bytes<'a> = [u8; 4];
+///     fn bytes(&self) -> [u8; 4] {
+///         self.0
+///     }
+/// }
+/// ```
 pub trait Key {
-    /// Calls `f` with the key's bytes.
-    fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R;
+    /// The form in which the bytes are handed out: borrowed, or an array whose length is known to
+    /// the compiler, which makes hashing an integer a handful of instructions.
+    type Bytes<'a>: AsRef<[u8]>
+    where
+        Self: 'a;
+
+    /// The key's bytes.
+    fn bytes(&self) -> Self::Bytes<'_>;
 }
 
-impl Key for [u8] {
-    #[inline]
-    fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
-        f(self)
-    }
+macro_rules! borrowed_keys {
+    ($($key:ty),*) => {$(
+        impl Key for $key {
+            type Bytes<'a> = &'a [u8];
+
+            #[inline(always)]
+            fn bytes(&self) -> &[u8] {
+                self.as_ref()
+            }
+        }
+    )*};
 }
+borrowed_keys!([u8], Vec<u8>, str, String);
 
 impl<const N: usize> Key for [u8; N] {
-    #[inline]
-    fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
-        f(self)
-    }
-}
+    type Bytes<'a> = &'a [u8; N];
 
-impl Key for Vec<u8> {
-    #[inline]
-    fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
-        f(self)
-    }
-}
-
-impl Key for str {
-    #[inline]
-    fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
-        f(self.as_bytes())
-    }
-}
-
-impl Key for String {
-    #[inline]
-    fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
-        f(self.as_bytes())
+    #[inline(always)]
+    fn bytes(&self) -> &[u8; N] {
+        self
     }
 }
 
 impl<K: Key + ?Sized> Key for &K {
-    #[inline]
-    fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
-        (**self).with_bytes(f)
+    type Bytes<'a>
+        = K::Bytes<'a>
+    where
+        Self: 'a;
+
+    #[inline(always)]
+    fn bytes(&self) -> Self::Bytes<'_> {
+        (**self).bytes()
     }
 }
 
 macro_rules! integer_keys {
     ($($int:ty as $wide:ty),*) => {$(
         impl Key for $int {
-            #[inline]
-            fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
-                f(&(*self as $wide).to_le_bytes())
+            type Bytes<'a> = [u8; size_of::<$wide>()];
+
+            #[inline(always)]
+            fn bytes(&self) -> [u8; size_of::<$wide>()] {
+                (*self as $wide).to_le_bytes()
             }
         }
     )*};
