@@ -91,10 +91,10 @@ fn lanes_agree_with_a_loop() {
             for count in [1, 2, 4, 8].into_iter().filter(|count| width * count <= W::BITS) {
                 let lanes = lanes::Lanes::<W>::new(width, count);
                 for _ in 0..200 {
-                    let sparse = if random.bits() % 2 == 0 { u64::MAX } else { random.bits() };
+                    let sparse = if random.below(2) == 0 { u64::MAX } else { random.bits() };
                     let word = make(random.bits() & sparse, random.bits() & sparse);
                     let at = (random.bits() % u64::from(count)) as u32;
-                    let value = if random.bits() % 2 == 0 { lanes.get(word, at) } else { 0 };
+                    let value = if random.below(2) == 0 { lanes.get(word, at) } else { 0 };
                     let equal: Vec<u32> =
                         (0..count).filter(|&lane| lanes.get(word, lane) == value).collect();
                     let mask = lanes.equal(word, lanes.splat(value));
