@@ -213,6 +213,37 @@ mod tests {
         }
     }
 
+    /// A space that counts how many buckets are opened.
+    struct Counted(Toy, std::cell::Cell<u32>);
+
+    impl Space for Counted {
+        fn free_slots(&self, bucket: BucketIndex) -> u32 {
+            self.0.free_slots(bucket)
+        }
+
+        fn ways_out(&self, bucket: BucketIndex, visit: impl FnMut(u32, BucketIndex)) {
+            self.1.set(self.1.get() + 1);
+            self.0.ways_out(bucket, visit);
+        }
+
+        fn prefetch(&self, _: BucketIndex) {}
+
+        fn relocate(&mut self, from: BucketIndex, slot: u32, to: BucketIndex) {
+            self.0.relocate(from, slot, to);
+        }
+    }
+
+    #[test]
+    fn no_search_opens_more_buckets_than_allowed() {
+        for search in Search::ALL {
+            for max_kicks in 0..9 {
+                let mut counted = Counted(chain(10), 0.into());
+                assert_eq!(make_room(&mut counted, &[BucketIndex(0)], search, max_kicks), None);
+                assert_eq!(counted.1.get(), max_kicks, "{search:?}");
+            }
+        }
+    }
+
     #[test]
     fn breadth_first_takes_the_shortest_path() {
         // From 0 a long way over 1, 2, 3 to 4, and a short one over 5 to 4.

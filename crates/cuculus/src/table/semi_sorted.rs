@@ -210,4 +210,19 @@ mod tests {
         }
         assert!(seen.iter().all(|&s| s));
     }
+
+    /// Only what `place` and `clear_slot` write is valid: a known code, and ascending entries.
+    #[test]
+    fn buckets_that_are_never_written_are_not_valid() {
+        let valid = |code: u32, rests: [u32; 4]| {
+            let bits = rests.iter().rev().fold(0u64, |bits, &rest| bits << 4 | u64::from(rest));
+            let payload = (bits << 12 | u64::from(code)).to_le_bytes()[..4].to_vec();
+            let runs = Runs::from_payload(payload, 1, 28).expect("small");
+            SemiSorted::<u64>::new(8, runs).is_valid(BucketIndex(0))
+        };
+        let ones = encode([1, 1, 1, 1]);
+        assert!(valid(0, [0, 0, 0, 0]) && valid(ones, [0, 2, 2, 9]) && valid(3875, [15; 4]));
+        assert!(!valid(ones, [2, 0, 2, 9]) && !valid(ones, [0, 2, 9, 2]), "not ascending");
+        assert!(!valid(3876, [0; 4]) && !valid(4095, [1, 2, 3, 4]), "no such code");
+    }
 }
