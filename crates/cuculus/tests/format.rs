@@ -95,9 +95,8 @@ fn forged(bytes: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 /// Each field of the header and of the parameters with values that nobody writes.
 #[test]
 fn absurd_values_with_right_checksums_are_refused() {
-    let mut filter = CuckooFilter::builder().buckets(10).fingerprint_bits(12).seed(1);
-    filter = filter.semi_sorted(false);
-    let mut filter = filter.build().expect("valid");
+    let builder = CuckooFilter::builder().buckets(10).fingerprint_bits(12).seed(1);
+    let mut filter = builder.build().expect("valid");
     filter.extend(0..30u64);
     let bytes = filter.to_bytes();
     assert!(CuckooFilter::from_bytes(&forged(&bytes, |_| {})).is_ok());
@@ -144,6 +143,16 @@ fn absurd_values_with_right_checksums_are_refused() {
         let text = error.unwrap_or_else(|| panic!("{what} was accepted")).to_string();
         assert!(!text.contains('\n') && text.len() > 15, "{what}: {text}");
     }
+}
+
+/// A file may promise that no more refusals can be counted; the count then stays where it is.
+#[test]
+fn counting_refusals_does_not_overflow() {
+    let bytes = CuckooFilter::builder().buckets(1).seed(1).build().expect("valid").to_bytes();
+    let forged = forged(&bytes, |bytes| bytes[80..88].fill(255));
+    let mut filter = CuckooFilter::from_bytes(&forged).expect("a count like any other");
+    filter.extend([7u64; 5]);
+    assert_eq!((filter.len(), filter.refused()), (4, u64::MAX));
 }
 
 /// Buckets of a semi-sorted table that no insert can produce, and bits after the last bucket.

@@ -12,8 +12,9 @@ const DEFAULT_SLOTS: u32 = 4;
 const DEFAULT_MAX_KICKS: u32 = 500;
 /// The share of filters that may refuse a key within their capacity because too many look alike.
 const ACCEPTED_OVERFULL_CLASSES: f64 = 0.001;
-/// A search opens this many buckets at most; beyond, a refusal would take a noticeable time.
-const MAX_MAX_KICKS: u64 = 1_000_000;
+/// A refusal after so many kicks takes some milliseconds and megabytes. Files may ask for no more
+/// either.
+const MAX_MAX_KICKS: u64 = 65_535;
 
 /// Parameters of a [`CuckooFilter`].
 ///
@@ -103,8 +104,8 @@ impl CuckooFilterBuilder {
         self
     }
 
-    /// How many buckets a search for room may open before a key is refused; 500 by default, a
-    /// million at most. With zero nothing is ever moved.
+    /// How many buckets a search for room may open before a key is refused; 500 by default,
+    /// 65,535 at most. With zero nothing is ever moved.
     pub fn max_kicks(mut self, max_kicks: u32) -> Self {
         self.max_kicks = Some(max_kicks);
         self

@@ -253,7 +253,8 @@ impl<K: Key> Extend<K> for CuckooFilter {
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
         for key in keys {
             if self.insert(&key).is_err() {
-                self.refused += 1;
+                // A file may say that it is at its end already.
+                self.refused = self.refused.saturating_add(1);
             }
         }
     }

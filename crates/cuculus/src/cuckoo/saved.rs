@@ -69,7 +69,7 @@ impl SavedTable {
         // The same limits as for a filter that is built.
         let limits = CuckooFilterBuilder::new().buckets(1).max_kicks(kicks.max).seed(0);
         if limits.plan().is_err() {
-            return Err(invalid("max_kicks", u64::from(kicks.max), "at most 1000000"));
+            return Err(invalid("max_kicks", u64::from(kicks.max), "at most 65535"));
         }
         let (len, capacity) = (fields.u64()?, fields.u64()?);
         let usizes = usize::try_from(len).ok().zip(usize::try_from(capacity).ok());

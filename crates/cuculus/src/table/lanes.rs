@@ -25,6 +25,14 @@ pub(crate) trait Word:
     fn count_ones(self) -> u32;
     fn low_u32(self) -> u32;
 
+    /// Whether any of two words has a lane of zeros, each word with its own lanes: their lowest
+    /// bits and their highest.
+    #[inline(always)]
+    fn either_has_zero(words: [Self; 2], ones: [Self; 2], highs: [Self; 2]) -> bool {
+        let zeros = |i: usize| words[i].wrapping_sub(ones[i]) & !words[i] & highs[i];
+        zeros(0) | zeros(1) != Self::ZERO
+    }
+
     /// The word in the first bytes of a window of memory.
     fn load(window: &[u8; WINDOW]) -> Self;
     fn store(self, window: &mut [u8; WINDOW]);
@@ -34,7 +42,7 @@ pub(crate) trait Word:
 pub(crate) const WINDOW: usize = 16;
 
 macro_rules! impl_word {
-    ($($word:ident),*) => {$(
+    ($word:ident $($rest:item)*) => {
         impl Word for $word {
             const BITS: u32 = $word::BITS;
             const ZERO: Self = 0;
@@ -73,10 +81,21 @@ macro_rules! impl_word {
             fn store(self, window: &mut [u8; WINDOW]) {
                 window[..size_of::<$word>()].copy_from_slice(&self.to_le_bytes());
             }
+            $($rest)*
         }
-    )*};
+    };
 }
-impl_word!(u64, u128);
+impl_word!(u128);
+impl_word!(
+    u64
+    /// Both words side by side in a vector: what follows the loads is half as many instructions,
+    /// and what waits for memory is what fills the processor's queues.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn either_has_zero(words: [u64; 2], ones: [u64; 2], highs: [u64; 2]) -> bool {
+        super::vector::either_has_zero(words, ones, highs)
+    }
+);
 
 /// Whether a run of `bits`, one of many that follow each other without gaps, can be read as one
 /// word from the byte in which it starts, wherever in the byte that is.
@@ -117,6 +136,12 @@ impl<W: Word> Lanes<W> {
             first: W::from(u32::MAX >> (32 - width)),
             last: width * (count - 1),
         }
+    }
+
+    /// The lowest and the highest bit of each lane, `bit` positions further up. Lanes that do not
+    /// fit there are cut off.
+    pub(crate) fn shifted(&self, bit: u32) -> (W, W) {
+        (self.ones << bit, self.highs << bit)
     }
 
     /// The value in every lane.

@@ -8,6 +8,7 @@ mod lanes;
 mod packed;
 mod runs;
 mod semi_sorted;
+mod vector;
 
 pub(crate) use packed::Packed;
 pub(crate) use runs::{OutOfMemory, Runs};

@@ -10,12 +10,18 @@ pub(crate) struct Packed<W, const PARTS: usize> {
     runs: Runs,
     lanes: Lanes<W>,
     lanes_per_part: u32,
+    /// The lowest and the highest bits of the lanes of a part that starts at each bit of a byte.
+    /// A lookup shifts these instead of what it has read, so that less is left to do when the
+    /// memory answers.
+    shifted: [(W, W); 8],
 }
 
 impl<W: Word, const PARTS: usize> Packed<W, PARTS> {
     pub(crate) fn new(width: u32, slots: u32, runs: Runs) -> Self {
         let lanes_per_part = slots / PARTS as u32;
-        Self { runs, lanes: Lanes::new(width, lanes_per_part), lanes_per_part }
+        let lanes: Lanes<W> = Lanes::new(width, lanes_per_part);
+        let shifted = core::array::from_fn(|bit| lanes.shifted(bit as u32));
+        Self { runs, lanes, lanes_per_part, shifted }
     }
 
     #[inline(always)]
@@ -29,10 +35,16 @@ impl<W: Word, const PARTS: usize> Packed<W, PARTS> {
         self.runs.load(Self::run(bucket, part))
     }
 
+    /// Whether either bucket has the fingerprint in this part.
     #[inline(always)]
-    fn any_in(&self, bucket: BucketIndex, pattern: W) -> W {
-        (0..PARTS as u32)
-            .fold(W::ZERO, |any, part| any | self.lanes.any_equal(self.part(bucket, part), pattern))
+    fn part_of_either(&self, buckets: [BucketIndex; 2], part: u32, value: Fingerprint) -> bool {
+        let read = buckets.map(|bucket| self.runs.load_unshifted::<W>(Self::run(bucket, part)));
+        let [(word_a, bit_a), (word_b, bit_b)] = read;
+        let ((ones_a, highs_a), (ones_b, highs_b)) = (self.shifted[bit_a], self.shifted[bit_b]);
+        let value = W::from(value.0);
+        let differences =
+            [word_a ^ ones_a.wrapping_mul(value), word_b ^ ones_b.wrapping_mul(value)];
+        W::either_has_zero(differences, [ones_a, ones_b], [highs_a, highs_b])
     }
 }
 
@@ -41,8 +53,8 @@ impl<W: Word, const PARTS: usize> Buckets for Packed<W, PARTS> {
     fn contains_either(&self, a: BucketIndex, b: BucketIndex, fingerprint: Fingerprint) -> bool {
         // Both loads are under way before either is tested, and there is one test: a branch
         // between them would keep the next key's loads waiting for this one's.
-        let pattern = self.lanes.splat(fingerprint.0);
-        self.any_in(a, pattern) | self.any_in(b, pattern) != W::ZERO
+        (0..PARTS as u32)
+            .fold(false, |any, part| any | self.part_of_either([a, b], part, fingerprint))
     }
 
     #[inline(always)]

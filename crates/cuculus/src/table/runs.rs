@@ -91,6 +91,14 @@ impl Runs {
         W::load(self.window(byte)) >> bit
     }
 
+    /// The word that a run starts in, and the bit (below eight) at which it does. Bits before it
+    /// are of what comes before.
+    #[inline(always)]
+    pub(crate) fn load_unshifted<W: Word>(&self, run: u64) -> (W, usize) {
+        let (byte, bit) = self.position(run);
+        (W::load(self.window(byte)), bit as usize)
+    }
+
     /// Flips bits of a run; the bits around it stay.
     #[inline(always)]
     pub(crate) fn flip<W: Word>(&mut self, run: u64, bits: W) {

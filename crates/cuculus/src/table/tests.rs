@@ -112,6 +112,34 @@ fn lanes_agree_with_a_loop() {
     check::<u128>(&mut random, |low, high| u128::from(low) | u128::from(high) << 64);
 }
 
+/// The vector form of a question against the word form, lanes at every bit of a byte.
+#[test]
+fn vectors_agree_with_words() {
+    let mut random = Random::new(6);
+    for width in 4..=16 {
+        let lanes = lanes::Lanes::<u64>::new(width, 4);
+        for _ in 0..20_000 {
+            // Few bits set, so that lanes are zero in half of the cases.
+            let mut word = || random.bits() & random.bits() & random.bits() & random.bits();
+            let words = [word(), word()];
+            let bits = [0, 1].map(|_| random.below(8.min(65 - 4 * width as usize)) as u32);
+            let (ones, highs) =
+                (bits.map(|b| lanes.shifted(b).0), bits.map(|b| lanes.shifted(b).1));
+            let has_zero = |i: usize| {
+                (0..4).any(|lane| {
+                    words[i] >> (bits[i] + lane * width) & (u64::MAX >> (64 - width)) == 0
+                })
+            };
+            let expected = has_zero(0) || has_zero(1);
+            assert_eq!(<u64 as lanes::Word>::either_has_zero(words, ones, highs), expected);
+            let wide = |two: [u64; 2]| two.map(u128::from);
+            let plain =
+                <u128 as lanes::Word>::either_has_zero(wide(words), wide(ones), wide(highs));
+            assert_eq!(plain, expected);
+        }
+    }
+}
+
 #[test]
 fn impossible_sizes_are_an_error() {
     let shape = Shape { fingerprint_bits: 32, slots_per_bucket: 8, layout: Layout::Packed };
