@@ -1,11 +1,11 @@
 //! A hint to the memory system; the answer of no operation depends on it.
 #![allow(unsafe_code, reason = "prefetch instructions have no safe form")]
 
-/// Asks for the cache line that holds `bytes[at]`. Any position will do: a prefetch of an address
+/// Asks for the cache line that holds `items[at]`. Any position will do: a prefetch of an address
 /// that is not mapped is dropped.
 #[inline(always)]
-pub(crate) fn prefetch(bytes: &[u8], at: usize) {
-    let address = bytes.as_ptr().wrapping_add(at);
+pub(crate) fn prefetch<T>(items: &[T], at: usize) {
+    let address = items.as_ptr().wrapping_add(at);
     #[cfg(target_arch = "x86_64")]
     // SAFETY: SSE is part of the x86-64 baseline, and a prefetch has no effect that the program can
     // see, whatever the address.

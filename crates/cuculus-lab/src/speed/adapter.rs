@@ -1,6 +1,8 @@
 //! What a filter must do to be measured, one capability a trait. An adapter is all that differs
 //! between filters: the loops around it are the same for all.
 
+use cuculus::KeyHash;
+
 /// A filter as its crate offers it, with its own hash function.
 pub trait Adapter<K>: Sized {
     /// The crate's name, or ours; short, since ratios are looked up by it.
@@ -29,8 +31,7 @@ pub trait Deletes<K>: Adapter<K> {
     fn remove(&mut self, key: &K) -> bool;
 }
 
-/// A filter with calls for many keys at once. Keys are hashed within the call: that is part of
-/// the work.
+/// A filter with calls for many keys at once.
 pub trait Batches<K>: Adapter<K> {
     /// As [`build`](Adapter::build), many keys at a time.
     ///
@@ -40,6 +41,13 @@ pub trait Batches<K>: Adapter<K> {
 
     /// How many of the keys the filter says that it holds, asked for many at a time.
     fn count_batched(&self, keys: &[K]) -> usize;
+
+    /// The hashes of the keys, made before time is taken.
+    fn hashes(&self, keys: &[K]) -> Vec<KeyHash>;
+
+    /// As [`count_batched`](Self::count_batched) for keys that are hashed already: what compares
+    /// with the machine's limit, which hashes nothing either.
+    fn count_hashed(&self, hashes: &[KeyHash]) -> usize;
 }
 
 /// A filter that was built.

@@ -135,6 +135,8 @@ fn run<K: WorkKey>(
             (work.present.len(), counted)
         }
         Phase::AbsentBatched => (work.absent.len(), filter.count_batched(&work.absent)),
+        Phase::PresentHashed => (work.present.len(), filter.count_hashed(&work.present)),
+        Phase::AbsentHashed => (work.absent.len(), filter.count_hashed(&work.absent)),
         Phase::Delete => {
             let keys = taken(work.removed(), filter.refused());
             let counted = filter.remove_all(&keys);

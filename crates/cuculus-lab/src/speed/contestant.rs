@@ -5,6 +5,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use anyhow::Context;
+use cuculus::KeyHash;
 
 use super::adapter::{Adapter, Batches, Built, Deletes};
 use crate::{clock, heap};
@@ -39,6 +40,9 @@ pub trait Contestant<K> {
     /// Asks for all keys in batches, if the filter can.
     fn count_batched(&self, keys: &[K]) -> Option<Counted>;
 
+    /// The same for keys that are hashed before time is taken, if the filter can.
+    fn count_hashed(&self, keys: &[K]) -> Option<Counted>;
+
     /// Removes each key, if the filter can.
     fn remove_all(&mut self, keys: &[K]) -> Option<Counted>;
 
@@ -66,6 +70,8 @@ type BuildCall<F, K> = fn(&[K], f64) -> anyhow::Result<Built<F, K>>;
 struct BatchCalls<F, K> {
     build: BuildCall<F, K>,
     count: fn(&F, &[K]) -> usize,
+    hashes: fn(&F, &[K]) -> Vec<KeyHash>,
+    count_hashed: fn(&F, &[KeyHash]) -> usize,
 }
 
 impl<F: Adapter<K>, K> Entry<F, K> {
@@ -92,7 +98,12 @@ impl<F: Adapter<K>, K> Entry<F, K> {
     where
         F: Batches<K>,
     {
-        self.batches = Some(BatchCalls { build: F::build_batched, count: F::count_batched });
+        self.batches = Some(BatchCalls {
+            build: F::build_batched,
+            count: F::count_batched,
+            hashes: F::hashes,
+            count_hashed: F::count_hashed,
+        });
         self
     }
 
@@ -149,6 +160,12 @@ impl<F: Adapter<K>, K> Contestant<K> for Entry<F, K> {
     fn count_batched(&self, keys: &[K]) -> Option<Counted> {
         let (batches, filter) = (self.batches.as_ref()?, self.filter()?);
         Some(clock::timed(|| black_box((batches.count)(filter, keys))))
+    }
+
+    fn count_hashed(&self, keys: &[K]) -> Option<Counted> {
+        let (batches, filter) = (self.batches.as_ref()?, self.filter()?);
+        let hashes = (batches.hashes)(filter, keys);
+        Some(clock::timed(|| black_box((batches.count_hashed)(filter, &hashes))))
     }
 
     fn remove_all(&mut self, keys: &[K]) -> Option<Counted> {

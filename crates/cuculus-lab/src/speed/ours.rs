@@ -117,13 +117,23 @@ impl<V: Variant, K: WorkKey> Batches<K> for Ours<V> {
     fn count_batched(&self, keys: &[K]) -> usize {
         let mut hashes = Vec::with_capacity(GROUP);
         let mut hits = Vec::with_capacity(GROUP);
-        let mut count = 0;
-        for keys in keys.chunks(GROUP) {
-            hash_all(&self.filter, keys, &mut hashes);
-            self.filter.contains_batch(&hashes, &mut hits);
-            count += hits.iter().map(|&hit| usize::from(hit)).sum::<usize>();
-        }
-        count
+        keys.chunks(GROUP)
+            .map(|keys| {
+                hash_all(&self.filter, keys, &mut hashes);
+                count_group(&self.filter, &hashes, &mut hits)
+            })
+            .sum()
+    }
+
+    fn hashes(&self, keys: &[K]) -> Vec<KeyHash> {
+        let mut hashes = Vec::new();
+        hash_all(&self.filter, keys, &mut hashes);
+        hashes
+    }
+
+    fn count_hashed(&self, hashes: &[KeyHash]) -> usize {
+        let mut hits = Vec::with_capacity(GROUP);
+        hashes.chunks(GROUP).map(|group| count_group(&self.filter, group, &mut hits)).sum()
     }
 }
 
@@ -131,4 +141,9 @@ fn hash_all<K: WorkKey>(filter: &CuckooFilter, keys: &[K], hashes: &mut Vec<KeyH
     let hasher = filter.hasher();
     hashes.clear();
     hashes.extend(keys.iter().map(|key| hasher.hash(key)));
+}
+
+fn count_group(filter: &CuckooFilter, hashes: &[KeyHash], hits: &mut Vec<bool>) -> usize {
+    filter.contains_batch(hashes, hits);
+    hits.iter().map(|&hit| usize::from(hit)).sum()
 }

@@ -17,12 +17,16 @@ pub(super) enum Phase {
     PresentBatched,
     /// Batched questions for keys that are not.
     AbsentBatched,
+    /// The same, hashed before.
+    PresentHashed,
+    /// The same for keys that are not in.
+    AbsentHashed,
     /// Removal of a random quarter of the keys.
     Delete,
 }
 
 impl Phase {
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 10] = [
         Self::Build,
         Self::BuildBatched,
         Self::Present,
@@ -30,6 +34,8 @@ impl Phase {
         Self::Mixed,
         Self::PresentBatched,
         Self::AbsentBatched,
+        Self::PresentHashed,
+        Self::AbsentHashed,
         Self::Delete,
     ];
 
@@ -43,6 +49,8 @@ impl Phase {
             Self::Mixed => "mixed",
             Self::PresentBatched => "hit batch",
             Self::AbsentBatched => "miss batch",
+            Self::PresentHashed => "hit hashed",
+            Self::AbsentHashed => "miss hashed",
             Self::Delete => "delete",
         }
     }

@@ -38,6 +38,8 @@ impl Claims<'_> {
             against(Phase::Delete, "qfilter", 2.0),
             self.near_the_limit(Phase::PresentBatched, 0.85),
             self.near_the_limit(Phase::AbsentBatched, 0.85),
+            self.near_the_limit(Phase::PresentHashed, 0.85),
+            self.near_the_limit(Phase::AbsentHashed, 0.85),
         ]
     }
 
@@ -122,8 +124,8 @@ mod tests {
         // Faster than sketches by two, than its single insertions not by three, and far from
         // the limit.
         let expected = [
-            "PASS", "PASS", "PASS", "PASS", "PASS", "PASS", "MISS", "PASS", "MISS", "MISS", "PASS",
-            "PASS", "PASS",
+            "PASS", "PASS", "PASS", "PASS", "PASS", "PASS", "MISS", "PASS", "MISS", "MISS", "MISS",
+            "MISS", "PASS", "PASS", "PASS",
         ];
         assert_eq!(words(20.0, 10.0), expected);
     }
@@ -132,7 +134,10 @@ mod tests {
     fn what_was_not_measured_is_not_judged() {
         let alone = case(LARGE + 1, vec![row(ours::NAME, 43.0, 10.0)]);
         let words: Vec<_> = of(&alone).iter().map(Verdict::word).collect();
-        assert_eq!(words, ["n/a", "n/a", "n/a", "n/a", "n/a", "n/a", "n/a", "n/a", "PASS", "PASS"]);
+        let (peers, limit) = words.split_at(8);
+        assert!(
+            peers.iter().all(|&word| word == "n/a") && limit.iter().all(|&word| word == "PASS")
+        );
         assert!(of(&case(SMALL + 1, Vec::new())).is_empty());
     }
 }

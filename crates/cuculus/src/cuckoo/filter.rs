@@ -105,6 +105,23 @@ fn insert_into<T: Buckets>(
     Ok(())
 }
 
+#[inline(never)]
+fn insert_into_unusual(
+    table: &mut Table,
+    places: Places,
+    kicks: Kicks,
+    key: &Candidates,
+) -> Result<(), FullCause> {
+    with_table!(table, table => insert_into(table, places, kicks, key))
+}
+
+#[inline(never)]
+fn remove_from_unusual(table: &mut Table, key: &Candidates) -> bool {
+    with_table!(table, table => {
+        table.remove_from_either(key.home, key.alternate, key.fingerprint)
+    })
+}
+
 impl Filter for CuckooFilter {
     #[inline]
     fn hasher(&self) -> &KeyHasher {
@@ -168,9 +185,11 @@ impl Insert for CuckooFilter {
     fn insert_hash(&mut self, hash: KeyHash) -> Result<(), Full> {
         let key = self.candidates(hash);
         let (places, kicks) = (self.places, self.kicks);
-        let inserted = with_table!(&mut self.table, table => {
-            insert_into(table, places, kicks, &key)
-        });
+        // As for lookups: the usual table here, the others out of line.
+        let inserted = match &mut self.table {
+            Table::Word(table) => insert_into(table, places, kicks, &key),
+            table => insert_into_unusual(table, places, kicks, &key),
+        };
         match inserted {
             Ok(()) => {
                 self.len += 1;
@@ -203,9 +222,12 @@ impl Remove for CuckooFilter {
     #[inline]
     fn remove_hash(&mut self, hash: KeyHash) -> bool {
         let key = self.candidates(hash);
-        let removed = with_table!(&mut self.table, table => {
-            table.remove_from_either(key.home, key.alternate, key.fingerprint)
-        });
+        let removed = match &mut self.table {
+            Table::Word(table) => {
+                table.remove_from_either(key.home, key.alternate, key.fingerprint)
+            }
+            table => remove_from_unusual(table, &key),
+        };
         self.len -= usize::from(removed);
         removed
     }
@@ -232,12 +254,15 @@ impl<T: Buckets> wide::Job for InsertAll<'_, T> {
     fn run(self) -> Inserted {
         let Self { table, places, kicks, size, hashes } = self;
         let mut count = 0;
-        let mut group = batch::Group::new();
         for hashes in hashes.chunks(batch::GROUP) {
-            group.set(places, size, hashes);
-            group.keys().for_each(|key| key.prefetch(table));
-            for key in group.keys().take(hashes.len()) {
-                if let Err(cause) = insert_into(table, places, kicks, &key) {
+            let mut keys = [Candidates::of(places, size, hashes[0]); batch::GROUP];
+            for (key, &hash) in keys.iter_mut().zip(hashes) {
+                *key = Candidates::of(places, size, hash);
+                table.prefetch(table.spot(key.home));
+                table.prefetch(table.spot(key.alternate));
+            }
+            for key in &keys[..hashes.len()] {
+                if let Err(cause) = insert_into(table, places, kicks, key) {
                     return Inserted { count, stopped: Some(cause) };
                 }
                 count += 1;

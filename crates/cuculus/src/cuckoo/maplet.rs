@@ -215,7 +215,7 @@ impl<T: Buckets> Space for Valued<'_, T> {
     }
 
     fn prefetch(&self, bucket: BucketIndex) {
-        self.table.prefetch(bucket);
+        self.table.prefetch(self.table.spot(bucket));
     }
 
     fn relocate(&mut self, from: BucketIndex, slot: u32, to: BucketIndex) {

@@ -22,12 +22,6 @@ impl Candidates {
         Self { fingerprint, home, alternate }
     }
 
-    #[inline(always)]
-    pub(super) fn prefetch(&self, table: &impl Buckets) {
-        table.prefetch(self.home);
-        table.prefetch(self.alternate);
-    }
-
     /// The distinct buckets: two, or one that is its own alternate.
     #[inline(always)]
     pub(super) fn buckets(&self) -> impl Iterator<Item = BucketIndex> + use<> {
@@ -76,7 +70,7 @@ impl<T: Buckets> Space for Placed<'_, T> {
 
     #[inline(always)]
     fn prefetch(&self, bucket: BucketIndex) {
-        self.table.prefetch(bucket);
+        self.table.prefetch(self.table.spot(bucket));
     }
 
     #[inline(always)]

@@ -138,6 +138,12 @@ impl<W: Word> Lanes<W> {
         }
     }
 
+    /// The bits of so many lanes.
+    #[inline(always)]
+    pub(crate) fn bits(&self, lanes: u32) -> u32 {
+        self.width * lanes
+    }
+
     /// The lowest and the highest bit of each lane, `bit` positions further up. Lanes that do not
     /// fit there are cut off.
     pub(crate) fn shifted(&self, bit: u32) -> (W, W) {

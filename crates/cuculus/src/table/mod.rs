@@ -11,7 +11,7 @@ mod semi_sorted;
 mod vector;
 
 pub(crate) use packed::Packed;
-pub(crate) use runs::{OutOfMemory, Runs};
+pub(crate) use runs::{OutOfMemory, Runs, Spot};
 pub(crate) use semi_sorted::SemiSorted;
 
 use core::ops::RangeInclusive;
@@ -24,7 +24,16 @@ pub(crate) const MAX_SLOTS: usize = 8;
 /// What a filter asks of its table. Bucket positions must be below the table's number of buckets
 /// and slots below the number of slots in a bucket.
 pub(crate) trait Buckets {
-    fn contains_either(&self, a: BucketIndex, b: BucketIndex, fingerprint: Fingerprint) -> bool;
+    /// Where a bucket starts.
+    fn spot(&self, bucket: BucketIndex) -> Spot;
+
+    /// Whether one of the buckets that start at two spots holds the fingerprint.
+    fn spots_contain(&self, a: Spot, b: Spot, fingerprint: Fingerprint) -> bool;
+
+    #[inline(always)]
+    fn contains_either(&self, a: BucketIndex, b: BucketIndex, fingerprint: Fingerprint) -> bool {
+        self.spots_contain(self.spot(a), self.spot(b), fingerprint)
+    }
 
     /// How many slots of a bucket hold exactly this: with [`Fingerprint::EMPTY`], how many are
     /// free.
@@ -64,7 +73,10 @@ pub(crate) trait Buckets {
     /// Empties a slot.
     fn clear_slot(&mut self, bucket: BucketIndex, slot: u32);
 
-    fn prefetch(&self, bucket: BucketIndex);
+    #[inline(always)]
+    fn prefetch(&self, spot: Spot) {
+        self.runs().prefetch(spot);
+    }
 
     fn slots_per_bucket(&self) -> u32;
 

@@ -1,7 +1,7 @@
 //! Fingerprints side by side: no bit between slots, none between buckets.
 
 use super::lanes::{Lanes, Word};
-use super::{Buckets, MAX_SLOTS, Runs};
+use super::{Buckets, MAX_SLOTS, Runs, Spot};
 use crate::placement::{BucketIndex, Fingerprint};
 
 /// A table whose bucket is `PARTS` runs, each read into a word of lanes.
@@ -35,13 +35,12 @@ impl<W: Word, const PARTS: usize> Packed<W, PARTS> {
         self.runs.load(Self::run(bucket, part))
     }
 
-    /// Whether either bucket has the fingerprint in this part.
+    /// Whether either of the parts that start at two spots has the fingerprint.
     #[inline(always)]
-    fn part_of_either(&self, buckets: [BucketIndex; 2], part: u32, value: Fingerprint) -> bool {
-        let read = buckets.map(|bucket| self.runs.load_unshifted::<W>(Self::run(bucket, part)));
-        let [(word_a, bit_a), (word_b, bit_b)] = read;
+    fn parts_contain(&self, spots: [Spot; 2], fingerprint: Fingerprint) -> bool {
+        let [(word_a, bit_a), (word_b, bit_b)] = spots.map(|s| self.runs.load_unshifted::<W>(s));
         let ((ones_a, highs_a), (ones_b, highs_b)) = (self.shifted[bit_a], self.shifted[bit_b]);
-        let value = W::from(value.0);
+        let value = W::from(fingerprint.0);
         let differences =
             [word_a ^ ones_a.wrapping_mul(value), word_b ^ ones_b.wrapping_mul(value)];
         W::either_has_zero(differences, [ones_a, ones_b], [highs_a, highs_b])
@@ -50,11 +49,19 @@ impl<W: Word, const PARTS: usize> Packed<W, PARTS> {
 
 impl<W: Word, const PARTS: usize> Buckets for Packed<W, PARTS> {
     #[inline(always)]
-    fn contains_either(&self, a: BucketIndex, b: BucketIndex, fingerprint: Fingerprint) -> bool {
+    fn spot(&self, bucket: BucketIndex) -> Spot {
+        self.runs.spot(Self::run(bucket, 0))
+    }
+
+    #[inline(always)]
+    fn spots_contain(&self, a: Spot, b: Spot, fingerprint: Fingerprint) -> bool {
         // Both loads are under way before either is tested, and there is one test: a branch
         // between them would keep the next key's loads waiting for this one's.
-        (0..PARTS as u32)
-            .fold(false, |any, part| any | self.part_of_either([a, b], part, fingerprint))
+        let part_bits = self.lanes.bits(self.lanes_per_part);
+        (0..PARTS as u32).fold(false, |any, part| {
+            let further = part * part_bits;
+            any | self.parts_contain([a.plus(further), b.plus(further)], fingerprint)
+        })
     }
 
     #[inline(always)]
@@ -142,11 +149,6 @@ impl<W: Word, const PARTS: usize> Buckets for Packed<W, PARTS> {
         let (part, lane) = (slot / self.lanes_per_part, slot % self.lanes_per_part);
         let held = self.part(bucket, part) & self.lanes.mask(lane);
         self.runs.flip(Self::run(bucket, part), held);
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, bucket: BucketIndex) {
-        self.runs.prefetch(Self::run(bucket, 0));
     }
 
     fn slots_per_bucket(&self) -> u32 {

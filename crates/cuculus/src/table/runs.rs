@@ -13,6 +13,30 @@ pub(crate) struct OutOfMemory {
     pub(crate) bytes: u64,
 }
 
+/// The first bit of a run, counted from the first of all. Worked out once by those who come back
+/// to the same run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Spot(u64);
+
+impl Spot {
+    #[inline(always)]
+    fn byte(self) -> usize {
+        (self.0 >> 3) as usize
+    }
+
+    /// The bit of the byte.
+    #[inline(always)]
+    fn bit(self) -> u32 {
+        self.0 as u32 & 7
+    }
+
+    /// So many bits further on.
+    #[inline(always)]
+    pub(crate) fn plus(self, bits: u32) -> Self {
+        Self(self.0 + u64::from(bits))
+    }
+}
+
 /// Runs of `bits` bits each, the first at the lowest bit of the first byte, and after the last a
 /// window's length of zero bytes.
 #[derive(Clone)]
@@ -59,11 +83,10 @@ impl Runs {
         Ok(Self { bytes: bytes.into_boxed_slice(), bits, count })
     }
 
-    /// The byte in which a run starts, and the bit of that byte.
+    /// Where a run starts.
     #[inline(always)]
-    fn position(&self, run: u64) -> (usize, u32) {
-        let bit = run * u64::from(self.bits);
-        ((bit >> 3) as usize, bit as u32 & 7)
+    pub(crate) fn spot(&self, run: u64) -> Spot {
+        Spot(run * u64::from(self.bits))
     }
 
     /// The bytes from `at` on. A slice of two bounds would be checked by two comparisons and an
@@ -87,29 +110,28 @@ impl Runs {
     /// word wherever in a byte it starts ([`fits`](super::lanes::fits)).
     #[inline(always)]
     pub(crate) fn load<W: Word>(&self, run: u64) -> W {
-        let (byte, bit) = self.position(run);
-        W::load(self.window(byte)) >> bit
+        let spot = self.spot(run);
+        W::load(self.window(spot.byte())) >> spot.bit()
     }
 
     /// The word that a run starts in, and the bit (below eight) at which it does. Bits before it
     /// are of what comes before.
     #[inline(always)]
-    pub(crate) fn load_unshifted<W: Word>(&self, run: u64) -> (W, usize) {
-        let (byte, bit) = self.position(run);
-        (W::load(self.window(byte)), bit as usize)
+    pub(crate) fn load_unshifted<W: Word>(&self, spot: Spot) -> (W, usize) {
+        (W::load(self.window(spot.byte())), spot.bit() as usize)
     }
 
     /// Flips bits of a run; the bits around it stay.
     #[inline(always)]
     pub(crate) fn flip<W: Word>(&mut self, run: u64, bits: W) {
-        let (byte, bit) = self.position(run);
-        let window = self.window_mut(byte);
-        (W::load(window) ^ bits << bit).store(window);
+        let spot = self.spot(run);
+        let window = self.window_mut(spot.byte());
+        (W::load(window) ^ bits << spot.bit()).store(window);
     }
 
     #[inline(always)]
-    pub(crate) fn prefetch(&self, run: u64) {
-        prefetch(&self.bytes, self.position(run).0);
+    pub(crate) fn prefetch(&self, spot: Spot) {
+        prefetch(&self.bytes, spot.byte());
     }
 
     /// The runs as they stand in a file. Bits past the last run are zero.
@@ -123,8 +145,8 @@ impl Runs {
 
     /// Whether the bits of the last byte that belong to no run are zero.
     pub(crate) fn ends_in_zeros(&self) -> bool {
-        let (byte, bit) = self.position(self.count);
-        self.bytes[byte] >> bit == 0
+        let end = self.spot(self.count);
+        self.bytes[end.byte()] >> end.bit() == 0
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {

@@ -7,7 +7,7 @@
 //! contents are equal bits; an empty slot is the entry zero and comes first.
 
 use super::lanes::{Lanes, Word};
-use super::{Buckets, MAX_SLOTS, Runs};
+use super::{Buckets, MAX_SLOTS, Runs, Spot};
 use crate::placement::{BucketIndex, Fingerprint};
 
 pub(crate) const SLOTS: u32 = 4;
@@ -120,8 +120,16 @@ impl<W: Word> SemiSorted<W> {
 
 impl<W: Word> Buckets for SemiSorted<W> {
     #[inline(always)]
-    fn contains_either(&self, a: BucketIndex, b: BucketIndex, fingerprint: Fingerprint) -> bool {
-        let (a, b) = (self.bucket(a), self.bucket(b));
+    fn spot(&self, bucket: BucketIndex) -> Spot {
+        self.runs.spot(u64::from(bucket.0))
+    }
+
+    #[inline(always)]
+    fn spots_contain(&self, a: Spot, b: Spot, fingerprint: Fingerprint) -> bool {
+        let [a, b] = [a, b].map(|spot| {
+            let (word, bit) = self.runs.load_unshifted::<W>(spot);
+            word >> bit as u32
+        });
         self.equal(a, fingerprint) | self.equal(b, fingerprint) != W::ZERO
     }
 
@@ -162,11 +170,6 @@ impl<W: Word> Buckets for SemiSorted<W> {
         let mut entries = self.unpack(self.bucket(bucket));
         entries[slot as usize] = Fingerprint::EMPTY.0;
         self.write(bucket, entries);
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, bucket: BucketIndex) {
-        self.runs.prefetch(u64::from(bucket.0));
     }
 
     fn slots_per_bucket(&self) -> u32 {
