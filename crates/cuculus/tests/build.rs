@@ -187,6 +187,28 @@ fn rates_asked_for_are_kept_when_full() {
     }
 }
 
+/// Also in the smallest tables, which are filled further than large ones: two buckets to the last
+/// slot.
+#[test]
+fn rates_are_kept_by_small_filters() {
+    for slots in [1, 2, 4, 8] {
+        for capacity in 1..=40u64 {
+            for step in 1..60 {
+                let rate = 0.9f64.powi(step);
+                let builder = CuckooFilter::builder().capacity(capacity as usize).seed(1);
+                let mut filter = builder
+                    .slots_per_bucket(slots)
+                    .false_positive_rate(rate)
+                    .build()
+                    .expect("valid");
+                filter.extend(0..capacity);
+                let expected = filter.expected_false_positive_rate();
+                assert!(expected <= rate, "{capacity} keys, {slots} slots: {expected} > {rate}");
+            }
+        }
+    }
+}
+
 /// `Extend` cannot return an error, so it counts; nothing that it stored is lost.
 #[test]
 fn extend_counts_what_does_not_fit() {

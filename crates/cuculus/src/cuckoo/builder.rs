@@ -219,10 +219,12 @@ impl CuckooFilterBuilder {
         if let Some(got) = rate.filter(|rate| !(*rate > 0.0 && *rate < 1.0)) {
             return Err(BuildError::RateOutOfRange { got });
         }
-        // What a full filter holds in the two buckets of a key.
-        let entries = 2.0 * f64::from(slots) * analysis::planned_load(slots);
-        let keeps = |bits, rate| analysis::false_positive_rate(bits, entries) <= rate;
         let (buckets, keys) = (f64::from(buckets), capacity as f64);
+        // What a full filter holds in the two buckets of a key. The smallest tables are filled
+        // further than planned, and one of given size may be asked to hold more than it can.
+        let load = (keys / buckets / f64::from(slots)).min(1.0).max(analysis::planned_load(slots));
+        let entries = 2.0 * f64::from(slots) * load;
+        let keeps = |bits, rate| analysis::false_positive_rate(bits, entries) <= rate;
         let fits = |bits| {
             analysis::overfull_classes(bits, slots, buckets, keys) < ACCEPTED_OVERFULL_CLASSES
         };
