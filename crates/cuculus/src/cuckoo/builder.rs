@@ -14,7 +14,7 @@ const DEFAULT_MAX_KICKS: u32 = 500;
 const ACCEPTED_OVERFULL_CLASSES: f64 = 0.001;
 /// A refusal after so many kicks takes some milliseconds and megabytes. Files may ask for no more
 /// either.
-const MAX_MAX_KICKS: u64 = 65_535;
+pub(super) const MAX_MAX_KICKS: u64 = 65_535;
 
 /// Parameters of a [`CuckooFilter`].
 ///

@@ -69,7 +69,7 @@ impl CuckooFilter {
     }
 
     #[inline(always)]
-    fn candidates(&self, hash: KeyHash) -> Candidates {
+    pub(super) fn candidates(&self, hash: KeyHash) -> Candidates {
         Candidates::of(self.places, self.size, hash)
     }
 
@@ -81,7 +81,7 @@ impl CuckooFilter {
         })
     }
 
-    fn full(&self, cause: FullCause) -> Full {
+    pub(super) fn full(&self, cause: FullCause) -> Full {
         Full { cause, len: self.len, slots: self.slots(), inserted: 0 }
     }
 }

@@ -4,14 +4,15 @@ use core::fmt;
 use std::error::Error;
 use std::io::{Read, Write};
 
-use super::builder::{CuckooFilterBuilder, Plan};
-use super::room::{Candidates, Kicks, kick, refusal, ways_out};
+use super::builder::CuckooFilterBuilder;
+use super::filter::CuckooFilter;
+use super::room::{kick, refusal, ways_out};
 use super::saved::SavedTable;
 use crate::container::{self, Fields, Incoming, Kind};
-use crate::placement::{BucketIndex, Fingerprint, FingerprintSize, Placement, Places};
+use crate::placement::{BucketIndex, Fingerprint, Placement, Places};
 use crate::relocate::Space;
-use crate::table::{Buckets, Layout, Runs, Shape, Table, with_table};
-use crate::{BuildError, DecodeError, Filter, Full, Key, KeyHash, KeyHasher, Persist, analysis};
+use crate::table::{Buckets, Layout, MAX_SLOTS, Runs, with_table};
+use crate::{BuildError, DecodeError, Filter, Full, Insert, Key, KeyHash, KeyHasher, Persist};
 
 const VALUE_BITS: core::ops::RangeInclusive<u32> = 1..=64;
 const DEFAULT_VALUE_BITS: u32 = 32;
@@ -35,18 +36,12 @@ const DEFAULT_VALUE_BITS: u32 = 32;
 /// ```
 #[derive(Clone)]
 pub struct CuckooMaplet {
-    hasher: KeyHasher,
-    shape: Shape,
-    size: FingerprintSize,
-    places: Places,
-    kicks: Kicks,
-    table: Table,
+    /// The keys. Packed: sorting would have to move values.
+    filter: CuckooFilter,
     /// The value of slot `s` of bucket `i` is run `i·b + s`: fingerprints stay as dense as without
     /// values, and a miss reads none.
     values: Runs,
     value_bits: u32,
-    len: usize,
-    capacity: usize,
 }
 
 /// Parameters of a [`CuckooMaplet`]: those of a filter, and the length of a value.
@@ -118,20 +113,9 @@ impl CuckooMapletBuilder {
                 max: u64::from(*VALUE_BITS.end()),
             });
         }
-        let Plan { hasher, shape, buckets, places, kicks, capacity, .. } = self.filter.plan()?;
-        let slots = u64::from(buckets) * u64::from(shape.slots_per_bucket);
-        Ok(CuckooMaplet {
-            hasher,
-            shape,
-            size: FingerprintSize::new(shape.fingerprint_bits),
-            places,
-            kicks,
-            table: Table::new(shape, buckets)?,
-            values: Runs::new(slots, self.value_bits)?,
-            value_bits: self.value_bits,
-            len: 0,
-            capacity,
-        })
+        let filter = self.filter.build()?;
+        let values = Runs::new(filter.slots() as u64, self.value_bits)?;
+        Ok(CuckooMaplet { filter, values, value_bits: self.value_bits })
     }
 }
 
@@ -179,11 +163,13 @@ struct Valued<'a, T> {
 
 impl<T: Buckets> Valued<'_, T> {
     fn run(&self, bucket: BucketIndex, slot: u32) -> u64 {
-        u64::from(bucket.0) * u64::from(self.table.slots_per_bucket()) + u64::from(slot)
+        run(bucket, slot, self.table.slots_per_bucket())
     }
 
     fn put(&mut self, bucket: BucketIndex, fingerprint: Fingerprint, value: u64) {
-        if let Some(slot) = self.table.place(bucket, fingerprint) {
+        let slot = self.table.place(bucket, fingerprint);
+        debug_assert!(slot.is_some(), "the bucket has room");
+        if let Some(slot) = slot {
             let run = self.run(bucket, slot);
             self.values.flip(run, u128::from(value));
         }
@@ -198,6 +184,10 @@ impl<T: Buckets> Valued<'_, T> {
         self.values.flip(run, u128::from(value));
         (fingerprint, value)
     }
+}
+
+fn run(bucket: BucketIndex, slot: u32, slots_per_bucket: u32) -> u64 {
+    u64::from(bucket.0) * u64::from(slots_per_bucket) + u64::from(slot)
 }
 
 fn value_at(values: &Runs, run: u64, value_bits: u32) -> u64 {
@@ -233,7 +223,7 @@ impl CuckooMaplet {
     /// The number of keys that the maplet was built for. It may take a few more.
     #[must_use]
     pub fn capacity(&self) -> usize {
-        self.capacity
+        self.filter.capacity()
     }
 
     /// The length of a value in bits.
@@ -247,7 +237,7 @@ impl CuckooMaplet {
     /// # Errors
     /// [`ValueError`] if there is no room or the value is too large; nothing has changed then.
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K, value: u64) -> Result<(), ValueError> {
-        self.insert_hash(self.hasher.hash(key), value)
+        self.insert_hash(self.hasher().hash(key), value)
     }
 
     /// Stores a value with a key given by its hash.
@@ -259,10 +249,10 @@ impl CuckooMaplet {
         if value > max {
             return Err(ValueError::TooLarge { got: value, max });
         }
-        let key = self.candidates(hash);
-        let (places, kicks, value_bits) = (self.places, self.kicks, self.value_bits);
-        let values = &mut self.values;
-        let placed = with_table!(&mut self.table, table => {
+        let key = self.filter.candidates(hash);
+        let (places, kicks) = (self.filter.places, self.filter.kicks);
+        let (values, value_bits) = (&mut self.values, self.value_bits);
+        let placed = with_table!(&mut self.filter.table, table => {
             let mut space = Valued { table, values, value_bits, places };
             let (home, alternate) = (space.free_slots(key.home), space.free_slots(key.alternate));
             let bucket = match (home, alternate) {
@@ -280,66 +270,55 @@ impl CuckooMaplet {
         });
         match placed {
             Ok(()) => {
-                self.len += 1;
+                self.filter.len += 1;
                 Ok(())
             }
-            Err(cause) => {
-                let (len, slots) = (self.len, self.slots());
-                Err(Full { cause, len, slots, inserted: 0 }.into())
-            }
+            Err(cause) => Err(self.filter.full(cause).into()),
         }
     }
 
     /// The values that may belong to a key: all that were stored with it and, rarely, others.
     pub fn values<K: Key + ?Sized>(&self, key: &K) -> impl Iterator<Item = u64> {
-        self.values_hash(self.hasher.hash(key))
+        self.values_hash(self.hasher().hash(key))
     }
 
     /// The values that may belong to a key given by its hash.
     pub fn values_hash(&self, hash: KeyHash) -> impl Iterator<Item = u64> {
-        self.matches(hash).map(|(_, _, run)| value_at(&self.values, run, self.value_bits))
+        self.matches(hash).map(|(bucket, slot)| self.value(bucket, slot))
     }
 
     /// Removes a value from a key and says whether it was there. Only remove what was inserted:
     /// see [`Remove::remove`](crate::Remove::remove).
     pub fn remove<K: Key + ?Sized>(&mut self, key: &K, value: u64) -> bool {
-        self.remove_hash(self.hasher.hash(key), value)
+        self.remove_hash(self.hasher().hash(key), value)
     }
 
     /// Removes a value from a key given by its hash.
     pub fn remove_hash(&mut self, hash: KeyHash, value: u64) -> bool {
-        let found = self
-            .matches(hash)
-            .find(|&(_, _, run)| value_at(&self.values, run, self.value_bits) == value);
-        let Some((bucket, slot, _)) = found else { return false };
-        let (values, value_bits, places) = (&mut self.values, self.value_bits, self.places);
-        with_table!(&mut self.table, table => {
+        let found = self.matches(hash).find(|&(bucket, slot)| self.value(bucket, slot) == value);
+        let Some((bucket, slot)) = found else { return false };
+        let (values, value_bits, places) = (&mut self.values, self.value_bits, self.filter.places);
+        with_table!(&mut self.filter.table, table => {
             Valued { table, values, value_bits, places }.take(bucket, slot);
         });
-        self.len -= 1;
+        self.filter.len -= 1;
         true
     }
 
     /// Removes everything and keeps the parameters and the seed.
     pub fn clear(&mut self) {
-        with_table!(&mut self.table, table => table.runs_mut().clear());
+        self.filter.clear();
         self.values.clear();
-        self.len = 0;
     }
 
     /// Empty slots have the value zero, and nothing follows the last one: equal contents are
-    /// equal bytes. And only the packed layout, whose entries keep their slots, has values.
+    /// equal bytes.
     fn check_values(&self) -> Result<(), DecodeError> {
         let invalid = |field, got, expected| Err(DecodeError::Invalid { field, got, expected });
-        if self.shape.layout != Layout::Packed {
-            return invalid("layout", u64::from(self.shape.layout.id()), "0, with values");
-        }
-        let slots = self.shape.slots_per_bucket;
-        for bucket in 0..self.places.buckets() {
-            let entries = with_table!(&self.table, table => table.entries(BucketIndex(bucket)));
-            for (slot, entry) in (0..slots).zip(entries) {
-                let run = u64::from(bucket) * u64::from(slots) + u64::from(slot);
-                let value = value_at(&self.values, run, self.value_bits);
+        let slots = self.filter.shape.slots_per_bucket;
+        for bucket in (0..self.filter.places.buckets()).map(BucketIndex) {
+            for (slot, entry) in (0..slots).zip(self.entries(bucket)) {
+                let value = self.value(bucket, slot);
                 if entry == Fingerprint::EMPTY && value != 0 {
                     return invalid("value of an empty slot", value, "0");
                 }
@@ -351,21 +330,23 @@ impl CuckooMaplet {
         Ok(())
     }
 
-    fn candidates(&self, hash: KeyHash) -> Candidates {
-        Candidates::of(self.places, self.size, hash)
+    fn entries(&self, bucket: BucketIndex) -> [Fingerprint; MAX_SLOTS] {
+        with_table!(&self.filter.table, table => table.entries(bucket))
     }
 
-    /// The slots that hold the key's fingerprint, with the place of their values.
-    fn matches(&self, hash: KeyHash) -> impl Iterator<Item = (BucketIndex, u32, u64)> {
-        let key = self.candidates(hash);
-        let slots = self.shape.slots_per_bucket;
+    fn value(&self, bucket: BucketIndex, slot: u32) -> u64 {
+        let run = run(bucket, slot, self.filter.shape.slots_per_bucket);
+        value_at(&self.values, run, self.value_bits)
+    }
+
+    /// The slots that hold the key's fingerprint.
+    fn matches(&self, hash: KeyHash) -> impl Iterator<Item = (BucketIndex, u32)> {
+        let key = self.filter.candidates(hash);
+        let slots = self.filter.shape.slots_per_bucket;
         key.buckets().flat_map(move |bucket| {
-            let entries = with_table!(&self.table, table => table.entries(bucket));
-            (0..slots).zip(entries).filter(move |&(_, entry)| entry == key.fingerprint).map(
-                move |(slot, _)| {
-                    (bucket, slot, u64::from(bucket.0) * u64::from(slots) + u64::from(slot))
-                },
-            )
+            let entries = (0..slots).zip(self.entries(bucket));
+            let equal = entries.filter(move |&(_, entry)| entry == key.fingerprint);
+            equal.map(move |(slot, _)| (bucket, slot))
         })
     }
 }
@@ -373,78 +354,71 @@ impl CuckooMaplet {
 /// A maplet is a filter of its keys.
 impl Filter for CuckooMaplet {
     fn hasher(&self) -> &KeyHasher {
-        &self.hasher
+        self.filter.hasher()
     }
 
     fn contains_hash(&self, hash: KeyHash) -> bool {
-        let key = self.candidates(hash);
-        with_table!(&self.table, table => {
-            table.contains_either(key.home, key.alternate, key.fingerprint)
-        })
+        self.filter.contains_hash(hash)
     }
 
     fn count_hash(&self, hash: KeyHash) -> usize {
-        self.matches(hash).count()
+        self.filter.count_hash(hash)
+    }
+
+    fn contains_batch(&self, hashes: &[KeyHash], hits: &mut Vec<bool>) {
+        self.filter.contains_batch(hashes, hits);
     }
 
     fn len(&self) -> usize {
-        self.len
+        self.filter.len()
     }
 
     fn slots(&self) -> usize {
-        self.places.buckets() as usize * self.shape.slots_per_bucket as usize
+        self.filter.slots()
     }
 
     fn size_in_bytes(&self) -> usize {
-        let table = with_table!(&self.table, table => table.runs().heap_bytes());
-        size_of::<Self>() + table + self.values.heap_bytes()
+        let around = size_of::<Self>() - size_of::<CuckooFilter>();
+        self.filter.size_in_bytes() + around + self.values.heap_bytes()
     }
 
     fn expected_false_positive_rate(&self) -> f64 {
-        let entries = 2.0 * f64::from(self.shape.slots_per_bucket) * self.utilization();
-        analysis::false_positive_rate(self.shape.fingerprint_bits, entries)
+        self.filter.expected_false_positive_rate()
     }
 }
 
 impl Persist for CuckooMaplet {
     fn write_to<W: Write>(&self, writer: W) -> std::io::Result<()> {
-        let saved = SavedTable {
-            shape: self.shape,
-            places: self.places,
-            kicks: self.kicks,
-            len: self.len,
-            capacity: self.capacity,
-        };
-        let mut parameters = saved.to_bytes();
+        let mut parameters = self.filter.saved_table().to_bytes();
         parameters.extend_from_slice(&u64::from(self.value_bits).to_le_bytes());
-        let table = with_table!(&self.table, table => table.runs().payload());
+        let table = with_table!(&self.filter.table, table => table.runs().payload());
         let payload = [table, self.values.payload()];
-        container::write(writer, Kind::Maplet, &self.hasher, &parameters, &payload)
+        container::write(writer, Kind::Maplet, self.hasher(), &parameters, &payload)
     }
 
     fn read_from<R: Read>(reader: R) -> Result<Self, DecodeError> {
-        let incoming = Incoming::open(reader, Kind::Maplet)?;
-        let hasher = incoming.hasher.clone();
-        let parameters = incoming.parameters.clone();
+        let mut incoming = Incoming::open(reader, Kind::Maplet)?;
+        let parameters = core::mem::take(&mut incoming.parameters);
         let mut fields = Fields(&parameters);
         let saved = SavedTable::read(&mut fields)?;
         let got = fields.u64()?;
         fields.end()?;
+        let invalid = |field, got, expected| DecodeError::Invalid { field, got, expected };
         let value_bits = u32::try_from(got)
             .ok()
             .filter(|bits| VALUE_BITS.contains(bits))
-            .ok_or(DecodeError::Invalid { field: "value_bits", got, expected: "1 to 64" })?;
+            .ok_or(invalid("value_bits", got, "1 to 64"))?;
+        if saved.shape.layout != Layout::Packed {
+            return Err(invalid("layout", u64::from(saved.shape.layout.id()), "0, with values"));
+        }
+        let hasher = incoming.hasher.clone();
         let slots = u64::from(saved.places.buckets()) * u64::from(saved.shape.slots_per_bucket);
         let table_bytes = saved.payload_bytes();
         let value_bytes = Runs::payload_bytes(slots, value_bits);
         let mut payload = incoming.payload(table_bytes.saturating_add(value_bytes))?;
-        let values =
-            Runs::from_payload(payload.split_off(table_bytes as usize), slots, value_bits)?;
-        let table = saved.table(payload)?;
-        let SavedTable { shape, places, kicks, len, capacity } = saved;
-        let size = FingerprintSize::new(shape.fingerprint_bits);
-        let maplet =
-            Self { hasher, shape, size, places, kicks, table, values, value_bits, len, capacity };
+        let values = payload.split_off(table_bytes as usize);
+        let values = Runs::from_payload(values, slots, value_bits)?;
+        let maplet = Self { filter: saved.into_filter(hasher, payload, 0)?, values, value_bits };
         maplet.check_values()?;
         Ok(maplet)
     }
@@ -453,11 +427,8 @@ impl Persist for CuckooMaplet {
 impl fmt::Debug for CuckooMaplet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CuckooMaplet")
-            .field("len", &self.len)
-            .field("slots", &self.slots())
-            .field("shape", &self.shape)
+            .field("keys", &self.filter)
             .field("value_bits", &self.value_bits)
-            .field("hasher", &self.hasher)
             .finish_non_exhaustive()
     }
 }

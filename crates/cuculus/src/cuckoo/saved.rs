@@ -3,13 +3,13 @@
 
 use std::io::{Read, Write};
 
-use super::builder::CuckooFilterBuilder;
+use super::builder::MAX_MAX_KICKS;
 use super::filter::CuckooFilter;
 use super::room::Kicks;
 use crate::container::{self, Fields, Incoming, Kind};
 use crate::placement::{BucketIndex, Fingerprint, FingerprintSize, Placement, Places};
 use crate::table::{Buckets, Layout, Shape, Table, with_table};
-use crate::{DecodeError, Instructions, Persist, PlacementKind, Search};
+use crate::{DecodeError, Instructions, KeyHasher, Persist, PlacementKind, Search};
 
 /// What a file says of a table of fingerprints, whatever else the filter holds.
 pub(super) struct SavedTable {
@@ -66,9 +66,7 @@ impl SavedTable {
         if !placement.accepts(u64::from(buckets)) {
             return Err(invalid("buckets", u64::from(buckets), "a number that the placement has"));
         }
-        // The same limits as for a filter that is built.
-        let limits = CuckooFilterBuilder::new().buckets(1).max_kicks(kicks.max).seed(0);
-        if limits.plan().is_err() {
+        if u64::from(kicks.max) > MAX_MAX_KICKS {
             return Err(invalid("max_kicks", u64::from(kicks.max), "at most 65535"));
         }
         let (len, capacity) = (fields.u64()?, fields.u64()?);
@@ -85,7 +83,7 @@ impl SavedTable {
 
     /// The table in a payload, if every bucket is one that could have been written and the
     /// number of entries is the one promised.
-    pub(super) fn table(&self, payload: Vec<u8>) -> Result<Table, DecodeError> {
+    fn table(&self, payload: Vec<u8>) -> Result<Table, DecodeError> {
         let buckets = self.places.buckets();
         let table = Table::from_payload(self.shape, buckets, payload)?;
         with_table!(&table, table => {
@@ -111,15 +109,35 @@ impl SavedTable {
     }
 }
 
+impl SavedTable {
+    /// The filter that a file describes, if its payload can be what it says.
+    pub(super) fn into_filter(
+        self,
+        hasher: KeyHasher,
+        payload: Vec<u8>,
+        refused: u64,
+    ) -> Result<CuckooFilter, DecodeError> {
+        let table = self.table(payload)?;
+        let Self { shape, places, kicks, len, capacity } = self;
+        Ok(CuckooFilter {
+            hasher,
+            shape,
+            size: FingerprintSize::new(shape.fingerprint_bits),
+            places,
+            kicks,
+            instructions: Instructions::Detected,
+            table,
+            len,
+            capacity,
+            refused,
+        })
+    }
+}
+
 impl CuckooFilter {
-    fn saved_table(&self) -> SavedTable {
-        SavedTable {
-            shape: self.shape,
-            places: self.places,
-            kicks: self.kicks,
-            len: self.len,
-            capacity: self.capacity,
-        }
+    pub(super) fn saved_table(&self) -> SavedTable {
+        let Self { shape, places, kicks, len, capacity, .. } = *self;
+        SavedTable { shape, places, kicks, len, capacity }
     }
 }
 
@@ -132,26 +150,14 @@ impl Persist for CuckooFilter {
     }
 
     fn read_from<R: Read>(reader: R) -> Result<Self, DecodeError> {
-        let incoming = Incoming::open(reader, Kind::Cuckoo)?;
-        let hasher = incoming.hasher.clone();
-        let parameters = incoming.parameters.clone();
+        let mut incoming = Incoming::open(reader, Kind::Cuckoo)?;
+        let parameters = core::mem::take(&mut incoming.parameters);
         let mut fields = Fields(&parameters);
         let saved = SavedTable::read(&mut fields)?;
         let refused = fields.u64()?;
         fields.end()?;
-        let table = saved.table(incoming.payload(saved.payload_bytes())?)?;
-        let SavedTable { shape, places, kicks, len, capacity } = saved;
-        Ok(Self {
-            hasher,
-            shape,
-            size: FingerprintSize::new(shape.fingerprint_bits),
-            places,
-            kicks,
-            instructions: Instructions::Detected,
-            table,
-            len,
-            capacity,
-            refused,
-        })
+        let hasher = incoming.hasher.clone();
+        let payload = incoming.payload(saved.payload_bytes())?;
+        saved.into_filter(hasher, payload, refused)
     }
 }
