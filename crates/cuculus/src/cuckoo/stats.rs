@@ -74,7 +74,7 @@ impl fmt::Display for CuckooStats {
         )?;
         writeln!(
             f,
-            "buckets               {} of {} slots, {} bits a slot{layout}",
+            "buckets               {} of {} slots, fingerprints of {} bits{layout}",
             self.buckets, self.slots_per_bucket, self.fingerprint_bits
         )?;
         write!(f, "memory                {} bytes", self.size_in_bytes)?;
