@@ -68,6 +68,27 @@ pub trait Filter {
         self.contains_hash(self.hasher().hash(key))
     }
 
+    /// Answers for many keys at once, as [`contains_batch`](Self::contains_batch) does for hashes,
+    /// and hashes them while it waits for memory.
+    ///
+    /// ```
+    /// use cuculus::{CuckooFilter, Filter, Insert};
+    ///
+    /// let mut filter = CuckooFilter::builder().capacity(1000).seed(1).build()?;
+    /// filter.extend(["one", "two"]);
+    /// let mut hits = Vec::new();
+    /// filter.contains_keys(&["one", "two", "three"], &mut hits);
+    /// assert_eq!(hits, [true, true, false]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    fn contains_keys<K: Key>(&self, keys: &[K], hits: &mut Vec<bool>)
+    where
+        Self: Sized,
+    {
+        let hashes: Vec<KeyHash> = keys.iter().map(|key| self.hasher().hash(key)).collect();
+        self.contains_batch(&hashes, hits);
+    }
+
     /// How often the key was inserted and not removed: never too few, and too many where other
     /// keys look the same.
     #[inline]

@@ -86,6 +86,15 @@ impl KeyHasher {
         })
     }
 
+    /// The seed, if the function is xxh3-64.
+    #[inline]
+    pub(crate) fn xxh3_seed(&self) -> Option<u64> {
+        match self.0 {
+            Algorithm::Xxh3 { seed } => Some(seed),
+            Algorithm::SipHash13 { .. } => None,
+        }
+    }
+
     /// The function's number and seed as they stand in a file header (FORMAT.md).
     pub(crate) fn to_parts(&self) -> (u8, u128) {
         match self.0 {

@@ -201,6 +201,22 @@ fn the_complaint_fits_the_bytes() {
     assert!(error.to_string().contains("the disk is gone"));
 }
 
+/// A keyed hash function takes a way of its own through a batch of keys.
+#[test]
+fn batches_of_keys_agree_for_both_hash_functions() {
+    for hasher in [KeyHasher::xxh3(5), KeyHasher::siphash(5)] {
+        let builder = CuckooFilter::builder().capacity(1000).hasher(hasher);
+        let mut filter = builder.build().expect("valid");
+        let keys: Vec<String> = (0..1000).map(|key| format!("key {key}")).collect();
+        filter.extend(&keys[..500]);
+        let mut hits = Vec::new();
+        filter.contains_keys(&keys, &mut hits);
+        let one_by_one: Vec<bool> = keys.iter().map(|key| filter.contains(key)).collect();
+        assert_eq!(hits, one_by_one);
+        assert!(hits[..500].iter().all(|&hit| hit) && hits[500..].iter().any(|&hit| !hit));
+    }
+}
+
 /// The same operations with and without wider instructions: the same bytes and answers.
 #[test]
 fn plain_and_wide_paths_agree_byte_for_byte() {

@@ -115,12 +115,11 @@ impl<V: Variant, K: WorkKey> Batches<K> for Ours<V> {
     }
 
     fn count_batched(&self, keys: &[K]) -> usize {
-        let mut hashes = Vec::with_capacity(GROUP);
         let mut hits = Vec::with_capacity(GROUP);
         keys.chunks(GROUP)
             .map(|keys| {
-                hash_all(&self.filter, keys, &mut hashes);
-                count_group(&self.filter, &hashes, &mut hits)
+                self.filter.contains_keys(keys, &mut hits);
+                count_true(&hits)
             })
             .sum()
     }
@@ -133,7 +132,13 @@ impl<V: Variant, K: WorkKey> Batches<K> for Ours<V> {
 
     fn count_hashed(&self, hashes: &[KeyHash]) -> usize {
         let mut hits = Vec::with_capacity(GROUP);
-        hashes.chunks(GROUP).map(|group| count_group(&self.filter, group, &mut hits)).sum()
+        hashes
+            .chunks(GROUP)
+            .map(|hashes| {
+                self.filter.contains_batch(hashes, &mut hits);
+                count_true(&hits)
+            })
+            .sum()
     }
 }
 
@@ -143,7 +148,6 @@ fn hash_all<K: WorkKey>(filter: &CuckooFilter, keys: &[K], hashes: &mut Vec<KeyH
     hashes.extend(keys.iter().map(|key| hasher.hash(key)));
 }
 
-fn count_group(filter: &CuckooFilter, hashes: &[KeyHash], hits: &mut Vec<bool>) -> usize {
-    filter.contains_batch(hashes, hits);
+fn count_true(hits: &[bool]) -> usize {
     hits.iter().map(|&hit| usize::from(hit)).sum()
 }

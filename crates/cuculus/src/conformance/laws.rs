@@ -105,6 +105,12 @@ pub fn batch_equals_scalar<F: Insert + Persist>(subject: &Subject<'_, F>) {
         let one_by_one: Vec<bool> = queries.iter().map(|&h| batch.contains_hash(h)).collect();
         assert!(hits == one_by_one, "{}: answers of a batch", subject.name);
     }
+    let keys: Vec<u64> = subject.keys(100).chain(subject.strangers(1500)).collect();
+    for keys in [&keys[..], &keys[..1], &[]] {
+        batch.contains_keys(keys, &mut hits);
+        let one_by_one: Vec<bool> = keys.iter().map(|key| batch.contains(key)).collect();
+        assert!(hits == one_by_one, "{}: answers of a batch of keys", subject.name);
+    }
 }
 
 /// A refused key leaves the filter byte for byte as it was, and everything acknowledged in it; a

@@ -11,9 +11,9 @@ use crate::wide::Job;
 /// of 4 to 128 keys this is the best in and out of cache, since the processor follows sixteen
 /// requests at a time and more only wait in line.
 pub(super) const GROUP: usize = 16;
-/// Groups by which the hashes themselves are asked for in advance. They come one after the other,
+/// Groups by which the keys themselves are asked for in advance. They come one after the other,
 /// but the processor's own guess at that gives way to all the other requests.
-const HASHES_AHEAD: usize = 8;
+const KEYS_AHEAD: usize = 8;
 
 /// The candidates of a group, one array a field, so that they are computed by vectors.
 struct Group {
@@ -28,14 +28,14 @@ impl Group {
         Self { fingerprints: [0; GROUP], homes: spots, alternates: spots }
     }
 
-    /// Computes the candidates of up to [`GROUP`] keys.
+    /// Computes the candidates of a group.
     #[inline(always)]
     fn set<T: Buckets, P: Placement>(
         &mut self,
         table: &T,
         places: P,
         size: FingerprintSize,
-        hashes: &[KeyHash],
+        hashes: &[KeyHash; GROUP],
     ) {
         let Self { fingerprints, homes, alternates } = self;
         let spots = homes.iter_mut().zip(alternates.iter_mut());
@@ -64,36 +64,43 @@ impl Group {
     }
 }
 
-/// `contains` for each hash.
-pub(super) struct Contains<'a, T, P> {
+/// `contains` for each key, hashed by `hash` on the way.
+pub(super) struct Contains<'a, T, P, K, H> {
     pub(super) table: &'a T,
     pub(super) places: P,
     pub(super) size: FingerprintSize,
-    pub(super) hashes: &'a [KeyHash],
+    pub(super) keys: &'a [K],
+    pub(super) hash: H,
     pub(super) hits: &'a mut [bool],
 }
 
-impl<T: Buckets, P: Placement> Job for Contains<'_, T, P> {
+impl<T: Buckets, P: Placement, K, H: Fn(&K) -> KeyHash> Job for Contains<'_, T, P, K, H> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
-        let Self { table, places, size, hashes, hits } = self;
+        let Self { table, places, size, keys, hash, hits } = self;
         // Two groups take turns, and for each key that is looked at the buckets of one of the
-        // next group are asked for: requests that come in bursts find the queues full.
+        // next group are asked for: requests that come in bursts find the queues full. The first
+        // time round nothing is looked at.
         let mut groups = [Group::new(), Group::new()];
         let [mut this, mut next] = groups.each_mut();
-        let mut coming = hashes.chunks(GROUP);
-        next.set(table, places, size, coming.next().unwrap_or_default());
-        (0..GROUP).for_each(|i| next.prefetch(table, i));
-        for hits in hits.chunks_mut(GROUP) {
+        let mut coming = keys.chunks(GROUP);
+        let nothing: &mut [bool] = &mut [];
+        for hits in core::iter::once(nothing).chain(hits.chunks_mut(GROUP)) {
             core::mem::swap(&mut this, &mut next);
-            if let Some(later) = coming.clone().nth(HASHES_AHEAD) {
-                prefetch(later, 0);
-                prefetch(later, GROUP / 2);
+            if let Some(later) = coming.clone().nth(KEYS_AHEAD) {
+                let in_a_line = (64 / size_of::<K>().max(1)).max(1);
+                (0..later.len()).step_by(in_a_line).for_each(|i| prefetch(later, i));
             }
-            next.set(table, places, size, coming.next().unwrap_or_default());
-            // A last group that is not full asks again for buckets of the one before: no harm.
+            let mut hashes = [KeyHash::new(0); GROUP];
+            for (to, key) in hashes.iter_mut().zip(coming.next().unwrap_or_default()) {
+                *to = hash(key);
+            }
+            next.set(table, places, size, &hashes);
+            if hits.is_empty() {
+                (0..GROUP).for_each(|i| next.prefetch(table, i));
+            }
             for (i, hit) in hits.iter_mut().take(GROUP).enumerate() {
                 next.prefetch(table, i);
                 *hit = this.is_contained(table, i);

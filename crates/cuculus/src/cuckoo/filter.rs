@@ -81,6 +81,23 @@ impl CuckooFilter {
         })
     }
 
+    #[inline(always)]
+    fn contains_each<K>(&self, keys: &[K], hash: impl Fn(&K) -> KeyHash, hits: &mut Vec<bool>) {
+        hits.clear();
+        hits.resize(keys.len(), false);
+        let (size, instructions) = (self.size, self.instructions);
+        with_table!(&self.table, table => match self.places {
+            Places::AnySize(places) => {
+                let job = batch::Contains { table, places, size, keys, hash, hits };
+                wide::run(instructions, job);
+            }
+            places => {
+                let job = batch::Contains { table, places, size, keys, hash, hits };
+                wide::run(instructions, job);
+            }
+        });
+    }
+
     pub(super) fn full(&self, cause: FullCause) -> Full {
         Full { cause, len: self.len, slots: self.slots(), inserted: 0 }
     }
@@ -149,17 +166,17 @@ impl Filter for CuckooFilter {
     }
 
     fn contains_batch(&self, hashes: &[KeyHash], hits: &mut Vec<bool>) {
-        hits.clear();
-        hits.resize(hashes.len(), false);
-        let (size, instructions) = (self.size, self.instructions);
-        with_table!(&self.table, table => match self.places {
-            Places::AnySize(places) => {
-                wide::run(instructions, batch::Contains { table, places, size, hashes, hits });
+        self.contains_each(hashes, |&hash| hash, hits);
+    }
+
+    fn contains_keys<K: Key>(&self, keys: &[K], hits: &mut Vec<bool>) {
+        // The choice of the function outside of the loop.
+        match self.hasher.xxh3_seed() {
+            Some(seed) => {
+                self.contains_each(keys, |key| KeyHasher::xxh3(seed).hash(key), hits);
             }
-            places => {
-                wide::run(instructions, batch::Contains { table, places, size, hashes, hits });
-            }
-        });
+            None => self.contains_each(keys, |key| self.hasher.hash(key), hits),
+        }
     }
 
     fn len(&self) -> usize {

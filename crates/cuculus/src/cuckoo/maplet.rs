@@ -369,6 +369,10 @@ impl Filter for CuckooMaplet {
         self.filter.contains_batch(hashes, hits);
     }
 
+    fn contains_keys<K: Key>(&self, keys: &[K], hits: &mut Vec<bool>) {
+        self.filter.contains_keys(keys, hits);
+    }
+
     fn len(&self) -> usize {
         self.filter.len()
     }
