@@ -28,7 +28,14 @@ pub fn false_positive_rate(bits: u32, entries: f64) -> f64 {
 /// A fingerprint and an unordered pair of buckets are one of `buckets`·(2^bits − 1)/2 classes, and
 /// the keys fall among them at random. Only short fingerprints in large tables make it matter:
 /// with four slots a bucket and eight bits it stays below 10^-6 for any table, with one slot and
-/// eight bits it passes one half at a million keys.
+/// eight bits it passes one at half a million keys.
+///
+/// ```
+/// use cuculus::analysis::overfull_classes;
+///
+/// assert!(overfull_classes(8, 4, 4.5e9, 1.7e10) < 1e-6);
+/// assert!(overfull_classes(8, 1, 5e5 / 0.47, 5e5) > 1.0);
+/// ```
 #[must_use]
 pub fn overfull_classes(bits: u32, slots_per_bucket: u32, buckets: f64, keys: f64) -> f64 {
     let classes = buckets * (2f64.powi(bits as i32) - 1.0) / 2.0;
