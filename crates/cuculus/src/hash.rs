@@ -41,8 +41,8 @@ impl From<u64> for KeyHash {
 ///
 /// Two are offered. **xxh3-64** with a 64-bit seed is fast and, with a random seed that nobody
 /// learns, good enough for keys from strangers in most uses; it was not designed against an
-/// attacker who can watch answers. **SipHash-1-3** with a 128-bit key was, and costs some 10 ns
-/// a key.
+/// attacker who can watch answers. **SipHash-1-3** with a 128-bit key was, and is several
+/// times slower.
 ///
 /// The function and its seed are part of every saved filter, so a file lets whoever can read it
 /// compute the same hashes.

@@ -22,7 +22,7 @@
 //! | type | when |
 //! |---|---|
 //! | [`CuckooFilter`] | the number of keys is known in advance |
-//! | [`CuckooFilter`] with [`semi_sorted`](CuckooFilterBuilder::semi_sorted) | the same, a bit less memory for slower inserts |
+//! | [`CuckooFilter`] with [`semi_sorted`](CuckooFilterBuilder::semi_sorted) | the same, one bit a key less, for slower operations |
 //! | [`CuckooMaplet`] | a small value is wanted with each key |
 //!
 //! # Promises

@@ -283,6 +283,7 @@ mod tests {
                     let hash = KeyHash::new(step.wrapping_mul(0x9e37_79b9_7f4a_7c15));
                     let bits = 4 + (step % 29) as u32;
                     let fingerprint = FingerprintSize::new(bits).fingerprint(hash);
+                    assert_eq!(places.home_for_vectors(hash), places.home(hash));
                     for bucket in [places.home(hash), BucketIndex(0), BucketIndex(buckets - 1)] {
                         let other = places.alternate(bucket, fingerprint);
                         assert!(bucket.0 < buckets && other.0 < buckets, "{kind:?} {buckets}");

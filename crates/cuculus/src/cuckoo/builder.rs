@@ -86,7 +86,7 @@ impl CuckooFilterBuilder {
     }
 
     /// Sorts the four fingerprints of a bucket to save a bit for each: the same rate in less
-    /// memory, for slower inserts. Needs buckets of four.
+    /// memory, for slower operations, inserts most of all. Needs buckets of four.
     pub fn semi_sorted(mut self, semi_sorted: bool) -> Self {
         self.semi_sorted = semi_sorted;
         self

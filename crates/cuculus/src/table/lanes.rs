@@ -88,7 +88,7 @@ macro_rules! impl_word {
 impl_word!(u128);
 impl_word!(
     u64
-    /// Both words side by side in a vector: what follows the loads is half as many instructions,
+    /// Both words side by side in a vector: what follows the loads is fewer instructions,
     /// and what waits for memory is what fills the processor's queues.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
