@@ -64,11 +64,13 @@ pub enum Kind {
     Cuckoo = 1,
     /// [`CuckooMaplet`](crate::CuckooMaplet)
     Maplet = 2,
+    /// [`ElasticFilter`](crate::ElasticFilter)
+    Elastic = 3,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: &'static [Self] = &[Self::Cuckoo, Self::Maplet];
+    pub const ALL: &'static [Self] = &[Self::Cuckoo, Self::Maplet, Self::Elastic];
 }
 
 const MAGIC: [u8; 8] = *b"\x89CUCULUS";

@@ -38,6 +38,14 @@ pub enum FullCause {
         /// How many equal entries are stored, the most that the filter can hold.
         held: usize,
     },
+    /// An elastic filter could not make room for the key by growing: too many keys, or copies of
+    /// keys, fall into its two buckets. With a hash function and seed that nobody else knows this
+    /// takes hundreds of copies of the same keys, or chance of less than one in a million.
+    Crowded,
+    /// One more entry would pass the rate, however long it is made.
+    RateReached,
+    /// The allocator refused the memory to grow.
+    OutOfMemory,
 }
 
 impl fmt::Display for Full {
@@ -54,6 +62,15 @@ impl fmt::Display for Full {
                 "key is stored {held} times already, the most that fit its two buckets; \
                  remove a copy first, or insert only keys that are not yet contained"
             ),
+            FullCause::Crowded => f.write_str(
+                "too many keys fall into the two buckets of this one, and growing did not part \
+                 them; insert fewer copies of a key, and use a seed that nobody else knows",
+            ),
+            FullCause::RateReached => f.write_str(
+                "one more key would pass the false positive rate; build a filter with a larger \
+                 rate or without expected_items",
+            ),
+            FullCause::OutOfMemory => f.write_str("no memory to grow; remove keys or free memory"),
         }
     }
 }
@@ -77,6 +94,15 @@ pub enum BuildError {
         got: f64,
         /// The smallest that the filter can keep with these parameters.
         smallest: f64,
+    },
+    /// A load outside its range.
+    LoadOutOfRange {
+        /// The load asked for.
+        got: f64,
+        /// The smallest accepted.
+        min: f64,
+        /// The largest accepted.
+        max: f64,
     },
     /// A number outside its range.
     OutOfRange {
@@ -128,6 +154,9 @@ impl fmt::Display for BuildError {
                 "false positive rate {got:e} is below {smallest:e}, the smallest that these \
                  fingerprints can keep"
             ),
+            Self::LoadOutOfRange { got, min, max } => {
+                write!(f, "target_load is {got}; it must be from {min} to {max}")
+            }
             Self::OutOfRange { parameter, got, min, max } => {
                 write!(f, "{parameter} is {got}; it must be from {min} to {max}")
             }

@@ -46,6 +46,7 @@ mod error; // what can go wrong
 mod filter; // what filters can do // bytes in a file
 
 mod cuckoo; // the filter of fixed size
+mod elastic; // the filter that follows its set
 
 pub mod analysis;
 #[cfg(any(test, feature = "conformance"))]
@@ -55,6 +56,7 @@ pub use container::{Kind, Persist};
 pub use cuckoo::{
     CuckooFilter, CuckooFilterBuilder, CuckooMaplet, CuckooMapletBuilder, CuckooStats, ValueError,
 };
+pub use elastic::{ElasticFilter, ElasticFilterBuilder, ElasticStats, MergeError};
 pub use error::{BuildError, DecodeError, Full, FullCause};
 pub use filter::{Filter, Insert, Remove};
 pub use hash::{KeyHash, KeyHasher};

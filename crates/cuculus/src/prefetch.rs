@@ -5,7 +5,12 @@
 /// that is not mapped is dropped.
 #[inline(always)]
 pub(crate) fn prefetch<T>(items: &[T], at: usize) {
-    let address = items.as_ptr().wrapping_add(at);
+    prefetch_at(items.as_ptr().wrapping_add(at));
+}
+
+/// Asks for the cache line at an address, which may be any.
+#[inline(always)]
+pub(crate) fn prefetch_at<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: SSE is part of the x86-64 baseline, and a prefetch has no effect that the program can
     // see, whatever the address.

@@ -35,7 +35,7 @@ impl Search {
 
 /// What the engine needs to know of the table that it works on.
 pub(crate) trait Space {
-    fn free_slots(&self, bucket: BucketIndex) -> u32;
+    fn has_room(&self, bucket: BucketIndex) -> bool;
 
     /// Calls `visit(slot, target)` for every way in which an entry of a full bucket can leave.
     fn ways_out(&self, bucket: BucketIndex, visit: impl FnMut(u32, BucketIndex));
@@ -60,51 +60,112 @@ pub(crate) fn make_room(
     }
 }
 
-/// A bucket reached by the search, and the entry whose move leads to it.
+/// A bucket reached by the search, and the entry whose move leads to it: the place of the bucket
+/// that it leaves in the list, and its slot there, which takes three bits.
+#[derive(Clone, Copy)]
 struct Node {
     bucket: BucketIndex,
-    parent: u32,
-    slot: u32,
+    from: u32,
+}
+
+impl Node {
+    const START: u32 = u32::MAX;
+
+    #[inline(always)]
+    fn reached(bucket: BucketIndex, parent: usize, slot: u32) -> Self {
+        Self { bucket, from: (parent as u32) << 3 | slot }
+    }
+
+    #[inline(always)]
+    fn parent(self) -> Option<(usize, u32)> {
+        (self.from != Self::START).then_some(((self.from >> 3) as usize, self.from & 7))
+    }
+}
+
+/// Nodes in the order in which they were reached. Most searches end within the first two levels
+/// and need no memory but this; the rest of the list is thrown away, because a filter should not
+/// hold memory that it does not need to answer questions.
+struct Nodes {
+    few: [Node; FEW],
+    more: Vec<Node>,
+    len: usize,
+}
+
+const FEW: usize = 32;
+const OPENED_TOGETHER: usize = 2;
+
+impl Nodes {
+    #[inline(always)]
+    fn new() -> Self {
+        let none = Node { bucket: BucketIndex(0), from: 0 };
+        Self { few: [none; FEW], more: Vec::new(), len: 0 }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, node: Node) {
+        match self.few.get_mut(self.len) {
+            Some(place) => *place = node,
+            None => self.more.push(node),
+        }
+        self.len += 1;
+    }
+
+    #[inline(always)]
+    fn get(&self, at: usize) -> Option<Node> {
+        if at >= self.len {
+            return None;
+        }
+        self.few.get(at).or_else(|| self.more.get(at - FEW)).copied()
+    }
 }
 
 /// A first-come search visits buckets in the order of their distance. The path to the first free
 /// one passes no bucket twice: if it did, the part in between could be left out, and the shorter
 /// path would have been found before. So the moves do not disturb each other.
+#[inline(always)]
 fn breadth_first(
     space: &mut impl Space,
     starts: &[BucketIndex],
     max_kicks: u32,
 ) -> Option<BucketIndex> {
-    // Most searches end within the first two levels; the vector is thrown away because a filter
-    // should not hold memory that it does not need to answer questions.
-    let mut nodes = Vec::with_capacity(64);
-    nodes.extend(starts.iter().map(|&bucket| Node { bucket, parent: u32::MAX, slot: 0 }));
-    let mut at = 0;
-    let mut opened = 0;
-    while let Some(node) = nodes.get(at) {
-        let bucket = node.bucket;
-        if at >= starts.len() && space.free_slots(bucket) > 0 {
-            return Some(carry_out(space, &nodes, at));
+    let mut nodes = Nodes::new();
+    for &bucket in starts {
+        nodes.push(Node { bucket, from: Node::START });
+    }
+    // All before `tested` are full, and all before `opened` have their targets in the list.
+    let (mut opened, mut tested) = (0, nodes.len);
+    loop {
+        // What is opened is asked for from memory, a few at a time so that the waits overlap, and
+        // then looked at before more is opened: most searches end with the first few.
+        let batch = (opened + OPENED_TOGETHER).min(nodes.len).min(max_kicks as usize);
+        if opened == batch {
+            return None;
         }
-        if opened < max_kicks {
-            opened += 1;
+        while opened < batch {
+            let bucket = nodes.get(opened)?.bucket;
             space.ways_out(bucket, |slot, target| {
                 // Equal entries fill both of their buckets and lead back and forth between them.
                 if !starts.contains(&target) {
                     space.prefetch(target);
-                    nodes.push(Node { bucket: target, parent: at as u32, slot });
+                    nodes.push(Node::reached(target, opened, slot));
                 }
             });
+            opened += 1;
         }
-        at += 1;
+        while let Some(node) = nodes.get(tested) {
+            if space.has_room(node.bucket) {
+                return Some(carry_out(space, &nodes, node));
+            }
+            tested += 1;
+        }
     }
-    None
 }
 
-fn carry_out(space: &mut impl Space, nodes: &[Node], free: usize) -> BucketIndex {
-    let mut node = &nodes[free];
-    while let Some(parent) = nodes.get(node.parent as usize) {
-        space.relocate(parent.bucket, node.slot, node.bucket);
+fn carry_out(space: &mut impl Space, nodes: &Nodes, free: Node) -> BucketIndex {
+    let mut node = free;
+    while let Some((parent, slot)) = node.parent() {
+        let Some(parent) = nodes.get(parent) else { break };
+        space.relocate(parent.bucket, slot, node.bucket);
         node = parent;
     }
     node.bucket
@@ -130,7 +191,7 @@ fn random_walk(
         let (slot, target) = ways[choice];
         path.push((bucket, slot));
         bucket = target;
-        if space.free_slots(bucket) > 0 {
+        if space.has_room(bucket) {
             for &(from, slot) in path.iter().rev() {
                 space.relocate(from, slot, bucket);
                 bucket = from;
@@ -157,8 +218,8 @@ mod tests {
     struct Toy(Vec<Vec<(u32, u32)>>);
 
     impl Space for Toy {
-        fn free_slots(&self, bucket: BucketIndex) -> u32 {
-            2 - self.0[bucket.0 as usize].len() as u32
+        fn has_room(&self, bucket: BucketIndex) -> bool {
+            self.0[bucket.0 as usize].len() < 2
         }
 
         fn ways_out(&self, bucket: BucketIndex, mut visit: impl FnMut(u32, BucketIndex)) {
@@ -170,7 +231,7 @@ mod tests {
         fn prefetch(&self, _: BucketIndex) {}
 
         fn relocate(&mut self, from: BucketIndex, slot: u32, to: BucketIndex) {
-            assert!(self.free_slots(to) > 0, "moved into a full bucket");
+            assert!(self.has_room(to), "moved into a full bucket");
             let entry = self.0[from.0 as usize].remove(slot as usize);
             self.0[to.0 as usize].push(entry);
         }
@@ -197,7 +258,7 @@ mod tests {
             // breadth-first search sees 2^9 ways to its end.
             let freed = make_room(&mut toy, &[BucketIndex(0)], search, 600);
             assert_eq!(freed, Some(BucketIndex(0)));
-            assert!(toy.free_slots(BucketIndex(0)) > 0 && entries_are_at_home(&toy));
+            assert!(toy.has_room(BucketIndex(0)) && entries_are_at_home(&toy));
             assert_eq!(count(&toy), before);
         }
     }
@@ -217,8 +278,8 @@ mod tests {
     struct Counted(Toy, std::cell::Cell<u32>);
 
     impl Space for Counted {
-        fn free_slots(&self, bucket: BucketIndex) -> u32 {
-            self.0.free_slots(bucket)
+        fn has_room(&self, bucket: BucketIndex) -> bool {
+            self.0.has_room(bucket)
         }
 
         fn ways_out(&self, bucket: BucketIndex, visit: impl FnMut(u32, BucketIndex)) {

@@ -196,8 +196,8 @@ fn value_at(values: &Runs, run: u64, value_bits: u32) -> u64 {
 }
 
 impl<T: Buckets> Space for Valued<'_, T> {
-    fn free_slots(&self, bucket: BucketIndex) -> u32 {
-        self.table.count(bucket, Fingerprint::EMPTY)
+    fn has_room(&self, bucket: BucketIndex) -> bool {
+        self.table.find(bucket, Fingerprint::EMPTY).is_some()
     }
 
     fn ways_out(&self, bucket: BucketIndex, visit: impl FnMut(u32, BucketIndex)) {
@@ -254,7 +254,8 @@ impl CuckooMaplet {
         let (values, value_bits) = (&mut self.values, self.value_bits);
         let placed = with_table!(&mut self.filter.table, table => {
             let mut space = Valued { table, values, value_bits, places };
-            let (home, alternate) = (space.free_slots(key.home), space.free_slots(key.alternate));
+            let free = |bucket| space.table.count(bucket, Fingerprint::EMPTY);
+            let (home, alternate) = (free(key.home), free(key.alternate));
             let bucket = match (home, alternate) {
                 (0, 0) => kick(&mut space, &key, kicks),
                 _ if home >= alternate => Some(key.home),

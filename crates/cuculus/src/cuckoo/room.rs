@@ -59,8 +59,8 @@ pub(super) fn ways_out(
 
 impl<T: Buckets> Space for Placed<'_, T> {
     #[inline(always)]
-    fn free_slots(&self, bucket: BucketIndex) -> u32 {
-        self.table.count(bucket, Fingerprint::EMPTY)
+    fn has_room(&self, bucket: BucketIndex) -> bool {
+        self.table.find(bucket, Fingerprint::EMPTY).is_some()
     }
 
     #[inline(always)]

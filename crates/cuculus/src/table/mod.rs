@@ -10,6 +10,7 @@ mod runs;
 mod semi_sorted;
 mod vector;
 
+pub(crate) use lanes::{Lanes, WINDOW, Word, fits};
 pub(crate) use packed::Packed;
 pub(crate) use runs::{OutOfMemory, Runs, Spot};
 pub(crate) use semi_sorted::SemiSorted;
@@ -204,14 +205,14 @@ impl Table {
         let Shape { fingerprint_bits: width, slots_per_bucket: slots, layout } = shape;
         let bits = shape.bucket_bits();
         Ok(match layout {
-            Layout::SemiSorted if lanes::fits::<u64>(bits) => {
+            Layout::SemiSorted if fits::<u64>(bits) => {
                 Self::SortedWord(SemiSorted::new(width, runs(1, bits)?))
             }
             Layout::SemiSorted => Self::SortedWide(SemiSorted::new(width, runs(1, bits)?)),
-            Layout::Packed if lanes::fits::<u64>(bits) => {
+            Layout::Packed if fits::<u64>(bits) => {
                 Self::Word(Packed::new(width, slots, runs(1, bits)?))
             }
-            Layout::Packed if lanes::fits::<u128>(bits) => {
+            Layout::Packed if fits::<u128>(bits) => {
                 Self::Wide(Packed::new(width, slots, runs(1, bits)?))
             }
             Layout::Packed => Self::Halves(Packed::new(width, slots, runs(2, bits / 2)?)),

@@ -1,0 +1,205 @@
+//! What a slot holds: an entry, which is all that is known of a key, cut to the width of the
+//! slots of its segment. Knows no memory.
+//!
+//! ```text
+//!  ended slot, w bits:   1 … 1 0 │ extension │ low bits of the place
+//!                        └ fill  └ end
+//!  plain slot, w bits:             extension │ low bits of the place
+//! ```
+//!
+//! The extension is the part of the path that comes after the bits which chose the segment, the
+//! next bit lowest: when a segment is split its lowest bit is spent, when two are merged it comes
+//! back. Extensions in ended slots have any length that fits; in plain slots all have the same.
+//! All zeros is the empty slot, since the low bits of a place are never all zero.
+
+use super::address::{Address, PATH_BITS, Place, low_bits, place_from};
+
+/// The widest slot: two of them, and the bits before the first in its byte, must fit a word.
+pub(super) const MAX_WIDTH: u32 = 29;
+
+/// What is known of a key within its segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) place: Place,
+    /// The bits of the path that follow the segment's own; those from `length` on mean nothing.
+    pub(super) extension: u64,
+    pub(super) length: u32,
+}
+
+impl Entry {
+    /// All of a key, as a segment of this depth sees it.
+    #[inline(always)]
+    pub(super) fn whole(key: Address, depth: u32) -> Self {
+        let (extension, length) = (key.path >> depth, PATH_BITS - depth);
+        Self { place: key.place, extension, length }
+    }
+
+    /// The same key in its other bucket.
+    #[inline(always)]
+    pub(super) fn other(self) -> Self {
+        Self { place: self.place.other(), ..self }
+    }
+
+    /// Which child of a segment that is split the entry goes to, and what it is there. `None` if
+    /// the next bit of the path is not known.
+    #[inline(always)]
+    pub(super) fn descend(self) -> Option<(usize, Self)> {
+        let length = self.length.checked_sub(1)?;
+        let side = (self.extension & 1) as usize;
+        Some((side, Self { extension: self.extension >> 1, length, ..self }))
+    }
+
+    /// What an entry of a child is in the parent.
+    #[inline(always)]
+    pub(super) fn ascend(self, side: usize) -> Self {
+        Self { extension: self.extension << 1 | side as u64, length: self.length + 1, ..self }
+    }
+}
+
+/// How the slots of a segment are cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Form {
+    pub(super) width: u32,
+    /// Whether extensions have an end of their own.
+    pub(super) ended: bool,
+}
+
+impl Form {
+    /// The longest extension in a segment of so many buckets; `None` if not even the place fits.
+    #[inline(always)]
+    pub(super) fn longest(self, buckets: u16) -> Option<u32> {
+        self.width.checked_sub(low_bits(buckets) + u32::from(self.ended))
+    }
+
+    #[inline(always)]
+    pub(super) fn cut(self, buckets: u16) -> Cut {
+        Cut { width: self.width, low: low_bits(buckets), ended: self.ended }
+    }
+}
+
+/// A form in a segment of known size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cut {
+    width: u32,
+    low: u32,
+    ended: bool,
+}
+
+#[inline(always)]
+const fn mask(bits: u32) -> u32 {
+    (1 << bits) - 1
+}
+
+impl Cut {
+    /// The longest extension.
+    #[inline(always)]
+    pub(super) fn longest(self) -> u32 {
+        self.width - self.low - u32::from(self.ended)
+    }
+
+    /// The part of a slot above the place. An extension that is too long is shortened; for plain
+    /// slots it must not be too short.
+    #[inline(always)]
+    fn tail(self, entry: Entry) -> u32 {
+        let room = self.width - self.low;
+        if self.ended {
+            let length = entry.length.min(room - 1);
+            // Everything from the end upwards: the end is zero, the fill is ones.
+            let fill = u32::MAX << length << 1;
+            entry.extension as u32 & mask(length) | fill & mask(room)
+        } else {
+            debug_assert!(entry.length >= room, "an entry is too short for a plain slot");
+            entry.extension as u32 & mask(room)
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn encode(self, entry: Entry) -> u32 {
+        self.tail(entry) << self.low | entry.place.bits() & mask(self.low)
+    }
+
+    /// A slot's entry at another place.
+    #[inline(always)]
+    pub(super) fn with_place(self, slot: u32, place: Place) -> u32 {
+        slot & !mask(self.low) | place.bits() & mask(self.low)
+    }
+
+    /// The place in a slot of a bucket.
+    #[inline(always)]
+    pub(super) fn place(self, slot: u32, first_place: u32) -> Place {
+        place_from(first_place, slot & mask(self.low), self.low)
+    }
+
+    /// The slot with which a lookup compares: all of the key that fits, with no end.
+    #[inline(always)]
+    pub(super) fn pattern(self, entry: Entry) -> u32 {
+        let low = entry.place.bits() & mask(self.low);
+        (entry.extension as u32) << self.low & mask(self.width) | low
+    }
+
+    /// The length of the extension in a slot that is not empty. A slot without an end, which no
+    /// key makes, has none.
+    #[inline(always)]
+    pub(super) fn length(self, slot: u32) -> u32 {
+        if !self.ended {
+            return self.width - self.low;
+        }
+        // The end is the highest zero.
+        let zeros = !(slot >> self.low) & mask(self.width - self.low);
+        31u32.saturating_sub((zeros | 1).leading_zeros())
+    }
+
+    /// The entry in a slot that is not empty.
+    #[inline(always)]
+    pub(super) fn decode(self, slot: u32, first_place: u32) -> Entry {
+        let place = self.place(slot, first_place);
+        let length = self.length(slot);
+        Entry { place, extension: u64::from(slot >> self.low & mask(length)), length }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::address::first_place;
+    use super::*;
+    use crate::KeyHash;
+    use crate::conformance::Random;
+
+    /// Every width, size and length, there and back.
+    #[test]
+    fn decoding_inverts_encoding() {
+        let mut random = Random::new(1);
+        for buckets in [2, 6, 30, 128, 254, 512, 1022] {
+            for width in 1..=MAX_WIDTH {
+                for ended in [false, true] {
+                    let form = Form { width, ended };
+                    let Some(longest) = form.longest(buckets) else { continue };
+                    let cut = form.cut(buckets);
+                    for length in 0..=longest {
+                        let key = Address::of(KeyHash::new(random.bits()));
+                        let entry = Entry { length, ..Entry::whole(key, 0) };
+                        let bits = entry.extension & ((1 << length) - 1);
+                        if !ended && length < longest {
+                            continue;
+                        }
+                        let slot = cut.encode(entry);
+                        assert!(slot != 0 && slot < 1 << width);
+                        let first = first_place(entry.place.bucket(buckets), buckets);
+                        assert_eq!(cut.decode(slot, first), Entry { extension: bits, ..entry });
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn splitting_and_merging_are_inverses() {
+        let key = Address::of(KeyHash::new(0x0123_4567_89ab_cdef));
+        let entry = Entry { length: 5, ..Entry::whole(key, 3) };
+        let (side, child) = entry.descend().expect("five bits are known");
+        assert_eq!(child.length, 4);
+        let again = child.ascend(side);
+        assert_eq!((again.extension, again.length), (entry.extension, entry.length));
+        assert_eq!(Entry { length: 0, ..entry }.descend(), None);
+    }
+}

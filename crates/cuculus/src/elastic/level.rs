@@ -1,0 +1,615 @@
+//! Segments that hold entries, as many segments as the entries need: they are split and merged
+//! one after the other (linear hashing), and each is as large as its own entries want it. Knows
+//! entries and shapes; what becomes of an entry too short for its segment is the filter's matter.
+
+use super::address::{Address, PATH_BITS};
+use super::draft::{Draft, MAX_KICKS};
+use super::form::{Entry, Form, MAX_WIDTH};
+use super::lengths::Lengths;
+use super::policy::{Goal, Settings};
+use super::pool::{Ladder, Rung};
+use super::store::{
+    Prepared, Probe, SLOTS, Segment, Shape, SlotIndex, Slots, Store, with_slots, with_slots_mut,
+};
+use crate::placement::BucketIndex;
+use crate::table::OutOfMemory;
+use crate::{DecodeError, FullCause};
+
+/// Sizes that are tried, one after the other, for a key that finds no room.
+const GROWTH_ATTEMPTS: u32 = 3;
+/// Of how many removals one tries to shrink a segment that could not be shrunk before.
+const SHRINK_EVERY: u32 = 16;
+
+/// What an operation needs besides the segments.
+pub(super) struct Context<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) lengths: &'a mut Lengths,
+    pub(super) work: &'a mut Work,
+}
+
+/// Entries written by an operation, and the most by any.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Work {
+    now: u32,
+    pub(super) most: u32,
+}
+
+impl Work {
+    #[inline(always)]
+    pub(super) fn start(&mut self) {
+        self.now = 0;
+    }
+
+    fn add(&mut self, entries: u32) {
+        self.now += entries;
+        self.most = self.most.max(self.now);
+    }
+}
+
+/// All that is known of a key: its place, and the lowest `known` bits of its path.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known {
+    pub(super) key: Address,
+    pub(super) bits: u32,
+}
+
+/// An entry that may be of a key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Match {
+    index: usize,
+    slot: SlotIndex,
+    /// The bits of the path that the entry knows.
+    pub(super) known: u32,
+}
+
+/// What becomes of the entries of a segment when they are written anew.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// They stay on their level of the tree.
+    Stay,
+    /// Those of one side go down to that child, the others elsewhere.
+    Down(usize),
+    /// They come up from the child on this side.
+    Up(usize),
+}
+
+/// Segments by the lowest bits of the path.
+#[derive(Default)]
+pub(super) struct Level {
+    store: Store,
+    /// The bits of the path that can choose a segment.
+    mask: u64,
+    entries: usize,
+    slots: usize,
+    /// Whether it holds what has become too short for the level before. Its entries are never
+    /// shortened to keep a rate, since there are few.
+    elder: bool,
+}
+
+impl Known {
+    /// Whether all of the path is known, as of a key that was just hashed.
+    #[inline(always)]
+    pub(super) fn is_whole(self) -> bool {
+        self.bits == PATH_BITS
+    }
+}
+
+impl Level {
+    pub(super) fn elder() -> Self {
+        Self { elder: true, ..Self::default() }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries
+    }
+
+    pub(super) fn slots(&self) -> usize {
+        self.slots
+    }
+
+    pub(super) fn segments(&self) -> impl Iterator<Item = &Segment> {
+        self.store.iter()
+    }
+
+    pub(super) fn segment_count(&self) -> usize {
+        self.store.len()
+    }
+
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.store.heap_bytes()
+    }
+
+    /// The depth of the deepest segment.
+    pub(super) fn depth(&self) -> u32 {
+        self.store.len().saturating_sub(1).checked_ilog2().map_or(0, |depth| depth + 1)
+    }
+
+    /// The segment that a path leads to. There must be one.
+    #[inline(always)]
+    fn index(&self, path: u64) -> usize {
+        let (whole, count) = ((path & self.mask) as usize, self.store.len());
+        if whole < count { whole } else { whole & (self.mask >> 1) as usize }
+    }
+
+    fn set_mask(&mut self) {
+        let count = self.store.len();
+        self.mask = count.checked_ilog2().map_or(0, |depth| (2 << depth) - 1);
+    }
+
+    /// How many bits of a path choose its segment.
+    pub(super) fn depth_at(&self, path: u64) -> u32 {
+        if self.store.len() == 0 { 0 } else { self.store.get(self.index(path)).depth() }
+    }
+
+    #[inline(always)]
+    pub(super) fn probe(&self, key: Address) -> Option<Probe<'_>> {
+        (self.entries > 0).then(|| Probe::new(self.store.get(self.index(key.path)), key))
+    }
+
+    pub(super) fn count(&self, key: Address) -> u32 {
+        if self.entries == 0 {
+            return 0;
+        }
+        let segment = self.store.get(self.index(key.path));
+        let entry = Entry::whole(key, segment.depth());
+        with_slots!(segment, slots => slots.count(entry))
+    }
+
+    /// The longest entry that may be of a key.
+    #[inline(always)]
+    pub(super) fn longest_match(&self, key: Address) -> Option<Match> {
+        if self.entries == 0 {
+            return None;
+        }
+        let index = self.index(key.path);
+        let segment = self.store.get(index);
+        let depth = segment.depth();
+        let entry = Entry::whole(key, depth);
+        let (slot, length) = with_slots!(segment, slots => slots.longest_match(entry))?;
+        Some(Match { index, slot, known: depth + length })
+    }
+
+    /// Takes an entry out, and shrinks its segment if that is due.
+    #[inline(always)]
+    pub(super) fn remove(&mut self, found: Match, cx: &mut Context<'_>) {
+        let segment = self.store.get_mut(found.index);
+        with_slots_mut!(&mut *segment, slots => slots.clear(found.slot));
+        segment.entries -= 1;
+        self.entries -= 1;
+        cx.lengths.remove(found.known);
+        let segment = self.store.get(found.index);
+        if let Some(smaller) = segment.rung().0.checked_sub(1) {
+            let width = segment.form().width;
+            let buckets = Shape::buckets_in(cx.settings.ladder, Rung(smaller), width);
+            let most = cx.settings.shrink_below(u32::from(buckets) * SLOTS);
+            let below = most.wrapping_sub(u32::from(segment.entries));
+            if below as i32 >= 0 && below.is_multiple_of(SHRINK_EVERY) {
+                let load = cx.settings.shrink_to();
+                self.reshape(found.index, load, cx);
+            }
+        }
+    }
+
+    /// How long the entries of a segment should be.
+    fn goal(&self, segment: Option<&Segment>, known: u32, cx: &Context<'_>) -> Goal {
+        if !self.elder {
+            return cx.settings.goal(cx.lengths);
+        }
+        let held = segment.map_or(0, |s| s.depth() + s.form().longest(s.buckets()).unwrap_or(0));
+        Goal::Ended { path: held.max(known), spare: 0 }
+    }
+
+    /// Puts an entry into its segment, which grows if it must. Nothing has changed after an error.
+    #[inline(always)]
+    pub(super) fn insert(&mut self, new: Known, cx: &mut Context<'_>) -> Result<(), FullCause> {
+        if self.store.len() == 0 {
+            self.found(new, cx)?;
+        }
+        let index = self.index(new.key.path);
+        let segment = self.store.get(index);
+        let depth = segment.depth();
+        let entry = Entry { length: new.bits - depth, ..Entry::whole(new.key, depth) };
+        let longest = segment.cut().longest();
+        let held = depth + entry.length.min(longest);
+        let form_serves =
+            if self.elder { entry.length <= longest } else { cx.settings.allows(cx.lengths, held) };
+        let form_serves = form_serves && (segment.form().ended || entry.length >= longest);
+        if form_serves && self.place(index, entry) {
+            cx.lengths.add(held);
+            let segment = self.store.get_mut(index);
+            segment.entries += 1;
+            self.entries += 1;
+            let most = cx.settings.grow_above(segment.slots());
+            if u32::from(segment.entries) > most {
+                // Growth can wait if there is no memory: the segment still has room.
+                self.reshape(index, cx.settings.load, cx);
+            }
+            return Ok(());
+        }
+        self.insert_by_growing(index, new, entry, cx)
+    }
+
+    /// Puts an entry into a segment as it is.
+    #[inline(always)]
+    fn place(&mut self, index: usize, entry: Entry) -> bool {
+        let segment = self.store.get_mut(index);
+        with_slots_mut!(segment, slots => {
+            slots.place_in_emptier(entry) || slots.place_by_kicks(entry, MAX_KICKS)
+        })
+    }
+
+    /// Writes a segment anew with one entry more, in a form that serves it and larger if need be.
+    #[inline(never)]
+    fn insert_by_growing(
+        &mut self,
+        index: usize,
+        new: Known,
+        entry: Entry,
+        cx: &mut Context<'_>,
+    ) -> Result<(), FullCause> {
+        let segment = self.store.get(index);
+        if with_slots!(segment, slots => slots.is_full_of_equals(entry)) {
+            let held = 2 * SLOTS as usize;
+            return Err(FullCause::EqualEntries { held });
+        }
+        let goal = self.goal(Some(segment), new.bits, cx);
+        let entries = u32::from(segment.entries) + 1;
+        let (depth, mut load) = (segment.depth(), cx.settings.load);
+        for _ in 0..GROWTH_ATTEMPTS {
+            let mut draft = Draft::new(cx.settings.shape(goal, depth, entries, load));
+            if self.draft(&mut draft, &[(index, Step::Stay)], Some(entry)) {
+                let held = depth + entry.length.min(draft.longest());
+                if !self.elder && !cx.settings.allows(cx.lengths, held) {
+                    return Err(FullCause::RateReached);
+                }
+                cx.work.add(entries);
+                self.commit(index, &draft, cx).map_err(|_| FullCause::OutOfMemory)?;
+                cx.lengths.add(held);
+                self.entries += 1;
+                return Ok(());
+            }
+            load *= 0.9;
+        }
+        Err(FullCause::Crowded)
+    }
+
+    /// Writes a segment anew in the shape that its entries should have, filled to `load`. If that
+    /// cannot be done it stays as it is.
+    #[inline(never)]
+    fn reshape(&mut self, index: usize, load: f64, cx: &mut Context<'_>) {
+        let segment = self.store.get(index);
+        let goal = self.goal(Some(segment), 0, cx);
+        let entries = u32::from(segment.entries);
+        let shape = cx.settings.shape(goal, segment.depth(), entries, load);
+        if shape == segment.shape() {
+            return;
+        }
+        let mut draft = Draft::new(shape);
+        if self.draft(&mut draft, &[(index, Step::Stay)], None) {
+            cx.work.add(entries);
+            // Without memory for it nothing has changed.
+            let _ = self.commit(index, &draft, cx);
+        }
+    }
+
+    /// Puts the entries of some segments, and one more, into an empty draft; says whether all of
+    /// them found room there.
+    fn draft(&self, draft: &mut Draft, from: &[(usize, Step)], more: Option<Entry>) -> bool {
+        let mut fits = more.is_none_or(|entry| !draft.is_too_short(entry));
+        for &(index, step) in from {
+            let segment = self.store.get(index);
+            fits &= with_slots!(segment, slots => copy(&slots, segment, step, draft));
+        }
+        if !fits {
+            // Plain slots do not serve entries of several lengths.
+            let shape = draft.shape();
+            let width = (shape.form.width + 1).min(MAX_WIDTH);
+            draft.reset(Shape { form: Form { width, ended: true }, ..shape });
+            return self.draft(draft, from, more);
+        }
+        if let Some(entry) = more {
+            // Not one that was held longer before.
+            draft.add(Entry { length: entry.length.min(draft.longest()), ..entry });
+        }
+        draft.settle()
+    }
+
+    /// Memory for a draft as segment `index`.
+    fn prepare(
+        &mut self,
+        index: usize,
+        draft: &Draft,
+        cx: &Context<'_>,
+    ) -> Result<Prepared, OutOfMemory> {
+        let (shape, entries) = (draft.shape(), draft.entries());
+        draft.pack(|bytes| self.store.prepare(cx.settings.ladder, index, shape, entries, bytes))
+    }
+
+    /// Replaces a segment by what was prepared from a draft.
+    fn install(&mut self, index: usize, prepared: Prepared, draft: &Draft, cx: &mut Context<'_>) {
+        self.slots -= self.store.get(index).slots() as usize;
+        self.slots += draft.slots();
+        cx.work.add(self.store.install(prepared));
+        cx.lengths.shorten(&draft.shortened);
+    }
+
+    /// Replaces a segment by a draft.
+    fn commit(
+        &mut self,
+        index: usize,
+        draft: &Draft,
+        cx: &mut Context<'_>,
+    ) -> Result<(), OutOfMemory> {
+        let prepared = self.prepare(index, draft, cx)?;
+        self.install(index, prepared, draft, cx);
+        Ok(())
+    }
+
+    /// Adds a draft as the last segment.
+    fn push(&mut self, draft: &Draft, cx: &Context<'_>) -> Result<(), OutOfMemory> {
+        self.store.reserve()?;
+        match self.prepare(self.store.len(), draft, cx) {
+            Ok(prepared) => {
+                self.store.push(prepared);
+                self.slots += draft.slots();
+                Ok(())
+            }
+            Err(failed) => {
+                self.store.unreserve();
+                Err(failed)
+            }
+        }
+    }
+
+    fn pop(&mut self) -> u32 {
+        self.slots -= self.store.get(self.store.len() - 1).slots() as usize;
+        self.store.pop()
+    }
+
+    /// Makes the first segments, empty.
+    #[cold]
+    fn found(&mut self, new: Known, cx: &mut Context<'_>) -> Result<(), FullCause> {
+        let goal = self.goal(None, new.bits, cx);
+        let depth = if self.elder { 0 } else { cx.settings.least_depth() };
+        let shape = cx.settings.shape(goal, depth, 1, cx.settings.load);
+        for _ in 0..1usize << depth {
+            if self.push(&Draft::new(shape), cx).is_err() {
+                *self = Self { elder: self.elder, ..Self::default() };
+                return Err(FullCause::OutOfMemory);
+            }
+        }
+        self.set_mask();
+        Ok(())
+    }
+
+    /// Splits the segment whose turn it is. What knows too little of its path to have a side is
+    /// handed to `send`, all together; if that refuses, or there is no memory, nothing has changed.
+    pub(super) fn split(
+        &mut self,
+        cx: &mut Context<'_>,
+        send: impl FnOnce(&[Known], &mut Context<'_>) -> bool,
+    ) {
+        let count = self.store.len();
+        let low = 1usize << count.ilog2();
+        let index = count - low;
+        let segment = self.store.get(index);
+        let depth = segment.depth();
+        let (mut entries, mut exhausted) = ([0, 0], Vec::new());
+        self.for_each_entry(index, |entry| match entry.descend() {
+            Some((side, _)) => entries[side] += 1,
+            None => {
+                let key = Address { path: index as u64, place: entry.place };
+                exhausted.push(Known { key, bits: depth });
+            }
+        });
+        let goal = self.goal(Some(segment), 0, cx);
+        let shapes = entries.map(|n| cx.settings.shape(goal, depth + 1, n, cx.settings.load));
+        let (mut stay, mut go) = (Draft::new(shapes[0]), Draft::new(shapes[1]));
+        if !self.draft(&mut stay, &[(index, Step::Down(0))], None)
+            || !self.draft(&mut go, &[(index, Step::Down(1))], None)
+        {
+            return;
+        }
+        cx.work.add(u32::from(segment.entries));
+        // All memory first, so that nothing can fail once something has changed.
+        if self.push(&go, cx).is_err() {
+            return;
+        }
+        let Ok(prepared) = self.prepare(index, &stay, cx) else {
+            self.pop();
+            return;
+        };
+        if !exhausted.is_empty() && !send(&exhausted, cx) {
+            self.store.discard(prepared);
+            self.pop();
+            return;
+        }
+        self.install(index, prepared, &stay, cx);
+        cx.lengths.shorten(&go.shortened);
+        self.entries -= exhausted.len();
+        exhausted.iter().for_each(|known| cx.lengths.remove(known.bits));
+        self.set_mask();
+    }
+
+    fn for_each_entry(&self, index: usize, mut visit: impl FnMut(Entry)) {
+        let segment = self.store.get(index);
+        let cut = segment.cut();
+        with_slots!(segment, slots => {
+            slots.for_each(|slot, first| {
+                if slot != 0 {
+                    visit(cut.decode(slot, first));
+                }
+            });
+        });
+    }
+
+    /// Merges the last segment with the one that it was split from. If that cannot be done nothing
+    /// has changed.
+    pub(super) fn merge(&mut self, cx: &mut Context<'_>) {
+        let Some(last) = self.store.len().checked_sub(1).filter(|&last| last > 0) else { return };
+        let index = last - (1 << last.ilog2());
+        let [stay, go] = [index, last].map(|i| self.store.get(i));
+        let depth = stay.depth() - 1;
+        let entries = u32::from(stay.entries) + u32::from(go.entries);
+        let goal = self.goal(Some(stay), 0, cx);
+        let shape = cx.settings.shape(goal, depth, entries, cx.settings.load);
+        let from = [(index, Step::Up(0)), (last, Step::Up(1))];
+        let mut draft = Draft::new(shape);
+        if !self.draft(&mut draft, &from, None) {
+            return;
+        }
+        cx.work.add(entries);
+        if self.commit(index, &draft, cx).is_ok() {
+            let moved = self.pop();
+            cx.work.add(moved);
+            self.set_mask();
+        }
+    }
+
+    /// Some entries of the last segment that know at least `bits` of their path.
+    pub(super) fn some_longer(&self, bits: u32, most: usize) -> Vec<Known> {
+        let mut some = Vec::new();
+        if let Some(last) = self.store.len().checked_sub(1) {
+            let depth = self.store.get(last).depth();
+            self.for_each_entry(last, |entry| {
+                if depth + entry.length >= bits && some.len() < most {
+                    some.push(known(last, depth, entry));
+                }
+            });
+        }
+        some
+    }
+
+    /// Everything that is known of the keys.
+    pub(super) fn for_each_known(&self, mut visit: impl FnMut(Known)) {
+        for index in 0..self.store.len() {
+            let depth = self.store.get(index).depth();
+            self.for_each_entry(index, |entry| visit(known(index, depth, entry)));
+        }
+    }
+
+    /// An entry that is exactly this.
+    pub(super) fn exact_match(&self, known: Known) -> Option<Match> {
+        if self.entries == 0 {
+            return None;
+        }
+        let index = self.index(known.key.path);
+        let segment = self.store.get(index);
+        let depth = segment.depth();
+        let length = known.bits.checked_sub(depth)?;
+        if length > segment.cut().longest() {
+            return None;
+        }
+        let entry = Entry::whole(known.key, depth);
+        let slot = with_slots!(segment, slots => slots.match_of_length(entry, length))?;
+        Some(Match { index, slot, known: known.bits })
+    }
+
+    /// Adds a segment from a file after the last. `slots` are those of its shape.
+    pub(super) fn load(
+        &mut self,
+        ladder: Ladder,
+        shape: Shape,
+        slots: &[u8],
+        lengths: &mut Lengths,
+    ) -> Result<(), DecodeError> {
+        let index = self.store.len();
+        let out_of_memory = |failed: OutOfMemory| DecodeError::OutOfMemory { bytes: failed.bytes };
+        self.store.reserve().map_err(out_of_memory)?;
+        let prepared = self.store.prepare(ladder, index, shape, 0, slots);
+        self.store.push(prepared.map_err(out_of_memory)?);
+        let segment = self.store.get(index);
+        let valid = with_slots!(segment, slots => {
+            (0..u32::from(shape.buckets)).all(|bucket| slots.is_valid(BucketIndex(bucket)))
+        });
+        if !valid {
+            let (field, expected) = ("segment", "one with slots that keys can make");
+            return Err(DecodeError::Invalid { field, got: index as u64, expected });
+        }
+        let mut entries = 0;
+        self.for_each_entry(index, |entry| {
+            entries += 1;
+            lengths.add(shape.depth + entry.length);
+        });
+        self.store.get_mut(index).entries = entries;
+        self.entries += usize::from(entries);
+        self.slots += self.store.get(index).slots() as usize;
+        self.set_mask();
+        Ok(())
+    }
+
+    /// The same once more. Aborts if there is no memory, as clones do.
+    pub(super) fn duplicate(&self, ladder: Ladder) -> Self {
+        let Self { mask, entries, slots, elder, .. } = *self;
+        Self { store: self.store.duplicate(ladder), mask, entries, slots, elder }
+    }
+
+    /// Takes back what can be taken back, in many steps.
+    pub(super) fn shrink_to_fit(&mut self, cx: &mut Context<'_>) {
+        while self.store.len() > 1 << cx.settings.least_depth() {
+            let before = self.store.len();
+            if cx.settings.wants_split(self.entries, before - 1) {
+                break;
+            }
+            self.merge(cx);
+            if self.store.len() == before {
+                break;
+            }
+        }
+        for index in 0..self.store.len() {
+            self.reshape(index, cx.settings.shrink_to(), cx);
+        }
+    }
+}
+
+/// How many bits of a path choose segment `index` of `count`.
+pub(super) fn depth_of(index: u64, count: u64) -> u32 {
+    let depth = count.max(1).ilog2();
+    let split = count - (1 << depth);
+    // Those that were split already, and their other halves.
+    depth + u32::from(index < split || index >= 1 << depth)
+}
+
+/// What an entry of a segment is without the segment.
+fn known(index: usize, depth: u32, entry: Entry) -> Known {
+    let path = index as u64 | entry.extension << depth;
+    Known { key: Address { path, place: entry.place }, bits: depth + entry.length }
+}
+
+/// Copies the entries of a segment to a draft, and says whether all of them are long enough.
+#[inline(always)]
+fn copy<const PARTS: usize>(
+    slots: &Slots<'_, PARTS>,
+    segment: &Segment,
+    step: Step,
+    draft: &mut Draft,
+) -> bool {
+    let cut = segment.cut();
+    if matches!(step, Step::Stay) && draft.is_cut_like(cut) {
+        // The usual case of growth: slots stay as they are but for the bucket.
+        slots.for_each(|slot, first| {
+            draft.add_slot(cut.place(slot, first), slot);
+        });
+        return true;
+    }
+    let mut fits = true;
+    slots.for_each(|slot, first| {
+        if slot == 0 {
+            return;
+        }
+        let entry = cut.decode(slot, first);
+        let entry = match step {
+            Step::Stay => entry,
+            Step::Up(side) => entry.ascend(side),
+            Step::Down(side) => match entry.descend() {
+                Some((its_side, entry)) if its_side == side => entry,
+                _ => return,
+            },
+        };
+        fits = fits && !draft.is_too_short(entry);
+        if fits {
+            draft.add(entry);
+        }
+    });
+    fits
+}

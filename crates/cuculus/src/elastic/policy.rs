@@ -1,0 +1,200 @@
+//! How large a segment should be and how long its entries: the only place where growth, memory
+//! and rate are weighed against each other. Knows no memory and no keys.
+
+use super::address::{MAX_BUCKETS, PATH_BITS, low_bits};
+use super::form::{Form, MAX_WIDTH};
+use super::lengths::Lengths;
+use super::pool::Ladder;
+use super::store::{SLOTS, Shape};
+
+/// The mean of keys in a segment. Segments are split one after the other, so some have half of
+/// this and some twice as many.
+const KEYS_PER_SEGMENT: usize = 900;
+/// Segments are merged when there are this many keys fewer, in the hundred, than would split them.
+const MERGE_BELOW: usize = 94;
+/// The width of slots while there is memory to spare.
+const WIDE: u32 = 28;
+/// Bits of the path, at least, that an entry keeps in reserve for splits.
+const LEAST_EXTENSION: u32 = 3;
+/// A segment shrinks when the next smaller size would be filled to this much less than at which
+/// segments grow.
+const SHRINK_MARGIN: f64 = 0.01;
+
+/// What a filter was asked for, and what follows from it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Settings {
+    pub(super) rate: f64,
+    pub(super) load: f64,
+    pub(super) expected_items: u64,
+    pub(super) spare_bytes: u64,
+    pub(super) ladder: Ladder,
+    limit: u128,
+    grow_at: f64,
+}
+
+/// How long the entries of a segment should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Goal {
+    /// All of the same length: these bits of the path.
+    Plain { path: u32 },
+    /// At least these bits of the path, and so many bits of the slot more as can be spared.
+    Ended { path: u32, spare: u32 },
+}
+
+impl Goal {
+    /// The form of slots of which `low` bits are taken by the place.
+    fn form(self, low: u32, depth: u32) -> Form {
+        match self {
+            Self::Plain { path } => {
+                Form { width: (low + path.saturating_sub(depth)).min(MAX_WIDTH), ended: false }
+            }
+            Self::Ended { path, spare } => {
+                let needed = low + 1 + path.saturating_sub(depth).max(LEAST_EXTENSION);
+                let width = needed.max((needed + spare).min(WIDE)).min(MAX_WIDTH);
+                Form { width, ended: true }
+            }
+        }
+    }
+}
+
+impl Settings {
+    pub(super) fn new(rate: f64, load: f64, expected_items: u64, spare_bytes: u64) -> Self {
+        // The finer the steps, the denser the segments and the more often each is written anew.
+        // Powers of two as numbers: a library may round them differently on another platform.
+        let (rungs, step) = match load {
+            ..0.70 => (2, 1.4142135623730951),
+            ..0.85 => (4, 1.189207115002721),
+            ..0.93 => (8, 1.0905077326652577),
+            ..0.945 => (16, 1.0442737824274138),
+            _ => (32, 1.0218971486541166),
+        };
+        // Between a step and the next the load rises from `grow_at / step` to `grow_at`.
+        let grow_at = 2.0 * load * step / (step + 1.0);
+        Self {
+            rate,
+            load,
+            expected_items,
+            spare_bytes,
+            ladder: Ladder { rungs },
+            limit: Lengths::limit(rate),
+            grow_at,
+        }
+    }
+
+    /// Whether an entry of this length can be added without passing the rate.
+    #[inline(always)]
+    pub(super) fn allows(&self, lengths: &Lengths, length: u32) -> bool {
+        lengths.sum_with(length) <= self.limit
+    }
+
+    /// The most entries that a segment of so many slots should have.
+    #[inline(always)]
+    pub(super) fn grow_above(&self, slots: u32) -> u32 {
+        (f64::from(slots) * self.grow_at) as u32
+    }
+
+    /// The load to which segments are filled when they shrink.
+    pub(super) fn shrink_to(&self) -> f64 {
+        self.grow_at - SHRINK_MARGIN
+    }
+
+    /// The most entries that a segment of so many slots is shrunk to.
+    #[inline(always)]
+    pub(super) fn shrink_below(&self, slots: u32) -> u32 {
+        (f64::from(slots) * self.shrink_to()) as u32
+    }
+
+    pub(super) fn wants_split(&self, keys: usize, segments: usize) -> bool {
+        keys > segments * KEYS_PER_SEGMENT
+    }
+
+    pub(super) fn wants_merge(&self, keys: usize, segments: usize) -> bool {
+        keys < (segments - 1) * KEYS_PER_SEGMENT / 100 * MERGE_BELOW
+    }
+
+    /// The length of plain entries, if the number of keys was said in advance.
+    pub(super) fn plain_path(&self) -> Option<u32> {
+        if self.expected_items == 0 {
+            return None;
+        }
+        // The smallest length at which that many entries keep the rate.
+        (0..=PATH_BITS)
+            .find(|&length| u128::from(self.expected_items) << (PATH_BITS - length) <= self.limit)
+    }
+
+    /// The largest hint for which plain entries keep the rate.
+    pub(super) fn most_expected_items(&self) -> u64 {
+        // More keys than this do not fit a machine.
+        self.limit.min(1 << 40) as u64
+    }
+
+    /// The depth that segments have at least: plain entries must fit their slots.
+    pub(super) fn least_depth(&self) -> u32 {
+        let low = low_bits(LEAST_BUCKETS_BELOW_ROOT);
+        self.plain_path().map_or(0, |path| (path + low).saturating_sub(MAX_WIDTH))
+    }
+
+    /// The buckets that a segment has at least.
+    fn least_buckets(&self) -> u16 {
+        match self.plain_path() {
+            None => 2,
+            Some(_) if self.least_depth() > 0 => LEAST_BUCKETS_BELOW_ROOT,
+            Some(path) => (2..=LEAST_BUCKETS_BELOW_ROOT)
+                .step_by(2)
+                .find(|&buckets| path + low_bits(buckets) <= MAX_WIDTH)
+                .unwrap_or(LEAST_BUCKETS_BELOW_ROOT),
+        }
+    }
+
+    /// How long entries should be now.
+    ///
+    /// Every entry adds to the rate for as long as it lives, and a set may double again and again,
+    /// so what is left of the rate must never be used up: of a share ρ that is left, one doubling
+    /// may take ρ^1.5 · 2/3. Entries that are longer than the goal count as if they had been
+    /// shortened already.
+    pub(super) fn goal(&self, lengths: &Lengths) -> Goal {
+        let total = lengths.total().max(1);
+        if let Some(path) = self.plain_path().filter(|_| total <= self.expected_items) {
+            return Goal::Plain { path };
+        }
+        let limit = self.limit as f64;
+        let (mut longer, mut shorter) = (0, lengths.sum());
+        let mut path = PATH_BITS;
+        for length in (0..=PATH_BITS).rev() {
+            let unit = 1u128 << (PATH_BITS - length);
+            let taken = (longer + total) as f64 * unit as f64;
+            let left = (limit - shorter as f64).max(0.0);
+            if taken > left * (left / limit).sqrt() * (2.0 / 3.0) {
+                break;
+            }
+            path = length;
+            let count = lengths.count(length);
+            longer += count;
+            shorter -= u128::from(count) * unit;
+        }
+        let spare = (self.spare_bytes * 8 / total).min(u64::from(WIDE)) as u32;
+        Goal::Ended { path, spare }
+    }
+
+    /// The shape of a segment for so many entries, filled to `load` at most.
+    pub(super) fn shape(&self, goal: Goal, depth: u32, entries: u32, load: f64) -> Shape {
+        let buckets = (f64::from(entries) / (f64::from(SLOTS) * load)).ceil() as u16;
+        let buckets = buckets.next_multiple_of(2).max(self.least_buckets());
+        let mut buckets = buckets.min(MAX_BUCKETS);
+        loop {
+            let form = goal.form(low_bits(buckets), depth);
+            let bytes = usize::from(buckets) * form.width as usize / 2;
+            let filled = Shape::buckets_in(self.ladder, self.ladder.for_bytes(bytes), form.width);
+            // A bit of the place that becomes one of the bucket is a bit of the path more for
+            // ended entries; plain ones all stay as long as they are, and their slots get
+            // narrower.
+            if form.ended || low_bits(filled) == low_bits(buckets) {
+                return Shape { buckets: filled, form, depth };
+            }
+            buckets = filled;
+        }
+    }
+}
+
+/// Buckets of the smallest segment if there is more than one from the beginning.
+const LEAST_BUCKETS_BELOW_ROOT: u16 = 128;

@@ -1,0 +1,300 @@
+//! Memory for segments: blocks of a few sizes, those of one size side by side. Knows bytes and
+//! owners, nothing of what is in a block.
+//!
+//! Segments grow nearly in step, so every block given back is a little smaller than the next one
+//! asked for, and a general allocator loses a fifth to the gaps. Here a gap is filled at once by
+//! the last block of the same size, which is why a block says whose it is. The slabs that blocks
+//! are cut from have all the same size once there are many, so that what one size of block gives
+//! back serves the next.
+#![allow(unsafe_code, reason = "blocks are cut from slabs by hand")]
+
+use core::ptr::NonNull;
+use std::alloc::{self, Layout};
+
+use crate::table::{OutOfMemory, WINDOW};
+
+/// The owner's number, before the bytes of a block.
+const HEADER: usize = 4;
+/// The smallest block.
+const SMALLEST: u32 = 32;
+/// A slab, once there are many blocks of a size.
+const SLAB: usize = 1 << 16;
+/// Slabs hold at most this part of the blocks of their size, so that little of the last is unused.
+const SLAB_SHARE: usize = 16;
+const SLAB_ALIGN: usize = 8;
+
+/// The sizes of blocks: so many between a size and its double, a divisor of 64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ladder {
+    pub(super) rungs: u16,
+}
+
+/// The number of a size on the ladder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Rung(pub(super) u16);
+
+/// 2^(i/64) in units of 2^-15.
+static POWERS: [u16; 64] = [
+    32768, 33125, 33486, 33850, 34219, 34591, 34968, 35349, 35734, 36123, 36516, 36914, 37316,
+    37722, 38133, 38548, 38968, 39392, 39821, 40255, 40693, 41136, 41584, 42037, 42495, 42958,
+    43425, 43898, 44376, 44859, 45348, 45842, 46341, 46846, 47356, 47871, 48393, 48920, 49452,
+    49991, 50535, 51085, 51642, 52204, 52773, 53347, 53928, 54515, 55109, 55709, 56316, 56929,
+    57549, 58176, 58809, 59449, 60097, 60751, 61413, 62081, 62757, 63441, 64132, 64830,
+];
+
+impl Ladder {
+    /// The size of a block with its header.
+    fn block(self, rung: Rung) -> usize {
+        let (octave, step) = (rung.0 / self.rungs, rung.0 % self.rungs);
+        let power = u32::from(POWERS[usize::from(step * (64 / self.rungs))]);
+        // Multiples of four, so that headers are aligned.
+        ((power * SMALLEST) >> 15 << octave).next_multiple_of(4) as usize
+    }
+
+    /// The bytes that a block of this size can hold.
+    pub(super) fn room(self, rung: Rung) -> usize {
+        self.block(rung) - HEADER
+    }
+
+    /// The smallest size that can hold so many bytes.
+    pub(super) fn for_bytes(self, bytes: usize) -> Rung {
+        let octave = ((bytes + HEADER) as u32 / SMALLEST).max(1).ilog2() as u16;
+        let lowest = octave * self.rungs;
+        let enough = (lowest..).map(Rung).find(|&rung| self.room(rung) >= bytes);
+        enough.unwrap_or(Rung(lowest))
+    }
+}
+
+/// The bytes of a block; its header is before them. Valid as long as the pool's owner says.
+pub(super) type Block = NonNull<u8>;
+
+/// A block was moved to fill a gap.
+pub(super) struct Moved {
+    pub(super) owner: u32,
+    pub(super) to: Block,
+}
+
+struct Slab {
+    start: NonNull<u8>,
+    bytes: usize,
+    capacity: usize,
+}
+
+/// All blocks of one size. Every slab but the last is full.
+struct Shelf {
+    rung: Rung,
+    block: usize,
+    blocks: usize,
+    in_last: usize,
+    slabs: Vec<Slab>,
+}
+
+impl Shelf {
+    /// The bytes of the next slab and the blocks in it.
+    fn next_slab(&self) -> (usize, usize) {
+        let share = self.blocks * self.block / SLAB_SHARE;
+        if share < 2 * self.block {
+            return (self.block + WINDOW, 1);
+        }
+        let bytes = (1usize << share.ilog2()).min(SLAB).max(self.block + WINDOW);
+        (bytes, (bytes - WINDOW) / self.block)
+    }
+
+    fn layout(bytes: usize) -> Layout {
+        Layout::from_size_align(bytes, SLAB_ALIGN).expect("slabs are small")
+    }
+
+    fn add_slab(&mut self) -> Result<(), OutOfMemory> {
+        let (bytes, capacity) = self.next_slab();
+        let failed = OutOfMemory { bytes: bytes as u64 };
+        self.slabs.try_reserve(1).map_err(|_| failed)?;
+        // SAFETY: the layout is not of size zero. Zeroed, so that no load finds memory that was
+        // never written.
+        let start = unsafe { alloc::alloc_zeroed(Self::layout(bytes)) };
+        let start = NonNull::new(start).ok_or(failed)?;
+        self.slabs.push(Slab { start, bytes, capacity });
+        self.in_last = 0;
+        Ok(())
+    }
+
+    fn drop_last_slab(&mut self) {
+        if let Some(slab) = self.slabs.pop() {
+            // SAFETY: allocated by `add_slab` with this layout, and popped: nobody else frees it.
+            unsafe { alloc::dealloc(slab.start.as_ptr(), Self::layout(slab.bytes)) };
+            self.in_last = self.slabs.last().map_or(0, |slab| slab.capacity);
+        }
+    }
+
+    /// The bytes of block `i` of the last slab.
+    fn block_of_last(&self, i: usize) -> Block {
+        let slab = self.slabs.last().expect("a shelf with a block has a slab");
+        debug_assert!(i < slab.capacity);
+        // SAFETY: block `i` with its header lies within the slab, whose capacity is larger.
+        unsafe { slab.start.add(i * self.block + HEADER) }
+    }
+}
+
+impl Drop for Shelf {
+    fn drop(&mut self) {
+        while !self.slabs.is_empty() {
+            self.drop_last_slab();
+        }
+    }
+}
+
+/// Blocks of all sizes on a ladder.
+#[derive(Default)]
+pub(super) struct Pool {
+    shelves: Vec<Shelf>,
+    slab_bytes: usize,
+}
+
+// SAFETY: a pool owns its slabs, and lends blocks only as raw pointers to its owner.
+unsafe impl Send for Pool {}
+// SAFETY: through a shared reference nothing can be changed.
+unsafe impl Sync for Pool {}
+
+impl Pool {
+    /// A block with room for what the rung says, given to `owner`. After a block come at least
+    /// [`WINDOW`] bytes that can be read, and written back as they are.
+    pub(super) fn take(
+        &mut self,
+        ladder: Ladder,
+        rung: Rung,
+        owner: u32,
+    ) -> Result<Block, OutOfMemory> {
+        let at = match self.shelves.binary_search_by_key(&rung, |shelf| shelf.rung) {
+            Ok(at) => at,
+            Err(at) => {
+                let block = ladder.block(rung);
+                self.shelves.try_reserve(1).map_err(|_| OutOfMemory { bytes: block as u64 })?;
+                let (blocks, in_last, slabs) = (0, 0, Vec::new());
+                self.shelves.insert(at, Shelf { rung, block, blocks, in_last, slabs });
+                at
+            }
+        };
+        let shelf = &mut self.shelves[at];
+        if shelf.slabs.last().is_none_or(|slab| shelf.in_last == slab.capacity) {
+            if let Err(failed) = shelf.add_slab() {
+                self.drop_if_empty(at);
+                return Err(failed);
+            }
+            let shelf = &self.shelves[at];
+            self.slab_bytes += shelf.slabs.last().map_or(0, |slab| slab.bytes);
+        }
+        let shelf = &mut self.shelves[at];
+        let block = shelf.block_of_last(shelf.in_last);
+        shelf.in_last += 1;
+        shelf.blocks += 1;
+        set_owner(block, owner);
+        Ok(block)
+    }
+
+    /// Gives a block back. The gap is filled by another one, unless it was the last.
+    pub(super) fn give_back(&mut self, rung: Rung, block: Block) -> Option<Moved> {
+        let at = self.shelves.binary_search_by_key(&rung, |shelf| shelf.rung).ok()?;
+        let shelf = &mut self.shelves[at];
+        let last = shelf.block_of_last(shelf.in_last - 1);
+        let moved = (last != block).then(|| {
+            // SAFETY: both are blocks of this shelf with headers before them, and not the same.
+            unsafe {
+                let (from, to) = (last.sub(HEADER), block.sub(HEADER));
+                to.copy_from_nonoverlapping(from, shelf.block);
+                Moved { owner: to.cast::<u32>().read(), to: block }
+            }
+        });
+        shelf.in_last -= 1;
+        shelf.blocks -= 1;
+        if shelf.in_last == 0 {
+            self.slab_bytes -= shelf.slabs.last().map_or(0, |slab| slab.bytes);
+            shelf.drop_last_slab();
+            self.drop_if_empty(at);
+        }
+        moved
+    }
+
+    fn drop_if_empty(&mut self, at: usize) {
+        if self.shelves[at].slabs.is_empty() {
+            self.shelves.remove(at);
+            if self.shelves.capacity() > 2 * self.shelves.len() + 4 {
+                self.shelves.shrink_to_fit();
+            }
+        }
+    }
+
+    pub(super) fn heap_bytes(&self) -> usize {
+        let lists: usize =
+            self.shelves.iter().map(|shelf| shelf.slabs.capacity() * size_of::<Slab>()).sum();
+        self.slab_bytes + lists + self.shelves.capacity() * size_of::<Shelf>()
+    }
+}
+
+/// Writes the owner of a block that was just taken or renamed.
+fn set_owner(block: Block, owner: u32) {
+    // SAFETY: every block has an aligned header of four bytes before it.
+    unsafe { block.sub(HEADER).cast::<u32>().write(owner) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::Random;
+
+    #[test]
+    fn sizes_rise_and_the_smallest_that_fits_is_found() {
+        for rungs in [1, 2, 4, 8, 16, 32, 64] {
+            let ladder = Ladder { rungs };
+            for bytes in 1..20_000 {
+                let rung = ladder.for_bytes(bytes);
+                assert!(ladder.room(rung) >= bytes);
+                assert!(rung.0 == 0 || ladder.room(Rung(rung.0 - 1)) < bytes, "{rungs} {bytes}");
+            }
+        }
+    }
+
+    /// Blocks keep their bytes and owners while others come and go, and memory follows.
+    #[test]
+    fn gaps_are_filled_and_memory_is_given_back() {
+        let ladder = Ladder { rungs: 8 };
+        let mut pool = Pool::default();
+        let mut random = Random::new(1);
+        let mut held: Vec<Option<(Rung, Block)>> = vec![None; 3000];
+        let mut most = 0;
+        for step in 0..60_000 {
+            let owner = random.below(held.len());
+            let growing = step < 30_000;
+            match held[owner].take() {
+                Some((rung, block)) if !growing || random.below(3) == 0 => {
+                    // SAFETY: a block that this test took and did not give back.
+                    assert_eq!(unsafe { block.read() }, owner as u8);
+                    if let Some(moved) = pool.give_back(rung, block) {
+                        let other = held[moved.owner as usize].as_mut().expect("held by another");
+                        other.1 = moved.to;
+                    }
+                }
+                None if growing => {
+                    let rung = Rung(random.below(40) as u16);
+                    let block = pool.take(ladder, rung, owner as u32).expect("memory");
+                    // SAFETY: as above.
+                    unsafe { block.write(owner as u8) };
+                    held[owner] = Some((rung, block));
+                }
+                same => held[owner] = same,
+            }
+            let wanted: usize = held.iter().flatten().map(|(rung, _)| ladder.block(*rung)).sum();
+            if wanted > 200_000 {
+                most = most.max(pool.heap_bytes() * 100 / wanted);
+            }
+        }
+        assert!(most <= 120, "{most} % of what is in use");
+        for owner in 0..held.len() {
+            if let Some((rung, block)) = held[owner].take() {
+                if let Some(moved) = pool.give_back(rung, block) {
+                    held[moved.owner as usize].as_mut().expect("held by another").1 = moved.to;
+                }
+            }
+        }
+        assert_eq!(pool.slab_bytes, 0);
+        assert!(pool.heap_bytes() < 512);
+    }
+}
