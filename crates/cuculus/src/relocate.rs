@@ -48,6 +48,7 @@ pub(crate) trait Space {
 
 /// Makes room in one of the `starts`, all of them full, by opening at most `max_kicks` buckets;
 /// returns the one that has room now. After `None` nothing has changed.
+#[inline(always)]
 pub(crate) fn make_room(
     space: &mut impl Space,
     starts: &[BucketIndex],
@@ -161,6 +162,7 @@ fn breadth_first(
     }
 }
 
+#[inline(always)]
 fn carry_out(space: &mut impl Space, nodes: &Nodes, free: Node) -> BucketIndex {
     let mut node = free;
     while let Some((parent, slot)) = node.parent() {
@@ -172,6 +174,7 @@ fn carry_out(space: &mut impl Space, nodes: &Nodes, free: Node) -> BucketIndex {
 }
 
 /// A walk that never returns to a bucket on its way, so that its moves do not disturb each other.
+#[inline(never)]
 fn random_walk(
     space: &mut impl Space,
     starts: &[BucketIndex],

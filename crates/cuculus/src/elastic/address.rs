@@ -44,7 +44,8 @@ impl Place {
     /// so in a segment with an even number of buckets the two are never the same.
     #[inline(always)]
     pub(super) fn other(self) -> Self {
-        Self(self.0 ^ SPREAD[usize::from(self.0) & CORES as usize])
+        let core = u32::from(self.0) & CORES as u32;
+        Self(self.0 ^ ((core * 0x9d & 0xff | 0x100) << CORE_BITS) as u16)
     }
 
     /// The bucket in a segment of so many; smaller than that number.

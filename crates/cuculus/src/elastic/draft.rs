@@ -31,23 +31,23 @@ pub(super) struct Draft {
 const MAX_BYTES: usize = MAX_BUCKETS * MAX_WIDTH as usize / 2 + 8;
 
 impl Draft {
-    /// An empty segment. Large: to be used where it is made.
+    /// An empty segment for so many entries. Large: to be used where it is made.
     #[inline(always)]
-    pub(super) fn new(shape: Shape) -> Self {
+    pub(super) fn new(shape: Shape, entries: u32) -> Self {
         Self {
             shape,
             cut: shape.form.cut(shape.buckets),
             slots: [[0; ROW]; MAX_BUCKETS],
             used: [0; MAX_BUCKETS],
             homeless: Vec::new(),
-            entries: 0,
+            entries,
             shortened: Shortened::default(),
         }
     }
 
     /// Starts again with another shape.
     pub(super) fn reset(&mut self, shape: Shape) {
-        *self = Self::new(shape);
+        *self = Self::new(shape, self.entries);
     }
 
     pub(super) fn shape(&self) -> Shape {
@@ -63,6 +63,7 @@ impl Draft {
     }
 
     /// Whether the slots of an entry here are as in a segment that is cut like this.
+    #[inline(always)]
     pub(super) fn is_cut_like(&self, other: Cut) -> bool {
         self.cut == other
     }
@@ -73,6 +74,7 @@ impl Draft {
     }
 
     /// Whether an entry is too short to be held in this form.
+    #[inline(always)]
     pub(super) fn is_too_short(&self, entry: Entry) -> bool {
         !self.shape.form.ended && entry.length < self.cut.longest()
     }
@@ -103,22 +105,17 @@ impl Draft {
     }
 
     /// Moves what is too much for a bucket to its other bucket.
+    #[inline(always)]
     fn spread(&mut self) {
         let mut firsts = FirstPlaces::new(self.shape.buckets);
         for bucket in 0..usize::from(self.shape.buckets) {
             let first = firsts.next();
-            self.entries += u32::from(self.used[bucket]);
             while u32::from(self.used[bucket]) > SLOTS {
                 let used = &mut self.used[bucket];
                 *used -= 1;
                 let slot = core::mem::take(&mut self.slots[bucket][usize::from(*used)]);
                 let place = self.cut.place(slot, first);
-                // Found or not, it is counted here or where it goes.
-                self.entries -= 1;
-                if self.put_other_if_free(place, slot) {
-                    let other = place.other().bucket(self.shape.buckets).0 as usize;
-                    self.entries += u32::from(other < bucket);
-                } else {
+                if !self.put_other_if_free(place, slot) {
                     self.homeless.push((place, slot));
                 }
             }
@@ -144,9 +141,9 @@ impl Draft {
     }
 
     /// Finds places for those who have none yet. If that fails the draft is of no use.
+    #[inline(always)]
     pub(super) fn settle(&mut self) -> bool {
         self.spread();
-        self.entries += self.homeless.len() as u32;
         while let Some((place, slot)) = self.homeless.pop() {
             if self.put_if_free(place, slot) || self.put_other_if_free(place, slot) {
                 continue;
@@ -208,8 +205,10 @@ impl Space for Draft {
         }
     }
 
+    #[inline(always)]
     fn prefetch(&self, _: BucketIndex) {}
 
+    #[inline(always)]
     fn relocate(&mut self, from: BucketIndex, slot: u32, to: BucketIndex) {
         let first = first_place(from, self.shape.buckets);
         let held = self.slots[from.0 as usize][slot as usize];

@@ -88,8 +88,9 @@ impl ElasticFilter {
     /// removed; this fills segments a little further, as before saving a set that will not change.
     /// It writes all entries, so it takes as long as building the filter.
     pub fn shrink_to_fit(&mut self) {
-        let Self { settings, tier, lengths, work, .. } = self;
-        tier.shrink_to_fit(&mut Context { settings, lengths, work });
+        let Self { settings, tier, lengths, work, instructions, .. } = self;
+        let instructions = *instructions;
+        tier.shrink_to_fit(&mut Context { settings, lengths, work, instructions });
     }
 
     /// Adds all keys of another filter with the same hash function and seed, at the cost of
@@ -118,24 +119,19 @@ impl ElasticFilter {
             return Err(MergeError::Rate { sum: rate, limit: self.settings.rate });
         }
         let mut both = self.clone();
-        let mut outcome = Ok(());
-        for level in other.tier.levels() {
-            level.for_each_known(|known| {
-                if outcome.is_ok() {
-                    outcome = both.insert_known(known);
-                }
-            });
+        for known in other.tier.levels().flat_map(|level| level.all_known()) {
+            both.insert_known(known).map_err(MergeError::Full)?;
         }
-        outcome.map_err(MergeError::Full)?;
         *self = both;
         Ok(())
     }
 
     #[inline(always)]
     fn insert_known(&mut self, new: Known) -> Result<(), Full> {
-        let Self { settings, tier, lengths, work, .. } = self;
+        let Self { settings, tier, lengths, work, instructions, .. } = self;
         work.start();
-        match tier.insert(new, &mut Context { settings, lengths, work }) {
+        let instructions = *instructions;
+        match tier.insert(new, &mut Context { settings, lengths, work, instructions }) {
             Ok(()) => Ok(()),
             Err(cause) => Err(self.full(cause)),
         }
@@ -185,7 +181,7 @@ impl Filter for ElasticFilter {
     }
 
     fn len(&self) -> usize {
-        self.lengths.total() as usize
+        self.tier.levels().map(|level| level.len()).sum()
     }
 
     fn slots(&self) -> usize {
@@ -233,10 +229,11 @@ impl Remove for ElasticFilter {
     #[inline]
     fn remove_hash(&mut self, hash: KeyHash) -> bool {
         let Some(found) = self.tier.longest_match(Address::of(hash)) else { return false };
-        let Self { settings, tier, lengths, work, .. } = self;
+        let Self { settings, tier, lengths, work, instructions, .. } = self;
         work.start();
-        tier.remove(found, &mut Context { settings, lengths, work });
-        if self.lengths.total() == 0 {
+        let instructions = *instructions;
+        tier.remove(found, &mut Context { settings, lengths, work, instructions });
+        if self.tier.level.len() == 0 && self.tier.elder.is_none() {
             // Nothing is left that could be worth keeping.
             self.tier = Tier::default();
             self.lengths = Lengths::default();

@@ -13,21 +13,20 @@ pub(super) struct Lengths {
     /// Starts at length `first`; no further than needed.
     counts: Vec<u64>,
     first: u32,
-    total: u64,
-    /// The sum of 2^(PATH_BITS − length).
-    sum: u128,
+    /// The sum of 2^(PATH_BITS − length). No rate below one lets it pass 64 bits.
+    sum: u64,
 }
 
 /// What an entry of this length adds to the sum.
 #[inline(always)]
-const fn weight(length: u32) -> u128 {
+const fn weight(length: u32) -> u64 {
     1 << (PATH_BITS - length)
 }
 
 impl Lengths {
     /// The sum at which a rate is reached.
-    pub(super) fn limit(rate: f64) -> u128 {
-        (rate * (PLACES as f64 / 2.0) * weight(0) as f64) as u128
+    pub(super) fn limit(rate: f64) -> u64 {
+        (rate * (PLACES as f64 / 2.0) * weight(0) as f64) as u64
     }
 
     pub(super) fn rate(&self) -> f64 {
@@ -35,17 +34,13 @@ impl Lengths {
         (self.sum as f64 / pairs).min(1.0)
     }
 
-    pub(super) fn total(&self) -> u64 {
-        self.total
-    }
-
-    pub(super) fn sum(&self) -> u128 {
+    pub(super) fn sum(&self) -> u64 {
         self.sum
     }
 
     /// The sum with one entry more.
     #[inline(always)]
-    pub(super) fn sum_with(&self, length: u32) -> u128 {
+    pub(super) fn sum_with(&self, length: u32) -> u64 {
         self.sum + weight(length)
     }
 
@@ -66,7 +61,6 @@ impl Lengths {
             Some(count) => *count += 1,
             None => self.add_unseen(length),
         }
-        self.total += 1;
         self.sum += weight(length);
     }
 
@@ -77,11 +71,13 @@ impl Lengths {
         }
         if length < self.first {
             let missing = (self.first - length) as usize;
+            self.counts.reserve_exact(missing);
             self.counts.splice(0..0, core::iter::repeat_n(0, missing));
             self.first = length;
         }
         let at = (length - self.first) as usize;
         if at >= self.counts.len() {
+            self.counts.reserve_exact(at + 1 - self.counts.len());
             self.counts.resize(at + 1, 0);
         }
         self.counts[at] += 1;
@@ -92,7 +88,6 @@ impl Lengths {
         debug_assert!(self.count(length) > 0, "no entry of this length");
         if let Some(count) = self.counts.get_mut(length.wrapping_sub(self.first) as usize) {
             *count -= 1;
-            self.total -= 1;
             self.sum -= weight(length);
         }
     }
@@ -154,8 +149,8 @@ mod tests {
         for length in 0..=PATH_BITS {
             assert_eq!(lengths.count(length), expected[length as usize], "{length}");
         }
-        let sum: u128 = (0..).zip(expected).map(|(l, n)| u128::from(n) * weight(l)).sum();
-        assert_eq!((lengths.sum(), lengths.total()), (sum, 7));
+        let sum: u64 = (0..).zip(expected).map(|(l, n)| n * weight(l)).sum();
+        assert_eq!(lengths.sum(), sum);
         assert!(lengths.iter().map(|(_, count)| count).sum::<u64>() == 7);
     }
 

@@ -9,11 +9,12 @@ use super::lengths::Lengths;
 use super::policy::{Goal, Settings};
 use super::pool::{Ladder, Rung};
 use super::store::{
-    Prepared, Probe, SLOTS, Segment, Shape, SlotIndex, Slots, Store, with_slots, with_slots_mut,
+    Prepared, Probe, Probes, SLOTS, Segment, Shape, SlotIndex, Store, with_slots, with_slots_mut,
 };
 use crate::placement::BucketIndex;
 use crate::table::OutOfMemory;
-use crate::{DecodeError, FullCause};
+use crate::wide::{self, Instructions, Job};
+use crate::{DecodeError, FullCause, KeyHash};
 
 /// Sizes that are tried, one after the other, for a key that finds no room.
 const GROWTH_ATTEMPTS: u32 = 3;
@@ -25,6 +26,7 @@ pub(super) struct Context<'a> {
     pub(super) settings: &'a Settings,
     pub(super) lengths: &'a mut Lengths,
     pub(super) work: &'a mut Work,
+    pub(super) instructions: Instructions,
 }
 
 /// Entries written by an operation, and the most by any.
@@ -77,8 +79,6 @@ enum Step {
 #[derive(Default)]
 pub(super) struct Level {
     store: Store,
-    /// The bits of the path that can choose a segment.
-    mask: u64,
     entries: usize,
     slots: usize,
     /// Whether it holds what has become too short for the level before. Its entries are never
@@ -124,33 +124,31 @@ impl Level {
         self.store.len().saturating_sub(1).checked_ilog2().map_or(0, |depth| depth + 1)
     }
 
-    /// The segment that a path leads to. There must be one.
-    #[inline(always)]
-    fn index(&self, path: u64) -> usize {
-        let (whole, count) = ((path & self.mask) as usize, self.store.len());
-        if whole < count { whole } else { whole & (self.mask >> 1) as usize }
-    }
-
-    fn set_mask(&mut self) {
-        let count = self.store.len();
-        self.mask = count.checked_ilog2().map_or(0, |depth| (2 << depth) - 1);
-    }
-
     /// How many bits of a path choose its segment.
     pub(super) fn depth_at(&self, path: u64) -> u32 {
-        if self.store.len() == 0 { 0 } else { self.store.get(self.index(path)).depth() }
+        if self.store.len() == 0 { 0 } else { self.store.find(path).depth() }
     }
 
     #[inline(always)]
     pub(super) fn probe(&self, key: Address) -> Option<Probe<'_>> {
-        (self.entries > 0).then(|| Probe::new(self.store.get(self.index(key.path)), key))
+        (self.entries > 0).then(|| Probe::new(self.store.find(key.path), key))
+    }
+
+    /// [`probe`](Self::probe) for a group of keys. There must be a segment.
+    #[inline(always)]
+    pub(super) fn probe_all<'a, const N: usize>(
+        &'a self,
+        hashes: &[KeyHash; N],
+        probes: &mut Probes<'a, N>,
+    ) {
+        probes.set(&hashes.map(Address::of), |path| self.store.find(path));
     }
 
     pub(super) fn count(&self, key: Address) -> u32 {
         if self.entries == 0 {
             return 0;
         }
-        let segment = self.store.get(self.index(key.path));
+        let segment = self.store.find(key.path);
         let entry = Entry::whole(key, segment.depth());
         with_slots!(segment, slots => slots.count(entry))
     }
@@ -161,7 +159,7 @@ impl Level {
         if self.entries == 0 {
             return None;
         }
-        let index = self.index(key.path);
+        let index = self.store.index(key.path);
         let segment = self.store.get(index);
         let depth = segment.depth();
         let entry = Entry::whole(key, depth);
@@ -193,7 +191,7 @@ impl Level {
     /// How long the entries of a segment should be.
     fn goal(&self, segment: Option<&Segment>, known: u32, cx: &Context<'_>) -> Goal {
         if !self.elder {
-            return cx.settings.goal(cx.lengths);
+            return cx.settings.goal(self.entries, cx.lengths);
         }
         let held = segment.map_or(0, |s| s.depth() + s.form().longest(s.buckets()).unwrap_or(0));
         Goal::Ended { path: held.max(known), spare: 0 }
@@ -205,7 +203,7 @@ impl Level {
         if self.store.len() == 0 {
             self.found(new, cx)?;
         }
-        let index = self.index(new.key.path);
+        let index = self.store.index(new.key.path);
         let segment = self.store.get(index);
         let depth = segment.depth();
         let entry = Entry { length: new.bits - depth, ..Entry::whole(new.key, depth) };
@@ -256,8 +254,9 @@ impl Level {
         let entries = u32::from(segment.entries) + 1;
         let (depth, mut load) = (segment.depth(), cx.settings.load);
         for _ in 0..GROWTH_ATTEMPTS {
-            let mut draft = Draft::new(cx.settings.shape(goal, depth, entries, load));
-            if self.draft(&mut draft, &[(index, Step::Stay)], Some(entry)) {
+            let shape = cx.settings.shape(goal, depth, entries, load);
+            let mut draft = Draft::new(shape, entries);
+            if self.draft(&mut draft, &[(index, Step::Stay)], Some(entry), cx) {
                 let held = depth + entry.length.min(draft.longest());
                 if !self.elder && !cx.settings.allows(cx.lengths, held) {
                     return Err(FullCause::RateReached);
@@ -284,8 +283,8 @@ impl Level {
         if shape == segment.shape() {
             return;
         }
-        let mut draft = Draft::new(shape);
-        if self.draft(&mut draft, &[(index, Step::Stay)], None) {
+        let mut draft = Draft::new(shape, entries);
+        if self.draft(&mut draft, &[(index, Step::Stay)], None, cx) {
             cx.work.add(entries);
             // Without memory for it nothing has changed.
             let _ = self.commit(index, &draft, cx);
@@ -294,24 +293,29 @@ impl Level {
 
     /// Puts the entries of some segments, and one more, into an empty draft; says whether all of
     /// them found room there.
-    fn draft(&self, draft: &mut Draft, from: &[(usize, Step)], more: Option<Entry>) -> bool {
-        let mut fits = more.is_none_or(|entry| !draft.is_too_short(entry));
-        for &(index, step) in from {
-            let segment = self.store.get(index);
-            fits &= with_slots!(segment, slots => copy(&slots, segment, step, draft));
-        }
+    fn draft(
+        &self,
+        draft: &mut Draft,
+        from: &[(usize, Step)],
+        more: Option<Entry>,
+        cx: &Context<'_>,
+    ) -> bool {
+        let fits = more.is_none_or(|entry| !draft.is_too_short(entry))
+            && from.iter().all(|&(index, step)| {
+                wide::run(cx.instructions, Copy { segment: self.store.get(index), step, draft })
+            });
         if !fits {
             // Plain slots do not serve entries of several lengths.
             let shape = draft.shape();
             let width = (shape.form.width + 1).min(MAX_WIDTH);
             draft.reset(Shape { form: Form { width, ended: true }, ..shape });
-            return self.draft(draft, from, more);
+            return self.draft(draft, from, more, cx);
         }
         if let Some(entry) = more {
             // Not one that was held longer before.
             draft.add(Entry { length: entry.length.min(draft.longest()), ..entry });
         }
-        draft.settle()
+        wide::run(cx.instructions, Settle(draft))
     }
 
     /// Memory for a draft as segment `index`.
@@ -373,12 +377,11 @@ impl Level {
         let depth = if self.elder { 0 } else { cx.settings.least_depth() };
         let shape = cx.settings.shape(goal, depth, 1, cx.settings.load);
         for _ in 0..1usize << depth {
-            if self.push(&Draft::new(shape), cx).is_err() {
+            if self.push(&Draft::new(shape, 0), cx).is_err() {
                 *self = Self { elder: self.elder, ..Self::default() };
                 return Err(FullCause::OutOfMemory);
             }
         }
-        self.set_mask();
         Ok(())
     }
 
@@ -395,18 +398,18 @@ impl Level {
         let segment = self.store.get(index);
         let depth = segment.depth();
         let (mut entries, mut exhausted) = ([0, 0], Vec::new());
-        self.for_each_entry(index, |entry| match entry.descend() {
-            Some((side, _)) => entries[side] += 1,
-            None => {
-                let key = Address { path: index as u64, place: entry.place };
-                exhausted.push(Known { key, bits: depth });
+        for entry in self.entries_of(index) {
+            match entry.descend() {
+                Some((side, _)) => entries[side] += 1,
+                None => exhausted.push(known(index, depth, entry)),
             }
-        });
+        }
         let goal = self.goal(Some(segment), 0, cx);
         let shapes = entries.map(|n| cx.settings.shape(goal, depth + 1, n, cx.settings.load));
-        let (mut stay, mut go) = (Draft::new(shapes[0]), Draft::new(shapes[1]));
-        if !self.draft(&mut stay, &[(index, Step::Down(0))], None)
-            || !self.draft(&mut go, &[(index, Step::Down(1))], None)
+        let mut stay = Draft::new(shapes[0], entries[0]);
+        let mut go = Draft::new(shapes[1], entries[1]);
+        if !self.draft(&mut stay, &[(index, Step::Down(0))], None, cx)
+            || !self.draft(&mut go, &[(index, Step::Down(1))], None, cx)
         {
             return;
         }
@@ -428,19 +431,14 @@ impl Level {
         cx.lengths.shorten(&go.shortened);
         self.entries -= exhausted.len();
         exhausted.iter().for_each(|known| cx.lengths.remove(known.bits));
-        self.set_mask();
     }
 
-    fn for_each_entry(&self, index: usize, mut visit: impl FnMut(Entry)) {
+    /// The entries of a segment.
+    fn entries_of(&self, index: usize) -> impl Iterator<Item = Entry> + '_ {
         let segment = self.store.get(index);
         let cut = segment.cut();
-        with_slots!(segment, slots => {
-            slots.for_each(|slot, first| {
-                if slot != 0 {
-                    visit(cut.decode(slot, first));
-                }
-            });
-        });
+        let slots = segment.stream().filter(|&(slot, _)| slot != 0);
+        slots.map(move |(slot, first)| cut.decode(slot, first))
     }
 
     /// Merges the last segment with the one that it was split from. If that cannot be done nothing
@@ -452,40 +450,33 @@ impl Level {
         let depth = stay.depth() - 1;
         let entries = u32::from(stay.entries) + u32::from(go.entries);
         let goal = self.goal(Some(stay), 0, cx);
-        let shape = cx.settings.shape(goal, depth, entries, cx.settings.load);
+        let shape = cx.settings.shape(goal, depth, entries, cx.settings.shrink_to());
         let from = [(index, Step::Up(0)), (last, Step::Up(1))];
-        let mut draft = Draft::new(shape);
-        if !self.draft(&mut draft, &from, None) {
+        let mut draft = Draft::new(shape, entries);
+        if !self.draft(&mut draft, &from, None, cx) {
             return;
         }
         cx.work.add(entries);
         if self.commit(index, &draft, cx).is_ok() {
             let moved = self.pop();
             cx.work.add(moved);
-            self.set_mask();
-        }
+            }
     }
 
     /// Some entries of the last segment that know at least `bits` of their path.
     pub(super) fn some_longer(&self, bits: u32, most: usize) -> Vec<Known> {
-        let mut some = Vec::new();
-        if let Some(last) = self.store.len().checked_sub(1) {
-            let depth = self.store.get(last).depth();
-            self.for_each_entry(last, |entry| {
-                if depth + entry.length >= bits && some.len() < most {
-                    some.push(known(last, depth, entry));
-                }
-            });
-        }
-        some
+        let Some(last) = self.store.len().checked_sub(1) else { return Vec::new() };
+        self.known_of(last).filter(|known| known.bits >= bits).take(most).collect()
+    }
+
+    fn known_of(&self, index: usize) -> impl Iterator<Item = Known> + '_ {
+        let depth = self.store.get(index).depth();
+        self.entries_of(index).map(move |entry| known(index, depth, entry))
     }
 
     /// Everything that is known of the keys.
-    pub(super) fn for_each_known(&self, mut visit: impl FnMut(Known)) {
-        for index in 0..self.store.len() {
-            let depth = self.store.get(index).depth();
-            self.for_each_entry(index, |entry| visit(known(index, depth, entry)));
-        }
+    pub(super) fn all_known(&self) -> impl Iterator<Item = Known> + '_ {
+        (0..self.store.len()).flat_map(|index| self.known_of(index))
     }
 
     /// An entry that is exactly this.
@@ -493,7 +484,7 @@ impl Level {
         if self.entries == 0 {
             return None;
         }
-        let index = self.index(known.key.path);
+        let index = self.store.index(known.key.path);
         let segment = self.store.get(index);
         let depth = segment.depth();
         let length = known.bits.checked_sub(depth)?;
@@ -527,21 +518,20 @@ impl Level {
             return Err(DecodeError::Invalid { field, got: index as u64, expected });
         }
         let mut entries = 0;
-        self.for_each_entry(index, |entry| {
+        for entry in self.entries_of(index) {
             entries += 1;
             lengths.add(shape.depth + entry.length);
-        });
+        }
         self.store.get_mut(index).entries = entries;
         self.entries += usize::from(entries);
         self.slots += self.store.get(index).slots() as usize;
-        self.set_mask();
         Ok(())
     }
 
     /// The same once more. Aborts if there is no memory, as clones do.
     pub(super) fn duplicate(&self, ladder: Ladder) -> Self {
-        let Self { mask, entries, slots, elder, .. } = *self;
-        Self { store: self.store.duplicate(ladder), mask, entries, slots, elder }
+        let Self { entries, slots, elder, .. } = *self;
+        Self { store: self.store.duplicate(ladder), entries, slots, elder }
     }
 
     /// Takes back what can be taken back, in many steps.
@@ -577,39 +567,53 @@ fn known(index: usize, depth: u32, entry: Entry) -> Known {
 }
 
 /// Copies the entries of a segment to a draft, and says whether all of them are long enough.
-#[inline(always)]
-fn copy<const PARTS: usize>(
-    slots: &Slots<'_, PARTS>,
-    segment: &Segment,
+struct Copy<'a> {
+    segment: &'a Segment,
     step: Step,
-    draft: &mut Draft,
-) -> bool {
-    let cut = segment.cut();
-    if matches!(step, Step::Stay) && draft.is_cut_like(cut) {
-        // The usual case of growth: slots stay as they are but for the bucket.
-        slots.for_each(|slot, first| {
-            draft.add_slot(cut.place(slot, first), slot);
-        });
-        return true;
-    }
-    let mut fits = true;
-    slots.for_each(|slot, first| {
-        if slot == 0 {
-            return;
+    draft: &'a mut Draft,
+}
+
+impl Job for Copy<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        let Self { segment, step, draft } = self;
+        let cut = segment.cut();
+        if matches!(step, Step::Stay) && draft.is_cut_like(cut) {
+            // The usual case of growth: slots stay as they are but for the bucket.
+            for (slot, first) in segment.stream() {
+                draft.add_slot(cut.place(slot, first), slot);
+            }
+            return true;
         }
-        let entry = cut.decode(slot, first);
-        let entry = match step {
-            Step::Stay => entry,
-            Step::Up(side) => entry.ascend(side),
-            Step::Down(side) => match entry.descend() {
-                Some((its_side, entry)) if its_side == side => entry,
-                _ => return,
-            },
-        };
-        fits = fits && !draft.is_too_short(entry);
-        if fits {
+        for (slot, first) in segment.stream().filter(|&(slot, _)| slot != 0) {
+            let entry = cut.decode(slot, first);
+            let entry = match step {
+                Step::Stay => entry,
+                Step::Up(side) => entry.ascend(side),
+                Step::Down(side) => match entry.descend() {
+                    Some((its_side, entry)) if its_side == side => entry,
+                    _ => continue,
+                },
+            };
+            if draft.is_too_short(entry) {
+                return false;
+            }
             draft.add(entry);
         }
-    });
-    fits
+        true
+    }
+}
+
+/// Finds places for all entries of a draft.
+struct Settle<'a>(&'a mut Draft);
+
+impl Job for Settle<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        self.0.settle()
+    }
 }

@@ -28,7 +28,7 @@ pub(super) struct Settings {
     pub(super) expected_items: u64,
     pub(super) spare_bytes: u64,
     pub(super) ladder: Ladder,
-    limit: u128,
+    limit: u64,
     grow_at: f64,
 }
 
@@ -81,6 +81,11 @@ impl Settings {
         }
     }
 
+    /// Whether the rate is kept.
+    pub(super) fn is_kept(&self, lengths: &Lengths) -> bool {
+        lengths.sum() <= self.limit
+    }
+
     /// Whether an entry of this length can be added without passing the rate.
     #[inline(always)]
     pub(super) fn allows(&self, lengths: &Lengths, length: u32) -> bool {
@@ -119,13 +124,13 @@ impl Settings {
         }
         // The smallest length at which that many entries keep the rate.
         (0..=PATH_BITS)
-            .find(|&length| u128::from(self.expected_items) << (PATH_BITS - length) <= self.limit)
+            .find(|&length| self.expected_items <= self.limit >> (PATH_BITS - length))
     }
 
     /// The largest hint for which plain entries keep the rate.
     pub(super) fn most_expected_items(&self) -> u64 {
         // More keys than this do not fit a machine.
-        self.limit.min(1 << 40) as u64
+        self.limit.min(1 << 40)
     }
 
     /// The depth that segments have at least: plain entries must fit their slots.
@@ -152,8 +157,8 @@ impl Settings {
     /// so what is left of the rate must never be used up: of a share ρ that is left, one doubling
     /// may take ρ^1.5 · 2/3. Entries that are longer than the goal count as if they had been
     /// shortened already.
-    pub(super) fn goal(&self, lengths: &Lengths) -> Goal {
-        let total = lengths.total().max(1);
+    pub(super) fn goal(&self, entries: usize, lengths: &Lengths) -> Goal {
+        let total = (entries as u64).max(1);
         if let Some(path) = self.plain_path().filter(|_| total <= self.expected_items) {
             return Goal::Plain { path };
         }
@@ -161,7 +166,7 @@ impl Settings {
         let (mut longer, mut shorter) = (0, lengths.sum());
         let mut path = PATH_BITS;
         for length in (0..=PATH_BITS).rev() {
-            let unit = 1u128 << (PATH_BITS - length);
+            let unit = 1u64 << (PATH_BITS - length);
             let taken = (longer + total) as f64 * unit as f64;
             let left = (limit - shorter as f64).max(0.0);
             if taken > left * (left / limit).sqrt() * (2.0 / 3.0) {
@@ -170,7 +175,7 @@ impl Settings {
             path = length;
             let count = lengths.count(length);
             longer += count;
-            shorter -= u128::from(count) * unit;
+            shorter -= count * unit;
         }
         let spare = (self.spare_bytes * 8 / total).min(u64::from(WIDE)) as u32;
         Goal::Ended { path, spare }

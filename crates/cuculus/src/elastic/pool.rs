@@ -20,7 +20,7 @@ const SMALLEST: u32 = 32;
 /// A slab, once there are many blocks of a size.
 const SLAB: usize = 1 << 16;
 /// Slabs hold at most this part of the blocks of their size, so that little of the last is unused.
-const SLAB_SHARE: usize = 16;
+const SLAB_SHARE: usize = 32;
 const SLAB_ALIGN: usize = 8;
 
 /// The sizes of blocks: so many between a size and its double, a divisor of 64.
@@ -76,28 +76,29 @@ pub(super) struct Moved {
 
 struct Slab {
     start: NonNull<u8>,
-    bytes: usize,
-    capacity: usize,
+    bytes: u32,
+    capacity: u32,
 }
 
 /// All blocks of one size. Every slab but the last is full.
 struct Shelf {
     rung: Rung,
-    block: usize,
+    block: u32,
+    in_last: u32,
     blocks: usize,
-    in_last: usize,
     slabs: Vec<Slab>,
 }
 
 impl Shelf {
     /// The bytes of the next slab and the blocks in it.
     fn next_slab(&self) -> (usize, usize) {
-        let share = self.blocks * self.block / SLAB_SHARE;
-        if share < 2 * self.block {
-            return (self.block + WINDOW, 1);
+        let block = self.block as usize;
+        let share = self.blocks * block / SLAB_SHARE;
+        if share >= SLAB {
+            return (SLAB, (SLAB - WINDOW) / block);
         }
-        let bytes = (1usize << share.ilog2()).min(SLAB).max(self.block + WINDOW);
-        (bytes, (bytes - WINDOW) / self.block)
+        let capacity = (share / block).max(1);
+        (capacity * block + WINDOW, capacity)
     }
 
     fn layout(bytes: usize) -> Layout {
@@ -107,12 +108,14 @@ impl Shelf {
     fn add_slab(&mut self) -> Result<(), OutOfMemory> {
         let (bytes, capacity) = self.next_slab();
         let failed = OutOfMemory { bytes: bytes as u64 };
-        self.slabs.try_reserve(1).map_err(|_| failed)?;
+        if self.slabs.len() == self.slabs.capacity() {
+            self.slabs.try_reserve_exact(1 + self.slabs.len() / 4).map_err(|_| failed)?;
+        }
         // SAFETY: the layout is not of size zero. Zeroed, so that no load finds memory that was
         // never written.
         let start = unsafe { alloc::alloc_zeroed(Self::layout(bytes)) };
         let start = NonNull::new(start).ok_or(failed)?;
-        self.slabs.push(Slab { start, bytes, capacity });
+        self.slabs.push(Slab { start, bytes: bytes as u32, capacity: capacity as u32 });
         self.in_last = 0;
         Ok(())
     }
@@ -120,17 +123,20 @@ impl Shelf {
     fn drop_last_slab(&mut self) {
         if let Some(slab) = self.slabs.pop() {
             // SAFETY: allocated by `add_slab` with this layout, and popped: nobody else frees it.
-            unsafe { alloc::dealloc(slab.start.as_ptr(), Self::layout(slab.bytes)) };
+            unsafe { alloc::dealloc(slab.start.as_ptr(), Self::layout(slab.bytes as usize)) };
             self.in_last = self.slabs.last().map_or(0, |slab| slab.capacity);
+            if self.slabs.capacity() > 2 * self.slabs.len() + 4 {
+                self.slabs.shrink_to_fit();
+            }
         }
     }
 
     /// The bytes of block `i` of the last slab.
-    fn block_of_last(&self, i: usize) -> Block {
+    fn block_of_last(&self, i: u32) -> Block {
         let slab = self.slabs.last().expect("a shelf with a block has a slab");
         debug_assert!(i < slab.capacity);
         // SAFETY: block `i` with its header lies within the slab, whose capacity is larger.
-        unsafe { slab.start.add(i * self.block + HEADER) }
+        unsafe { slab.start.add((i * self.block) as usize + HEADER) }
     }
 }
 
@@ -146,7 +152,6 @@ impl Drop for Shelf {
 #[derive(Default)]
 pub(super) struct Pool {
     shelves: Vec<Shelf>,
-    slab_bytes: usize,
 }
 
 // SAFETY: a pool owns its slabs, and lends blocks only as raw pointers to its owner.
@@ -167,8 +172,9 @@ impl Pool {
             Ok(at) => at,
             Err(at) => {
                 let block = ladder.block(rung);
-                self.shelves.try_reserve(1).map_err(|_| OutOfMemory { bytes: block as u64 })?;
-                let (blocks, in_last, slabs) = (0, 0, Vec::new());
+                let failed = OutOfMemory { bytes: block as u64 };
+                self.shelves.try_reserve_exact(1).map_err(|_| failed)?;
+                let (block, blocks, in_last, slabs) = (block as u32, 0, 0, Vec::new());
                 self.shelves.insert(at, Shelf { rung, block, blocks, in_last, slabs });
                 at
             }
@@ -179,8 +185,6 @@ impl Pool {
                 self.drop_if_empty(at);
                 return Err(failed);
             }
-            let shelf = &self.shelves[at];
-            self.slab_bytes += shelf.slabs.last().map_or(0, |slab| slab.bytes);
         }
         let shelf = &mut self.shelves[at];
         let block = shelf.block_of_last(shelf.in_last);
@@ -199,14 +203,13 @@ impl Pool {
             // SAFETY: both are blocks of this shelf with headers before them, and not the same.
             unsafe {
                 let (from, to) = (last.sub(HEADER), block.sub(HEADER));
-                to.copy_from_nonoverlapping(from, shelf.block);
+                to.copy_from_nonoverlapping(from, shelf.block as usize);
                 Moved { owner: to.cast::<u32>().read(), to: block }
             }
         });
         shelf.in_last -= 1;
         shelf.blocks -= 1;
         if shelf.in_last == 0 {
-            self.slab_bytes -= shelf.slabs.last().map_or(0, |slab| slab.bytes);
             shelf.drop_last_slab();
             self.drop_if_empty(at);
         }
@@ -216,16 +219,17 @@ impl Pool {
     fn drop_if_empty(&mut self, at: usize) {
         if self.shelves[at].slabs.is_empty() {
             self.shelves.remove(at);
-            if self.shelves.capacity() > 2 * self.shelves.len() + 4 {
-                self.shelves.shrink_to_fit();
-            }
+            self.shelves.shrink_to(self.shelves.len() + 2);
         }
     }
 
     pub(super) fn heap_bytes(&self) -> usize {
-        let lists: usize =
-            self.shelves.iter().map(|shelf| shelf.slabs.capacity() * size_of::<Slab>()).sum();
-        self.slab_bytes + lists + self.shelves.capacity() * size_of::<Shelf>()
+        let slabs = |shelf: &Shelf| -> usize {
+            shelf.slabs.iter().map(|slab| slab.bytes as usize).sum::<usize>()
+                + shelf.slabs.capacity() * size_of::<Slab>()
+        };
+        self.shelves.iter().map(slabs).sum::<usize>()
+            + self.shelves.capacity() * size_of::<Shelf>()
     }
 }
 
@@ -294,7 +298,6 @@ mod tests {
                 }
             }
         }
-        assert_eq!(pool.slab_bytes, 0);
-        assert!(pool.heap_bytes() < 512);
+        assert!(pool.shelves.is_empty() && pool.heap_bytes() < 512);
     }
 }

@@ -13,7 +13,7 @@ use super::store::{Segment, Shape};
 use super::tier::Tier;
 use crate::container::{self, Fields, Incoming};
 use crate::wide::Instructions;
-use crate::{DecodeError, Kind, Persist};
+use crate::{DecodeError, Filter, Kind, Persist};
 
 /// Bytes of a segment in the list before the slots: buckets, form, a reserved byte.
 const DESCRIPTION: usize = 4;
@@ -54,7 +54,7 @@ impl Persist for ElasticFilter {
         for bits in [rate.to_bits(), load.to_bits(), expected_items, spare_bytes] {
             parameters.extend_from_slice(&bits.to_le_bytes());
         }
-        let (len, levels) = (self.lengths.total(), self.tier.levels().count() as u64);
+        let (len, levels) = (self.len() as u64, self.tier.levels().count() as u64);
         for number in [len, self.refused, levels] {
             parameters.extend_from_slice(&number.to_le_bytes());
         }
@@ -111,6 +111,10 @@ impl Persist for ElasticFilter {
                 };
                 slots = rest;
                 level.load(settings.ladder, shape, held, &mut lengths)?;
+                if !settings.is_kept(&lengths) {
+                    let rate = (lengths.rate() * 1e9) as u64;
+                    return Err(invalid("rate of all entries", rate, "at most the filter's"));
+                }
             }
             if level.len() == 0 && (i > 0 || count > 0) {
                 return Err(invalid("entries of a level", 0, "some, or no segments"));
@@ -120,7 +124,8 @@ impl Persist for ElasticFilter {
         if !slots.is_empty() {
             return Err(invalid("bytes after the last segment", slots.len() as u64, "0"));
         }
-        if lengths.total() != len {
+        let entries: usize = read.iter().map(Level::len).sum();
+        if entries as u64 != len {
             return Err(invalid("number of keys", len, "the number of entries in the segments"));
         }
         let elder =

@@ -55,6 +55,22 @@ pub(super) struct Segment {
 const ENDED: u8 = 0x80;
 
 impl Segment {
+    /// All slots in turn.
+    #[inline(always)]
+    pub(super) fn stream(&self) -> Stream<'_> {
+        let width = u32::from(self.form & !ENDED);
+        Stream {
+            at: self.at,
+            width,
+            bit: 0,
+            end: self.slots() * width,
+            lane: 0,
+            first: 0,
+            firsts: FirstPlaces::new(self.buckets),
+            segment: PhantomData,
+        }
+    }
+
     #[inline(always)]
     pub(super) fn shape(&self) -> Shape {
         Shape { buckets: self.buckets, form: self.form(), depth: self.depth() }
@@ -101,7 +117,10 @@ impl Segment {
 #[derive(Default)]
 pub(super) struct Store {
     pages: Vec<Vec<Segment>>,
-    count: usize,
+    count: u32,
+    /// The bits of a path that can choose a segment: one more than `count` has, but for the
+    /// lowest.
+    mask: u32,
     pool: Pool,
 }
 
@@ -120,7 +139,30 @@ unsafe impl Sync for Store {}
 impl Store {
     #[inline(always)]
     pub(super) fn len(&self) -> usize {
-        self.count
+        self.count as usize
+    }
+
+    /// The segment that a path leads to, by linear hashing. There must be one.
+    #[inline(always)]
+    pub(super) fn index(&self, path: u64) -> usize {
+        let whole = path as u32 & self.mask;
+        (if whole < self.count { whole } else { whole & (self.mask >> 1) }) as usize
+    }
+
+    /// [`get`](Self::get) for [`index`](Self::index).
+    #[inline(always)]
+    pub(super) fn find(&self, path: u64) -> &Segment {
+        assert!(self.count > 0, "no segments");
+        let index = self.index(path);
+        // SAFETY: the index is below the count: either by comparison, or since half of the mask is
+        // below the highest bit of the count. Every page but the last is full, so a segment with
+        // an index below the count is there.
+        unsafe { self.pages.get_unchecked(index / PAGE).get_unchecked(index % PAGE) }
+    }
+
+    fn set_count(&mut self, count: u32) {
+        self.count = count;
+        self.mask = count.checked_ilog2().map_or(0, |depth| ((2u64 << depth) - 1) as u32);
     }
 
     #[inline(always)]
@@ -180,12 +222,19 @@ impl Store {
     /// Makes room in the list for a segment more.
     pub(super) fn reserve(&mut self) -> Result<(), OutOfMemory> {
         let failed = OutOfMemory { bytes: (PAGE * size_of::<Segment>()) as u64 };
-        if self.count.is_multiple_of(PAGE) {
+        if self.len().is_multiple_of(PAGE) {
+            // Owners of blocks are numbers of 32 bits.
+            if self.count > u32::MAX - PAGE as u32 {
+                return Err(failed);
+            }
             let mut page = Vec::new();
             // Most filters have a few segments, and the list of those is no longer than needed.
             let room = if self.count == 0 { 1 } else { PAGE };
             page.try_reserve_exact(room).map_err(|_| failed)?;
-            self.pages.try_reserve(1).map_err(|_| failed)?;
+            let more = 1 + self.pages.len() / 8;
+            if self.pages.len() == self.pages.capacity() {
+                self.pages.try_reserve_exact(more).map_err(|_| failed)?;
+            }
             self.pages.push(page);
         }
         let page = self.pages.last_mut().expect("just made, or not full");
@@ -208,16 +257,16 @@ impl Store {
 
     /// Adds the segment prepared after the last, for which room was reserved.
     pub(super) fn push(&mut self, prepared: Prepared) {
-        debug_assert_eq!(prepared.index, self.count);
+        debug_assert_eq!(prepared.index, self.len());
         self.pages.last_mut().expect("reserved").push(prepared.segment);
-        self.count += 1;
+        self.set_count(self.count + 1);
     }
 
     /// Drops the last segment; returns the number of entries moved, as for
     /// [`discard`](Self::discard).
     pub(super) fn pop(&mut self) -> u32 {
         let Some(old) = self.pages.last_mut().and_then(Vec::pop) else { return 0 };
-        self.count -= 1;
+        self.set_count(self.count - 1);
         if let [page] = &mut self.pages[..] {
             if page.capacity() > 2 * page.len() {
                 page.shrink_to(page.len() + page.len() / 4);
@@ -373,24 +422,6 @@ impl<'a, const PARTS: usize> Slots<'a, PARTS> {
         core::array::from_fn(|i| self.lanes.get(words[i / lanes as usize], i as u32 % lanes))
     }
 
-    /// Calls `visit` for the slots, empty ones too, with the first place of their bucket.
-    #[inline(always)]
-    pub(super) fn for_each(&self, mut visit: impl FnMut(u32, u32)) {
-        let (width, mut bit) = (self.form.width as usize, 0);
-        let mask = (1u64 << width) - 1;
-        let mut firsts = FirstPlaces::new(self.buckets);
-        for _ in 0..self.buckets {
-            let first = firsts.next();
-            for _ in 0..SLOTS {
-                // SAFETY: the slot starts within the block, and after it come WINDOW bytes more.
-                let window = unsafe { self.at.add(bit / 8).cast::<[u8; WINDOW]>().as_ref() };
-                let slot = (u64::load(window) >> (bit % 8) & mask) as u32;
-                bit += width;
-                visit(slot, first);
-            }
-        }
-    }
-
     /// The lanes of each part of a bucket whose entries may be of a key, as masks.
     #[inline(always)]
     fn matches(&self, bucket: BucketIndex, key: Entry) -> [u64; PARTS] {
@@ -463,6 +494,41 @@ impl<'a, const PARTS: usize> Slots<'a, PARTS> {
                 && entry.place.bucket(self.buckets) == bucket
                 && self.cut.encode(entry) == slot
         })
+    }
+}
+
+/// The slots of a segment, one after the other. An iterator and no closure, since loops over it
+/// are compiled for wider instructions, and closures are not always inlined there.
+pub(super) struct Stream<'a> {
+    at: Block,
+    width: u32,
+    bit: u32,
+    end: u32,
+    lane: u32,
+    first: u32,
+    firsts: FirstPlaces,
+    segment: PhantomData<&'a Segment>,
+}
+
+impl Iterator for Stream<'_> {
+    /// A slot and the first place of its bucket.
+    type Item = (u32, u32);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<(u32, u32)> {
+        if self.bit == self.end {
+            return None;
+        }
+        if self.lane == 0 {
+            self.lane = SLOTS;
+            self.first = self.firsts.next();
+        }
+        self.lane -= 1;
+        // SAFETY: the slot starts within the block, and after it come WINDOW bytes more.
+        let window = unsafe { self.at.add(self.bit as usize / 8).cast::<[u8; WINDOW]>().as_ref() };
+        let slot = u64::load(window) >> (self.bit % 8) & ((1 << self.width) - 1);
+        self.bit += self.width;
+        Some((slot as u32, self.first))
     }
 }
 
@@ -657,5 +723,99 @@ impl<'a> Probe<'a> {
         let hit =
             |i: usize| self.is_match(lanes, words[i][0], i) | self.is_match(lanes, words[i][1], i);
         hit(0) | hit(1) != 0
+    }
+}
+
+/// Lookups of a group of keys, one array a field.
+pub(super) struct Probes<'a, const N: usize> {
+    at: [*const u8; N],
+    /// The bits, counted from there, at which the two buckets start.
+    bits: [[u32; N]; 2],
+    patterns: [[u32; N]; 2],
+    widths: [u32; N],
+    /// All ones where extensions have ends.
+    ended: [u64; N],
+    segment: PhantomData<&'a Segment>,
+}
+
+/// Where nothing is ever looked for: a segment of one width whose slots are all empty.
+static NOWHERE: [u8; 2 * WINDOW] = [0; 2 * WINDOW];
+
+impl<'a, const N: usize> Probes<'a, N> {
+    pub(super) fn new() -> Self {
+        Self {
+            at: [NOWHERE.as_ptr(); N],
+            bits: [[0; N]; 2],
+            patterns: [[1; N]; 2],
+            widths: [1; N],
+            ended: [0; N],
+            segment: PhantomData,
+        }
+    }
+
+    /// Works out where to look for each key, in the segment that `find` gives.
+    #[inline(always)]
+    pub(super) fn set(&mut self, keys: &[Address; N], find: impl Fn(u64) -> &'a Segment) {
+        let (mut buckets, mut lows, mut depths) = ([0; N], [0; N], [0; N]);
+        for i in 0..N {
+            let segment = find(keys[i].path);
+            self.at[i] = segment.at.as_ptr().cast_const();
+            self.widths[i] = u32::from(segment.form & !ENDED);
+            self.ended[i] = if segment.form & ENDED != 0 { u64::MAX } else { 0 };
+            buckets[i] = u32::from(segment.buckets);
+            depths[i] = segment.depth();
+            lows[i] = super::address::low_bits(segment.buckets);
+        }
+        for i in 0..N {
+            let Address { path, place } = keys[i];
+            let places = [place, place.other()];
+            let extension = ((path >> depths[i]) as u32) << lows[i];
+            let (low, whole) = ((1 << lows[i]) - 1, (1 << self.widths[i]) - 1);
+            for side in 0..2 {
+                let bits = places[side].bits();
+                let bucket = (bits * buckets[i]) >> super::address::PLACE_BITS;
+                self.bits[side][i] = bucket * (SLOTS * self.widths[i]);
+                self.patterns[side][i] = extension & whole | bits & low;
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn prefetch(&self, i: usize) {
+        for bits in &self.bits {
+            prefetch_at(self.at[i].wrapping_add(bits[i] as usize / 8));
+        }
+    }
+
+    /// Whether an entry in one of the two buckets of key `i` may be of the key.
+    #[inline(always)]
+    pub(super) fn hit(&self, i: usize) -> bool {
+        let width = self.widths[i];
+        // Two halves of two buckets: four words of two lanes, for slots of any width.
+        let starts = [0, 1].map(|side| [self.bits[side][i], self.bits[side][i] + 2 * width]);
+        let words = [starts[0][0], starts[0][1], starts[1][0], starts[1][1]].map(|bit| {
+            // SAFETY: `set` worked the bits out from a segment that is borrowed and a place, whose
+            // bucket is one of the segment's; so both halves start in its block, and after a block
+            // come WINDOW bytes more. Before `set` there is only `NOWHERE`, which is longer.
+            let window = unsafe { &*self.at[i].add(bit as usize / 8).cast() };
+            u64::load(window) >> (bit % 8)
+        });
+        let ones = 1 | 1 << width;
+        let highs = ones << (width - 1);
+        let patterns = [0, 1].map(|side| {
+            let pattern = u64::from(self.patterns[side][i]);
+            pattern | pattern << width
+        });
+        let patterns = [patterns[0], patterns[0], patterns[1], patterns[1]];
+        let mut hits = 0;
+        for (word, pattern) in words.into_iter().zip(patterns) {
+            // As `Lanes::any_prefix` for ended slots and `Lanes::any_equal` for plain ones.
+            let difference = word ^ pattern;
+            let marked = difference | highs;
+            let beyond = !(word | (marked ^ marked.wrapping_sub(ones)));
+            let rest = beyond & self.ended[i] | difference & !self.ended[i];
+            hits |= rest.wrapping_sub(ones) & !rest & highs;
+        }
+        hits != 0
     }
 }
