@@ -35,6 +35,10 @@ impl Search {
 
 /// What the engine needs to know of the table that it works on.
 pub(crate) trait Space {
+    /// Buckets that are opened before the targets of their entries are looked at: more than one
+    /// if these come from far away, so that the waits overlap.
+    const OPENED_TOGETHER: usize;
+
     fn has_room(&self, bucket: BucketIndex) -> bool;
 
     /// Calls `visit(slot, target)` for every way in which an entry of a full bucket can leave.
@@ -93,7 +97,6 @@ struct Nodes {
 }
 
 const FEW: usize = 32;
-const OPENED_TOGETHER: usize = 2;
 
 impl Nodes {
     #[inline(always)]
@@ -124,8 +127,8 @@ impl Nodes {
 /// one passes no bucket twice: if it did, the part in between could be left out, and the shorter
 /// path would have been found before. So the moves do not disturb each other.
 #[inline(always)]
-fn breadth_first(
-    space: &mut impl Space,
+fn breadth_first<S: Space>(
+    space: &mut S,
     starts: &[BucketIndex],
     max_kicks: u32,
 ) -> Option<BucketIndex> {
@@ -138,7 +141,7 @@ fn breadth_first(
     loop {
         // What is opened is asked for from memory, a few at a time so that the waits overlap, and
         // then looked at before more is opened: most searches end with the first few.
-        let batch = (opened + OPENED_TOGETHER).min(nodes.len).min(max_kicks as usize);
+        let batch = (opened + S::OPENED_TOGETHER).min(nodes.len).min(max_kicks as usize);
         if opened == batch {
             return None;
         }
@@ -221,6 +224,8 @@ mod tests {
     struct Toy(Vec<Vec<(u32, u32)>>);
 
     impl Space for Toy {
+        const OPENED_TOGETHER: usize = 2;
+
         fn has_room(&self, bucket: BucketIndex) -> bool {
             self.0[bucket.0 as usize].len() < 2
         }
@@ -281,6 +286,8 @@ mod tests {
     struct Counted(Toy, std::cell::Cell<u32>);
 
     impl Space for Counted {
+        const OPENED_TOGETHER: usize = 1;
+
         fn has_room(&self, bucket: BucketIndex) -> bool {
             self.0.has_room(bucket)
         }

@@ -196,6 +196,8 @@ fn value_at(values: &Runs, run: u64, value_bits: u32) -> u64 {
 }
 
 impl<T: Buckets> Space for Valued<'_, T> {
+    const OPENED_TOGETHER: usize = 2;
+
     fn has_room(&self, bucket: BucketIndex) -> bool {
         self.table.find(bucket, Fingerprint::EMPTY).is_some()
     }

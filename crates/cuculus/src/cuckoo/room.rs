@@ -58,6 +58,8 @@ pub(super) fn ways_out(
 }
 
 impl<T: Buckets> Space for Placed<'_, T> {
+    const OPENED_TOGETHER: usize = 2;
+
     #[inline(always)]
     fn has_room(&self, bucket: BucketIndex) -> bool {
         self.table.find(bucket, Fingerprint::EMPTY).is_some()

@@ -44,8 +44,11 @@ impl Place {
     /// so in a segment with an even number of buckets the two are never the same.
     #[inline(always)]
     pub(super) fn other(self) -> Self {
-        let core = u32::from(self.0) & CORES as u32;
-        Self(self.0 ^ ((core * 0x9d & 0xff | 0x100) << CORE_BITS) as u16)
+        // An odd multiple of the core: 63 different numbers, computed without a table, which
+        // vectors could not read.
+        let spread = u32::from(self.0) & CORES as u32;
+        let spread = (spread * 0x9d) & 0xff | 0x100;
+        Self(self.0 ^ (spread << CORE_BITS) as u16)
     }
 
     /// The bucket in a segment of so many; smaller than that number.
@@ -95,30 +98,12 @@ impl FirstPlaces {
     }
 }
 
-/// The place in a bucket that starts at `first` and has these low bits.
+/// The place in a bucket that starts at `first` and has these low bits, and any above them.
 #[inline(always)]
 pub(super) fn place_from(first: u32, low: u32, low_bits: u32) -> Place {
     let offset = low.wrapping_sub(first) & ((1 << low_bits) - 1);
     // Masked for slots that no key made: a place is always 15 bits.
-    Place(((first + offset) & ((1 << PLACE_BITS) - 1)) as u16)
-}
-
-/// By how much the two places of a key differ, by core: fixed random numbers with the top bit set.
-static SPREAD: [u16; 1 << CORE_BITS] = spread();
-
-const fn spread() -> [u16; 1 << CORE_BITS] {
-    let mut table = [0; 1 << CORE_BITS];
-    let mut state = 0x243f_6a88_85a3_08d3u64;
-    let mut core = 0;
-    while core < table.len() {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let position = (bits >> 56) as u16 | 1 << (PLACE_BITS - CORE_BITS - 1);
-        table[core] = position << CORE_BITS;
-        core += 1;
-    }
-    table
+    Place((first + offset) as u16 & ((1 << PLACE_BITS) - 1))
 }
 
 /// A hash as the elastic filter reads it.

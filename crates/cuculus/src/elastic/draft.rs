@@ -2,43 +2,51 @@
 //! only when all of them have found a place is it packed. Until then nothing has changed.
 
 use super::address::{FirstPlaces, Place, first_place};
-use super::form::{Cut, Entry, MAX_WIDTH};
+use super::form::{Cut, Entry};
 use super::lengths::Shortened;
 use super::store::{SLOTS, Shape};
 use crate::placement::BucketIndex;
 use crate::relocate::{Search, Space, make_room};
 
-const MAX_BUCKETS: usize = super::address::MAX_BUCKETS as usize;
 /// Buckets that a search for room may open. At the loads that segments have a search that opens a
 /// few hundred has no room to find.
 pub(super) const MAX_KICKS: u32 = 500;
 
-/// What a bucket can take before its surplus is spread.
-const ROW: usize = 8;
+/// A bucket, unpacked; the slots in use come first. It takes more than four until the surplus is
+/// spread.
+#[derive(Clone, Copy, Default)]
+struct Row {
+    slots: [u32; 7],
+    used: u32,
+}
 
-/// One unpacked slot a word; a bucket's slots in use come first.
+impl Row {
+    /// Takes a slot out; the last one in use goes there.
+    #[inline(always)]
+    fn take(&mut self, slot: u32) -> u32 {
+        self.used -= 1;
+        self.slots.swap(slot as usize, self.used as usize);
+        core::mem::take(&mut self.slots[self.used as usize])
+    }
+}
+
+/// A segment, unpacked.
 pub(super) struct Draft {
     shape: Shape,
     cut: Cut,
-    slots: [[u32; ROW]; MAX_BUCKETS],
-    used: [u8; MAX_BUCKETS],
+    rows: Vec<Row>,
     homeless: Vec<(Place, u32)>,
     entries: u32,
     pub(super) shortened: Shortened,
 }
 
-/// The bytes of the largest segment, and those of a word that is not full.
-const MAX_BYTES: usize = MAX_BUCKETS * MAX_WIDTH as usize / 2 + 8;
-
 impl Draft {
-    /// An empty segment for so many entries. Large: to be used where it is made.
-    #[inline(always)]
+    /// An empty segment for so many entries.
     pub(super) fn new(shape: Shape, entries: u32) -> Self {
         Self {
             shape,
             cut: shape.form.cut(shape.buckets),
-            slots: [[0; ROW]; MAX_BUCKETS],
-            used: [0; MAX_BUCKETS],
+            rows: vec![Row::default(); usize::from(shape.buckets)],
             homeless: Vec::new(),
             entries,
             shortened: Shortened::default(),
@@ -62,10 +70,9 @@ impl Draft {
         self.entries as u16
     }
 
-    /// Whether the slots of an entry here are as in a segment that is cut like this.
     #[inline(always)]
-    pub(super) fn is_cut_like(&self, other: Cut) -> bool {
-        self.cut == other
+    pub(super) fn cut(&self) -> Cut {
+        self.cut
     }
 
     /// The longest extension.
@@ -84,9 +91,16 @@ impl Draft {
     pub(super) fn add(&mut self, entry: Entry) {
         let longest = self.cut.longest();
         if entry.length > longest {
-            self.shortened.note(self.shape.depth + entry.length, self.shape.depth + longest);
+            self.note_shortened(entry.length);
         }
         self.add_slot(entry.place, self.cut.encode(entry));
+    }
+
+    /// Counts an entry that is shortened to the longest that fits.
+    #[inline(always)]
+    pub(super) fn note_shortened(&mut self, length: u32) {
+        let depth = self.shape.depth;
+        self.shortened.note(depth + length, depth + self.cut.longest());
     }
 
     /// Adds an entry by its slot as it is cut here, or nothing if that is empty. It goes where it
@@ -94,11 +108,10 @@ impl Draft {
     /// the places, and the branch for a full bucket would often be mispredicted.
     #[inline(always)]
     pub(super) fn add_slot(&mut self, place: Place, slot: u32) {
-        let bucket = place.bucket(self.shape.buckets).0 as usize;
-        let (row, used) = (&mut self.slots[bucket], &mut self.used[bucket]);
-        if let Some(free) = row.get_mut(usize::from(*used)) {
+        let row = &mut self.rows[place.bucket(self.shape.buckets).0 as usize];
+        if let Some(free) = row.slots.get_mut(row.used as usize) {
             *free = slot;
-            *used += u8::from(slot != 0);
+            row.used += u32::from(slot != 0);
         } else if slot != 0 {
             self.homeless.push((place, slot));
         }
@@ -108,12 +121,10 @@ impl Draft {
     #[inline(always)]
     fn spread(&mut self) {
         let mut firsts = FirstPlaces::new(self.shape.buckets);
-        for bucket in 0..usize::from(self.shape.buckets) {
+        for bucket in 0..self.rows.len() {
             let first = firsts.next();
-            while u32::from(self.used[bucket]) > SLOTS {
-                let used = &mut self.used[bucket];
-                *used -= 1;
-                let slot = core::mem::take(&mut self.slots[bucket][usize::from(*used)]);
+            while self.rows[bucket].used > SLOTS {
+                let slot = self.rows[bucket].take(SLOTS);
                 let place = self.cut.place(slot, first);
                 if !self.put_other_if_free(place, slot) {
                     self.homeless.push((place, slot));
@@ -124,12 +135,11 @@ impl Draft {
 
     #[inline(always)]
     fn put_if_free(&mut self, place: Place, slot: u32) -> bool {
-        let bucket = place.bucket(self.shape.buckets).0 as usize;
-        let used = &mut self.used[bucket];
-        let free = u32::from(*used) < SLOTS;
+        let row = &mut self.rows[place.bucket(self.shape.buckets).0 as usize];
+        let free = row.used < SLOTS;
         if free {
-            self.slots[bucket][usize::from(*used)] = slot;
-            *used += 1;
+            row.slots[row.used as usize] = slot;
+            row.used += 1;
         }
         free
     }
@@ -161,19 +171,21 @@ impl Draft {
         true
     }
 
-    /// Hands the packed slots to `write`.
-    #[inline(always)]
-    pub(super) fn pack<T>(&self, write: impl FnOnce(&[u8]) -> T) -> T {
-        let mut packed = [0; MAX_BYTES];
+    /// The packed slots.
+    pub(super) fn pack(&self) -> Vec<u8> {
+        let bytes = self.shape.bytes();
+        let mut packed = vec![0; bytes.next_multiple_of(8)];
         let width = self.shape.form.width;
         // Bits that are not yet a whole word.
         let (mut held, mut bits, mut at) = (0u64, 0, 0);
         let mut flush = |held: u64| {
-            packed[at..at + 8].copy_from_slice(&held.to_le_bytes());
+            if let Some(word) = packed.get_mut(at..at + 8) {
+                word.copy_from_slice(&held.to_le_bytes());
+            }
             at += 8;
         };
-        for bucket in &self.slots[..usize::from(self.shape.buckets)] {
-            for &slot in &bucket[..SLOTS as usize] {
+        for row in &self.rows {
+            for &slot in &row.slots[..SLOTS as usize] {
                 let slot = u64::from(slot);
                 held |= slot << bits;
                 bits += width;
@@ -187,20 +199,23 @@ impl Draft {
         if bits > 0 {
             flush(held);
         }
-        write(&packed[..self.shape.bytes()])
+        packed.truncate(bytes);
+        packed
     }
 }
 
 impl Space for Draft {
+    const OPENED_TOGETHER: usize = 1;
+
     #[inline(always)]
     fn has_room(&self, bucket: BucketIndex) -> bool {
-        u32::from(self.used[bucket.0 as usize]) < SLOTS
+        self.rows[bucket.0 as usize].used < SLOTS
     }
 
     #[inline(always)]
     fn ways_out(&self, bucket: BucketIndex, mut visit: impl FnMut(u32, BucketIndex)) {
         let first = first_place(bucket, self.shape.buckets);
-        for (slot, &held) in (0..SLOTS).zip(&self.slots[bucket.0 as usize]) {
+        for (slot, &held) in (0..SLOTS).zip(&self.rows[bucket.0 as usize].slots) {
             visit(slot, self.cut.place(held, first).other().bucket(self.shape.buckets));
         }
     }
@@ -211,14 +226,9 @@ impl Space for Draft {
     #[inline(always)]
     fn relocate(&mut self, from: BucketIndex, slot: u32, to: BucketIndex) {
         let first = first_place(from, self.shape.buckets);
-        let held = self.slots[from.0 as usize][slot as usize];
+        let held = self.rows[from.0 as usize].take(slot);
         let place = self.cut.place(held, first);
         debug_assert_eq!(place.other().bucket(self.shape.buckets), to);
         self.put_other_if_free(place, held);
-        let used = &mut self.used[from.0 as usize];
-        *used -= 1;
-        let bucket = &mut self.slots[from.0 as usize];
-        bucket[slot as usize] = bucket[usize::from(*used)];
-        bucket[usize::from(*used)] = 0;
     }
 }

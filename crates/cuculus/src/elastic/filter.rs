@@ -10,7 +10,7 @@ use super::level::{Context, Known, Work};
 use super::policy::Settings;
 use super::stats::ElasticStats;
 use super::tier::Tier;
-use crate::wide::{self, Instructions};
+use crate::wide::{self, Instructions, Job};
 use crate::{Filter, Full, FullCause, Insert, Key, KeyHash, KeyHasher, Remove};
 
 /// A filter that follows its set, up and down, and keeps its false positive rate.
@@ -88,9 +88,8 @@ impl ElasticFilter {
     /// removed; this fills segments a little further, as before saving a set that will not change.
     /// It writes all entries, so it takes as long as building the filter.
     pub fn shrink_to_fit(&mut self) {
-        let Self { settings, tier, lengths, work, instructions, .. } = self;
-        let instructions = *instructions;
-        tier.shrink_to_fit(&mut Context { settings, lengths, work, instructions });
+        let (tier, mut cx) = self.parts();
+        tier.shrink_to_fit(&mut cx);
     }
 
     /// Adds all keys of another filter with the same hash function and seed, at the cost of
@@ -128,13 +127,19 @@ impl ElasticFilter {
 
     #[inline(always)]
     fn insert_known(&mut self, new: Known) -> Result<(), Full> {
-        let Self { settings, tier, lengths, work, instructions, .. } = self;
-        work.start();
-        let instructions = *instructions;
-        match tier.insert(new, &mut Context { settings, lengths, work, instructions }) {
+        let (tier, cx) = self.parts();
+        match wide::run(cx.instructions, InsertOne { tier, cx, new }) {
             Ok(()) => Ok(()),
             Err(cause) => Err(self.full(cause)),
         }
+    }
+
+    /// The entries, and what changing them needs; a new operation starts.
+    #[inline(always)]
+    fn parts(&mut self) -> (&mut Tier, Context<'_>) {
+        let Self { settings, tier, lengths, work, instructions, .. } = self;
+        work.start();
+        (tier, Context { settings, lengths, work, instructions: *instructions })
     }
 
     #[cold]
@@ -228,16 +233,47 @@ impl Insert for ElasticFilter {
 impl Remove for ElasticFilter {
     #[inline]
     fn remove_hash(&mut self, hash: KeyHash) -> bool {
-        let Some(found) = self.tier.longest_match(Address::of(hash)) else { return false };
-        let Self { settings, tier, lengths, work, instructions, .. } = self;
-        work.start();
-        let instructions = *instructions;
-        tier.remove(found, &mut Context { settings, lengths, work, instructions });
+        let (tier, cx) = self.parts();
+        let removed = wide::run(cx.instructions, RemoveOne { tier, cx, key: Address::of(hash) });
         if self.tier.level.len() == 0 && self.tier.elder.is_none() {
             // Nothing is left that could be worth keeping.
             self.tier = Tier::default();
             self.lengths = Lengths::default();
         }
+        removed
+    }
+}
+
+/// Inserts an entry.
+struct InsertOne<'a> {
+    tier: &'a mut Tier,
+    cx: Context<'a>,
+    new: Known,
+}
+
+impl Job for InsertOne<'_> {
+    type Output = Result<(), FullCause>;
+
+    #[inline(always)]
+    fn run(mut self) -> Self::Output {
+        self.tier.insert(self.new, &mut self.cx)
+    }
+}
+
+/// Removes the longest entry that may be of a key.
+struct RemoveOne<'a> {
+    tier: &'a mut Tier,
+    cx: Context<'a>,
+    key: Address,
+}
+
+impl Job for RemoveOne<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(mut self) -> bool {
+        let Some(found) = self.tier.longest_match(self.key) else { return false };
+        self.tier.remove(found, &mut self.cx);
         true
     }
 }

@@ -127,7 +127,7 @@ impl Cut {
     /// The place in a slot of a bucket.
     #[inline(always)]
     pub(super) fn place(self, slot: u32, first_place: u32) -> Place {
-        place_from(first_place, slot & mask(self.low), self.low)
+        place_from(first_place, slot, self.low)
     }
 
     /// The slot with which a lookup compares: all of the key that fits, with no end.
@@ -155,6 +155,85 @@ impl Cut {
         let place = self.place(slot, first_place);
         let length = self.length(slot);
         Entry { place, extension: u64::from(slot >> self.low & mask(length)), length }
+    }
+}
+
+/// From the slots of one segment to those of another, both with ends, without taking entries
+/// apart: what is above the place is moved as a whole.
+#[derive(Clone, Copy)]
+pub(super) struct Recut {
+    from: Cut,
+    to: Cut,
+    step: Step,
+    /// The bits above the place, after the step, and those that there is room for.
+    bits: u32,
+    room: u32,
+    /// The ones that fill the room up if it is larger.
+    fill: u32,
+}
+
+/// What becomes of an entry when its segment is written anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// It stays on its level of the tree.
+    Stay,
+    /// Those of one side go down to that child, the others elsewhere.
+    Down(usize),
+    /// It comes up from the child on this side.
+    Up(usize),
+}
+
+/// A slot that was cut anew.
+pub(super) struct Recutted {
+    pub(super) slot: u32,
+    /// The length of the extension before, if it was too long.
+    pub(super) shortened: Option<u32>,
+}
+
+impl Recut {
+    /// `None` if either has plain slots.
+    pub(super) fn new(from: Cut, to: Cut, step: Step) -> Option<Self> {
+        if !from.ended || !to.ended {
+            return None;
+        }
+        let (held, room) = (from.width - from.low, to.width - to.low);
+        let bits = match step {
+            Step::Stay => held,
+            Step::Down(_) => held - 1,
+            Step::Up(_) => held + 1,
+        };
+        let fill = mask(room) & !mask(bits.min(room));
+        Some(Self { from, to, step, bits, room, fill })
+    }
+
+    /// The slot of an entry in its new segment; `None` if it does not go there.
+    #[inline(always)]
+    pub(super) fn slot(&self, slot: u32, place: Place) -> Option<Recutted> {
+        let tail = slot >> self.from.low;
+        let tail = match self.step {
+            Step::Stay => tail,
+            Step::Up(side) => tail << 1 | side as u32,
+            Step::Down(side) => {
+                // With nothing but an end there is no side to go to.
+                let is_exhausted = tail == mask(self.bits + 1) & !1;
+                if tail & 1 != side as u32 || is_exhausted {
+                    return None;
+                }
+                tail >> 1
+            }
+        };
+        let mut shortened = None;
+        let tail = if self.bits <= self.room {
+            tail | self.fill
+        } else if tail >> self.room == mask(self.bits - self.room) {
+            tail & mask(self.room)
+        } else {
+            let zeros = !tail & mask(self.bits);
+            shortened = Some(31 - (zeros | 1).leading_zeros());
+            tail & mask(self.room - 1)
+        };
+        let low = place.bits() & mask(self.to.low);
+        Some(Recutted { slot: tail << self.to.low | low, shortened })
     }
 }
 
@@ -187,6 +266,43 @@ mod tests {
                         let first = first_place(entry.place.bucket(buckets), buckets);
                         assert_eq!(cut.decode(slot, first), Entry { extension: bits, ..entry });
                     }
+                }
+            }
+        }
+    }
+
+    /// Cutting a slot anew is decoding it, taking the step and encoding it.
+    #[test]
+    fn cutting_anew_agrees_with_decoding() {
+        let mut random = Random::new(2);
+        for _ in 0..200_000 {
+            let forms = [(); 2].map(|()| {
+                let buckets = 2 * (1 + random.below(511)) as u16;
+                let low = low_bits(buckets);
+                let width = low + 1 + random.below((MAX_WIDTH - low) as usize) as u32;
+                (buckets, Form { width, ended: true }.cut(buckets))
+            });
+            let [(buckets, from), (_, to)] = forms;
+            let key = Address::of(KeyHash::new(random.bits()));
+            let length = random.below(from.longest() as usize + 1) as u32;
+            let slot = from.encode(Entry { length, ..Entry::whole(key, 0) });
+            let first = first_place(key.place.bucket(buckets), buckets);
+            let entry = from.decode(slot, first);
+            for step in [Step::Stay, Step::Up(0), Step::Up(1), Step::Down(0), Step::Down(1)] {
+                let recut = Recut::new(from, to, step).expect("both have ends");
+                let moved = match step {
+                    Step::Stay => Some(entry),
+                    Step::Up(side) => Some(entry.ascend(side)),
+                    Step::Down(side) => {
+                        entry.descend().filter(|&(its, _)| its == side).map(|(_, entry)| entry)
+                    }
+                };
+                let recutted = recut.slot(slot, key.place);
+                assert_eq!(recutted.is_some(), moved.is_some(), "{step:?} {entry:?}");
+                if let (Some(got), Some(moved)) = (recutted, moved) {
+                    assert_eq!(got.slot, to.encode(moved), "{step:?} {from:?} {to:?} {moved:?}");
+                    let longer = (moved.length > to.longest()).then_some(moved.length);
+                    assert_eq!(got.shortened, longer);
                 }
             }
         }

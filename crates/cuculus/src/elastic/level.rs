@@ -4,7 +4,7 @@
 
 use super::address::{Address, PATH_BITS};
 use super::draft::{Draft, MAX_KICKS};
-use super::form::{Entry, Form, MAX_WIDTH};
+use super::form::{Entry, Form, MAX_WIDTH, Recut, Step};
 use super::lengths::Lengths;
 use super::policy::{Goal, Settings};
 use super::pool::{Ladder, Rung};
@@ -62,17 +62,6 @@ pub(super) struct Match {
     slot: SlotIndex,
     /// The bits of the path that the entry knows.
     pub(super) known: u32,
-}
-
-/// What becomes of the entries of a segment when they are written anew.
-#[derive(Clone, Copy, Debug)]
-enum Step {
-    /// They stay on their level of the tree.
-    Stay,
-    /// Those of one side go down to that child, the others elsewhere.
-    Down(usize),
-    /// They come up from the child on this side.
-    Up(usize),
 }
 
 /// Segments by the lowest bits of the path.
@@ -325,8 +314,8 @@ impl Level {
         draft: &Draft,
         cx: &Context<'_>,
     ) -> Result<Prepared, OutOfMemory> {
-        let (shape, entries) = (draft.shape(), draft.entries());
-        draft.pack(|bytes| self.store.prepare(cx.settings.ladder, index, shape, entries, bytes))
+        let slots = draft.pack();
+        self.store.prepare(cx.settings.ladder, index, draft.shape(), draft.entries(), &slots)
     }
 
     /// Replaces a segment by what was prepared from a draft.
@@ -437,8 +426,7 @@ impl Level {
     fn entries_of(&self, index: usize) -> impl Iterator<Item = Entry> + '_ {
         let segment = self.store.get(index);
         let cut = segment.cut();
-        let slots = segment.stream().filter(|&(slot, _)| slot != 0);
-        slots.map(move |(slot, first)| cut.decode(slot, first))
+        segment.used_slots().map(move |(slot, first)| cut.decode(slot, first))
     }
 
     /// Merges the last segment with the one that it was split from. If that cannot be done nothing
@@ -580,14 +568,29 @@ impl Job for Copy<'_> {
     fn run(self) -> bool {
         let Self { segment, step, draft } = self;
         let cut = segment.cut();
-        if matches!(step, Step::Stay) && draft.is_cut_like(cut) {
+        if step == Step::Stay && draft.cut() == cut {
             // The usual case of growth: slots stay as they are but for the bucket.
-            for (slot, first) in segment.stream() {
-                draft.add_slot(cut.place(slot, first), slot);
+            for row in segment.rows() {
+                for slot in row.slots {
+                    draft.add_slot(cut.place(slot, row.first), slot);
+                }
             }
             return true;
         }
-        for (slot, first) in segment.stream().filter(|&(slot, _)| slot != 0) {
+        if let Some(recut) = Recut::new(cut, draft.cut(), step) {
+            for row in segment.rows() {
+                for slot in row.slots.into_iter().filter(|&slot| slot != 0) {
+                    let place = cut.place(slot, row.first);
+                    let Some(anew) = recut.slot(slot, place) else { continue };
+                    if let Some(length) = anew.shortened {
+                        draft.note_shortened(length);
+                    }
+                    draft.add_slot(place, anew.slot);
+                }
+            }
+            return true;
+        }
+        for (slot, first) in segment.used_slots() {
             let entry = cut.decode(slot, first);
             let entry = match step {
                 Step::Stay => entry,

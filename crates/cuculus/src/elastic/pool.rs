@@ -58,8 +58,9 @@ impl Ladder {
 
     /// The smallest size that can hold so many bytes.
     pub(super) fn for_bytes(self, bytes: usize) -> Rung {
+        // The block before the next power of two may round up to it.
         let octave = ((bytes + HEADER) as u32 / SMALLEST).max(1).ilog2() as u16;
-        let lowest = octave * self.rungs;
+        let lowest = (octave * self.rungs).saturating_sub(self.rungs / 8 + 1);
         let enough = (lowest..).map(Rung).find(|&rung| self.room(rung) >= bytes);
         enough.unwrap_or(Rung(lowest))
     }

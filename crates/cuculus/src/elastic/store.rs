@@ -55,20 +55,20 @@ pub(super) struct Segment {
 const ENDED: u8 = 0x80;
 
 impl Segment {
-    /// All slots in turn.
+    /// The buckets in turn.
     #[inline(always)]
-    pub(super) fn stream(&self) -> Stream<'_> {
-        let width = u32::from(self.form & !ENDED);
-        Stream {
-            at: self.at,
-            width,
-            bit: 0,
-            end: self.slots() * width,
-            lane: 0,
-            first: 0,
+    pub(super) fn rows(&self) -> Rows<'_> {
+        Rows {
+            segment: self,
+            width: u32::from(self.form & !ENDED),
+            row: 0,
             firsts: FirstPlaces::new(self.buckets),
-            segment: PhantomData,
         }
+    }
+
+    /// The slots in use, each with the first place of its bucket.
+    pub(super) fn used_slots(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.rows().flat_map(|row| row.slots.map(|slot| (slot, row.first))).filter(|s| s.0 != 0)
     }
 
     #[inline(always)]
@@ -497,38 +497,47 @@ impl<'a, const PARTS: usize> Slots<'a, PARTS> {
     }
 }
 
-/// The slots of a segment, one after the other. An iterator and no closure, since loops over it
-/// are compiled for wider instructions, and closures are not always inlined there.
-pub(super) struct Stream<'a> {
-    at: Block,
-    width: u32,
-    bit: u32,
-    end: u32,
-    lane: u32,
-    first: u32,
-    firsts: FirstPlaces,
-    segment: PhantomData<&'a Segment>,
+/// A bucket as it is read: its slots, empty ones too, and the first of its places.
+pub(super) struct Row {
+    pub(super) first: u32,
+    pub(super) slots: [u32; SLOTS as usize],
 }
 
-impl Iterator for Stream<'_> {
-    /// A slot and the first place of its bucket.
-    type Item = (u32, u32);
+/// The buckets of a segment, one after the other. An iterator and no closure, since loops over it
+/// are compiled for wider instructions, and closures are not always inlined there.
+pub(super) struct Rows<'a> {
+    segment: &'a Segment,
+    width: u32,
+    row: u32,
+    firsts: FirstPlaces,
+}
+
+impl Iterator for Rows<'_> {
+    type Item = Row;
 
     #[inline(always)]
-    fn next(&mut self) -> Option<(u32, u32)> {
-        if self.bit == self.end {
+    fn next(&mut self) -> Option<Row> {
+        if self.row == u32::from(self.segment.buckets) {
             return None;
         }
-        if self.lane == 0 {
-            self.lane = SLOTS;
-            self.first = self.firsts.next();
-        }
-        self.lane -= 1;
-        // SAFETY: the slot starts within the block, and after it come WINDOW bytes more.
-        let window = unsafe { self.at.add(self.bit as usize / 8).cast::<[u8; WINDOW]>().as_ref() };
-        let slot = u64::load(window) >> (self.bit % 8) & ((1 << self.width) - 1);
-        self.bit += self.width;
-        Some((slot as u32, self.first))
+        let (width, mask) = (self.width, (1u64 << self.width) - 1);
+        let word = |bit: u32| {
+            // SAFETY: bits up to the last of the segment's buckets are within its block, and after
+            // it come WINDOW bytes more.
+            let at = unsafe { self.segment.at.add(bit as usize / 8).cast::<[u8; WINDOW]>() };
+            // SAFETY: as above; the segment is borrowed.
+            u64::load(unsafe { at.as_ref() }) >> (bit % 8)
+        };
+        let bit = self.row * SLOTS * width;
+        let slots = if is_narrow(width) {
+            let word = word(bit);
+            [0, 1, 2, 3].map(|lane| (word >> (lane * width) & mask) as u32)
+        } else {
+            let halves = [word(bit), word(bit + 2 * width)];
+            [0, 1, 2, 3].map(|lane| (halves[lane / 2] >> (lane as u32 % 2 * width) & mask) as u32)
+        };
+        self.row += 1;
+        Some(Row { first: self.firsts.next(), slots })
     }
 }
 
@@ -592,6 +601,7 @@ impl<'a, const PARTS: usize> SlotsMut<'a, PARTS> {
     }
 
     /// Makes room for an entry by moving others, and puts it there.
+    #[inline(always)]
     pub(super) fn place_by_kicks(&mut self, entry: Entry, max_kicks: u32) -> bool {
         let [(a, in_a), (b, in_b)] = self.slots.buckets_of(entry);
         let freed = make_room(self, &[a, b], Search::BreadthFirst, max_kicks);
@@ -611,6 +621,8 @@ impl<'a, const PARTS: usize> SlotsMut<'a, PARTS> {
 }
 
 impl<const PARTS: usize> Space for SlotsMut<'_, PARTS> {
+    const OPENED_TOGETHER: usize = 1;
+
     #[inline(always)]
     fn has_room(&self, bucket: BucketIndex) -> bool {
         self.free(bucket) != [0; PARTS]

@@ -54,9 +54,14 @@ impl Tier {
     fn insert_elder(&mut self, new: Known, cx: &mut Context<'_>) -> Result<(), FullCause> {
         let elder =
             self.elder.get_or_insert_with(|| Box::new(Self { level: Level::elder(), elder: None }));
-        let inserted = elder.insert(new, cx);
+        let inserted = elder.insert_older(new, cx);
         self.drop_empty_elder();
         inserted
+    }
+
+    #[cold]
+    fn insert_older(&mut self, new: Known, cx: &mut Context<'_>) -> Result<(), FullCause> {
+        self.insert(new, cx)
     }
 
     fn drop_empty_elder(&mut self) {
@@ -100,13 +105,18 @@ impl Tier {
         match &self.elder {
             None => found,
             Some(elder) => {
-                let older = elder.longest_match(key).map(|(tier, found)| (tier + 1, found));
+                let older = elder.longest_older(key).map(|(tier, found)| (tier + 1, found));
                 match (found, older) {
                     (Some(a), Some(b)) => Some(if a.1.known >= b.1.known { a } else { b }),
                     (a, b) => a.or(b),
                 }
             }
         }
+    }
+
+    #[cold]
+    fn longest_older(&self, key: Address) -> Option<(usize, Match)> {
+        self.longest_match(key)
     }
 
     /// Removes what was found so many tiers up, and shrinks.
