@@ -13,7 +13,10 @@ const KEYS_PER_SEGMENT: usize = 900;
 /// Segments are merged when there are this many keys fewer, in the hundred, than would split them.
 const MERGE_BELOW: usize = 94;
 /// The width of slots while there is memory to spare.
-const WIDE: u32 = 28;
+const WIDE: u32 = MAX_WIDTH;
+/// Buckets of the first segment then: with fewer, most of a slot would be the place, and the first
+/// keys would know too little of their paths when the set has grown.
+const LEAST_WIDE_BUCKETS: u16 = 16;
 /// Bits of the path, at least, that an entry keeps in reserve for splits.
 const LEAST_EXTENSION: u32 = 3;
 /// A segment shrinks when the next smaller size would be filled to this much less than at which
@@ -142,6 +145,7 @@ impl Settings {
     /// The buckets that a segment has at least.
     fn least_buckets(&self) -> u16 {
         match self.plain_path() {
+            None if self.spare_bytes > 0 => LEAST_WIDE_BUCKETS,
             None => 2,
             Some(_) if self.least_depth() > 0 => LEAST_BUCKETS_BELOW_ROOT,
             Some(path) => (2..=LEAST_BUCKETS_BELOW_ROOT)
@@ -154,22 +158,19 @@ impl Settings {
     /// How long entries should be now.
     ///
     /// Every entry adds to the rate for as long as it lives, and a set may double again and again,
-    /// so what is left of the rate must never be used up: of a share ρ that is left, one doubling
-    /// may take ρ^1.5 · 2/3. Entries that are longer than the goal count as if they had been
-    /// shortened already.
+    /// so what is left of the rate must never be used up: one doubling may take half of what is
+    /// left. Entries that are longer than the goal count as if they had been shortened already.
     pub(super) fn goal(&self, entries: usize, lengths: &Lengths) -> Goal {
         let total = (entries as u64).max(1);
         if let Some(path) = self.plain_path().filter(|_| total <= self.expected_items) {
             return Goal::Plain { path };
         }
-        let limit = self.limit as f64;
         let (mut longer, mut shorter) = (0, lengths.sum());
         let mut path = PATH_BITS;
         for length in (0..=PATH_BITS).rev() {
             let unit = 1u64 << (PATH_BITS - length);
-            let taken = (longer + total) as f64 * unit as f64;
-            let left = (limit - shorter as f64).max(0.0);
-            if taken > left * (left / limit).sqrt() * (2.0 / 3.0) {
+            let left = self.limit.saturating_sub(shorter);
+            if (longer + total).saturating_mul(unit) > left / 2 {
                 break;
             }
             path = length;
