@@ -109,17 +109,25 @@ impl Nodes {
     fn push(&mut self, node: Node) {
         match self.few.get_mut(self.len) {
             Some(place) => *place = node,
-            None => self.more.push(node),
+            None => self.push_more(node),
         }
         self.len += 1;
     }
 
+    #[cold]
+    fn push_more(&mut self, node: Node) {
+        self.more.push(node);
+    }
+
+    /// Node `at`, which must have been pushed.
     #[inline(always)]
-    fn get(&self, at: usize) -> Option<Node> {
-        if at >= self.len {
-            return None;
-        }
-        self.few.get(at).or_else(|| self.more.get(at - FEW)).copied()
+    fn get(&self, at: usize) -> Node {
+        if at < FEW { self.few[at] } else { self.get_more(at) }
+    }
+
+    #[cold]
+    fn get_more(&self, at: usize) -> Node {
+        self.more[at - FEW]
     }
 }
 
@@ -146,7 +154,7 @@ fn breadth_first<S: Space>(
             return None;
         }
         while opened < batch {
-            let bucket = nodes.get(opened)?.bucket;
+            let bucket = nodes.get(opened).bucket;
             space.ways_out(bucket, |slot, target| {
                 // Equal entries fill both of their buckets and lead back and forth between them.
                 if !starts.contains(&target) {
@@ -156,7 +164,8 @@ fn breadth_first<S: Space>(
             });
             opened += 1;
         }
-        while let Some(node) = nodes.get(tested) {
+        while tested < nodes.len {
+            let node = nodes.get(tested);
             if space.has_room(node.bucket) {
                 return Some(carry_out(space, &nodes, node));
             }
@@ -169,7 +178,7 @@ fn breadth_first<S: Space>(
 fn carry_out(space: &mut impl Space, nodes: &Nodes, free: Node) -> BucketIndex {
     let mut node = free;
     while let Some((parent, slot)) = node.parent() {
-        let Some(parent) = nodes.get(parent) else { break };
+        let parent = nodes.get(parent);
         space.relocate(parent.bucket, slot, node.bucket);
         node = parent;
     }

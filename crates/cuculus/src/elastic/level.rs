@@ -130,7 +130,7 @@ impl Level {
         hashes: &[KeyHash; N],
         probes: &mut Probes<'a, N>,
     ) {
-        probes.set(&hashes.map(Address::of), |path| self.store.find(path));
+        probes.set(hashes, &self.store);
     }
 
     pub(super) fn count(&self, key: Address) -> u32 {
@@ -448,7 +448,7 @@ impl Level {
         if self.commit(index, &draft, cx).is_ok() {
             let moved = self.pop();
             cx.work.add(moved);
-            }
+        }
     }
 
     /// Some entries of the last segment that know at least `bits` of their path.

@@ -64,21 +64,21 @@ impl Settings {
     pub(super) fn new(rate: f64, load: f64, expected_items: u64, spare_bytes: u64) -> Self {
         // The finer the steps, the denser the segments and the more often each is written anew.
         // Powers of two as numbers: a library may round them differently on another platform.
-        let (rungs, step) = match load {
-            ..0.70 => (2, 1.4142135623730951),
-            ..0.85 => (4, 1.189207115002721),
+        let (step, factor) = match load {
+            ..0.70 => (32, 1.4142135623730951),
+            ..0.85 => (16, 1.189207115002721),
             ..0.93 => (8, 1.0905077326652577),
-            ..0.945 => (16, 1.0442737824274138),
-            _ => (32, 1.0218971486541166),
+            ..0.945 => (4, 1.0442737824274138),
+            _ => (2, 1.0218971486541166),
         };
-        // Between a step and the next the load rises from `grow_at / step` to `grow_at`.
-        let grow_at = 2.0 * load * step / (step + 1.0);
+        // Between a step and the next the load rises from `grow_at / factor` to `grow_at`.
+        let grow_at = 2.0 * load * factor / (factor + 1.0);
         Self {
             rate,
             load,
             expected_items,
             spare_bytes,
-            ladder: Ladder { rungs },
+            ladder: Ladder { step },
             limit: Lengths::limit(rate),
             grow_at,
         }
@@ -126,8 +126,7 @@ impl Settings {
             return None;
         }
         // The smallest length at which that many entries keep the rate.
-        (0..=PATH_BITS)
-            .find(|&length| self.expected_items <= self.limit >> (PATH_BITS - length))
+        (0..=PATH_BITS).find(|&length| self.expected_items <= self.limit >> (PATH_BITS - length))
     }
 
     /// The largest hint for which plain entries keep the rate.

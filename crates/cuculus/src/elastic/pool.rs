@@ -23,10 +23,10 @@ const SLAB: usize = 1 << 16;
 const SLAB_SHARE: usize = 32;
 const SLAB_ALIGN: usize = 8;
 
-/// The sizes of blocks: so many between a size and its double, a divisor of 64.
+/// The sizes of blocks: each larger than the one before by so many 64ths of an octave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ladder {
-    pub(super) rungs: u16,
+    pub(super) step: u16,
 }
 
 /// The number of a size on the ladder.
@@ -45,8 +45,8 @@ static POWERS: [u16; 64] = [
 impl Ladder {
     /// The size of a block with its header.
     fn block(self, rung: Rung) -> usize {
-        let (octave, step) = (rung.0 / self.rungs, rung.0 % self.rungs);
-        let power = u32::from(POWERS[usize::from(step * (64 / self.rungs))]);
+        let height = rung.0 * self.step;
+        let (octave, power) = (height / 64, u32::from(POWERS[usize::from(height % 64)]));
         // Multiples of four, so that headers are aligned.
         ((power * SMALLEST) >> 15 << octave).next_multiple_of(4) as usize
     }
@@ -58,9 +58,9 @@ impl Ladder {
 
     /// The smallest size that can hold so many bytes.
     pub(super) fn for_bytes(self, bytes: usize) -> Rung {
-        // The block before the next power of two may round up to it.
         let octave = ((bytes + HEADER) as u32 / SMALLEST).max(1).ilog2() as u16;
-        let lowest = (octave * self.rungs).saturating_sub(self.rungs / 8 + 1);
+        // Sizes are rounded up, so one a little below may be enough.
+        let lowest = (octave * 64).saturating_sub(8) / self.step;
         let enough = (lowest..).map(Rung).find(|&rung| self.room(rung) >= bytes);
         enough.unwrap_or(Rung(lowest))
     }
@@ -229,8 +229,7 @@ impl Pool {
             shelf.slabs.iter().map(|slab| slab.bytes as usize).sum::<usize>()
                 + shelf.slabs.capacity() * size_of::<Slab>()
         };
-        self.shelves.iter().map(slabs).sum::<usize>()
-            + self.shelves.capacity() * size_of::<Shelf>()
+        self.shelves.iter().map(slabs).sum::<usize>() + self.shelves.capacity() * size_of::<Shelf>()
     }
 }
 
@@ -247,12 +246,12 @@ mod tests {
 
     #[test]
     fn sizes_rise_and_the_smallest_that_fits_is_found() {
-        for rungs in [1, 2, 4, 8, 16, 32, 64] {
-            let ladder = Ladder { rungs };
+        for step in [1, 2, 3, 4, 8, 10, 16, 32, 64] {
+            let ladder = Ladder { step };
             for bytes in 1..20_000 {
                 let rung = ladder.for_bytes(bytes);
                 assert!(ladder.room(rung) >= bytes);
-                assert!(rung.0 == 0 || ladder.room(Rung(rung.0 - 1)) < bytes, "{rungs} {bytes}");
+                assert!(rung.0 == 0 || ladder.room(Rung(rung.0 - 1)) < bytes, "{step} {bytes}");
             }
         }
     }
@@ -260,7 +259,7 @@ mod tests {
     /// Blocks keep their bytes and owners while others come and go, and memory follows.
     #[test]
     fn gaps_are_filled_and_memory_is_given_back() {
-        let ladder = Ladder { rungs: 8 };
+        let ladder = Ladder { step: 8 };
         let mut pool = Pool::default();
         let mut random = Random::new(1);
         let mut held: Vec<Option<(Rung, Block)>> = vec![None; 3000];

@@ -7,9 +7,10 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 use std::alloc::{Layout, handle_alloc_error};
 
-use super::address::{Address, FirstPlaces, MAX_BUCKETS, Place, first_place};
+use super::address::{Address, FirstPlaces, MAX_BUCKETS, PLACE_BITS, Place, first_place, low_bits};
 use super::form::{Cut, Entry, Form, MAX_WIDTH};
 use super::pool::{Block, Ladder, Moved, Pool, Rung};
+use crate::KeyHash;
 use crate::placement::BucketIndex;
 use crate::prefetch::prefetch_at;
 use crate::relocate::{Search, Space, make_room};
@@ -747,6 +748,8 @@ pub(super) struct Probes<'a, const N: usize> {
     widths: [u32; N],
     /// All ones where extensions have ends.
     ended: [u64; N],
+    /// Whether a bucket of each fits a word.
+    narrow: bool,
     segment: PhantomData<&'a Segment>,
 }
 
@@ -761,33 +764,42 @@ impl<'a, const N: usize> Probes<'a, N> {
             patterns: [[1; N]; 2],
             widths: [1; N],
             ended: [0; N],
+            narrow: true,
             segment: PhantomData,
         }
     }
 
-    /// Works out where to look for each key, in the segment that `find` gives.
+    /// Works out where to look for each key.
     #[inline(always)]
-    pub(super) fn set(&mut self, keys: &[Address; N], find: impl Fn(u64) -> &'a Segment) {
-        let (mut buckets, mut lows, mut depths) = ([0; N], [0; N], [0; N]);
+    pub(super) fn set(&mut self, hashes: &[KeyHash; N], store: &'a Store) {
+        let (mut paths, mut places, mut others) = ([0; N], [0; N], [0; N]);
         for i in 0..N {
-            let segment = find(keys[i].path);
+            let Address { path, place } = Address::of(hashes[i]);
+            paths[i] = path;
+            places[i] = place.bits();
+            others[i] = place.other().bits();
+        }
+        let (mut buckets, mut lows, mut depths) = ([0; N], [0; N], [0; N]);
+        let mut widest = 0;
+        for i in 0..N {
+            let segment = store.find(paths[i]);
+            let width = u32::from(segment.form & !ENDED);
             self.at[i] = segment.at.as_ptr().cast_const();
-            self.widths[i] = u32::from(segment.form & !ENDED);
+            self.widths[i] = width;
             self.ended[i] = if segment.form & ENDED != 0 { u64::MAX } else { 0 };
             buckets[i] = u32::from(segment.buckets);
             depths[i] = segment.depth();
-            lows[i] = super::address::low_bits(segment.buckets);
+            lows[i] = low_bits(segment.buckets);
+            widest = widest.max(width);
         }
-        for i in 0..N {
-            let Address { path, place } = keys[i];
-            let places = [place, place.other()];
-            let extension = ((path >> depths[i]) as u32) << lows[i];
-            let (low, whole) = ((1 << lows[i]) - 1, (1 << self.widths[i]) - 1);
-            for side in 0..2 {
-                let bits = places[side].bits();
-                let bucket = (bits * buckets[i]) >> super::address::PLACE_BITS;
+        self.narrow = is_narrow(widest);
+        for (side, places) in [places, others].iter().enumerate() {
+            for i in 0..N {
+                let extension = ((paths[i] >> depths[i]) as u32) << lows[i];
+                let (low, whole) = ((1 << lows[i]) - 1, (1 << self.widths[i]) - 1);
+                let bucket = (places[i] * buckets[i]) >> PLACE_BITS;
                 self.bits[side][i] = bucket * (SLOTS * self.widths[i]);
-                self.patterns[side][i] = extension & whole | bits & low;
+                self.patterns[side][i] = extension & whole | places[i] & low;
             }
         }
     }
@@ -799,35 +811,50 @@ impl<'a, const N: usize> Probes<'a, N> {
         }
     }
 
+    /// The word in which a bit of the segment of key `i` is lowest.
+    #[inline(always)]
+    fn word(&self, i: usize, bit: u32) -> u64 {
+        // SAFETY: `set` worked the bits out from a segment that is borrowed and a place, whose
+        // bucket is one of the segment's; so all of its slots start in its block, and after a block
+        // come WINDOW bytes more. Before `set` there is only `NOWHERE`, which is longer.
+        let window = unsafe { &*self.at[i].add(bit as usize / 8).cast() };
+        u64::load(window) >> (bit % 8)
+    }
+
     /// Whether an entry in one of the two buckets of key `i` may be of the key.
     #[inline(always)]
     pub(super) fn hit(&self, i: usize) -> bool {
-        let width = self.widths[i];
-        // Two halves of two buckets: four words of two lanes, for slots of any width.
-        let starts = [0, 1].map(|side| [self.bits[side][i], self.bits[side][i] + 2 * width]);
-        let words = [starts[0][0], starts[0][1], starts[1][0], starts[1][1]].map(|bit| {
-            // SAFETY: `set` worked the bits out from a segment that is borrowed and a place, whose
-            // bucket is one of the segment's; so both halves start in its block, and after a block
-            // come WINDOW bytes more. Before `set` there is only `NOWHERE`, which is longer.
-            let window = unsafe { &*self.at[i].add(bit as usize / 8).cast() };
-            u64::load(window) >> (bit % 8)
-        });
-        let ones = 1 | 1 << width;
-        let highs = ones << (width - 1);
-        let patterns = [0, 1].map(|side| {
-            let pattern = u64::from(self.patterns[side][i]);
-            pattern | pattern << width
-        });
-        let patterns = [patterns[0], patterns[0], patterns[1], patterns[1]];
-        let mut hits = 0;
-        for (word, pattern) in words.into_iter().zip(patterns) {
-            // As `Lanes::any_prefix` for ended slots and `Lanes::any_equal` for plain ones.
-            let difference = word ^ pattern;
-            let marked = difference | highs;
-            let beyond = !(word | (marked ^ marked.wrapping_sub(ones)));
-            let rest = beyond & self.ended[i] | difference & !self.ended[i];
-            hits |= rest.wrapping_sub(ones) & !rest & highs;
+        let (bits, width) = ([self.bits[0][i], self.bits[1][i]], self.widths[i]);
+        let patterns = [self.patterns[0][i], self.patterns[1][i]];
+        if self.narrow {
+            let lanes = LanesByWidth::<1>::get(width);
+            let words = bits.map(|bit| self.word(i, bit));
+            let ended = self.ended[i];
+            return any_match(lanes, words, patterns.map(|p| lanes.splat(p)), ended);
         }
-        hits != 0
+        // Halves of buckets: slots of any width fit a word in twos.
+        let lanes = LanesByWidth::<2>::get(width);
+        let [a, b] = patterns.map(|pattern| lanes.splat(pattern));
+        let [c, d] = bits.map(|bit| bit + 2 * width);
+        let words = [bits[0], c, bits[1], d].map(|bit| self.word(i, bit));
+        any_match(lanes, words, [a, a, b, b], self.ended[i])
     }
+}
+
+/// Whether a lane of some word matches that of its pattern: is a prefix where `ended` is all ones,
+/// is equal where it is zero. Without a branch, and for all words alike, so that vectors do it.
+#[inline(always)]
+fn any_match<const N: usize>(
+    lanes: Lanes<u64>,
+    words: [u64; N],
+    patterns: [u64; N],
+    ended: u64,
+) -> bool {
+    let mut hits = 0;
+    for i in 0..N {
+        let beyond = lanes.beyond_prefix(words[i], patterns[i]);
+        let rest = beyond & ended | (words[i] ^ patterns[i]) & !ended;
+        hits |= lanes.any_equal(rest, 0);
+    }
+    hits != 0
 }

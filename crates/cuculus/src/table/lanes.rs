@@ -184,7 +184,7 @@ impl<W: Word> Lanes<W> {
     /// if the lane is a prefix of the pattern. A prefix, from the lowest bit upwards, is bits that
     /// are equal, then a zero that ends it, then ones up to the top.
     #[inline(always)]
-    fn beyond_prefix(&self, word: W, pattern: W) -> W {
+    pub(crate) fn beyond_prefix(&self, word: W, pattern: W) -> W {
         // The top bit is taken as different: the end of a prefix can be there. So no lane is zero,
         // and the subtraction borrows from none.
         let difference = (word ^ pattern) | self.highs;
