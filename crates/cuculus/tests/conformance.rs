@@ -1,6 +1,6 @@
 //! Every kind of filter obeys every law, in every shape that can be built.
 
-use cuculus::conformance::{self, Subject};
+use cuculus::conformance::{self, Growing, Subject};
 use cuculus::{
     CuckooFilter, CuckooFilterBuilder, ElasticFilter, ElasticFilterBuilder, Kind, PlacementKind,
     Search,
@@ -98,4 +98,33 @@ fn filters_of_many_segments_obey_every_law() {
     for (name, builder) in elastic_shapes().iter().step_by(39) {
         check_elastic_shape(name, builder, 5000);
     }
+}
+
+/// Every shape with few keys, and some with enough for several segments.
+fn for_each_growing(check: impl Fn(&Growing<'_, ElasticFilter>)) {
+    for (at, (name, builder)) in elastic_shapes().iter().enumerate() {
+        let make = |seed| builder.clone().seed(seed).build().expect("valid");
+        let keys = if at % 11 == 0 { 6000 } else { 400 };
+        check(&Growing {
+            subject: Subject { name, keys, all_fit: true, make: &make },
+            rate: make(0).false_positive_rate(),
+            shrink_to_fit: &ElasticFilter::shrink_to_fit,
+            merge: &|into, from| into.merge(from).is_ok(),
+        });
+    }
+}
+
+#[test]
+fn any_order_of_operations_keeps_keys_rate_and_bytes() {
+    for_each_growing(conformance::any_order_of_operations_keeps_keys_rate_and_bytes);
+}
+
+#[test]
+fn the_way_back_is_as_safe_as_the_way_up() {
+    for_each_growing(conformance::the_way_back_is_as_safe_as_the_way_up);
+}
+
+#[test]
+fn merging_adds_every_key() {
+    for_each_growing(conformance::merging_adds_every_key);
 }

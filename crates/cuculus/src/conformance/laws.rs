@@ -24,7 +24,7 @@ fn hashes(filter: &impl Filter, keys: impl Iterator<Item = u64>) -> Vec<KeyHash>
 }
 
 /// No key of the multiset is missing, none is counted too few times, and the length is exact.
-fn agrees(filter: &impl Filter, oracle: &Multiset, name: &str) {
+pub(super) fn agrees(filter: &impl Filter, oracle: &Multiset, name: &str) {
     assert_eq!(filter.len(), oracle.len(), "{name}: length");
     assert_eq!(filter.is_empty(), oracle.is_empty(), "{name}: emptiness");
     for (key, count) in oracle.iter() {
