@@ -5,7 +5,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use cuculus::{CuckooFilter, CuckooMaplet, Filter, Persist};
+use cuculus::{CuckooFilter, CuckooMaplet, ElasticFilter, Filter, Insert, Persist, Remove};
 
 struct Counting;
 
@@ -39,8 +39,73 @@ fn allocated<T>(f: impl FnOnce() -> T) -> (T, usize, usize) {
     (value, LIVE.load(Relaxed) - before, PEAK.load(Relaxed) - before)
 }
 
+/// An elastic filter on its way up and down.
+fn elastic_memory_reported_is_memory_held() {
+    const SIZES: [u64; 5] = [0, 1, 100, 10_000, 300_000];
+    let value = size_of::<ElasticFilter>();
+    for (rate, spare, expected) in
+        [(0.01, 512 << 10, 0), (0.05, 0, 0), (0.001, 0, 5000), (0.01, 512 << 10, 300_000)]
+    {
+        let builder = ElasticFilter::builder().false_positive_rate(rate).seed(1);
+        let builder = builder.spare_bytes(spare).expected_items(expected);
+        let before = LIVE.load(Relaxed);
+        let mut filter = builder.build().expect("valid");
+        let held = || LIVE.load(Relaxed) - before;
+        // The keys in the filter; the oldest go first.
+        let mut keys = 0..0;
+        for size in SIZES.into_iter().chain(SIZES.into_iter().rev()) {
+            // A key that is refused leaves nothing behind either.
+            while keys.end - keys.start < size {
+                let _ = filter.insert(&keys.end);
+                keys.end += 1;
+            }
+            while keys.end - keys.start > size {
+                filter.remove(&keys.start);
+                keys.start += 1;
+            }
+            assert_eq!(filter.size_in_bytes(), held() + value, "{rate} {expected}: {size} keys");
+            let (copy, held, _) = allocated(|| filter.clone());
+            assert_eq!(copy.size_in_bytes(), held + value, "{rate} {expected}: {size}, a clone");
+            drop(copy);
+            let bytes = filter.to_bytes();
+            let (again, held, peak) = allocated(|| ElasticFilter::from_bytes(&bytes));
+            let mut again = again.expect("own bytes");
+            assert_eq!(again.size_in_bytes(), held + value, "{rate} {expected}: {size}, loaded");
+            assert!(peak <= 4 * bytes.len() + 8192, "{peak} for {}", bytes.len());
+            let before = LIVE.load(Relaxed) - held;
+            again.shrink_to_fit();
+            let held = LIVE.load(Relaxed) - before;
+            assert_eq!(again.size_in_bytes(), held + value, "{rate} {expected}: {size}, shrunk");
+        }
+        filter.clear();
+        assert_eq!((filter.size_in_bytes(), held()), (value, 0));
+    }
+    // What is refused is refused before anything is allocated.
+    let builder = ElasticFilter::builder().expected_items(usize::MAX);
+    let (refused, held, peak) = allocated(|| builder.build().is_err());
+    assert!(refused && held == 0 && peak == 0);
+    // A hint is no reason to allocate.
+    let builder = ElasticFilter::builder().expected_items(1 << 38);
+    let (filter, held, peak) = allocated(|| builder.build().expect("valid"));
+    assert!(held == 0 && peak == 0 && filter.is_empty());
+
+    // Headers that promise what is not there.
+    let small = ElasticFilter::builder().seed(1).build().expect("valid").to_bytes();
+    for (levels_or_segments, payload) in [(96, 0u64), (104, 0), (104, 1 << 45), (104, u64::MAX)] {
+        let mut huge = small.clone();
+        huge[40..48].copy_from_slice(&payload.to_le_bytes());
+        huge[levels_or_segments..levels_or_segments + 8].fill(0x3f);
+        let header = 48 + 64;
+        let sum = xxhash_rust::xxh3::xxh3_64(&huge[..header]);
+        huge[header..header + 8].copy_from_slice(&sum.to_le_bytes());
+        let (error, _, peak) = allocated(|| ElasticFilter::from_bytes(&huge).expect_err("forged"));
+        assert!(peak < 3 << 20, "{peak} bytes allocated for a promise: {error}");
+    }
+}
+
 #[test]
 fn memory_reported_is_memory_held() {
+    elastic_memory_reported_is_memory_held();
     for capacity in [0, 1, 100, 10_000, 300_000] {
         for semi_sorted in [false, true] {
             let builder = CuckooFilter::builder().capacity(capacity).semi_sorted(semi_sorted);

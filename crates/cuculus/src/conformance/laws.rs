@@ -24,7 +24,7 @@ fn hashes(filter: &impl Filter, keys: impl Iterator<Item = u64>) -> Vec<KeyHash>
 }
 
 /// No key of the multiset is missing, none is counted too few times, and the length is exact.
-fn agrees(filter: &impl Filter, oracle: &Multiset, name: &str) {
+pub(super) fn agrees(filter: &impl Filter, oracle: &Multiset, name: &str) {
     assert_eq!(filter.len(), oracle.len(), "{name}: length");
     assert_eq!(filter.is_empty(), oracle.is_empty(), "{name}: emptiness");
     for (key, count) in oracle.iter() {
@@ -119,8 +119,11 @@ pub fn failed_insert_changes_nothing<F: Insert + Persist + Clone>(subject: &Subj
     let mut filter = subject.make(5);
     let mut oracle = Multiset::default();
     let mut refusals = 0;
+    // Of a filter too large to be saved before each key, at every few.
+    let every = subject.keys as u64 / 1000 + 1;
     for key in subject.keys(subject.keys * 4 + 100) {
-        let before = (filter.len() * 4 >= filter.slots()).then(|| filter.to_bytes());
+        let watched = key.is_multiple_of(every) && filter.len() * 4 >= filter.slots();
+        let before = watched.then(|| filter.to_bytes());
         match filter.insert(&key) {
             Ok(()) => oracle.insert(key),
             Err(full) => {
@@ -210,11 +213,16 @@ pub fn decode_inverts_encode<F: Insert + Persist>(subject: &Subject<'_, F>) {
     }
 }
 
-/// No byte can be changed, cut off or added unnoticed.
+/// No byte can be changed, cut off or added unnoticed. Of a large file the first bytes are tried,
+/// the last ones, and some of those between.
 pub fn damaged_bytes_are_refused<F: Insert + Persist>(subject: &Subject<'_, F>) {
     let bytes = filled(subject, 11, subject.keys).0.to_bytes();
     let mut random = Random::new(11);
+    let between = bytes.len() / 4000 + 1;
     for at in 0..bytes.len() {
+        if at > 1000 && at + 1000 < bytes.len() && !at.is_multiple_of(between) {
+            continue;
+        }
         let mut damaged = bytes.clone();
         damaged[at] ^= 1 << random.below(8);
         assert!(F::from_bytes(&damaged).is_err(), "{}: byte {at} changed", subject.name);
@@ -236,8 +244,10 @@ where
     for step in 0..subject.keys * 20 + 500 {
         // Tides, so that the filter is sometimes full and sometimes nearly empty.
         let rising = (step / (subject.keys + 1)).is_multiple_of(2);
+        // What takes longer the more keys there are is done less often then.
+        let whole = step.is_multiple_of(subject.keys / 1000 + 1);
         match random.below(100) {
-            0 => {
+            0 if whole => {
                 filter = F::from_bytes(&filter.to_bytes())
                     .unwrap_or_else(|e| panic!("{}: {e}", subject.name));
             }
@@ -250,7 +260,7 @@ where
                 };
                 keys[..inserted].iter().for_each(|&key| oracle.insert(key));
             }
-            2 => agrees(&filter, &oracle, subject.name),
+            2 if whole => agrees(&filter, &oracle, subject.name),
             n if (n < 70) == rising => {
                 let key = random.bits() % (4 * subject.keys as u64 + 10);
                 if filter.insert(&key).is_ok() {

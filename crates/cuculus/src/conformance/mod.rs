@@ -15,10 +15,12 @@
 //! });
 //! ```
 
+mod growth;
 mod laws;
 mod oracle;
 mod random;
 
+pub use growth::*;
 pub use laws::*;
 pub use oracle::Multiset;
 pub use random::Random;
