@@ -10,10 +10,13 @@
 
 // What experiments are made of.
 pub mod clock; // how long
+pub mod flows; // a set that comes and goes
 pub mod heap; // how much memory
 pub mod keys; // which keys, in which order
+pub mod machine; // what the system tells
 pub mod memory; // what the machine can do at best
 mod prefetch; // a hint to the memory system
+pub mod report; // numbers for programs
 pub mod table; // numbers in columns
 pub mod verdict; // numbers against targets
 
@@ -23,3 +26,4 @@ pub mod fill;
 pub mod kicks;
 pub mod speed;
 pub mod table3;
+pub mod trace;

@@ -9,7 +9,9 @@ use super::options::Options;
 use super::ours::is_ours;
 use super::phase::Phase;
 use crate::keys::WorkKey;
+use crate::machine::processor;
 use crate::memory::Limits;
+use crate::report;
 use crate::table::{Table, number, percent};
 use crate::verdict::{self, Verdict};
 
@@ -23,14 +25,6 @@ pub(super) fn head<K: WorkKey>(options: &Options) -> String {
         processor(),
         K::NAME,
     )
-}
-
-/// The processor's name where the system tells it.
-fn processor() -> String {
-    let described = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let named = described.lines().find_map(|line| line.strip_prefix("model name"));
-    let name = named.map(|name| name.trim_start_matches([' ', '\t', ':']));
-    name.unwrap_or(std::env::consts::ARCH).to_owned()
 }
 
 /// The table of a case, and the limits of the machine.
@@ -124,21 +118,13 @@ pub(super) fn json<K: WorkKey>(options: &Options, cases: &[Case], ratios: &[Verd
             "large_limits": limits(&case.large_limits),
         })
     };
-    let ratio = |verdict: &Verdict| {
-        json!({
-            "claim": verdict.claim,
-            "value": verdict.value,
-            "target": format!("{:?}", verdict.target),
-            "verdict": verdict.word(),
-        })
-    };
     let all = json!({
         "processor": processor(),
         "keys": K::NAME,
         "rounds": options.rounds,
         "seed": options.seed,
         "cases": cases.iter().map(case).collect::<Vec<_>>(),
-        "ratios": ratios.iter().map(ratio).collect::<Vec<_>>(),
+        "ratios": ratios.iter().map(report::verdict).collect::<Vec<_>>(),
     });
     format!("{all:#}\n")
 }
