@@ -1,0 +1,105 @@
+//! What the elastic filter claims, computed from its way.
+
+use super::course::{Checkpoint, Course};
+use super::walk::LAST_KEYS;
+use crate::verdict::Verdict;
+
+/// From here on the allocator's and the system's own needs are small beside the filter.
+const LARGE: usize = 1_000_000;
+const LARGER: usize = 4_000_000;
+const LARGEST: usize = 16_000_000;
+
+/// The most bits a key, everything counted.
+struct Bits {
+    rate: f64,
+    large: f64,
+    larger: f64,
+    declared: f64,
+}
+
+const BITS: [Bits; 2] = [
+    Bits { rate: 0.01, large: 19.0, larger: 16.0, declared: 11.8 },
+    Bits { rate: 0.001, large: 23.0, larger: 20.0, declared: 15.0 },
+];
+
+const RESIDENT_RATIO: f64 = 1.15;
+const UTILIZATION: f64 = 0.90;
+const LAST_BYTES: f64 = 16384.0;
+const ENTRIES_WRITTEN: f64 = 8192.0;
+const WAIT_MICROSECONDS: f64 = 100.0;
+/// Of the filter's word for its size; the allocator counts the same blocks.
+const SIZE_ERROR: f64 = 0.001;
+
+/// The claims about one way.
+pub(super) fn of(course: &Course) -> Vec<Verdict> {
+    let name = |text: &str| {
+        let declared = if course.declared { "declared, " } else { "" };
+        format!("{} %, {declared}{text}", 100.0 * course.rate)
+    };
+    let most = |text: &str, value, limit| Verdict::at_most(name(text), value, limit);
+    let least = |text: &str, value, limit| Verdict::at_least(name(text), value, limit);
+    let percent = 100.0 * course.rate;
+    let all = || course.checkpoints.iter();
+    let large = || all().filter(|at| at.keys >= LARGE);
+
+    let mut verdicts = vec![
+        most(
+            "largest expected rate in %",
+            largest(all().map(|at| 100.0 * at.expected_rate)),
+            percent,
+        ),
+        most(
+            "largest measured rate in %, less three standard errors",
+            largest(all().map(|at| 100.0 * at.certain_rate())),
+            percent,
+        ),
+    ];
+    if let Some(bits) = BITS.iter().find(|bits| (bits.rate / course.rate - 1.0).abs() < 1e-6) {
+        let at = |keys| all().find(|at| at.up && at.keys == keys).map(Checkpoint::bits_per_key);
+        if course.declared {
+            verdicts.push(most("bits a key at 16 M", at(LARGEST), bits.declared));
+        } else {
+            verdicts.push(most("bits a key at 1 M", at(LARGE), bits.large));
+            verdicts.push(most("bits a key at 4 M", at(LARGER), bits.larger));
+            verdicts.push(most("bits a key at 16 M", at(LARGEST), bits.larger));
+        }
+    }
+    let last = all().rfind(|at| !at.up && at.keys == LAST_KEYS);
+    let wait = |nanoseconds: u32| Some(f64::from(nanoseconds) / 1000.0);
+    verdicts.extend([
+        most(
+            "largest error of size_in_bytes",
+            largest(all().filter_map(Checkpoint::size_error)),
+            SIZE_ERROR,
+        ),
+        most(
+            "resident over own bytes from 1 M keys on, most",
+            largest(large().filter_map(Checkpoint::resident_ratio)),
+            RESIDENT_RATIO,
+        ),
+        least("mean utilisation growing", course.growing_utilization, UTILIZATION),
+        least("mean utilisation shrinking", course.shrinking_utilization, UTILIZATION),
+        most("bytes back at 1,000 keys", last.map(|at| at.bytes as f64), LAST_BYTES),
+        most(
+            "most entries written at once",
+            Some(f64::from(course.most_entries_written)),
+            ENTRIES_WRITTEN,
+        ),
+        most(
+            "p99.99 of insert in µs, least of two",
+            wait(course.inserts.least.p9999),
+            WAIT_MICROSECONDS,
+        ),
+        most(
+            "p99.99 of remove in µs, least of two",
+            wait(course.removes.least.p9999),
+            WAIT_MICROSECONDS,
+        ),
+        most("wrong answers", Some(course.wrong_answers() as f64), 0.0),
+    ]);
+    verdicts
+}
+
+fn largest(values: impl Iterator<Item = f64>) -> Option<f64> {
+    values.reduce(f64::max)
+}
