@@ -2,7 +2,7 @@
 //!
 //! Each experiment has options for the command line and a `run` that prints tables and verdicts
 //! computed from the numbers in them. The bench target `lab` starts them, and brings the filters
-//! of other crates for [`speed`]:
+//! of other crates for [`speed`] and [`growing`]:
 //!
 //! ```text
 //! cargo bench -p cuculus-lab --bench lab -- speed --items 1000000
@@ -25,6 +25,7 @@ pub mod verdict; // numbers against targets
 pub mod capacity;
 pub mod elastic;
 pub mod fill;
+pub mod growing;
 pub mod kicks;
 pub mod speed;
 pub mod table3;

@@ -8,7 +8,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use cuculus_lab::heap::CountingAllocator;
 use cuculus_lab::keys::Text24;
 use cuculus_lab::speed::KeyKind;
-use cuculus_lab::{capacity, elastic, fill, kicks, speed, table3, trace};
+use cuculus_lab::{capacity, elastic, fill, growing, kicks, speed, table3, trace};
 
 #[global_allocator]
 static HEAP: CountingAllocator = CountingAllocator;
@@ -40,6 +40,8 @@ enum Experiment {
     Elastic(elastic::Options),
     /// The speed of the elastic filter beside ours of fixed size.
     ElasticSpeed(speed::Options),
+    /// The elastic filter beside the filters of other crates that grow.
+    Growing(growing::Options),
     /// The elastic filter on a trace of flows that come and go.
     Trace(trace::Options),
 }
@@ -71,6 +73,7 @@ fn run(experiment: Option<Experiment>) -> anyhow::Result<bool> {
             KeyKind::U64 => speed::run_elastic::<u64>(&options),
             KeyKind::Str24 => speed::run_elastic::<Text24>(&options),
         },
+        Some(Experiment::Growing(options)) => growing::run(&options, peers::growers()),
         Some(Experiment::Trace(options)) => trace::run(&options),
         // `cargo bench` alone starts every bench target without a word; that is no mistake.
         None => Ok(Arguments::command().print_help().map(|()| true)?),
