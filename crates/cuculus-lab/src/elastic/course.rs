@@ -170,30 +170,39 @@ impl<'a> Seen<'a> {
     }
 
     fn look(&mut self, up: bool, keys: usize) {
-        let size_of_value = size_of::<ElasticFilter>();
-        let live = live_bytes().zip(self.live_before);
-        let counted_bytes = live.map(|(now, before)| now.saturating_sub(before) + size_of_value);
-        let resident = resident_bytes().zip(self.resident_before);
-        let resident_growth = resident.map(|(now, before)| now.saturating_sub(before));
-        let stats = self.filter.stats();
+        let live = live_bytes();
+        let resident = resident_bytes();
         self.false_negatives += missing(&self.filter, self.walk.sample(up, keys, SAMPLE));
         self.refused += self.filter.len().abs_diff(keys);
-        self.checkpoints.push(Checkpoint {
+        let checkpoint = self.checkpoint(up, keys, live, resident);
+        self.checkpoints.push(checkpoint);
+        // What the list of checkpoints holds is not the filter's.
+        let own = live_bytes().zip(live).map(|(now, then)| now.saturating_sub(then));
+        self.live_before = self.live_before.zip(own).map(|(before, own)| before + own);
+    }
+
+    fn checkpoint(
+        &self,
+        up: bool,
+        keys: usize,
+        live: Option<usize>,
+        resident: Option<usize>,
+    ) -> Checkpoint {
+        let since = |now: Option<usize>, before: Option<usize>| Some(now?.saturating_sub(before?));
+        let stats = self.filter.stats();
+        Checkpoint {
             up,
             keys,
             expected_rate: stats.expected_false_positive_rate,
             measured_rate: self.measured_rate(),
             probes: self.probes,
             bytes: stats.size_in_bytes,
-            counted_bytes,
-            resident_growth,
+            counted_bytes: since(live, self.live_before)
+                .map(|bytes| bytes + size_of::<ElasticFilter>()),
+            resident_growth: since(resident, self.resident_before),
             utilization: stats.utilization,
             slot_widths: stats.slot_widths,
             elders: stats.elders,
-        });
-        // What the list of checkpoints holds is not the filter's.
-        if let (Some((then, before)), Some(now)) = (live, live_bytes()) {
-            self.live_before = Some(before + now.saturating_sub(then));
         }
     }
 
@@ -228,5 +237,35 @@ impl Mean {
     fn take(&mut self) -> Option<f64> {
         let Self { sum, count } = std::mem::take(self);
         (count > 0).then(|| sum / count as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    #[test]
+    fn a_short_way_is_walked_without_a_wrong_answer() {
+        let words = ["lab", "--keys", "70000", "--probes", "10000"];
+        let course = Course::measure(&Line::parse_from(words).options, 0.01, false).unwrap();
+        assert_eq!(course.wrong_answers(), 0);
+        let sizes: Vec<_> = course.checkpoints.iter().map(|at| (at.up, at.keys)).collect();
+        let up = [(true, 1000), (true, 64_000), (true, 70_000)];
+        assert_eq!((&sizes[..3], &sizes[3..]), (&up[..], &[(false, 64_000), (false, 1000)][..]));
+        assert!(course.growing_utilization > Some(0.8));
+        assert!(course.inserts.least.max <= course.inserts.raw.max);
+        assert!(course.removes.longest.iter().all(|wait| wait.keys > 0));
+
+        let text = serde_json::to_string(&course).unwrap();
+        let read: Course = serde_json::from_str(&text).unwrap();
+        assert_eq!(read.checkpoints.len(), course.checkpoints.len());
     }
 }

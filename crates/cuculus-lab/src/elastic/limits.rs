@@ -40,7 +40,10 @@ pub(super) fn of(course: &Course) -> Vec<Verdict> {
     let least = |text: &str, value, limit| Verdict::at_least(name(text), value, limit);
     let percent = 100.0 * course.rate;
     let all = || course.checkpoints.iter();
-    let large = || all().filter(|at| at.keys >= LARGE);
+    let resident = |up| {
+        let large = all().filter(|at| at.up == up && at.keys >= LARGE);
+        largest(large.filter_map(Checkpoint::resident_ratio))
+    };
 
     let mut verdicts = vec![
         most(
@@ -72,11 +75,8 @@ pub(super) fn of(course: &Course) -> Vec<Verdict> {
             largest(all().filter_map(Checkpoint::size_error)),
             SIZE_ERROR,
         ),
-        most(
-            "resident over own bytes from 1 M keys on, most",
-            largest(large().filter_map(Checkpoint::resident_ratio)),
-            RESIDENT_RATIO,
-        ),
+        most("resident over own bytes growing, most", resident(true), RESIDENT_RATIO),
+        most("resident over own bytes shrinking, most", resident(false), RESIDENT_RATIO),
         least("mean utilisation growing", course.growing_utilization, UTILIZATION),
         least("mean utilisation shrinking", course.shrinking_utilization, UTILIZATION),
         most("bytes back at 1,000 keys", last.map(|at| at.bytes as f64), LAST_BYTES),
@@ -102,4 +102,69 @@ pub(super) fn of(course: &Course) -> Vec<Verdict> {
 
 fn largest(values: impl Iterator<Item = f64>) -> Option<f64> {
     values.reduce(f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::elastic::waits::Waits;
+
+    fn checkpoint(up: bool, keys: usize, bits_per_key: f64) -> Checkpoint {
+        let bytes = (keys as f64 * bits_per_key / 8.0) as usize;
+        Checkpoint {
+            up,
+            keys,
+            expected_rate: 0.009,
+            measured_rate: 0.0101,
+            probes: 100_000,
+            bytes,
+            counted_bytes: Some(bytes),
+            resident_growth: Some(bytes),
+            utilization: 0.91,
+            slot_widths: Vec::new(),
+            elders: 0,
+        }
+    }
+
+    fn course(checkpoints: Vec<Checkpoint>) -> Course {
+        Course {
+            rate: 0.01,
+            declared: false,
+            keys: LARGEST,
+            checkpoints,
+            growing_utilization: Some(0.91),
+            shrinking_utilization: Some(0.91),
+            most_entries_written: 5000,
+            refused: 0,
+            false_negatives: 0,
+            inserts: Waits::default(),
+            removes: Waits::default(),
+            clock_nanoseconds: 20,
+        }
+    }
+
+    fn missed(course: &Course) -> Vec<String> {
+        let missed = of(course).into_iter().filter(|verdict| verdict.passed() == Some(false));
+        missed.map(|verdict| verdict.claim).collect()
+    }
+
+    #[test]
+    fn verdicts_follow_the_numbers() {
+        let good = course(vec![
+            checkpoint(true, LARGE, 18.9),
+            checkpoint(true, LARGEST, 15.9),
+            checkpoint(false, LARGE, 18.9),
+            checkpoint(false, LAST_KEYS, 40.0),
+        ]);
+        assert_eq!(missed(&good), Vec::<String>::new());
+        assert_eq!(of(&good).iter().filter(|verdict| verdict.word() == "n/a").count(), 1);
+
+        let mut bad = good.clone();
+        bad.checkpoints[1] = checkpoint(true, LARGEST, 16.1);
+        bad.checkpoints[2].resident_growth = Some(1 << 30);
+        bad.checkpoints[3].measured_rate = 0.0120;
+        bad.false_negatives = 1;
+        let claims = missed(&bad);
+        assert_eq!(claims.len(), 4, "{claims:?}");
+    }
 }
