@@ -63,6 +63,12 @@ impl Checkpoint {
         self.bytes as f64 * 8.0 / self.keys as f64
     }
 
+    /// The part of them that is slots; the rest is what keeps the slots together.
+    pub(super) fn slot_bits_per_key(&self) -> f64 {
+        let bits = |&(width, slots): &(u32, usize)| f64::from(width) * slots as f64;
+        self.slot_widths.iter().map(bits).sum::<f64>() / self.keys as f64
+    }
+
     pub(super) fn resident_ratio(&self) -> Option<f64> {
         Some(self.resident_growth? as f64 / self.bytes as f64)
     }
