@@ -127,6 +127,12 @@ impl<K: WorkKey> Workload<K> {
         &self.shuffled[..self.shuffled.len() / 4]
     }
 
+    /// All keys, in random order.
+    #[must_use]
+    pub fn shuffled(&self) -> &[K] {
+        &self.shuffled
+    }
+
     /// The other three quarters.
     #[must_use]
     pub fn kept(&self) -> &[K] {

@@ -2,7 +2,7 @@
 //!
 //! Each experiment has options for the command line and a `run` that prints tables and verdicts
 //! computed from the numbers in them. The bench target `lab` starts them, and brings the filters
-//! of other crates for [`speed`]:
+//! of other crates for [`speed`] and [`growing`]:
 //!
 //! ```text
 //! cargo bench -p cuculus-lab --bench lab -- speed --items 1000000
@@ -10,16 +10,23 @@
 
 // What experiments are made of.
 pub mod clock; // how long
+pub mod flows; // a set that comes and goes
 pub mod heap; // how much memory
 pub mod keys; // which keys, in which order
+pub mod machine; // what the system tells
 pub mod memory; // what the machine can do at best
+pub mod pauses; // the longest of many operations
 mod prefetch; // a hint to the memory system
+pub mod report; // numbers for programs
 pub mod table; // numbers in columns
 pub mod verdict; // numbers against targets
 
 // The experiments.
 pub mod capacity;
+pub mod elastic;
 pub mod fill;
+pub mod growing;
 pub mod kicks;
 pub mod speed;
 pub mod table3;
+pub mod trace;

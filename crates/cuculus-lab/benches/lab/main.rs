@@ -8,7 +8,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use cuculus_lab::heap::CountingAllocator;
 use cuculus_lab::keys::Text24;
 use cuculus_lab::speed::KeyKind;
-use cuculus_lab::{capacity, fill, kicks, speed, table3};
+use cuculus_lab::{capacity, elastic, fill, growing, kicks, speed, table3, trace};
 
 #[global_allocator]
 static HEAP: CountingAllocator = CountingAllocator;
@@ -36,6 +36,14 @@ enum Experiment {
     Kicks(kicks::Options),
     /// How often a filter refuses a key within its capacity.
     Capacity(capacity::Options),
+    /// The elastic filter from nothing to many keys and back: rates, memory, pauses.
+    Elastic(elastic::Options),
+    /// The speed of the elastic filter beside ours of fixed size.
+    ElasticSpeed(speed::Options),
+    /// The elastic filter beside the filters of other crates that grow.
+    Growing(growing::Options),
+    /// The elastic filter on a trace of flows that come and go.
+    Trace(trace::Options),
 }
 
 /// Exit codes: 0, 1 if our filters gave a wrong answer, 2 if there is none.
@@ -60,6 +68,13 @@ fn run(experiment: Option<Experiment>) -> anyhow::Result<bool> {
         Some(Experiment::Table3(options)) => table3::run(&options).map(|()| true),
         Some(Experiment::Kicks(options)) => kicks::run(&options).map(|()| true),
         Some(Experiment::Capacity(options)) => capacity::run(&options).map(|()| true),
+        Some(Experiment::Elastic(options)) => elastic::run(&options),
+        Some(Experiment::ElasticSpeed(options)) => match options.keys {
+            KeyKind::U64 => speed::run_elastic::<u64>(&options),
+            KeyKind::Str24 => speed::run_elastic::<Text24>(&options),
+        },
+        Some(Experiment::Growing(options)) => growing::run(&options, peers::growers()),
+        Some(Experiment::Trace(options)) => trace::run(&options),
         // `cargo bench` alone starts every bench target without a word; that is no mistake.
         None => Ok(Arguments::command().print_help().map(|()| true)?),
     }

@@ -31,6 +31,19 @@ pub trait Deletes<K>: Adapter<K> {
     fn remove(&mut self, key: &K) -> bool;
 }
 
+/// A filter that starts small, takes keys one by one, and forgets them.
+pub trait Grows<K>: Deletes<K> {
+    /// Makes an empty filter that has room for the first keys; it will hold no more than `most`,
+    /// for those that must know.
+    ///
+    /// # Errors
+    /// If the filter cannot be made.
+    fn start(first: usize, most: usize, rate: f64) -> anyhow::Result<Self>;
+
+    /// Inserts a key, and tells whether the filter took it.
+    fn insert(&mut self, key: &K) -> bool;
+}
+
 /// A filter with calls for many keys at once.
 pub trait Batches<K>: Adapter<K> {
     /// As [`build`](Adapter::build), many keys at a time.

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use super::contest::Contest;
 use super::contestant::Contestant;
 use super::phase::{Phase, Speeds};
 use crate::clock::mops;
@@ -11,6 +12,7 @@ use crate::memory::{Limits, Lines};
 
 /// The numbers of one size and rate.
 pub(super) struct Case {
+    pub(super) contest: Contest,
     pub(super) items: usize,
     pub(super) rate: f64,
     pub(super) rows: Vec<Row>,
@@ -46,6 +48,7 @@ impl Row {
 impl Case {
     /// Measures all contestants.
     pub(super) fn measure<K: WorkKey>(
+        contest: Contest,
         work: &Workload<K>,
         rate: f64,
         mut contestants: Vec<Box<dyn Contestant<K>>>,
@@ -53,6 +56,7 @@ impl Case {
         large: &Lines,
     ) -> anyhow::Result<Self> {
         let mut case = Self {
+            contest,
             items: work.keys.len(),
             rate,
             rows: contestants.iter().map(|contestant| Row::new(contestant.as_ref())).collect(),
@@ -68,7 +72,7 @@ impl Case {
                 round + 1,
                 rounds.max(1)
             );
-            for phase in Phase::ALL {
+            for &phase in contest.phases() {
                 for (contestant, row) in contestants.iter_mut().zip(&mut case.rows) {
                     run(phase, work, contestant.as_mut(), row, round == 0)?;
                 }
@@ -127,6 +131,7 @@ fn run<K: WorkKey>(
             }
             (work.mixed.len(), Some((time, hits)))
         }
+        Phase::Dependent => (work.mixed.len(), Some(filter.count_dependent(&work.mixed))),
         Phase::PresentBatched => {
             let counted = filter.count_batched(&work.present);
             if let Some((_, hits)) = counted.filter(|_| check && row.refused == 0) {
@@ -142,6 +147,14 @@ fn run<K: WorkKey>(
             let counted = filter.remove_all(&keys);
             if let Some((_, removed)) = counted.filter(|_| check) {
                 row.lost = keys.len() - removed + missing(filter, work.kept());
+            }
+            (keys.len(), counted)
+        }
+        Phase::DeleteAll => {
+            let keys = taken(work.shuffled(), filter.refused());
+            let counted = filter.remove_all(&keys);
+            if let Some((_, removed)) = counted.filter(|_| check) {
+                row.lost = keys.len() - removed;
             }
             (keys.len(), counted)
         }
@@ -205,9 +218,10 @@ mod tests {
         }
     }
 
-    fn measured<const FAULT: u8>(work: &Workload<u64>) -> Row {
+    fn measured<const FAULT: u8>(contest: Contest, work: &Workload<u64>) -> Row {
         let toy = Box::new(Entry::<Toy<FAULT>, u64>::new(0.01).deleting());
-        let case = Case::measure(work, 0.01, vec![toy], 2, &Lines::of_bytes(64)).unwrap();
+        let lines = Lines::of_bytes(64);
+        let case = Case::measure(contest, work, 0.01, vec![toy], 2, &lines).unwrap();
         case.rows[0].clone()
     }
 
@@ -216,18 +230,27 @@ mod tests {
         let work = Workload::<u64>::new(1, 2000, 100);
         let tenth = work.keys.iter().filter(|&key| key % 10 == 0).count();
 
-        let honest = measured::<HONEST>(&work);
+        let honest = measured::<HONEST>(Contest::Fixed, &work);
         assert_eq!((honest.refused, honest.false_negatives, honest.lost), (0, 0, 0));
         assert_eq!(honest.false_positive_rate, 0.0);
         assert!(honest.speeds.get(Phase::Delete).is_some());
         assert_eq!(honest.speeds.get(Phase::PresentBatched), None);
 
-        let refusing = measured::<REFUSING>(&work);
+        let refusing = measured::<REFUSING>(Contest::Fixed, &work);
         assert_eq!((refusing.refused, refusing.false_negatives, refusing.lost), (tenth, 0, 0));
 
-        let forgetful = measured::<FORGETFUL>(&work);
+        let forgetful = measured::<FORGETFUL>(Contest::Fixed, &work);
         assert_eq!(forgetful.refused, 0);
         assert!(forgetful.false_negatives >= tenth);
         assert!(forgetful.lost > 400);
+    }
+
+    #[test]
+    fn removing_all_keys_counts_those_that_are_gone_before() {
+        let work = Workload::<u64>::new(1, 2000, 100);
+        let honest = measured::<HONEST>(Contest::Elastic, &work);
+        assert_eq!((honest.false_negatives, honest.lost), (0, 0));
+        let forgetful = measured::<FORGETFUL>(Contest::Elastic, &work);
+        assert!(forgetful.lost > 800);
     }
 }

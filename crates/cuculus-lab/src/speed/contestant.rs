@@ -37,6 +37,9 @@ pub trait Contestant<K> {
     /// Asks for each key.
     fn count(&self, keys: &[K]) -> Counted;
 
+    /// Asks for each key, or its neighbour: which of them, the last answer decides.
+    fn count_dependent(&self, keys: &[K]) -> Counted;
+
     /// Asks for all keys in batches, if the filter can.
     fn count_batched(&self, keys: &[K]) -> Option<Counted>;
 
@@ -121,6 +124,18 @@ fn count<F: Adapter<K>, K>(filter: &F, keys: &[K]) -> usize {
     black_box(hits)
 }
 
+/// Questions one after the other: the place of the next key is computed from the last answer.
+fn count_dependent<F: Adapter<K>, K>(filter: &F, keys: &[K]) -> usize {
+    let (mut hits, mut last) = (0, 0);
+    for pair in keys.chunks_exact(2) {
+        for at in 0..2 {
+            last = black_box(usize::from(filter.contains(&pair[at ^ last])));
+            hits += last;
+        }
+    }
+    hits
+}
+
 fn live_bytes() -> usize {
     heap::live_bytes().unwrap_or(0)
 }
@@ -155,6 +170,11 @@ impl<F: Adapter<K>, K> Contestant<K> for Entry<F, K> {
 
     fn count(&self, keys: &[K]) -> Counted {
         self.filter().map_or_else(Counted::default, |filter| clock::timed(|| count(filter, keys)))
+    }
+
+    fn count_dependent(&self, keys: &[K]) -> Counted {
+        let count = |filter| clock::timed(|| count_dependent(filter, keys));
+        self.filter().map_or_else(Counted::default, count)
     }
 
     fn count_batched(&self, keys: &[K]) -> Option<Counted> {

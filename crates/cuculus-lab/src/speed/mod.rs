@@ -3,14 +3,15 @@
 
 mod adapter;
 mod case;
+mod contest;
 mod contestant;
 mod options;
-mod ours;
+pub(crate) mod ours;
 mod phase;
 mod ratios;
 mod report;
 
-pub use adapter::{Adapter, Batches, Built, Deletes};
+pub use adapter::{Adapter, Batches, Built, Deletes, Grows};
 pub use contestant::{Contestant, Counted, Entry};
 pub use options::{KeyKind, Options};
 
@@ -22,6 +23,7 @@ use crate::heap;
 use crate::keys::{WorkKey, Workload};
 use crate::memory::Lines;
 use case::Case;
+use contest::Contest;
 
 /// The large table for the machine's limits, the same in every run.
 const LARGE_TABLE_BYTES: usize = 256 << 20;
@@ -39,10 +41,32 @@ pub fn run<K: WorkKey>(
     options: &Options,
     peers: impl Fn(f64) -> Vec<Box<dyn Contestant<K>>>,
 ) -> anyhow::Result<bool> {
+    let contestants = |rate| {
+        let mut contestants = ours::contestants(rate, options.all);
+        contestants.extend(peers(rate));
+        contestants
+    };
+    measure(Contest::Fixed, options, contestants)
+}
+
+/// Measures our elastic filter, grown from nothing, beside ours of the right size, and prints the
+/// same.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_elastic<K: WorkKey>(options: &Options) -> anyhow::Result<bool> {
+    measure(Contest::Elastic, options, ours::elastic_contestants::<K>)
+}
+
+fn measure<K: WorkKey>(
+    contest: Contest,
+    options: &Options,
+    contestants: impl Fn(f64) -> Vec<Box<dyn Contestant<K>>>,
+) -> anyhow::Result<bool> {
     if heap::live_bytes().is_none() {
         bail!("the counting allocator is not installed, so memory cannot be measured");
     }
-    println!("{}", report::head::<K>(options));
+    println!("{}", report::head::<K>(contest, options));
     let large = Lines::of_bytes(LARGE_TABLE_BYTES);
     let mut cases = Vec::new();
     for &items in &options.items {
@@ -50,18 +74,17 @@ pub fn run<K: WorkKey>(
         let queries = options.queries.max(MIN_QUERIES);
         let work = Workload::<K>::new(options.seed, items, queries);
         for &rate in &options.fpr {
-            let mut contestants = ours::contestants(rate, options.all);
-            contestants.extend(peers(rate));
+            let mut contestants = contestants(rate);
             contestants.retain(|contestant| options.wants(&contestant.label()));
             if contestants.is_empty() {
                 bail!("no filter has {:?} in its name", options.only);
             }
-            let case = Case::measure(&work, rate, contestants, options.rounds, &large)?;
+            let case = Case::measure(contest, &work, rate, contestants, options.rounds, &large)?;
             println!("{}", report::case(&case));
             cases.push(case);
         }
     }
-    let verdicts: Vec<_> = cases.iter().flat_map(ratios::of).collect();
+    let verdicts: Vec<_> = cases.iter().flat_map(|case| contest.claims(case)).collect();
     println!("{}", report::ratios(&verdicts));
     if let Some(path) = &options.json {
         let text = report::json::<K>(options, &cases, &verdicts);

@@ -1,47 +1,75 @@
 //! Our filters, as a user gets them from the builder.
 
-use std::marker::PhantomData;
+use cuculus::{
+    BuildError, CuckooFilter, CuckooFilterBuilder, ElasticFilter, Filter, Insert, KeyHash,
+    PlacementKind, Remove,
+};
 
-use cuculus::{CuckooFilter, CuckooFilterBuilder, Filter, Insert, KeyHash, PlacementKind, Remove};
-
-use super::adapter::{Adapter, Batches, Built, Deletes};
+use super::adapter::{Adapter, Batches, Built, Deletes, Grows};
 use super::contestant::{Contestant, Entry};
 use crate::keys::WorkKey;
 
 /// The row that ratios speak of.
 pub(super) const NAME: &str = Plain::NAME;
+/// The row of the filter that grows.
+pub(super) const ELASTIC_NAME: &str = Elastic::NAME;
 
 /// Keys hashed and handed over at a time.
 const GROUP: usize = 1024;
 
-/// Parameters of our filter under a name.
-trait Variant {
+/// One of our filters under a name.
+pub(crate) trait Variant {
     const NAME: &'static str;
-    fn configure(builder: CuckooFilterBuilder) -> CuckooFilterBuilder;
+    type Filter: Filter + Insert + Remove;
+
+    /// A filter for so many keys.
+    fn empty(capacity: usize, rate: f64) -> Result<Self::Filter, BuildError>;
 }
 
-struct Plain;
+pub(crate) struct Plain;
 struct SemiSorted;
 struct Xor;
+pub(crate) struct Elastic;
+
+fn fixed(capacity: usize, rate: f64) -> CuckooFilterBuilder {
+    CuckooFilter::builder().capacity(capacity).false_positive_rate(rate)
+}
 
 impl Variant for Plain {
     const NAME: &'static str = "cuculus";
-    fn configure(builder: CuckooFilterBuilder) -> CuckooFilterBuilder {
-        builder
+    type Filter = CuckooFilter;
+
+    fn empty(capacity: usize, rate: f64) -> Result<CuckooFilter, BuildError> {
+        fixed(capacity, rate).build()
     }
 }
 
 impl Variant for SemiSorted {
     const NAME: &'static str = "cuculus semi-sorted";
-    fn configure(builder: CuckooFilterBuilder) -> CuckooFilterBuilder {
-        builder.semi_sorted(true)
+    type Filter = CuckooFilter;
+
+    fn empty(capacity: usize, rate: f64) -> Result<CuckooFilter, BuildError> {
+        fixed(capacity, rate).semi_sorted(true).build()
     }
 }
 
 impl Variant for Xor {
     const NAME: &'static str = "cuculus xor";
-    fn configure(builder: CuckooFilterBuilder) -> CuckooFilterBuilder {
-        builder.placement(PlacementKind::Xor)
+    type Filter = CuckooFilter;
+
+    fn empty(capacity: usize, rate: f64) -> Result<CuckooFilter, BuildError> {
+        fixed(capacity, rate).placement(PlacementKind::Xor).build()
+    }
+}
+
+/// Nothing is declared: it grows from nothing. The seed is fixed, so that two runs do the same and
+/// the times of single operations can be compared.
+impl Variant for Elastic {
+    const NAME: &'static str = "cuculus elastic";
+    type Filter = ElasticFilter;
+
+    fn empty(_: usize, rate: f64) -> Result<ElasticFilter, BuildError> {
+        ElasticFilter::builder().false_positive_rate(rate).seed(1).build()
     }
 }
 
@@ -60,28 +88,25 @@ pub(super) fn contestants<K: WorkKey>(rate: f64, all: bool) -> Vec<Box<dyn Conte
     contestants
 }
 
+/// The elastic filter, and the one of fixed size to measure it by.
+pub(super) fn elastic_contestants<K: WorkKey>(rate: f64) -> Vec<Box<dyn Contestant<K>>> {
+    vec![entry::<Plain, K>(rate), entry::<Elastic, K>(rate)]
+}
+
 fn entry<V: Variant + 'static, K: WorkKey>(rate: f64) -> Box<dyn Contestant<K>> {
     Box::new(Entry::<Ours<V>, K>::new(rate).deleting().batching())
 }
 
-struct Ours<V> {
-    filter: CuckooFilter,
-    variant: PhantomData<V>,
-}
-
-impl<V: Variant> Ours<V> {
-    fn empty(capacity: usize, rate: f64) -> anyhow::Result<Self> {
-        let builder = CuckooFilter::builder().capacity(capacity).false_positive_rate(rate);
-        Ok(Self { filter: V::configure(builder).build()?, variant: PhantomData })
-    }
+pub(crate) struct Ours<V: Variant> {
+    filter: V::Filter,
 }
 
 impl<V: Variant, K: WorkKey> Adapter<K> for Ours<V> {
     const NAME: &'static str = V::NAME;
 
     fn build(keys: &[K], rate: f64) -> anyhow::Result<Built<Self, K>> {
-        let empty = Self::empty(keys.len(), rate)?;
-        Ok(Built::one_by_one(empty, keys, |ours, key| ours.filter.insert(key).is_ok()))
+        let empty = <Self as Grows<K>>::start(keys.len(), keys.len(), rate)?;
+        Ok(Built::one_by_one(empty, keys, Self::insert))
     }
 
     #[inline(always)]
@@ -97,9 +122,20 @@ impl<V: Variant, K: WorkKey> Deletes<K> for Ours<V> {
     }
 }
 
+impl<V: Variant, K: WorkKey> Grows<K> for Ours<V> {
+    fn start(first: usize, _: usize, rate: f64) -> anyhow::Result<Self> {
+        Ok(Self { filter: V::empty(first, rate)? })
+    }
+
+    #[inline(always)]
+    fn insert(&mut self, key: &K) -> bool {
+        self.filter.insert(key).is_ok()
+    }
+}
+
 impl<V: Variant, K: WorkKey> Batches<K> for Ours<V> {
     fn build_batched(keys: &[K], rate: f64) -> anyhow::Result<Built<Self, K>> {
-        let mut ours = Self::empty(keys.len(), rate)?;
+        let mut ours = <Self as Grows<K>>::start(keys.len(), keys.len(), rate)?;
         let mut refused = Vec::new();
         let mut hashes = Vec::with_capacity(GROUP);
         for keys in keys.chunks(GROUP) {
@@ -142,7 +178,7 @@ impl<V: Variant, K: WorkKey> Batches<K> for Ours<V> {
     }
 }
 
-fn hash_all<K: WorkKey>(filter: &CuckooFilter, keys: &[K], hashes: &mut Vec<KeyHash>) {
+fn hash_all<K: WorkKey>(filter: &impl Filter, keys: &[K], hashes: &mut Vec<KeyHash>) {
     let hasher = filter.hasher();
     hashes.clear();
     hashes.extend(keys.iter().map(|key| hasher.hash(key)));

@@ -13,6 +13,8 @@ pub(super) enum Phase {
     Absent,
     /// Half and half, in random order.
     Mixed,
+    /// The same, each question waiting for the answer to the last.
+    Dependent,
     /// Batched questions for keys that are in.
     PresentBatched,
     /// Batched questions for keys that are not.
@@ -23,10 +25,15 @@ pub(super) enum Phase {
     AbsentHashed,
     /// Removal of a random quarter of the keys.
     Delete,
+    /// Removal of all keys.
+    DeleteAll,
 }
 
 impl Phase {
-    pub(super) const ALL: [Self; 10] = [
+    pub(super) const COUNT: usize = Self::DeleteAll as usize + 1;
+
+    /// Beside filters that are made for all keys at once.
+    pub(super) const FIXED: &[Self] = &[
         Self::Build,
         Self::BuildBatched,
         Self::Present,
@@ -39,6 +46,20 @@ impl Phase {
         Self::Delete,
     ];
 
+    /// For a filter that grows as it is built, and shrinks as keys are removed.
+    pub(super) const ELASTIC: &[Self] = &[
+        Self::Build,
+        Self::BuildBatched,
+        Self::Dependent,
+        Self::Present,
+        Self::Absent,
+        Self::PresentBatched,
+        Self::AbsentBatched,
+        Self::PresentHashed,
+        Self::AbsentHashed,
+        Self::DeleteAll,
+    ];
+
     /// The name in a table's head.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -47,18 +68,20 @@ impl Phase {
             Self::Present => "hit",
             Self::Absent => "miss",
             Self::Mixed => "mixed",
+            Self::Dependent => "dependent",
             Self::PresentBatched => "hit batch",
             Self::AbsentBatched => "miss batch",
             Self::PresentHashed => "hit hashed",
             Self::AbsentHashed => "miss hashed",
             Self::Delete => "delete",
+            Self::DeleteAll => "delete all",
         }
     }
 }
 
 /// Millions of operations per second of each phase, the best of all rounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Speeds([Option<f64>; Phase::ALL.len()]);
+pub(super) struct Speeds([Option<f64>; Phase::COUNT]);
 
 impl Speeds {
     pub(super) fn get(&self, phase: Phase) -> Option<f64> {

@@ -20,6 +20,36 @@ pub(super) fn of(case: &Case) -> Vec<Verdict> {
     }
 }
 
+/// The most time of the elastic filter over that of the filter of fixed size.
+struct Most {
+    dependent: f64,
+    single: f64,
+    batched: f64,
+    insert: f64,
+    remove: f64,
+}
+
+const MOST_SMALL: Most =
+    Most { dependent: 1.3, single: 2.2, batched: 1.8, insert: 8.0, remove: 10.0 };
+const MOST_LARGE: Most =
+    Most { dependent: 1.3, single: 1.8, batched: 1.5, insert: 4.5, remove: 5.0 };
+
+/// The claims about the elastic filter of this size and rate.
+pub(super) fn of_elastic(case: &Case) -> Vec<Verdict> {
+    let claims = Claims { case };
+    match case.items {
+        LARGE.. => claims.elastic(&MOST_LARGE),
+        SMALL => claims.elastic(&MOST_SMALL),
+        _ => Vec::new(),
+    }
+}
+
+/// How many times as long as the filter of fixed size the elastic one takes.
+pub(super) fn elastic_times(case: &Case, phase: Phase) -> Option<f64> {
+    let claims = Claims { case };
+    ratio(claims.speed(ours::NAME, phase), claims.speed(ours::ELASTIC_NAME, phase))
+}
+
 struct Claims<'a> {
     case: &'a Case,
 }
@@ -49,6 +79,24 @@ impl Claims<'_> {
             against(Phase::Present, "bloom-lib", 0.8),
             against(Phase::Absent, "bloom-lib", 0.8),
             self.smaller("bloom-lib", 1.0 / 3.0),
+        ]
+    }
+
+    fn elastic(&self, most: &Most) -> Vec<Verdict> {
+        let times = |phase: Phase, limit| {
+            let text = format!("{}, time over that of fixed size", phase.name());
+            Verdict::at_most(self.claim(&text), elastic_times(self.case, phase), limit)
+        };
+        vec![
+            times(Phase::Dependent, most.dependent),
+            times(Phase::Present, most.single),
+            times(Phase::Absent, most.single),
+            times(Phase::PresentBatched, most.batched),
+            times(Phase::AbsentBatched, most.batched),
+            times(Phase::PresentHashed, most.batched),
+            times(Phase::AbsentHashed, most.batched),
+            times(Phase::Build, most.insert),
+            times(Phase::DeleteAll, most.remove),
         ]
     }
 
@@ -91,10 +139,11 @@ fn ratio(ours: Option<f64>, theirs: Option<f64>) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::memory::Limits;
+    use crate::speed::contest::Contest;
 
     fn row(name: &'static str, mops: f64, bits_per_key: f64) -> Row {
         let mut row = Row { name, bits_per_key, ..Row::default() };
-        for phase in Phase::ALL {
+        for &phase in Phase::FIXED.iter().chain(Phase::ELASTIC) {
             row.speeds.keep_best(phase, mops);
         }
         row
@@ -102,7 +151,14 @@ mod tests {
 
     fn case(items: usize, rows: Vec<Row>) -> Case {
         let limits = Limits { two_prefetched: 50.0, ..Limits::default() };
-        Case { items, rate: 0.01, rows, limits: Some(limits), large_limits: Limits::default() }
+        Case {
+            contest: Contest::Fixed,
+            items,
+            rate: 0.01,
+            rows,
+            limits: Some(limits),
+            large_limits: Limits::default(),
+        }
     }
 
     #[test]
@@ -139,5 +195,19 @@ mod tests {
             peers.iter().all(|&word| word == "n/a") && limit.iter().all(|&word| word == "PASS")
         );
         assert!(of(&case(SMALL + 1, Vec::new())).is_empty());
+    }
+
+    #[test]
+    fn elastic_ratios_are_of_times() {
+        let words = |elastic: f64| {
+            let rows = vec![row(ours::NAME, 10.0, 10.0), row(ours::ELASTIC_NAME, elastic, 12.0)];
+            of_elastic(&case(LARGE, rows)).iter().map(Verdict::word).collect::<Vec<_>>()
+        };
+        assert!(words(8.0).iter().all(|&word| word == "PASS"));
+        // Twice the time is too much for questions, and not for insertions and removals.
+        let words = words(5.0);
+        let (questions, changes) = words.split_at(7);
+        assert!(questions.iter().all(|&word| word == "MISS"));
+        assert!(changes.iter().all(|&word| word == "PASS"));
     }
 }

@@ -5,43 +5,43 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::case::{Case, Row};
+use super::contest::Contest;
 use super::options::Options;
 use super::ours::is_ours;
 use super::phase::Phase;
+use super::ratios;
 use crate::keys::WorkKey;
+use crate::machine::processor;
 use crate::memory::Limits;
+use crate::report;
 use crate::table::{Table, number, percent};
 use crate::verdict::{self, Verdict};
 
 /// What the numbers below it are.
-pub(super) fn head<K: WorkKey>(options: &Options) -> String {
+pub(super) fn head<K: WorkKey>(contest: Contest, options: &Options) -> String {
     format!(
-        "Millions of operations per second, one thread, best of {}, on {}.\n\
+        "{}, one thread, best of {}, on {}.\n\
          Keys are {}; the time includes hashing them. Bits a key are counted by the allocator.\n\
          Lost keys could not be removed, or were gone after others were removed.\n",
+        contest.unit(),
         options.rounds,
         processor(),
         K::NAME,
     )
 }
 
-/// The processor's name where the system tells it.
-fn processor() -> String {
-    let described = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let named = described.lines().find_map(|line| line.strip_prefix("model name"));
-    let name = named.map(|name| name.trim_start_matches([' ', '\t', ':']));
-    name.unwrap_or(std::env::consts::ARCH).to_owned()
-}
-
 /// The table of a case, and the limits of the machine.
 pub(super) fn case(case: &Case) -> String {
     let mut text = format!("{} keys, rate {} %\n", case.items, 100.0 * case.rate);
-    let head = ["filter"].into_iter().chain(Phase::ALL.map(Phase::name));
+    let phases = case.contest.phases();
+    let head = ["filter"].into_iter().chain(phases.iter().map(|phase| phase.name()));
     let errors = ["bits/key", "FPR %", "refused %", "false neg", "lost"];
     let mut table = Table::new(head.chain(errors));
     for row in &case.rows {
-        let speeds = Phase::ALL.map(|phase| number(row.speeds.get(phase), 1));
-        let deletes = row.speeds.get(Phase::Delete).is_some();
+        let speed = |&phase| row.speeds.get(phase).map(|mops| case.contest.in_unit(mops));
+        let speeds = phases.iter().map(|phase| number(speed(phase), 1));
+        let deletes = [Phase::Delete, Phase::DeleteAll];
+        let deletes = deletes.iter().any(|&phase| row.speeds.get(phase).is_some());
         let errors = [
             number(Some(row.bits_per_key), 2),
             percent(row.false_positive_rate, 4),
@@ -50,6 +50,10 @@ pub(super) fn case(case: &Case) -> String {
             if deletes { row.lost.to_string() } else { number(None, 0) },
         ];
         table.row([row.label.clone()].into_iter().chain(speeds).chain(errors));
+    }
+    if case.contest == Contest::Elastic {
+        let times = phases.iter().map(|&phase| number(ratios::elastic_times(case, phase), 2));
+        table.row(["times as long".to_owned()].into_iter().chain(times));
     }
     let _ = writeln!(text, "{table}");
     let _ = writeln!(text, "{}", limits(case));
@@ -90,7 +94,7 @@ pub(super) fn wrong_answers(cases: &[Case]) -> Vec<String> {
 }
 
 /// Everything, for programs.
-pub(super) fn json<K: WorkKey>(options: &Options, cases: &[Case], ratios: &[Verdict]) -> String {
+pub(super) fn json<K: WorkKey>(options: &Options, cases: &[Case], verdicts: &[Verdict]) -> String {
     let limits = |limits: &Limits| {
         json!({
             "bytes": limits.bytes,
@@ -100,10 +104,9 @@ pub(super) fn json<K: WorkKey>(options: &Options, cases: &[Case], ratios: &[Verd
             "two_prefetched": limits.two_prefetched,
         })
     };
-    let row = |row: &Row| {
-        let speeds =
-            Phase::ALL.map(|phase| (phase.name().replace(' ', "_"), row.speeds.get(phase)));
-        let speeds = speeds.into_iter().map(|(name, mops)| (name, json!(mops)));
+    let row = |contest: Contest, row: &Row| {
+        let speed = |&phase: &Phase| (phase.name().replace(' ', "_"), json!(row.speeds.get(phase)));
+        let speeds = contest.phases().iter().map(speed);
         json!({
             "filter": row.name,
             "label": row.label,
@@ -119,17 +122,9 @@ pub(super) fn json<K: WorkKey>(options: &Options, cases: &[Case], ratios: &[Verd
         json!({
             "items": case.items,
             "rate": case.rate,
-            "filters": case.rows.iter().map(row).collect::<Vec<_>>(),
+            "filters": case.rows.iter().map(|of| row(case.contest, of)).collect::<Vec<_>>(),
             "limits": case.limits.as_ref().map(limits),
             "large_limits": limits(&case.large_limits),
-        })
-    };
-    let ratio = |verdict: &Verdict| {
-        json!({
-            "claim": verdict.claim,
-            "value": verdict.value,
-            "target": format!("{:?}", verdict.target),
-            "verdict": verdict.word(),
         })
     };
     let all = json!({
@@ -138,7 +133,7 @@ pub(super) fn json<K: WorkKey>(options: &Options, cases: &[Case], ratios: &[Verd
         "rounds": options.rounds,
         "seed": options.seed,
         "cases": cases.iter().map(case).collect::<Vec<_>>(),
-        "ratios": ratios.iter().map(ratio).collect::<Vec<_>>(),
+        "ratios": verdicts.iter().map(report::verdict).collect::<Vec<_>>(),
     });
     format!("{all:#}\n")
 }
@@ -154,6 +149,7 @@ mod tests {
         let row =
             |(name, false_negatives, lost)| Row { name, false_negatives, lost, ..Row::default() };
         let case = Case {
+            contest: Contest::Fixed,
             items: 1,
             rate: 0.01,
             rows: rows.map(row).to_vec(),

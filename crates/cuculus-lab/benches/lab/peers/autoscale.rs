@@ -1,11 +1,10 @@
-//! `autoscale_cuckoo_filter`: a list of cuckoo filters that grows; here made for all keys at
-//! once.
+//! `autoscale_cuckoo_filter`: a list of cuckoo filters that grows.
 
 use std::hash::BuildHasher;
 
 use autoscale_cuckoo_filter::{CuckooFilter, CuckooFilterBuilder};
 use cuculus_lab::keys::WorkKey;
-use cuculus_lab::speed::{Adapter, Built, Deletes};
+use cuculus_lab::speed::{Adapter, Built, Deletes, Grows};
 use foldhash::quality::{FixedState, FoldHasher};
 
 /// The crate's default hash function needs AES instructions when it is compiled, and without it
@@ -22,15 +21,8 @@ impl<K: WorkKey> Adapter<K> for Autoscale<K> {
     }
 
     fn build(keys: &[K], rate: f64) -> anyhow::Result<Built<Self, K>> {
-        let builder = CuckooFilterBuilder::new()
-            .initial_capacity(keys.len())
-            .false_positive_probability(rate)
-            .hasher(FixedState::with_seed(0).build_hasher());
-        let empty = Self(builder.finish());
-        Ok(Built::one_by_one(empty, keys, |peer, key| {
-            peer.0.add(key);
-            true
-        }))
+        let empty = <Self as Grows<K>>::start(keys.len(), keys.len(), rate)?;
+        Ok(Built::one_by_one(empty, keys, Self::insert))
     }
 
     #[inline(always)]
@@ -43,5 +35,21 @@ impl<K: WorkKey> Deletes<K> for Autoscale<K> {
     #[inline(always)]
     fn remove(&mut self, key: &K) -> bool {
         self.0.remove(key)
+    }
+}
+
+impl<K: WorkKey> Grows<K> for Autoscale<K> {
+    fn start(first: usize, _: usize, rate: f64) -> anyhow::Result<Self> {
+        let builder = CuckooFilterBuilder::new()
+            .initial_capacity(first)
+            .false_positive_probability(rate)
+            .hasher(FixedState::with_seed(0).build_hasher());
+        Ok(Self(builder.finish()))
+    }
+
+    #[inline(always)]
+    fn insert(&mut self, key: &K) -> bool {
+        self.0.add(key);
+        true
     }
 }

@@ -10,6 +10,7 @@ mod scalable;
 mod sketches;
 mod xorf;
 
+use cuculus_lab::growing::Grower;
 use cuculus_lab::keys::WorkKey;
 use cuculus_lab::speed::{Contestant, Entry};
 
@@ -25,5 +26,14 @@ pub(crate) fn contestants<K: WorkKey + FuseKey>(rate: f64) -> Vec<Box<dyn Contes
         Box::new(Entry::<scalable::Scalable<K>, K>::new(rate).deleting()),
         Box::new(Entry::<fastbloom::Bloom, K>::new(rate)),
         xorf::contestant(rate),
+    ]
+}
+
+/// The peers that grow.
+pub(crate) fn growers() -> Vec<Grower> {
+    vec![
+        Grower::of::<qfilter::Quotient>(),
+        Grower::of::<autoscale::Autoscale<u64>>(),
+        Grower::of::<scalable::Scalable<u64>>(),
     ]
 }

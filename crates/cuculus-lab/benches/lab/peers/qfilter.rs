@@ -1,7 +1,7 @@
 //! `qfilter`: a rank-and-select quotient filter.
 
 use cuculus_lab::keys::WorkKey;
-use cuculus_lab::speed::{Adapter, Built, Deletes};
+use cuculus_lab::speed::{Adapter, Built, Deletes, Grows};
 
 /// Its `insert` stores keys that look the same once, and removing one of them loses the others;
 /// `insert_duplicated` is the call for those who remove.
@@ -11,8 +11,8 @@ impl<K: WorkKey> Adapter<K> for Quotient {
     const NAME: &'static str = "qfilter";
 
     fn build(keys: &[K], rate: f64) -> anyhow::Result<Built<Self, K>> {
-        let empty = Self(::qfilter::Filter::new(keys.len() as u64, rate)?);
-        Ok(Built::one_by_one(empty, keys, |peer, key| peer.0.insert_duplicated(key).is_ok()))
+        let empty = <Self as Grows<K>>::start(keys.len(), keys.len(), rate)?;
+        Ok(Built::one_by_one(empty, keys, Self::insert))
     }
 
     #[inline(always)]
@@ -25,5 +25,17 @@ impl<K: WorkKey> Deletes<K> for Quotient {
     #[inline(always)]
     fn remove(&mut self, key: &K) -> bool {
         self.0.remove(key)
+    }
+}
+
+/// It must know the most keys that it will ever hold.
+impl<K: WorkKey> Grows<K> for Quotient {
+    fn start(first: usize, most: usize, rate: f64) -> anyhow::Result<Self> {
+        Ok(Self(::qfilter::Filter::new_resizeable(first as u64, most as u64, rate)?))
+    }
+
+    #[inline(always)]
+    fn insert(&mut self, key: &K) -> bool {
+        self.0.insert_duplicated(key).is_ok()
     }
 }

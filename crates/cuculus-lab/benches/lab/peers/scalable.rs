@@ -1,8 +1,7 @@
-//! `scalable_cuckoo_filter`: a list of cuckoo filters that grows; here made for all keys at
-//! once.
+//! `scalable_cuckoo_filter`: a list of cuckoo filters that grows.
 
 use cuculus_lab::keys::WorkKey;
-use cuculus_lab::speed::{Adapter, Built, Deletes};
+use cuculus_lab::speed::{Adapter, Built, Deletes, Grows};
 use scalable_cuckoo_filter::ScalableCuckooFilter;
 
 pub(super) struct Scalable<K>(ScalableCuckooFilter<K>);
@@ -15,11 +14,8 @@ impl<K: WorkKey> Adapter<K> for Scalable<K> {
     }
 
     fn build(keys: &[K], rate: f64) -> anyhow::Result<Built<Self, K>> {
-        let empty = Self(ScalableCuckooFilter::new(keys.len(), rate));
-        Ok(Built::one_by_one(empty, keys, |peer, key| {
-            peer.0.insert(key);
-            true
-        }))
+        let empty = <Self as Grows<K>>::start(keys.len(), keys.len(), rate)?;
+        Ok(Built::one_by_one(empty, keys, Self::insert))
     }
 
     #[inline(always)]
@@ -32,5 +28,17 @@ impl<K: WorkKey> Deletes<K> for Scalable<K> {
     #[inline(always)]
     fn remove(&mut self, key: &K) -> bool {
         self.0.remove(key)
+    }
+}
+
+impl<K: WorkKey> Grows<K> for Scalable<K> {
+    fn start(first: usize, _: usize, rate: f64) -> anyhow::Result<Self> {
+        Ok(Self(ScalableCuckooFilter::new(first, rate)))
+    }
+
+    #[inline(always)]
+    fn insert(&mut self, key: &K) -> bool {
+        self.0.insert(key);
+        true
     }
 }

@@ -1,0 +1,33 @@
+//! What the system tells of the machine and of this program.
+
+/// The processor's name where the system tells it.
+#[must_use]
+pub fn processor() -> String {
+    let described = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let named = described.lines().find_map(|line| line.strip_prefix("model name"));
+    let name = named.map(|name| name.trim_start_matches([' ', '\t', ':']));
+    name.unwrap_or(std::env::consts::ARCH).to_owned()
+}
+
+/// The bytes of this program that are in memory, where the system tells.
+#[must_use]
+pub fn resident_bytes() -> Option<usize> {
+    resident(&std::fs::read_to_string("/proc/self/status").ok()?)
+}
+
+fn resident(status: &str) -> Option<usize> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kibibytes: usize = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resident_memory_is_read_where_it_is_told() {
+        assert_eq!(resident("Name:\tlab\nVmRSS:\t    1234 kB\nThreads:\t1\n"), Some(1234 << 10));
+        assert_eq!(resident("Name:\tlab\n"), None);
+    }
+}

@@ -1,0 +1,116 @@
+//! How long each single operation takes, and the longest of them. Knows nothing of the operations.
+
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+/// The time of every operation on the wall, in nanoseconds, by its number.
+///
+/// On the wall because a user waits there. What other programs take from the processor is in it
+/// too; [`least`](Self::least) removes that where operations can be repeated.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Pauses(Vec<u32>);
+
+/// The times that so large a share of the operations kept to, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Half of them.
+    pub p50: u32,
+    /// 99 %.
+    pub p99: u32,
+    /// 99.9 %.
+    pub p999: u32,
+    /// 99.99 %.
+    pub p9999: u32,
+    /// All.
+    pub max: u32,
+}
+
+impl Pauses {
+    /// Room for so many operations, so that the list is not moved between them.
+    #[must_use]
+    pub fn with_capacity(operations: usize) -> Self {
+        Self(Vec::with_capacity(operations))
+    }
+
+    /// Runs one operation and keeps its time, the clock's own included.
+    #[inline(always)]
+    pub fn time<T>(&mut self, operation: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let result = operation();
+        let time = start.elapsed().as_nanos();
+        self.0.push(u32::try_from(time).unwrap_or(u32::MAX));
+        result
+    }
+
+    /// The shorter time of each operation of two runs that did the same. What is left is the
+    /// operation's own, unless both runs were disturbed at the same one.
+    #[must_use]
+    pub fn least(&self, other: &Self) -> Self {
+        Self(self.0.iter().zip(&other.0).map(|(a, b)| *a.min(b)).collect())
+    }
+
+    /// The time of an operation.
+    #[must_use]
+    pub fn get(&self, operation: usize) -> Option<u32> {
+        self.0.get(operation).copied()
+    }
+
+    /// The times as shares.
+    #[must_use]
+    pub fn summary(&self) -> Summary {
+        let mut sorted = self.0.clone();
+        sorted.sort_unstable();
+        let at = |share: f64| {
+            let place = (share * sorted.len() as f64).ceil() as usize;
+            sorted.get(place.saturating_sub(1)).copied().unwrap_or(0)
+        };
+        Summary { p50: at(0.5), p99: at(0.99), p999: at(0.999), p9999: at(0.9999), max: at(1.0) }
+    }
+
+    /// The operations that took longest, the longest first.
+    #[must_use]
+    pub fn longest(&self, count: usize) -> Vec<usize> {
+        let mut longest: Vec<usize> = (0..self.0.len()).collect();
+        longest.sort_by_key(|&at| (std::cmp::Reverse(self.0[at]), at));
+        longest.truncate(count);
+        longest
+    }
+}
+
+/// What the clock itself takes, in nanoseconds: part of every time.
+#[must_use]
+pub fn clock_nanoseconds() -> u32 {
+    let mut pauses = Pauses::with_capacity(100_000);
+    for _ in 0..100_000 {
+        pauses.time(|| ());
+    }
+    pauses.summary().p50
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn summaries_are_of_all_operations() {
+        let pauses = Pauses((1..=10_000).rev().collect());
+        let summary = Summary { p50: 5000, p99: 9900, p999: 9990, p9999: 9999, max: 10_000 };
+        assert_eq!(pauses.summary(), summary);
+        assert_eq!(pauses.longest(2), [0, 1]);
+        assert_eq!(Pauses::default().summary(), Summary::default());
+    }
+
+    #[test]
+    fn the_least_of_two_is_taken_for_each_operation() {
+        let least = Pauses(vec![5, 90, 7]).least(&Pauses(vec![80, 6, 70]));
+        assert_eq!(least, Pauses(vec![5, 6, 7]));
+    }
+
+    #[test]
+    fn every_operation_is_timed() {
+        let mut pauses = Pauses::default();
+        assert_eq!(pauses.time(|| 7), 7);
+        assert!(pauses.get(0).is_some() && pauses.get(1).is_none());
+    }
+}
