@@ -38,6 +38,19 @@ impl Lengths {
         self.sum
     }
 
+    pub(super) fn total(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// The sum if there were so many entries, all of this length but those that are shorter now.
+    pub(super) fn sum_if_cut(&self, length: u32, entries: u64) -> u128 {
+        let shorter = self.iter().take_while(|&(shorter, _)| shorter < length);
+        let more = shorter.map(|(shorter, count)| {
+            u128::from(count) * u128::from(weight(shorter) - weight(length))
+        });
+        u128::from(entries) * u128::from(weight(length)) + more.sum::<u128>()
+    }
+
     /// The sum with one entry more.
     #[inline(always)]
     pub(super) fn sum_with(&self, length: u32) -> u64 {

@@ -16,8 +16,10 @@ use crate::table::OutOfMemory;
 use crate::wide::{self, Instructions, Job};
 use crate::{DecodeError, FullCause, KeyHash};
 
-/// Sizes that are tried, one after the other, for a key that finds no room.
-const GROWTH_ATTEMPTS: u32 = 3;
+/// Entries that are written to find a size at which a key finds room.
+const MOST_TRIED: u32 = 4096;
+/// Of how many inserts into the elder one tries to split a segment.
+const ELDER_SPLITS: usize = 32;
 /// Of how many removals one tries to shrink a segment that could not be shrunk before.
 const SHRINK_EVERY: u32 = 16;
 
@@ -142,6 +144,14 @@ impl Level {
         with_slots!(segment, slots => slots.count(entry))
     }
 
+    /// Whether a segment should be split. The elder, whose entries may be too short for it, is asked
+    /// now and then only.
+    #[inline(always)]
+    pub(super) fn wants_split(&self, cx: &Context<'_>) -> bool {
+        cx.settings.wants_split(self.entries, self.store.len())
+            && (!self.elder || self.entries.is_multiple_of(ELDER_SPLITS))
+    }
+
     /// The longest entry that may be of a key.
     #[inline(always)]
     pub(super) fn longest_match(&self, key: Address) -> Option<Match> {
@@ -180,7 +190,8 @@ impl Level {
     /// How long the entries of a segment should be.
     fn goal(&self, segment: Option<&Segment>, known: u32, cx: &Context<'_>) -> Goal {
         if !self.elder {
-            return cx.settings.goal(self.entries, cx.lengths);
+            // With the one that is to come, if there is one.
+            return cx.settings.goal(u64::from(known > 0), cx.lengths);
         }
         let held = segment.map_or(0, |s| s.depth() + s.form().longest(s.buckets()).unwrap_or(0));
         Goal::Ended { path: held.max(known), spare: 0 }
@@ -200,7 +211,10 @@ impl Level {
         let held = depth + entry.length.min(longest);
         let form_serves =
             if self.elder { entry.length <= longest } else { cx.settings.allows(cx.lengths, held) };
-        let form_serves = form_serves && (segment.form().ended || entry.length >= longest);
+        // Plain slots serve entries of their own length, up to the number of keys expected.
+        let is_expected = (self.entries as u64) < cx.settings.expected_items;
+        let form_serves =
+            form_serves && (segment.form().ended || is_expected && entry.length >= longest);
         if form_serves && self.place(index, entry) {
             cx.lengths.add(held);
             let segment = self.store.get_mut(index);
@@ -214,6 +228,12 @@ impl Level {
             return Ok(());
         }
         self.insert_by_growing(index, new, entry, cx)
+    }
+
+    /// What is known of a new key if it is held like the others in its segment.
+    pub(super) fn as_long_as_others(&self, new: Known) -> Known {
+        let segment = self.store.find(new.key.path);
+        Known { bits: new.bits.min(segment.depth() + segment.cut().longest()), ..new }
     }
 
     /// Puts an entry into a segment as it is.
@@ -236,14 +256,14 @@ impl Level {
     ) -> Result<(), FullCause> {
         let segment = self.store.get(index);
         if with_slots!(segment, slots => slots.is_full_of_equals(entry)) {
-            let held = 2 * SLOTS as usize;
-            return Err(FullCause::EqualEntries { held });
+            return Err(FullCause::Crowded);
         }
         let goal = self.goal(Some(segment), new.bits, cx);
         let entries = u32::from(segment.entries) + 1;
-        let (depth, mut load) = (segment.depth(), cx.settings.load);
-        for _ in 0..GROWTH_ATTEMPTS {
-            let shape = cx.settings.shape(goal, depth, entries, load);
+        let (depth, load) = (segment.depth(), cx.settings.load);
+        let mut least = 0;
+        for attempt in 1.. {
+            let shape = cx.settings.shape_above(goal, depth, entries, load, least);
             let mut draft = Draft::new(shape, entries);
             if self.draft(&mut draft, &[(index, Step::Stay)], Some(entry), cx) {
                 let held = depth + entry.length.min(draft.longest());
@@ -256,7 +276,11 @@ impl Level {
                 self.entries += 1;
                 return Ok(());
             }
-            load *= 0.9;
+            // Copies of a few keys can need a segment that is far larger than their number.
+            least = shape.buckets + shape.buckets / 4 + 1;
+            if u32::from(least) > entries + 64 || attempt * entries > MOST_TRIED {
+                break;
+            }
         }
         Err(FullCause::Crowded)
     }
@@ -393,6 +417,10 @@ impl Level {
                 None => exhausted.push(known(index, depth, entry)),
             }
         }
+        if self.elder && exhausted.len() > usize::from(segment.entries) / 2 {
+            // They would all go on to the next elder and fill that one as well.
+            return;
+        }
         let goal = self.goal(Some(segment), 0, cx);
         let shapes = entries.map(|n| cx.settings.shape(goal, depth + 1, n, cx.settings.load));
         let mut stay = Draft::new(shapes[0], entries[0]);
@@ -403,6 +431,7 @@ impl Level {
             return;
         }
         cx.work.add(u32::from(segment.entries));
+        let exhausted = shuffled(exhausted);
         // All memory first, so that nothing can fail once something has changed.
         if self.push(&go, cx).is_err() {
             return;
@@ -462,9 +491,9 @@ impl Level {
         self.entries_of(index).map(move |entry| known(index, depth, entry))
     }
 
-    /// Everything that is known of the keys.
+    /// Everything that is known of the keys, shuffled segment by segment.
     pub(super) fn all_known(&self) -> impl Iterator<Item = Known> + '_ {
-        (0..self.store.len()).flat_map(|index| self.known_of(index))
+        (0..self.store.len()).flat_map(|index| shuffled(self.known_of(index).collect()))
     }
 
     /// An entry that is exactly this.
@@ -501,7 +530,8 @@ impl Level {
         let valid = with_slots!(segment, slots => {
             (0..u32::from(shape.buckets)).all(|bucket| slots.is_valid(BucketIndex(bucket)))
         });
-        if !valid {
+        let fits = |entry: Entry| shape.depth + entry.length <= PATH_BITS;
+        if !valid || !self.entries_of(index).all(fits) {
             let (field, expected) = ("segment", "one with slots that keys can make");
             return Err(DecodeError::Invalid { field, got: index as u64, expected });
         }
@@ -546,6 +576,20 @@ pub(super) fn depth_of(index: u64, count: u64) -> u32 {
     let split = count - (1 << depth);
     // Those that were split already, and their other halves.
     depth + u32::from(index < split || index >= 1 << depth)
+}
+
+/// The same in an order that jumps: entries that come by their places would fill one end of a
+/// segment before the other.
+fn shuffled(known: Vec<Known>) -> Vec<Known> {
+    let len = known.len();
+    // Near the golden section, and with no divisor in common with the length.
+    let near = (len * 5 / 8).max(1);
+    let jump = (near..=near + len).find(|&jump| coprime(jump, len)).unwrap_or(1);
+    (0..len).map(|i| known[i * jump % len]).collect()
+}
+
+fn coprime(a: usize, b: usize) -> bool {
+    if b == 0 { a == 1 } else { coprime(b, a % b) }
 }
 
 /// What an entry of a segment is without the segment.

@@ -9,7 +9,7 @@ use super::store::{SLOTS, Shape};
 
 /// The mean of keys in a segment. Segments are split one after the other, so some have half of
 /// this and some twice as many.
-const KEYS_PER_SEGMENT: usize = 900;
+const KEYS_PER_SEGMENT: usize = 600;
 /// Segments are merged when there are this many keys fewer, in the hundred, than would split them.
 const MERGE_BELOW: usize = 94;
 /// The width of slots while there is memory to spare.
@@ -21,7 +21,16 @@ const LEAST_WIDE_BUCKETS: u16 = 16;
 const LEAST_EXTENSION: u32 = 3;
 /// A segment shrinks when the next smaller size would be filled to this much less than at which
 /// segments grow.
-const SHRINK_MARGIN: f64 = 0.01;
+const SHRINK_MARGIN: f64 = 0.008;
+/// Of the rate, the 32nd part is not planned for when the number of keys is said in advance, so
+/// that the filter can grow if it was said too low.
+const RESERVE: u64 = 32;
+/// A larger rate is kept by keeping this one: entries then know enough of their paths for the
+/// elder, whose segments cannot be split for entries that know nothing, to have room for them.
+const LARGEST_RATE: f64 = 0.2;
+/// Entries are as long as if there were this many keys at least: fewer take no memory worth
+/// saving, and every doubling that begins with short entries costs all later ones.
+const LEAST_KEYS: u64 = 4096;
 
 /// What a filter was asked for, and what follows from it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -79,7 +88,7 @@ impl Settings {
             expected_items,
             spare_bytes,
             ladder: Ladder { step },
-            limit: Lengths::limit(rate),
+            limit: Lengths::limit(rate.min(LARGEST_RATE)),
             grow_at,
         }
     }
@@ -125,14 +134,18 @@ impl Settings {
         if self.expected_items == 0 {
             return None;
         }
+        let planned = self.limit - self.limit / RESERVE;
+        // So many bits choose a segment when all keys are there, and one more.
+        let segments = self.expected_items / KEYS_PER_SEGMENT as u64;
+        let deepest = segments.checked_ilog2().map_or(0, |depth| depth + 2);
         // The smallest length at which that many entries keep the rate.
-        (0..=PATH_BITS).find(|&length| self.expected_items <= self.limit >> (PATH_BITS - length))
+        (deepest..=PATH_BITS).find(|&length| self.expected_items <= planned >> (PATH_BITS - length))
     }
 
     /// The largest hint for which plain entries keep the rate.
     pub(super) fn most_expected_items(&self) -> u64 {
         // More keys than this do not fit a machine.
-        self.limit.min(1 << 40)
+        (self.limit - self.limit / RESERVE).min(1 << 40)
     }
 
     /// The depth that segments have at least: plain entries must fit their slots.
@@ -157,19 +170,28 @@ impl Settings {
     /// How long entries should be now.
     ///
     /// Every entry adds to the rate for as long as it lives, and a set may double again and again,
-    /// so what is left of the rate must never be used up: one doubling may take half of what is
-    /// left. Entries that are longer than the goal count as if they had been shortened already.
-    pub(super) fn goal(&self, entries: usize, lengths: &Lengths) -> Goal {
-        let total = (entries as u64).max(1);
-        if let Some(path) = self.plain_path().filter(|_| total <= self.expected_items) {
+    /// so what is left of the rate must never be used up: of a share ρ that is left one doubling
+    /// may take the part ρ or a half, whichever is less. Entries that are longer than the goal
+    /// count as if they had been shortened already.
+    pub(super) fn goal(&self, coming: u64, lengths: &Lengths) -> Goal {
+        let entries = lengths.total() + coming;
+        let expected = |path: &u32| {
+            entries <= self.expected_items
+                && lengths.sum_if_cut(*path, self.expected_items) <= u128::from(self.limit)
+        };
+        if let Some(path) = self.plain_path().filter(expected) {
             return Goal::Plain { path };
         }
+        let spare = self.spare_bytes * 8 / entries.max(1);
+        let least = if self.expected_items == 0 { LEAST_KEYS } else { 1 };
+        let total = entries.max(least);
         let (mut longer, mut shorter) = (0, lengths.sum());
         let mut path = PATH_BITS;
         for length in (0..=PATH_BITS).rev() {
             let unit = 1u64 << (PATH_BITS - length);
             let left = self.limit.saturating_sub(shorter);
-            if (longer + total).saturating_mul(unit) > left / 2 {
+            let part = u128::from(left) * u128::from(left) / u128::from(self.limit);
+            if u128::from(longer + total) * u128::from(unit) > part.min(u128::from(left / 2)) {
                 break;
             }
             path = length;
@@ -177,13 +199,25 @@ impl Settings {
             longer += count;
             shorter -= count * unit;
         }
-        let spare = (self.spare_bytes * 8 / total).min(u64::from(WIDE)) as u32;
-        Goal::Ended { path, spare }
+        Goal::Ended { path, spare: spare.min(u64::from(WIDE)) as u32 }
     }
 
     /// The shape of a segment for so many entries, filled to `load` at most.
     pub(super) fn shape(&self, goal: Goal, depth: u32, entries: u32, load: f64) -> Shape {
+        self.shape_above(goal, depth, entries, load, 0)
+    }
+
+    /// The same, with at least so many buckets.
+    pub(super) fn shape_above(
+        &self,
+        goal: Goal,
+        depth: u32,
+        entries: u32,
+        load: f64,
+        least: u16,
+    ) -> Shape {
         let buckets = (f64::from(entries) / (f64::from(SLOTS) * load)).ceil() as u16;
+        let buckets = buckets.max(least.min(MAX_BUCKETS));
         let buckets = buckets.next_multiple_of(2).max(self.least_buckets());
         let mut buckets = buckets.min(MAX_BUCKETS);
         loop {

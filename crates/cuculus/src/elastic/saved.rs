@@ -116,13 +116,15 @@ impl Persist for ElasticFilter {
                     return Err(invalid("rate of all entries", rate, "at most the filter's"));
                 }
             }
-            if level.len() == 0 && (i > 0 || count > 0) {
-                return Err(invalid("entries of a level", 0, "some, or no segments"));
-            }
             read.push(level);
         }
         if !slots.is_empty() {
             return Err(invalid("bytes after the last segment", slots.len() as u64, "0"));
+        }
+        // Only the first level may be empty, and only as long as there is no elder has it to be.
+        let is_empty = |level: &Level| level.len() == 0;
+        if read.last().is_some_and(is_empty) && (levels > 1 || segments[0] > 0) {
+            return Err(invalid("entries of the last level", 0, "some, or no segments"));
         }
         let entries: usize = read.iter().map(Level::len).sum();
         if entries as u64 != len {

@@ -1,7 +1,8 @@
 //! A level and what has become too old for it. An entry that knows too little of its path to have
 //! a side when its segment is split goes to the *elder* tier, a smaller one of the same kind.
-//! Only a key that was there before the set grew by a large factor ends up there, so most filters
-//! have no elder.
+//! Only a key that was there before the set grew by a large factor ends up there, and one that
+//! finds no room because its place is taken by many copies of another; so most filters have no
+//! elder.
 
 use super::address::Address;
 use super::level::{Context, Known, Level, Match};
@@ -10,6 +11,8 @@ use crate::FullCause;
 
 /// Entries that come back from the elder with each merge.
 const DRAINED: usize = 128;
+/// Copies of a key that fill its two buckets.
+const MOST_COPIES: u32 = 8;
 /// Bits of the path, beyond those that choose a segment, that an entry needs to come back.
 const DRAIN_MARGIN: u32 = 2;
 
@@ -43,11 +46,26 @@ impl Tier {
         if !new.is_whole() && new.bits < self.level.depth_at(new.key.path) {
             return self.insert_elder(new, cx);
         }
-        self.level.insert(new, cx)?;
-        if cx.settings.wants_split(self.level.len(), self.level.segment_count()) {
+        match self.level.insert(new, cx) {
+            Ok(()) => {}
+            Err(FullCause::Crowded) => return self.insert_crowded(new, cx),
+            Err(cause) => return Err(cause),
+        }
+        if self.level.wants_split(cx) {
             self.split(cx);
         }
         Ok(())
+    }
+
+    /// What finds no room here because too many keys, or copies of keys, have the same place goes
+    /// to the elder, unless they are copies of the key itself.
+    #[cold]
+    fn insert_crowded(&mut self, new: Known, cx: &mut Context<'_>) -> Result<(), FullCause> {
+        let held: u32 = self.levels().map(|level| level.count(new.key)).sum();
+        if held >= MOST_COPIES {
+            return Err(FullCause::EqualEntries { held: held as usize });
+        }
+        self.insert_elder(self.level.as_long_as_others(new), cx)
     }
 
     #[cold]
@@ -158,9 +176,9 @@ impl Tier {
         let Some(elder) = &mut self.elder else { return 0 };
         let mut drained = 0;
         for known in elder.level.some_longer(self.level.depth() + DRAIN_MARGIN, DRAINED) {
-            // First here, then no longer there: a key is never nowhere.
-            if self.level.insert(known, cx).is_err() {
-                break;
+            // An entry may have been shortened since it was listed.
+            if elder.level.exact_match(known).is_none() || self.level.insert(known, cx).is_err() {
+                continue;
             }
             if let Some(found) = elder.level.exact_match(known) {
                 elder.remove((0, found), cx);
