@@ -21,5 +21,6 @@ pub mod verdict; // numbers against targets
 pub mod capacity;
 pub mod fill;
 pub mod kicks;
+pub mod soak;
 pub mod speed;
 pub mod table3;

@@ -8,7 +8,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use cuculus_lab::heap::CountingAllocator;
 use cuculus_lab::keys::Text24;
 use cuculus_lab::speed::KeyKind;
-use cuculus_lab::{capacity, fill, kicks, speed, table3};
+use cuculus_lab::{capacity, fill, kicks, soak, speed, table3};
 
 #[global_allocator]
 static HEAP: CountingAllocator = CountingAllocator;
@@ -36,6 +36,8 @@ enum Experiment {
     Kicks(kicks::Options),
     /// How often a filter refuses a key within its capacity.
     Capacity(capacity::Options),
+    /// Elastic filters beside exact multisets, for a long time.
+    Soak(soak::Options),
 }
 
 /// Exit codes: 0, 1 if our filters gave a wrong answer, 2 if there is none.
@@ -60,6 +62,7 @@ fn run(experiment: Option<Experiment>) -> anyhow::Result<bool> {
         Some(Experiment::Table3(options)) => table3::run(&options).map(|()| true),
         Some(Experiment::Kicks(options)) => kicks::run(&options).map(|()| true),
         Some(Experiment::Capacity(options)) => capacity::run(&options).map(|()| true),
+        Some(Experiment::Soak(options)) => soak::run(&options),
         // `cargo bench` alone starts every bench target without a word; that is no mistake.
         None => Ok(Arguments::command().print_help().map(|()| true)?),
     }
