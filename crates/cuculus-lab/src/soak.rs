@@ -464,12 +464,12 @@ impl Progress {
     }
 
     fn show(&mut self, done: u64, name: &str) {
-        if let Some(shown) = &mut self.shown {
-            if shown.elapsed() > Duration::from_millis(200) {
-                *shown = Instant::now();
-                let share = percent(done as f64 / self.all as f64, 0);
-                let _ = write!(io::stderr(), "\r\x1b[K{share} %  {name}");
-            }
+        if let Some(shown) = &mut self.shown
+            && shown.elapsed() > Duration::from_millis(200)
+        {
+            *shown = Instant::now();
+            let share = percent(done as f64 / self.all as f64, 0);
+            let _ = write!(io::stderr(), "\r\x1b[K{share} %  {name}");
         }
     }
 

@@ -481,7 +481,7 @@ fn merging_keeps_elders() {
     assert!(old.stats().elders > 0, "{}", old.stats());
     let mut wide = build(&builder(0.5));
     insert_all(&mut wide, 1 << 40..(1 << 40) + 3000);
-    for (mut into, from) in [(wide.clone(), old.clone())] {
+    for (mut into, from) in [(wide.clone(), old.clone()), (old.clone(), wide.clone())] {
         into.merge(&from).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(into.len(), 403_000);
         has_all(&into, (0..400_000).chain(1 << 40..(1 << 40) + 3000));
