@@ -7,8 +7,17 @@ use xxhash_rust::xxh3::xxh3_64;
 const HEADER: usize = 48;
 const PARAMETERS_LEN: usize = 32;
 const PAYLOAD_LEN: usize = 40;
+/// The kind of filter, in the header.
+const KIND: usize = 10;
+const ELASTIC: u8 = 3;
 /// Where the parameters hold the number of keys.
 const KEYS: usize = 16;
+const ELASTIC_KEYS: usize = 32;
+
+/// Whether a file says that it holds an elastic filter.
+pub(crate) fn is_elastic(bytes: &[u8]) -> bool {
+    bytes.get(KIND) == Some(&ELASTIC)
+}
 
 /// The parts of a saved filter, without the checksums.
 #[derive(Clone)]
@@ -32,6 +41,8 @@ pub enum Field {
     Capacity,
     /// The refused keys of a filter, the length of a maplet's values.
     Last,
+    /// One of the numbers of an elastic filter.
+    Word(u8),
 }
 
 impl Field {
@@ -47,6 +58,7 @@ impl Field {
             Self::Keys => (KEYS, 8),
             Self::Capacity => (24, 8),
             Self::Last => (32, 8),
+            Self::Word(number) => (usize::from(number) * 8, 8),
         }
     }
 }
@@ -123,7 +135,8 @@ impl Parts {
     /// The same filter, said to hold so many keys.
     pub(crate) fn with_keys(&self, keys: u64) -> Self {
         let mut parts = self.clone();
-        set(&mut parts.parameters, KEYS, &keys.to_le_bytes());
+        let at = if is_elastic(&self.header) { ELASTIC_KEYS } else { KEYS };
+        set(&mut parts.parameters, at, &keys.to_le_bytes());
         parts
     }
 

@@ -3,10 +3,12 @@
 use std::io::Read;
 
 use arbitrary::Arbitrary;
-use cuculus::{CuckooFilter, CuckooMaplet, DecodeError, Filter, Insert, Persist, Remove};
+use cuculus::{
+    CuckooFilter, CuckooMaplet, DecodeError, ElasticFilter, Filter, Insert, Persist, Remove,
+};
 
-use crate::container::{Change, Parts};
-use crate::parameters::{Keys, Parameters, all_of};
+use crate::container::{self, Change, Parts};
+use crate::parameters::{ElasticParameters, Keys, Parameters, all_of};
 
 /// Bytes as they come, or a filter that was saved and then changed behind its checksums.
 #[derive(Arbitrary, Debug)]
@@ -17,6 +19,15 @@ pub enum Input {
     Filter(Changed),
     /// A maplet, changed.
     Maplet(Changed),
+    /// An elastic filter, changed.
+    Elastic {
+        /// What it is built of.
+        parameters: ElasticParameters,
+        /// Keys for several segments.
+        many: bool,
+        /// The rest.
+        changed: Changed,
+    },
 }
 
 /// A saved filter with matching checksums that no release may have written.
@@ -42,6 +53,19 @@ pub fn check(input: &Input) {
             }
             if let Some(maplet) = load::<CuckooMaplet>(bytes) {
                 work_with_maplet(maplet, bytes);
+            }
+            if let Some(filter) = load::<ElasticFilter>(bytes) {
+                work_with_elastic(filter, bytes);
+            }
+        }
+        Input::Elastic { parameters, many, changed } => {
+            let Ok(mut filter) = parameters.filter().build() else { return };
+            filter.extend(changed.keys.iter());
+            if *many {
+                filter.extend(0..1200u16);
+            }
+            if let Some(filter) = changed.load::<ElasticFilter>(&filter.to_bytes()) {
+                work_with_elastic(filter, &changed.more_keys.to_vec());
             }
         }
         Input::Filter(changed) => {
@@ -106,8 +130,10 @@ fn load<F: Persist + Filter>(bytes: &[u8]) -> Option<F> {
             assert!(filter.to_bytes() == bytes, "bytes were loaded that would not be written");
             assert!(read.to_bytes() == bytes);
             assert!(filter.len() <= filter.slots());
-            // Memory for what was there, and not for what was promised.
-            assert!(filter.size_in_bytes() <= bytes.len() + 1024);
+            // Memory for what was there, and not for what was promised. (A segment of an elastic
+            // filter has at least 18 bytes in a file, and some dozens in memory.)
+            let times = if container::is_elastic(bytes) { 6 } else { 1 };
+            assert!(filter.size_in_bytes() <= times * bytes.len() + 1024);
             Some(filter)
         }
         (Err(error), Err(same)) => {
@@ -166,6 +192,44 @@ fn work_with_filter(mut filter: CuckooFilter, keys: &[u8]) {
     filter.clear();
     assert!(filter.is_empty() && keys.iter().all(|key| !filter.contains(key)));
     assert!(load::<CuckooFilter>(&filter.to_bytes()).is_some());
+}
+
+fn work_with_elastic(mut filter: ElasticFilter, keys: &[u8]) {
+    let mut inserted = Vec::new();
+    for key in keys {
+        let (len, count) = (filter.len(), filter.count(key));
+        assert_eq!(filter.contains(key), count > 0);
+        match filter.insert(key) {
+            Ok(()) => {
+                inserted.push(key);
+                // More where entries of others were shortened.
+                assert!(filter.len() == len + 1 && filter.count(key) > 0);
+            }
+            Err(full) => {
+                assert_eq!((full.len, filter.len(), filter.count(key)), (len, len, count));
+                filter.extend([key]);
+                assert_eq!(filter.len(), len);
+            }
+        }
+    }
+    assert!(load::<ElasticFilter>(&filter.to_bytes()).is_some(), "what was loaded cannot be saved");
+    let len = filter.len();
+    filter.shrink_to_fit();
+    assert_eq!(filter.len(), len);
+    let other = filter.clone();
+    if filter.merge(&other).is_ok() {
+        assert_eq!(filter.len(), 2 * len);
+        filter = other;
+    }
+    for key in inserted {
+        let len = filter.len();
+        assert!(filter.contains(key) && filter.remove(key));
+        assert_eq!(filter.len(), len - 1);
+    }
+    let _ = (filter.stats().to_string(), filter.expected_false_positive_rate());
+    filter.clear();
+    assert!(filter.is_empty() && keys.iter().all(|key| !filter.contains(key)));
+    assert!(load::<ElasticFilter>(&filter.to_bytes()).is_some());
 }
 
 fn work_with_maplet(mut maplet: CuckooMaplet, keys: &[u8]) {

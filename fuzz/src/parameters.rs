@@ -3,8 +3,8 @@
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use cuculus::{
-    CuckooFilter, CuckooFilterBuilder, CuckooMaplet, CuckooMapletBuilder, Instructions, KeyHasher,
-    PlacementKind, Search,
+    CuckooFilter, CuckooFilterBuilder, CuckooMaplet, CuckooMapletBuilder, ElasticFilter,
+    ElasticFilterBuilder, Instructions, KeyHasher, PlacementKind, Search,
 };
 
 #[derive(Arbitrary, Clone, Debug)]
@@ -156,6 +156,34 @@ impl Parameters {
         let builder = given(builder, kicks, CuckooMapletBuilder::max_kicks);
         let bits = self.value_bits.map(|bits| u32::from(bits % 70));
         given(builder, bits, CuckooMapletBuilder::value_bits)
+    }
+}
+
+/// The parameters of an elastic filter.
+#[derive(Arbitrary, Clone, Debug)]
+pub struct ElasticParameters {
+    rate: Option<Rate>,
+    /// In the hundred; some are too small or too large.
+    load: Option<u8>,
+    expected: Option<Size>,
+    spare: Option<Size>,
+    baseline: bool,
+    hasher: Hasher,
+}
+
+impl ElasticParameters {
+    pub(crate) fn filter(&self) -> ElasticFilterBuilder {
+        let instructions =
+            if self.baseline { Instructions::Baseline } else { Instructions::Detected };
+        let builder = ElasticFilter::builder().hasher(self.hasher.get()).instructions(instructions);
+        let rate = self.rate.map(Rate::get);
+        let builder = given(builder, rate, ElasticFilterBuilder::false_positive_rate);
+        let load = self.load.map(|load| 0.48 + f64::from(load % 50) / 100.0);
+        let builder = given(builder, load, ElasticFilterBuilder::target_load);
+        let expected = self.expected.map(|size| size.get() as usize);
+        let builder = given(builder, expected, ElasticFilterBuilder::expected_items);
+        let spare = self.spare.map(|size| size.get().saturating_mul(16));
+        given(builder, spare, ElasticFilterBuilder::spare_bytes)
     }
 }
 

@@ -31,3 +31,9 @@ fn operations() {
 fn maplet() {
     on_random_inputs(256, &random_bytes(3), crate::maplet::check);
 }
+
+#[test]
+fn elastic() {
+    // Fewer: each goes through thousands of keys.
+    on_random_inputs(256, &random_bytes(4)[..1 << 13], crate::elastic::check);
+}

@@ -4,6 +4,7 @@
 mod bench;
 mod fuzz;
 mod run;
+mod soak;
 mod test;
 mod tools;
 
@@ -37,6 +38,12 @@ const COMMANDS: &[Command] = &[
         arguments: "[--seconds N] [TARGET]",
         summary: "each fuzz target, or one, for N seconds (default: 60)",
         run: fuzz::run,
+    },
+    Command {
+        name: "soak",
+        arguments: "[--operations N] [--seed N]",
+        summary: "elastic filters beside exact multisets (default: 100 million operations)",
+        run: soak::run,
     },
 ];
 
@@ -75,5 +82,5 @@ fn help() -> Result<(), Failure> {
 
 fn usage(out: &mut impl Write, command: &Command) -> io::Result<()> {
     let call = format!("{} {}", command.name, command.arguments);
-    writeln!(out, "  {call:<28}  {}", command.summary)
+    writeln!(out, "  {call:<32}  {}", command.summary)
 }

@@ -27,6 +27,7 @@ pub mod elastic;
 pub mod fill;
 pub mod growing;
 pub mod kicks;
+pub mod soak;
 pub mod speed;
 pub mod table3;
 pub mod trace;

@@ -342,6 +342,21 @@ fn counting_refusals_does_not_overflow() {
     assert_eq!((filter.len(), filter.refused()), (4, u64::MAX));
 }
 
+/// An elastic filter remembers its refusals in a file, and counts on from there.
+#[test]
+fn elastic_refusals_are_saved_and_do_not_overflow() {
+    let mut filter = ElasticFilter::builder().seed(1).build().expect("valid");
+    filter.extend([7u64; 10]);
+    let bytes = filter.to_bytes();
+    let mut again = ElasticFilter::from_bytes(&bytes).expect("own bytes");
+    again.extend([7u64]);
+    assert_eq!((filter.refused(), again.refused(), again.len()), (2, 3, 8));
+    let forged = forged(&bytes, |bytes| bytes[KEYS + 8..KEYS + 16].fill(255));
+    let mut most = ElasticFilter::from_bytes(&forged).expect("a count like any other");
+    most.extend([7u64; 2]);
+    assert_eq!(most.refused(), u64::MAX);
+}
+
 /// Buckets of a semi-sorted table that no insert can produce, and bits after the last bucket.
 #[test]
 fn impossible_buckets_are_refused() {

@@ -8,7 +8,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use cuculus_lab::heap::CountingAllocator;
 use cuculus_lab::keys::Text24;
 use cuculus_lab::speed::KeyKind;
-use cuculus_lab::{capacity, elastic, fill, growing, kicks, speed, table3, trace};
+use cuculus_lab::{capacity, elastic, fill, growing, kicks, soak, speed, table3, trace};
 
 #[global_allocator]
 static HEAP: CountingAllocator = CountingAllocator;
@@ -44,6 +44,8 @@ enum Experiment {
     Growing(growing::Options),
     /// The elastic filter on a trace of flows that come and go.
     Trace(trace::Options),
+    /// Elastic filters beside exact multisets, for a long time.
+    Soak(soak::Options),
 }
 
 /// Exit codes: 0, 1 if our filters gave a wrong answer, 2 if there is none.
@@ -75,6 +77,7 @@ fn run(experiment: Option<Experiment>) -> anyhow::Result<bool> {
         },
         Some(Experiment::Growing(options)) => growing::run(&options, peers::growers()),
         Some(Experiment::Trace(options)) => trace::run(&options),
+        Some(Experiment::Soak(options)) => soak::run(&options),
         // `cargo bench` alone starts every bench target without a word; that is no mistake.
         None => Ok(Arguments::command().print_help().map(|()| true)?),
     }

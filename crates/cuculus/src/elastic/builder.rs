@@ -12,10 +12,10 @@ const DEFAULT_RATE: f64 = 0.01;
 /// The smallest rate for which entries of all ages fit their slots.
 pub(super) const SMALLEST_RATE: f64 = 1e-5;
 /// Growth at a load of .955 to one of .876: denser costs more than it gives.
-const DEFAULT_LOAD: f64 = 0.915;
+const DEFAULT_LOAD: f64 = 0.92;
 pub(super) const MIN_LOAD: f64 = 0.5;
 pub(super) const MAX_LOAD: f64 = 0.96;
-const DEFAULT_SPARE_BYTES: u64 = 320 << 10;
+const DEFAULT_SPARE_BYTES: u64 = 192 << 10;
 pub(super) const MAX_SPARE_BYTES: u64 = 1 << 40;
 
 /// The parameters of an [`ElasticFilter`]. Only the rate matters to most.
@@ -66,7 +66,7 @@ impl ElasticFilterBuilder {
     }
 
     /// Memory that a small filter may use beyond what it needs now, for longer entries: they make
-    /// it smaller when it has grown large. 320 KiB by default, which at most doubles a filter
+    /// it smaller when it has grown large. 192 KiB by default, which at most doubles a filter
     /// of that size. With zero many small filters are as small as they can be.
     pub fn spare_bytes(mut self, bytes: u64) -> Self {
         self.spare_bytes = bytes;

@@ -1,8 +1,8 @@
 //! A segment in the making: entries are put where they belong in a segment of another shape, and
 //! only when all of them have found a place is it packed. Until then nothing has changed.
 
-use super::address::{FirstPlaces, Place, first_place};
-use super::form::{Cut, Entry};
+use super::address::{FirstPlaces, MAX_BUCKETS, Place, first_place};
+use super::form::{Cut, Entry, MAX_WIDTH};
 use super::lengths::Shortened;
 use super::store::{SLOTS, Shape};
 use crate::placement::BucketIndex;
@@ -30,7 +30,8 @@ impl Row {
     }
 }
 
-/// A segment, unpacked.
+/// A segment, unpacked. Its lists are always as long as for the largest: what is taken and given
+/// back again and again should leave gaps of one size in the allocator's memory.
 pub(super) struct Draft {
     shape: Shape,
     cut: Cut,
@@ -43,11 +44,13 @@ pub(super) struct Draft {
 impl Draft {
     /// An empty segment for so many entries.
     pub(super) fn new(shape: Shape, entries: u32) -> Self {
+        let mut rows = Vec::with_capacity(usize::from(MAX_BUCKETS));
+        rows.resize(usize::from(shape.buckets), Row::default());
         Self {
             shape,
             cut: shape.form.cut(shape.buckets),
-            rows: vec![Row::default(); usize::from(shape.buckets)],
-            homeless: Vec::new(),
+            rows,
+            homeless: Vec::with_capacity(64),
             entries,
             shortened: Shortened::default(),
         }
@@ -174,7 +177,8 @@ impl Draft {
     /// The packed slots.
     pub(super) fn pack(&self) -> Vec<u8> {
         let bytes = self.shape.bytes();
-        let mut packed = vec![0; bytes.next_multiple_of(8)];
+        let mut packed = Vec::with_capacity(usize::from(MAX_BUCKETS) * MAX_WIDTH as usize / 2 + 8);
+        packed.resize(bytes.next_multiple_of(8), 0);
         let width = self.shape.form.width;
         // Bits that are not yet a whole word.
         let (mut held, mut bits, mut at) = (0u64, 0, 0);

@@ -6,7 +6,7 @@ use super::address::{Address, PATH_BITS};
 use super::batch;
 use super::builder::ElasticFilterBuilder;
 use super::lengths::Lengths;
-use super::level::{Context, Known, Work};
+use super::level::{Context, Known, Level, Work};
 use super::policy::Settings;
 use super::stats::ElasticStats;
 use super::tier::Tier;
@@ -88,8 +88,11 @@ impl ElasticFilter {
     /// removed; this fills segments a little further, as before saving a set that will not change.
     /// It writes all entries, so it takes as long as building the filter.
     pub fn shrink_to_fit(&mut self) {
+        let before = self.work;
         let (tier, mut cx) = self.parts();
         tier.shrink_to_fit(&mut cx);
+        // Not one of the operations whose work is bounded.
+        self.work = before;
     }
 
     /// Adds all keys of another filter with the same hash function and seed, at the cost of
@@ -118,7 +121,7 @@ impl ElasticFilter {
             return Err(MergeError::Rate { sum: rate, limit: self.settings.rate });
         }
         let mut both = self.clone();
-        for known in other.tier.levels().flat_map(|level| level.all_known()) {
+        for known in other.tier.levels().flat_map(Level::all_known) {
             both.insert_known(known).map_err(MergeError::Full)?;
         }
         *self = both;
@@ -186,15 +189,15 @@ impl Filter for ElasticFilter {
     }
 
     fn len(&self) -> usize {
-        self.tier.levels().map(|level| level.len()).sum()
+        self.tier.levels().map(Level::len).sum()
     }
 
     fn slots(&self) -> usize {
-        self.tier.levels().map(|level| level.slots()).sum()
+        self.tier.levels().map(Level::slots).sum()
     }
 
     fn size_in_bytes(&self) -> usize {
-        let levels: usize = self.tier.levels().map(|level| level.heap_bytes()).sum();
+        let levels: usize = self.tier.levels().map(Level::heap_bytes).sum();
         let elders = (self.tier.levels().count() - 1) * size_of::<Tier>();
         size_of::<Self>() + levels + elders + self.lengths.heap_bytes()
     }

@@ -194,7 +194,7 @@ impl Level {
             return cx.settings.goal(u64::from(known > 0), cx.lengths);
         }
         let held = segment.map_or(0, |s| s.depth() + s.form().longest(s.buckets()).unwrap_or(0));
-        Goal::Ended { path: held.max(known), spare: 0 }
+        Goal::Ended { path: held.max(known), shorter: 0, spare: 0 }
     }
 
     /// Puts an entry into its segment, which grows if it must. Nothing has changed after an error.
@@ -263,7 +263,7 @@ impl Level {
         let (depth, load) = (segment.depth(), cx.settings.load);
         let mut least = 0;
         for attempt in 1.. {
-            let shape = cx.settings.shape_above(goal, depth, entries, load, least);
+            let shape = cx.settings.shape_above(goal.at(index), depth, entries, load, least);
             let mut draft = Draft::new(shape, entries);
             if self.draft(&mut draft, &[(index, Step::Stay)], Some(entry), cx) {
                 let held = depth + entry.length.min(draft.longest());
@@ -292,7 +292,7 @@ impl Level {
         let segment = self.store.get(index);
         let goal = self.goal(Some(segment), 0, cx);
         let entries = u32::from(segment.entries);
-        let shape = cx.settings.shape(goal, segment.depth(), entries, load);
+        let shape = cx.settings.shape(goal.at(index), segment.depth(), entries, load);
         if shape == segment.shape() {
             return;
         }
@@ -422,7 +422,9 @@ impl Level {
             return;
         }
         let goal = self.goal(Some(segment), 0, cx);
-        let shapes = entries.map(|n| cx.settings.shape(goal, depth + 1, n, cx.settings.load));
+        let shapes = [(index, entries[0]), (count, entries[1])].map(|(index, entries)| {
+            cx.settings.shape(goal.at(index), depth + 1, entries, cx.settings.load)
+        });
         let mut stay = Draft::new(shapes[0], entries[0]);
         let mut go = Draft::new(shapes[1], entries[1]);
         if !self.draft(&mut stay, &[(index, Step::Down(0))], None, cx)
@@ -431,7 +433,7 @@ impl Level {
             return;
         }
         cx.work.add(u32::from(segment.entries));
-        let exhausted = shuffled(exhausted);
+        let exhausted = shuffled(&exhausted);
         // All memory first, so that nothing can fail once something has changed.
         if self.push(&go, cx).is_err() {
             return;
@@ -441,7 +443,7 @@ impl Level {
             return;
         };
         if !exhausted.is_empty() && !send(&exhausted, cx) {
-            self.store.discard(prepared);
+            self.store.discard(&prepared);
             self.pop();
             return;
         }
@@ -467,7 +469,7 @@ impl Level {
         let depth = stay.depth() - 1;
         let entries = u32::from(stay.entries) + u32::from(go.entries);
         let goal = self.goal(Some(stay), 0, cx);
-        let shape = cx.settings.shape(goal, depth, entries, cx.settings.shrink_to());
+        let shape = cx.settings.shape(goal.at(index), depth, entries, cx.settings.shrink_to());
         let from = [(index, Step::Up(0)), (last, Step::Up(1))];
         let mut draft = Draft::new(shape, entries);
         if !self.draft(&mut draft, &from, None, cx) {
@@ -493,7 +495,7 @@ impl Level {
 
     /// Everything that is known of the keys, shuffled segment by segment.
     pub(super) fn all_known(&self) -> impl Iterator<Item = Known> + '_ {
-        (0..self.store.len()).flat_map(|index| shuffled(self.known_of(index).collect()))
+        (0..self.store.len()).flat_map(|index| shuffled(&self.known_of(index).collect::<Vec<_>>()))
     }
 
     /// An entry that is exactly this.
@@ -580,7 +582,7 @@ pub(super) fn depth_of(index: u64, count: u64) -> u32 {
 
 /// The same in an order that jumps: entries that come by their places would fill one end of a
 /// segment before the other.
-fn shuffled(known: Vec<Known>) -> Vec<Known> {
+fn shuffled(known: &[Known]) -> Vec<Known> {
     let len = known.len();
     // Near the golden section, and with no divisor in common with the length.
     let near = (len * 5 / 8).max(1);

@@ -21,7 +21,7 @@ const LEAST_WIDE_BUCKETS: u16 = 16;
 const LEAST_EXTENSION: u32 = 3;
 /// A segment shrinks when the next smaller size would be filled to this much less than at which
 /// segments grow.
-const SHRINK_MARGIN: f64 = 0.008;
+const SHRINK_MARGIN: f64 = 0.004;
 /// Of the rate, the 32nd part is not planned for when the number of keys is said in advance, so
 /// that the filter can grow if it was said too low.
 const RESERVE: u64 = 32;
@@ -49,18 +49,30 @@ pub(super) struct Settings {
 pub(super) enum Goal {
     /// All of the same length: these bits of the path.
     Plain { path: u32 },
-    /// At least these bits of the path, and so many bits of the slot more as can be spared.
-    Ended { path: u32, spare: u32 },
+    /// At least these bits of the path, in some segments of 256 one bit less, and so many bits of
+    /// the slot more as can be spared.
+    Ended { path: u32, shorter: u32, spare: u32 },
 }
 
 impl Goal {
+    /// The goal for a segment: each is one of those with a bit less or not.
+    pub(super) fn at(self, index: usize) -> Self {
+        match self {
+            Self::Ended { path, shorter, spare } => {
+                let is_shorter = u32::from((index as u8).reverse_bits()) < shorter;
+                Self::Ended { path: path - u32::from(is_shorter), shorter: 0, spare }
+            }
+            plain => plain,
+        }
+    }
+
     /// The form of slots of which `low` bits are taken by the place.
     fn form(self, low: u32, depth: u32) -> Form {
         match self {
             Self::Plain { path } => {
                 Form { width: (low + path.saturating_sub(depth)).min(MAX_WIDTH), ended: false }
             }
-            Self::Ended { path, spare } => {
+            Self::Ended { path, spare, .. } => {
                 let needed = low + 1 + path.saturating_sub(depth).max(LEAST_EXTENSION);
                 let width = needed.max((needed + spare).min(WIDE)).min(MAX_WIDTH);
                 Form { width, ended: true }
@@ -74,7 +86,7 @@ impl Settings {
         // The finer the steps, the denser the segments and the more often each is written anew.
         // Powers of two as numbers: a library may round them differently on another platform.
         let (step, factor) = match load {
-            ..0.70 => (32, 1.4142135623730951),
+            ..0.70 => (32, core::f64::consts::SQRT_2),
             ..0.85 => (16, 1.189207115002721),
             ..0.93 => (8, 1.0905077326652577),
             ..0.945 => (4, 1.0442737824274138),
@@ -170,8 +182,8 @@ impl Settings {
     /// How long entries should be now.
     ///
     /// Every entry adds to the rate for as long as it lives, and a set may double again and again,
-    /// so what is left of the rate must never be used up: of a share ρ that is left one doubling
-    /// may take the part ρ or a half, whichever is less. Entries that are longer than the goal
+    /// so what is left of the rate must never be used up: a doubling may take a fifth of the
+    /// rate, or half of what is left if that is less. Entries that are longer than the goal
     /// count as if they had been shortened already.
     pub(super) fn goal(&self, coming: u64, lengths: &Lengths) -> Goal {
         let entries = lengths.total() + coming;
@@ -185,21 +197,24 @@ impl Settings {
         let spare = self.spare_bytes * 8 / entries.max(1);
         let least = if self.expected_items == 0 { LEAST_KEYS } else { 1 };
         let total = entries.max(least);
-        let (mut longer, mut shorter) = (0, lengths.sum());
-        let mut path = PATH_BITS;
+        let (mut longer, mut shorter_sum) = (0, lengths.sum());
+        let (mut path, mut shorter) = (PATH_BITS, 0);
         for length in (0..=PATH_BITS).rev() {
-            let unit = 1u64 << (PATH_BITS - length);
-            let left = self.limit.saturating_sub(shorter);
-            let part = u128::from(left) * u128::from(left) / u128::from(self.limit);
-            if u128::from(longer + total) * u128::from(unit) > part.min(u128::from(left / 2)) {
-                break;
-            }
-            path = length;
+            let unit = u128::from(1u64 << (PATH_BITS - length));
+            let left = u128::from(self.limit.saturating_sub(shorter_sum));
+            let part = u128::from(self.limit / 5).min(left / 2);
+            let taken = u128::from(longer + total) * unit;
+            let Some(rest) = part.checked_sub(taken) else { break };
+            // A bit less, here and there, takes as much again, and as much as those take that are
+            // exactly so long now.
             let count = lengths.count(length);
+            let more = taken + u128::from(count) * unit;
+            path = length;
+            shorter = if length == 0 { 0 } else { (rest * 256 / more).min(255) as u32 };
             longer += count;
-            shorter -= count * unit;
+            shorter_sum -= count * (1 << (PATH_BITS - length));
         }
-        Goal::Ended { path, spare: spare.min(u64::from(WIDE)) as u32 }
+        Goal::Ended { path, shorter, spare: spare.min(u64::from(WIDE)) as u32 }
     }
 
     /// The shape of a segment for so many entries, filled to `load` at most.
@@ -220,6 +235,13 @@ impl Settings {
         let buckets = buckets.max(least.min(MAX_BUCKETS));
         let buckets = buckets.next_multiple_of(2).max(self.least_buckets());
         let mut buckets = buckets.min(MAX_BUCKETS);
+        // From a power of two on a slot needs a bit less for the place. If that saves as much as
+        // the missing buckets take, they come for nothing.
+        let (power, width) =
+            (buckets.next_power_of_two(), goal.form(low_bits(buckets), depth).width);
+        if power <= MAX_BUCKETS && u32::from(power) * (width - 1) <= u32::from(buckets) * width {
+            buckets = power;
+        }
         loop {
             let form = goal.form(low_bits(buckets), depth);
             let bytes = usize::from(buckets) * form.width as usize / 2;

@@ -4,8 +4,7 @@
 //! Segments grow nearly in step, so every block given back is a little smaller than the next one
 //! asked for, and a general allocator loses a fifth to the gaps. Here a gap is filled at once by
 //! the last block of the same size, which is why a block says whose it is. The slabs that blocks
-//! are cut from have all the same size once there are many, so that what one size of block gives
-//! back serves the next.
+//! are cut from are few sizes too, so that what one size of block gives back serves the next.
 #![allow(unsafe_code, reason = "blocks are cut from slabs by hand")]
 
 use core::ptr::NonNull;
@@ -17,10 +16,15 @@ use crate::table::{OutOfMemory, WINDOW};
 const HEADER: usize = 4;
 /// The smallest block.
 const SMALLEST: u32 = 32;
-/// A slab, once there are many blocks of a size.
+/// The largest slab.
 const SLAB: usize = 1 << 16;
+/// Fewer blocks than this have a slab each. More share slabs whose sizes are powers of two, so
+/// that what is given back by one size of block is what another asks for.
+const FEW: usize = 16;
+/// Blocks in a slab, at least.
+const IN_A_SLAB: usize = 8;
 /// Slabs hold at most this part of the blocks of their size, so that little of the last is unused.
-const SLAB_SHARE: usize = 32;
+const SLAB_SHARE: usize = 16;
 const SLAB_ALIGN: usize = 8;
 
 /// The sizes of blocks: each larger than the one before by so many 64ths of an octave.
@@ -94,12 +98,12 @@ impl Shelf {
     /// The bytes of the next slab and the blocks in it.
     fn next_slab(&self) -> (usize, usize) {
         let block = self.block as usize;
-        let share = self.blocks * block / SLAB_SHARE;
-        if share >= SLAB {
-            return (SLAB, (SLAB - WINDOW) / block);
+        if self.blocks < FEW {
+            return (block + WINDOW, 1);
         }
-        let capacity = (share / block).max(1);
-        (capacity * block + WINDOW, capacity)
+        let share = 1usize << (self.blocks * block / SLAB_SHARE).ilog2();
+        let bytes = share.max((IN_A_SLAB * block).next_power_of_two()).min(SLAB);
+        (bytes, (bytes - WINDOW) / block)
     }
 
     fn layout(bytes: usize) -> Layout {
@@ -181,11 +185,10 @@ impl Pool {
             }
         };
         let shelf = &mut self.shelves[at];
-        if shelf.slabs.last().is_none_or(|slab| shelf.in_last == slab.capacity) {
-            if let Err(failed) = shelf.add_slab() {
-                self.drop_if_empty(at);
-                return Err(failed);
-            }
+        let is_full = shelf.slabs.last().is_none_or(|slab| shelf.in_last == slab.capacity);
+        if let Some(failed) = is_full.then(|| shelf.add_slab().err()).flatten() {
+            self.drop_if_empty(at);
+            return Err(failed);
         }
         let shelf = &mut self.shelves[at];
         let block = shelf.block_of_last(shelf.in_last);
@@ -292,10 +295,9 @@ mod tests {
         }
         assert!(most <= 120, "{most} % of what is in use");
         for owner in 0..held.len() {
-            if let Some((rung, block)) = held[owner].take() {
-                if let Some(moved) = pool.give_back(rung, block) {
-                    held[moved.owner as usize].as_mut().expect("held by another").1 = moved.to;
-                }
+            let Some((rung, block)) = held[owner].take() else { continue };
+            if let Some(moved) = pool.give_back(rung, block) {
+                held[moved.owner as usize].as_mut().expect("held by another").1 = moved.to;
             }
         }
         assert!(pool.shelves.is_empty() && pool.heap_bytes() < 512);

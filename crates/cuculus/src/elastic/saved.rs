@@ -65,7 +65,7 @@ impl Persist for ElasticFilter {
             level.segments().for_each(|s| descriptions.extend_from_slice(&describe(s)));
         }
         pieces.push(&descriptions);
-        pieces.extend(self.tier.levels().flat_map(|level| level.segments()).map(Segment::bytes));
+        pieces.extend(self.tier.levels().flat_map(Level::segments).map(Segment::bytes));
         container::write(writer, Kind::Elastic, &self.hasher, &parameters, &pieces)
     }
 

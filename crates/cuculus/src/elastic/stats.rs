@@ -3,6 +3,7 @@
 use core::fmt;
 
 use super::filter::ElasticFilter;
+use super::level::Level;
 use crate::Filter;
 
 /// What an [`ElasticFilter`] is like at the moment. Prints as a short table.
@@ -42,7 +43,7 @@ pub struct ElasticStats {
 impl ElasticStats {
     pub(super) fn of(filter: &ElasticFilter) -> Self {
         let mut slot_widths: Vec<(u32, usize)> = Vec::new();
-        for segment in filter.tier.levels().flat_map(|level| level.segments()) {
+        for segment in filter.tier.levels().flat_map(Level::segments) {
             let (width, slots) = (segment.form().width, segment.slots() as usize);
             match slot_widths.binary_search_by_key(&width, |entry| entry.0) {
                 Ok(at) => slot_widths[at].1 += slots,
@@ -53,11 +54,11 @@ impl ElasticStats {
             len: filter.len(),
             slots: filter.slots(),
             utilization: filter.utilization(),
-            segments: filter.tier.levels().map(|level| level.segment_count()).sum(),
+            segments: filter.tier.levels().map(Level::segment_count).sum(),
             depth: filter.tier.level.depth(),
             slot_widths,
             entry_lengths: filter.lengths.iter().collect(),
-            elders: filter.tier.levels().skip(1).map(|level| level.len()).sum(),
+            elders: filter.tier.levels().skip(1).map(Level::len).sum(),
             size_in_bytes: filter.size_in_bytes(),
             expected_false_positive_rate: filter.expected_false_positive_rate(),
             false_positive_rate: filter.false_positive_rate(),

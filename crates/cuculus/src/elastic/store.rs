@@ -202,18 +202,18 @@ impl Store {
 
     /// Gives the memory back; returns the number of entries of another segment that were moved to
     /// fill the gap.
-    pub(super) fn discard(&mut self, prepared: Prepared) -> u32 {
-        self.give_back(prepared.segment)
+    pub(super) fn discard(&mut self, prepared: &Prepared) -> u32 {
+        self.give_back(&prepared.segment)
     }
 
     /// Gives a segment the slots prepared for it; returns the number of entries moved, as for
     /// [`discard`](Self::discard).
     pub(super) fn install(&mut self, prepared: Prepared) -> u32 {
         let old = core::mem::replace(self.get_mut(prepared.index), prepared.segment);
-        self.give_back(old)
+        self.give_back(&old)
     }
 
-    fn give_back(&mut self, old: Segment) -> u32 {
+    fn give_back(&mut self, old: &Segment) -> u32 {
         let Some(Moved { owner, to }) = self.pool.give_back(old.rung, old.at) else { return 0 };
         let other = self.get_mut(owner as usize);
         other.at = to;
@@ -268,13 +268,13 @@ impl Store {
     pub(super) fn pop(&mut self) -> u32 {
         let Some(old) = self.pages.last_mut().and_then(Vec::pop) else { return 0 };
         self.set_count(self.count - 1);
-        if let [page] = &mut self.pages[..] {
-            if page.capacity() > 2 * page.len() {
-                page.shrink_to(page.len() + page.len() / 4);
-            }
+        if let [page] = &mut self.pages[..]
+            && page.capacity() > 2 * page.len()
+        {
+            page.shrink_to(page.len() + page.len() / 4);
         }
         self.unreserve();
-        self.give_back(old)
+        self.give_back(&old)
     }
 
     /// The same once more. Aborts if there is no memory, as clones do.

@@ -86,10 +86,10 @@ fn every_table_agrees_with_a_list() {
 /// Lane arithmetic against a loop, on random words with garbage above the lanes.
 #[test]
 fn lanes_agree_with_a_loop() {
-    fn check<W: lanes::Word + std::fmt::Debug>(random: &mut Random, make: impl Fn(u64, u64) -> W) {
+    fn check<W: Word + std::fmt::Debug>(random: &mut Random, make: impl Fn(u64, u64) -> W) {
         for width in 1..=32 {
             for count in [1, 2, 4, 8].into_iter().filter(|count| width * count <= W::BITS) {
-                let lanes = lanes::Lanes::<W>::new(width, count);
+                let lanes = Lanes::<W>::new(width, count);
                 for _ in 0..200 {
                     let sparse = if random.below(2) == 0 { u64::MAX } else { random.bits() };
                     let word = make(random.bits() & sparse, random.bits() & sparse);
@@ -117,7 +117,7 @@ fn lanes_agree_with_a_loop() {
 fn vectors_agree_with_words() {
     let mut random = Random::new(6);
     for width in 4..=16 {
-        let lanes = lanes::Lanes::<u64>::new(width, 4);
+        let lanes = Lanes::<u64>::new(width, 4);
         for _ in 0..20_000 {
             // Few bits set, so that lanes are zero in half of the cases.
             let mut word = || random.bits() & random.bits() & random.bits() & random.bits();
@@ -131,10 +131,9 @@ fn vectors_agree_with_words() {
                 })
             };
             let expected = has_zero(0) || has_zero(1);
-            assert_eq!(<u64 as lanes::Word>::either_has_zero(words, ones, highs), expected);
+            assert_eq!(<u64 as Word>::either_has_zero(words, ones, highs), expected);
             let wide = |two: [u64; 2]| two.map(u128::from);
-            let plain =
-                <u128 as lanes::Word>::either_has_zero(wide(words), wide(ones), wide(highs));
+            let plain = <u128 as Word>::either_has_zero(wide(words), wide(ones), wide(highs));
             assert_eq!(plain, expected);
         }
     }
