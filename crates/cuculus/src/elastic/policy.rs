@@ -21,10 +21,13 @@ const LEAST_WIDE_BUCKETS: u16 = 16;
 const LEAST_EXTENSION: u32 = 3;
 /// A segment shrinks when the next smaller size would be filled to this much less than at which
 /// segments grow.
-const SHRINK_MARGIN: f64 = 0.004;
-/// Of the rate, the 32nd part is not planned for when the number of keys is said in advance, so
-/// that the filter can grow if it was said too low.
+const SHRINK_MARGIN: f64 = 0.008;
+/// Of the rate, this part is not planned for when the number of keys is said in advance, so that the
+/// filter can grow if it was said too low. Half of it if that costs little, for few keys, or if
+/// entries are long anyway and could not be much longer.
 const RESERVE: u64 = 32;
+const LARGER_RESERVE: u64 = 2;
+const LARGER_RESERVE_BELOW: f64 = 0.001;
 /// A larger rate is kept by keeping this one: entries then know enough of their paths for the
 /// elder, whose segments cannot be split for entries that know nothing, to have room for them.
 const LARGEST_RATE: f64 = 0.2;
@@ -146,7 +149,7 @@ impl Settings {
         if self.expected_items == 0 {
             return None;
         }
-        let planned = self.limit - self.limit / RESERVE;
+        let planned = self.planned(self.expected_items);
         // So many bits choose a segment when all keys are there, and one more.
         let segments = self.expected_items / KEYS_PER_SEGMENT as u64;
         let deepest = segments.checked_ilog2().map_or(0, |depth| depth + 2);
@@ -154,10 +157,16 @@ impl Settings {
         (deepest..=PATH_BITS).find(|&length| self.expected_items <= planned >> (PATH_BITS - length))
     }
 
+    /// What so many keys may take of the rate.
+    fn planned(&self, items: u64) -> u64 {
+        let is_costly = items >= LEAST_KEYS && self.rate >= LARGER_RESERVE_BELOW;
+        self.limit - self.limit / if is_costly { RESERVE } else { LARGER_RESERVE }
+    }
+
     /// The largest hint for which plain entries keep the rate.
     pub(super) fn most_expected_items(&self) -> u64 {
         // More keys than this do not fit a machine.
-        (self.limit - self.limit / RESERVE).min(1 << 40)
+        self.planned(u64::MAX).min(1 << 40)
     }
 
     /// The depth that segments have at least: plain entries must fit their slots.
@@ -195,8 +204,7 @@ impl Settings {
             return Goal::Plain { path };
         }
         let spare = self.spare_bytes * 8 / entries.max(1);
-        let least = if self.expected_items == 0 { LEAST_KEYS } else { 1 };
-        let total = entries.max(least);
+        let total = entries.max(LEAST_KEYS);
         let (mut longer, mut shorter_sum) = (0, lengths.sum());
         let (mut path, mut shorter) = (PATH_BITS, 0);
         for length in (0..=PATH_BITS).rev() {
