@@ -18,6 +18,8 @@ use crate::{DecodeError, FullCause, KeyHash};
 
 /// Entries that are written to find a size at which a key finds room.
 const MOST_TRIED: u32 = 4096;
+/// The load to which the elder's segments grow.
+const ELDER_LOAD: f64 = 0.75;
 /// Of how many inserts into the elder one tries to split a segment.
 const ELDER_SPLITS: usize = 32;
 /// Of how many removals one tries to shrink a segment that could not be shrunk before.
@@ -187,6 +189,12 @@ impl Level {
         }
     }
 
+    /// The load to which a segment grows. The elder takes many entries at once, and is small: it
+    /// grows in larger steps.
+    fn growth_load(&self, cx: &Context<'_>) -> f64 {
+        if self.elder { cx.settings.load.min(ELDER_LOAD) } else { cx.settings.load }
+    }
+
     /// How long the entries of a segment should be.
     fn goal(&self, segment: Option<&Segment>, known: u32, cx: &Context<'_>) -> Goal {
         if !self.elder {
@@ -223,7 +231,7 @@ impl Level {
             let most = cx.settings.grow_above(segment.slots());
             if u32::from(segment.entries) > most {
                 // Growth can wait if there is no memory: the segment still has room.
-                self.reshape(index, cx.settings.load, cx);
+                self.reshape(index, self.growth_load(cx), cx);
             }
             return Ok(());
         }
@@ -260,7 +268,7 @@ impl Level {
         }
         let goal = self.goal(Some(segment), new.bits, cx);
         let entries = u32::from(segment.entries) + 1;
-        let (depth, load) = (segment.depth(), cx.settings.load);
+        let (depth, load) = (segment.depth(), self.growth_load(cx));
         let mut least = 0;
         for attempt in 1.. {
             let shape = cx.settings.shape_above(goal.at(index), depth, entries, load, least);
@@ -423,7 +431,7 @@ impl Level {
         }
         let goal = self.goal(Some(segment), 0, cx);
         let shapes = [(index, entries[0]), (count, entries[1])].map(|(index, entries)| {
-            cx.settings.shape(goal.at(index), depth + 1, entries, cx.settings.load)
+            cx.settings.shape(goal.at(index), depth + 1, entries, self.growth_load(cx))
         });
         let mut stay = Draft::new(shapes[0], entries[0]);
         let mut go = Draft::new(shapes[1], entries[1]);

@@ -10,7 +10,7 @@ use super::pool::Ladder;
 use crate::FullCause;
 
 /// Entries that come back from the elder with each merge.
-const DRAINED: usize = 128;
+const DRAINED: usize = 32;
 /// Copies of a key that fill its two buckets.
 const MOST_COPIES: u32 = 8;
 /// Bits of the path, beyond those that choose a segment, that an entry needs to come back.
