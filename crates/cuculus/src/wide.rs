@@ -20,14 +20,41 @@ pub(crate) trait Job {
     fn run(self) -> Self::Output;
 }
 
+/// What was found out about the processor, to be asked for again at no cost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chosen {
+    /// Only true if every feature named at `run_wide` was found present.
+    wide: bool,
+}
+
+impl Instructions {
+    pub(crate) fn choose(self) -> Chosen {
+        #[cfg(target_arch = "x86_64")]
+        let wide = self == Self::Detected && detected();
+        #[cfg(not(target_arch = "x86_64"))]
+        let wide = false;
+        Chosen { wide }
+    }
+}
+
 #[inline]
 pub(crate) fn run<J: Job>(instructions: Instructions, job: J) -> J::Output {
+    run_chosen(instructions.choose(), job)
+}
+
+#[inline(always)]
+pub(crate) fn run_chosen<J: Job>(chosen: Chosen, job: J) -> J::Output {
     #[cfg(target_arch = "x86_64")]
-    if instructions == Instructions::Detected && detected() {
-        // SAFETY: every feature named at `run_wide` was just found present.
+    if chosen.wide {
+        // SAFETY: `Chosen` says so only if the features were found present.
         return unsafe { run_wide(job) };
     }
-    let _ = instructions;
+    run_plain(job)
+}
+
+/// Out of line like its wider twin.
+#[inline(never)]
+fn run_plain<J: Job>(job: J) -> J::Output {
     job.run()
 }
 

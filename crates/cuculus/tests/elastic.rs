@@ -612,3 +612,20 @@ fn the_measured_rate_is_the_expected_one() {
         }
     }
 }
+
+/// A filter that was told to expect many keys has many segments from the first key on; an entry
+/// that knows too little for them is found all the same.
+#[test]
+fn a_short_entry_is_merged_into_a_filter_that_expects_many_keys() {
+    let mut from = build(&builder(0.9).spare_bytes(0));
+    insert_all(&mut from, 0..1);
+    let mut into = build(&builder(0.2).expected_items(1 << 30));
+    if into.merge(&from).is_ok() {
+        has_all(&into, 0..1);
+        remove_all(&mut into, 0..1);
+    }
+    let mut tiny = build(&builder(1e-5).expected_items(1 << 30));
+    if tiny.merge(&from).is_ok() {
+        has_all(&tiny, 0..1);
+    }
+}

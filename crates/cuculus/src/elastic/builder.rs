@@ -108,7 +108,7 @@ impl ElasticFilterBuilder {
             tier: Tier::default(),
             lengths: Lengths::default(),
             work: Work::default(),
-            instructions: self.instructions,
+            chosen: self.instructions.choose(),
             refused: 0,
         })
     }

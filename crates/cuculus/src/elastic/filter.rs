@@ -10,7 +10,7 @@ use super::level::{Context, Known, Level, Work};
 use super::policy::Settings;
 use super::stats::ElasticStats;
 use super::tier::Tier;
-use crate::wide::{self, Instructions, Job};
+use crate::wide::{self, Chosen, Job};
 use crate::{Filter, Full, FullCause, Insert, Key, KeyHash, KeyHasher, Remove};
 
 /// A filter that follows its set, up and down, and keeps its false positive rate.
@@ -55,7 +55,7 @@ pub struct ElasticFilter {
     pub(super) tier: Tier,
     pub(super) lengths: Lengths,
     pub(super) work: Work,
-    pub(super) instructions: Instructions,
+    pub(super) chosen: Chosen,
     pub(super) refused: u64,
 }
 
@@ -131,18 +131,29 @@ impl ElasticFilter {
     #[inline(always)]
     fn insert_known(&mut self, new: Known) -> Result<(), Full> {
         let (tier, cx) = self.parts();
-        match wide::run(cx.instructions, InsertOne { tier, cx, new }) {
+        match wide::run_chosen(cx.chosen, InsertOne { tier, cx, new }) {
             Ok(()) => Ok(()),
-            Err(cause) => Err(self.full(cause)),
+            Err(cause) => {
+                self.drop_if_empty();
+                Err(self.full(cause))
+            }
+        }
+    }
+
+    /// Gives everything back if nothing is left that could be worth keeping.
+    fn drop_if_empty(&mut self) {
+        if self.tier.level.len() == 0 && self.tier.elder.is_none() {
+            self.tier = Tier::default();
+            self.lengths = Lengths::default();
         }
     }
 
     /// The entries, and what changing them needs; a new operation starts.
     #[inline(always)]
     fn parts(&mut self) -> (&mut Tier, Context<'_>) {
-        let Self { settings, tier, lengths, work, instructions, .. } = self;
+        let Self { settings, tier, lengths, work, chosen, .. } = self;
         work.start();
-        (tier, Context { settings, lengths, work, instructions: *instructions })
+        (tier, Context { settings, lengths, work, chosen: *chosen })
     }
 
     #[cold]
@@ -154,7 +165,7 @@ impl ElasticFilter {
     fn contains_each<K>(&self, keys: &[K], hash: impl Fn(&K) -> KeyHash, hits: &mut Vec<bool>) {
         hits.clear();
         hits.resize(keys.len(), false);
-        wide::run(self.instructions, batch::Contains { tier: &self.tier, keys, hash, hits });
+        wide::run_chosen(self.chosen, batch::Contains { tier: &self.tier, keys, hash, hits });
     }
 }
 
@@ -166,7 +177,7 @@ impl Filter for ElasticFilter {
 
     #[inline]
     fn contains_hash(&self, hash: KeyHash) -> bool {
-        self.tier.contains(Address::of(hash))
+        wide::run_chosen(self.chosen, ContainsOne { tier: &self.tier, key: Address::of(hash) })
     }
 
     fn count_hash(&self, hash: KeyHash) -> usize {
@@ -237,13 +248,24 @@ impl Remove for ElasticFilter {
     #[inline]
     fn remove_hash(&mut self, hash: KeyHash) -> bool {
         let (tier, cx) = self.parts();
-        let removed = wide::run(cx.instructions, RemoveOne { tier, cx, key: Address::of(hash) });
-        if self.tier.level.len() == 0 && self.tier.elder.is_none() {
-            // Nothing is left that could be worth keeping.
-            self.tier = Tier::default();
-            self.lengths = Lengths::default();
-        }
+        let removed = wide::run_chosen(cx.chosen, RemoveOne { tier, cx, key: Address::of(hash) });
+        self.drop_if_empty();
         removed
+    }
+}
+
+/// Looks a key up.
+struct ContainsOne<'a> {
+    tier: &'a Tier,
+    key: Address,
+}
+
+impl Job for ContainsOne<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        self.tier.contains(self.key)
     }
 }
 
@@ -301,7 +323,7 @@ impl Clone for ElasticFilter {
             tier: self.tier.duplicate(self.settings.ladder),
             lengths: self.lengths.clone(),
             work: self.work,
-            instructions: self.instructions,
+            chosen: self.chosen,
             refused: self.refused,
         }
     }

@@ -13,7 +13,7 @@ use super::store::{
 };
 use crate::placement::BucketIndex;
 use crate::table::OutOfMemory;
-use crate::wide::{self, Instructions, Job};
+use crate::wide::{self, Chosen, Job};
 use crate::{DecodeError, FullCause, KeyHash};
 
 /// Entries that are written to find a size at which a key finds room.
@@ -30,7 +30,7 @@ pub(super) struct Context<'a> {
     pub(super) settings: &'a Settings,
     pub(super) lengths: &'a mut Lengths,
     pub(super) work: &'a mut Work,
-    pub(super) instructions: Instructions,
+    pub(super) chosen: Chosen,
 }
 
 /// Entries written by an operation, and the most by any.
@@ -117,9 +117,18 @@ impl Level {
         self.store.len().saturating_sub(1).checked_ilog2().map_or(0, |depth| depth + 1)
     }
 
-    /// How many bits of a path choose its segment.
-    pub(super) fn depth_at(&self, path: u64) -> u32 {
-        if self.store.len() == 0 { 0 } else { self.store.find(path).depth() }
+    /// How many bits of a path choose its segment, or will once there is one.
+    pub(super) fn depth_at(&self, path: u64, settings: &Settings) -> u32 {
+        match self.store.len() {
+            0 if self.elder => 0,
+            0 => settings.least_depth(),
+            _ => self.store.find(path).depth(),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn contains(&self, key: Address) -> bool {
+        self.entries > 0 && self.store.find(key.path).contains(key)
     }
 
     #[inline(always)]
@@ -323,7 +332,7 @@ impl Level {
     ) -> bool {
         let fits = more.is_none_or(|entry| !draft.is_too_short(entry))
             && from.iter().all(|&(index, step)| {
-                wide::run(cx.instructions, Copy { segment: self.store.get(index), step, draft })
+                wide::run_chosen(cx.chosen, Copy { segment: self.store.get(index), step, draft })
             });
         if !fits {
             // Plain slots do not serve entries of several lengths.
@@ -336,7 +345,7 @@ impl Level {
             // Not one that was held longer before.
             draft.add(Entry { length: entry.length.min(draft.longest()), ..entry });
         }
-        wide::run(cx.instructions, Settle(draft))
+        wide::run_chosen(cx.chosen, Settle(draft))
     }
 
     /// Memory for a draft as segment `index`.

@@ -139,7 +139,7 @@ impl Persist for ElasticFilter {
             tier: Tier { level, elder },
             lengths,
             work: Work::default(),
-            instructions: Instructions::Detected,
+            chosen: Instructions::Detected.choose(),
             refused,
         })
     }

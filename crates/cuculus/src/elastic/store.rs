@@ -106,6 +106,24 @@ impl Segment {
         self.form().cut(self.buckets)
     }
 
+    /// Whether an entry may be of a key.
+    #[inline(always)]
+    pub(super) fn contains(&self, key: Address) -> bool {
+        // Narrow slots with ends are what all large filters have. Anything else is out of line, so
+        // that it takes no registers here.
+        if self.form > ENDED && is_narrow(u32::from(self.form - ENDED)) {
+            let form = Form { width: u32::from(self.form - ENDED), ended: true };
+            Probe { form, ..Probe::new(self, key) }.hit_narrow()
+        } else {
+            self.contains_unusual(key)
+        }
+    }
+
+    #[inline(never)]
+    fn contains_unusual(&self, key: Address) -> bool {
+        Probe::new(self, key).hit()
+    }
+
     /// The slots of a segment as they stand in a file.
     pub(super) fn bytes(&self) -> &[u8] {
         // SAFETY: a segment owns its block, which has room for the bytes of its shape; they are

@@ -31,7 +31,7 @@ impl Tier {
 
     #[inline(always)]
     pub(super) fn contains(&self, key: Address) -> bool {
-        self.level.probe(key).is_some_and(|probe| probe.hit())
+        self.level.contains(key)
             || self.elder.as_deref().is_some_and(|elder| elder.contains_elder(key))
     }
 
@@ -43,7 +43,7 @@ impl Tier {
     /// Puts an entry where it belongs. Nothing has changed after an error.
     #[inline(always)]
     pub(super) fn insert(&mut self, new: Known, cx: &mut Context<'_>) -> Result<(), FullCause> {
-        if !new.is_whole() && new.bits < self.level.depth_at(new.key.path) {
+        if !new.is_whole() && new.bits < self.level.depth_at(new.key.path, cx.settings) {
             return self.insert_elder(new, cx);
         }
         match self.level.insert(new, cx) {
