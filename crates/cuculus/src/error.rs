@@ -38,9 +38,9 @@ pub enum FullCause {
         /// How many equal entries are stored, the most that the filter can hold.
         held: usize,
     },
-    /// An elastic filter could not make room for the key by growing: too many keys, or copies of
-    /// keys, fall into its two buckets. With a hash function and seed that nobody else knows this
-    /// takes hundreds of copies of the same keys, or chance of less than one in a million.
+    /// An elastic filter could not make room for the key by growing, nor beside it: far too many
+    /// keys, or copies of keys, have the same place. With a hash function and seed that nobody else
+    /// knows this does not happen to different keys.
     Crowded,
     /// One more entry would pass the rate, however long it is made.
     RateReached,

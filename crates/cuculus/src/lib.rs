@@ -5,9 +5,9 @@
 //! needs ten to fifteen bits a key, however long the keys are.
 //!
 //! ```
-//! use cuculus::{CuckooFilter, Filter, Insert, Persist, Remove};
+//! use cuculus::{ElasticFilter, Filter, Insert, Persist, Remove};
 //!
-//! let mut set = CuckooFilter::builder().capacity(10_000).false_positive_rate(0.001).build()?;
+//! let mut set = ElasticFilter::builder().false_positive_rate(0.001).build()?; // no capacity needed
 //! set.insert("key")?; // text, bytes and integers: portable bytes
 //! set.insert(b"bytes")?;
 //! set.insert(&42u64)?;
@@ -15,24 +15,27 @@
 //! assert!(set.remove("key"));
 //!
 //! let bytes = set.to_bytes(); // checked, versioned, the same on every platform
-//! assert_eq!(CuckooFilter::from_bytes(&bytes)?.len(), 2);
+//! assert_eq!(ElasticFilter::from_bytes(&bytes)?.len(), 2);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! | type | when |
 //! |---|---|
+//! | [`ElasticFilter`] | the set grows and shrinks: say a rate, and nothing else |
 //! | [`CuckooFilter`] | the number of keys is known in advance |
 //! | [`CuckooFilter`] with [`semi_sorted`](CuckooFilterBuilder::semi_sorted) | the same, one bit a key less, for slower operations |
 //! | [`CuckooMaplet`] | a small value is wanted with each key |
 //!
 //! # Promises
-//! * A key inserted and not removed is found: through relocations, saving and loading.
+//! * A key inserted and not removed is found: through relocations, growing, shrinking, merging,
+//!   saving and loading.
 //! * An operation that returns an error changed nothing.
 //! * The same parameters, seed and operations give the same bytes on every platform.
 //! * No input makes the library panic, and no header makes it allocate.
 //! * [`size_in_bytes`](Filter::size_in_bytes) is all memory held.
 
 // In the order in which a key passes through them.
+mod batch; // many keys at a time
 mod hash; // key → 64 bits
 mod key; // what can be a key
 mod placement; // 64 bits → fingerprint and candidate buckets

@@ -1,43 +1,32 @@
-//! Many keys at once: the buckets of keys further on are asked for before those of the first are
-//! looked at, so that the waits for memory overlap.
+//! Many keys at once in the filter of fixed size.
 
 use crate::KeyHash;
+use crate::batch::{self, GROUP};
 use crate::placement::{Fingerprint, FingerprintSize, Placement};
-use crate::prefetch::prefetch;
 use crate::table::{Buckets, Spot};
 use crate::wide::Job;
 
-/// Keys whose candidates are worked out together. One to two groups are on their way at any time;
-/// of 4 to 128 keys this is the best in and out of cache, since the processor follows sixteen
-/// requests at a time and more only wait in line.
-pub(super) const GROUP: usize = 16;
-/// Groups by which the keys themselves are asked for in advance. They come one after the other,
-/// but the processor's own guess at that gives way to all the other requests.
-const KEYS_AHEAD: usize = 8;
-
 /// The candidates of a group, one array a field, so that they are computed by vectors.
-struct Group {
+struct Group<'a, T, P> {
+    table: &'a T,
+    places: P,
+    size: FingerprintSize,
     fingerprints: [u32; GROUP],
     homes: [Spot; GROUP],
     alternates: [Spot; GROUP],
 }
 
-impl Group {
-    fn new() -> Self {
+impl<'a, T, P> Group<'a, T, P> {
+    fn new(table: &'a T, places: P, size: FingerprintSize) -> Self {
         let spots = [Spot::default(); GROUP];
-        Self { fingerprints: [0; GROUP], homes: spots, alternates: spots }
+        Self { table, places, size, fingerprints: [0; GROUP], homes: spots, alternates: spots }
     }
+}
 
-    /// Computes the candidates of a group.
+impl<T: Buckets, P: Placement> batch::Candidates for Group<'_, T, P> {
     #[inline(always)]
-    fn set<T: Buckets, P: Placement>(
-        &mut self,
-        table: &T,
-        places: P,
-        size: FingerprintSize,
-        hashes: &[KeyHash; GROUP],
-    ) {
-        let Self { fingerprints, homes, alternates } = self;
+    fn set(&mut self, hashes: &[KeyHash; GROUP]) {
+        let Self { table, places, size, fingerprints, homes, alternates } = self;
         let spots = homes.iter_mut().zip(alternates.iter_mut());
         for ((fingerprint, (home, alternate)), &hash) in
             fingerprints.iter_mut().zip(spots).zip(hashes)
@@ -50,17 +39,16 @@ impl Group {
         }
     }
 
-    /// Asks for the buckets of a key.
     #[inline(always)]
-    fn prefetch(&self, table: &impl Buckets, i: usize) {
-        table.prefetch(self.homes[i]);
-        table.prefetch(self.alternates[i]);
+    fn prefetch(&self, i: usize) {
+        self.table.prefetch(self.homes[i]);
+        self.table.prefetch(self.alternates[i]);
     }
 
     #[inline(always)]
-    fn is_contained(&self, table: &impl Buckets, i: usize) -> bool {
+    fn is_contained(&self, i: usize) -> bool {
         let fingerprint = Fingerprint(self.fingerprints[i]);
-        table.spots_contain(self.homes[i], self.alternates[i], fingerprint)
+        self.table.spots_contain(self.homes[i], self.alternates[i], fingerprint)
     }
 }
 
@@ -80,31 +68,7 @@ impl<T: Buckets, P: Placement, K, H: Fn(&K) -> KeyHash> Job for Contains<'_, T, 
     #[inline(always)]
     fn run(self) {
         let Self { table, places, size, keys, hash, hits } = self;
-        // Two groups take turns, and for each key that is looked at the buckets of one of the
-        // next group are asked for: requests that come in bursts find the queues full. The first
-        // time round nothing is looked at.
-        let mut groups = [Group::new(), Group::new()];
-        let [mut this, mut next] = groups.each_mut();
-        let mut coming = keys.chunks(GROUP);
-        let nothing: &mut [bool] = &mut [];
-        for hits in core::iter::once(nothing).chain(hits.chunks_mut(GROUP)) {
-            core::mem::swap(&mut this, &mut next);
-            if let Some(later) = coming.clone().nth(KEYS_AHEAD) {
-                let in_a_line = (64 / size_of::<K>().max(1)).max(1);
-                (0..later.len()).step_by(in_a_line).for_each(|i| prefetch(later, i));
-            }
-            let mut hashes = [KeyHash::new(0); GROUP];
-            for (to, key) in hashes.iter_mut().zip(coming.next().unwrap_or_default()) {
-                *to = hash(key);
-            }
-            next.set(table, places, size, &hashes);
-            if hits.is_empty() {
-                (0..GROUP).for_each(|i| next.prefetch(table, i));
-            }
-            for (i, hit) in hits.iter_mut().take(GROUP).enumerate() {
-                next.prefetch(table, i);
-                *hit = this.is_contained(table, i);
-            }
-        }
+        let groups = [(); 2].map(|()| Group::new(table, places, size));
+        batch::look_up(groups, keys, hash, hits);
     }
 }

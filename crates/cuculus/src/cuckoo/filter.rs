@@ -6,6 +6,7 @@ use super::batch;
 use super::builder::CuckooFilterBuilder;
 use super::room::{Candidates, Kicks, Placed, kick, refusal};
 use super::stats::CuckooStats;
+use crate::batch::GROUP;
 use crate::placement::{FingerprintSize, Placement, Places};
 use crate::table::{Buckets, Shape, Table, with_table};
 use crate::wide::{self, Instructions};
@@ -271,8 +272,8 @@ impl<T: Buckets> wide::Job for InsertAll<'_, T> {
     fn run(self) -> Inserted {
         let Self { table, places, kicks, size, hashes } = self;
         let mut count = 0;
-        for hashes in hashes.chunks(batch::GROUP) {
-            let mut keys = [Candidates::of(places, size, hashes[0]); batch::GROUP];
+        for hashes in hashes.chunks(GROUP) {
+            let mut keys = [Candidates::of(places, size, hashes[0]); GROUP];
             for (key, &hash) in keys.iter_mut().zip(hashes) {
                 *key = Candidates::of(places, size, hash);
                 table.prefetch(table.spot(key.home));

@@ -11,7 +11,7 @@ use crate::{BuildError, KeyHasher};
 const DEFAULT_RATE: f64 = 0.01;
 /// The smallest rate for which entries of all ages fit their slots.
 pub(super) const SMALLEST_RATE: f64 = 1e-5;
-/// Growth at a load of .955 to one of .876: denser costs more than it gives.
+/// Segments grow at a load of .96 to one of .88: denser costs more than it gives.
 const DEFAULT_LOAD: f64 = 0.92;
 pub(super) const MIN_LOAD: f64 = 0.5;
 pub(super) const MAX_LOAD: f64 = 0.96;
@@ -58,7 +58,7 @@ impl ElasticFilterBuilder {
         self
     }
 
-    /// The mean share of slots in use, from 0.5 to 0.96; 0.915 by default. Denser is smaller and
+    /// The mean share of slots in use, from 0.5 to 0.96; 0.92 by default. Denser is smaller and
     /// makes inserts and removals slower, since segments are written anew more often.
     pub fn target_load(mut self, load: f64) -> Self {
         self.load = load;

@@ -10,6 +10,7 @@ use super::level::{Context, Known, Level, Work};
 use super::policy::Settings;
 use super::stats::ElasticStats;
 use super::tier::Tier;
+use crate::batch::GROUP;
 use crate::wide::{self, Chosen, Job};
 use crate::{Filter, Full, FullCause, Insert, Key, KeyHash, KeyHasher, Remove};
 
@@ -226,7 +227,7 @@ impl Insert for ElasticFilter {
 
     fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Full> {
         let mut inserted = 0;
-        for group in hashes.chunks(batch::GROUP) {
+        for group in hashes.chunks(GROUP) {
             batch::prefetch(&self.tier, group);
             for &hash in group {
                 self.insert_hash(hash).map_err(|full| Full { inserted, ..full })?;

@@ -14,7 +14,7 @@ use super::store::{
 use crate::placement::BucketIndex;
 use crate::table::OutOfMemory;
 use crate::wide::{self, Chosen, Job};
-use crate::{DecodeError, FullCause, KeyHash};
+use crate::{DecodeError, FullCause};
 
 /// Entries that are written to find a size at which a key finds room.
 const MOST_TRIED: u32 = 4096;
@@ -138,12 +138,8 @@ impl Level {
 
     /// [`probe`](Self::probe) for a group of keys. There must be a segment.
     #[inline(always)]
-    pub(super) fn probe_all<'a, const N: usize>(
-        &'a self,
-        hashes: &[KeyHash; N],
-        probes: &mut Probes<'a, N>,
-    ) {
-        probes.set(hashes, &self.store);
+    pub(super) fn probes(&self) -> Probes<'_> {
+        Probes::new(&self.store)
     }
 
     pub(super) fn count(&self, key: Address) -> u32 {

@@ -11,6 +11,7 @@ use super::address::{Address, FirstPlaces, MAX_BUCKETS, PLACE_BITS, Place, first
 use super::form::{Cut, Entry, Form, MAX_WIDTH};
 use super::pool::{Block, Ladder, Moved, Pool, Rung};
 use crate::KeyHash;
+use crate::batch::{Candidates, GROUP as N};
 use crate::placement::BucketIndex;
 use crate::prefetch::prefetch_at;
 use crate::relocate::{Search, Space, make_room};
@@ -109,18 +110,18 @@ impl Segment {
     /// Whether an entry may be of a key.
     #[inline(always)]
     pub(super) fn contains(&self, key: Address) -> bool {
-        // Narrow slots with ends are what all large filters have. Anything else is out of line, so
-        // that it takes no registers here.
-        if self.form > ENDED && is_narrow(u32::from(self.form - ENDED)) {
+        // Slots with ends are what most filters have. Plain ones are out of line, so that they
+        // take no registers here.
+        if self.form > ENDED {
             let form = Form { width: u32::from(self.form - ENDED), ended: true };
-            Probe { form, ..Probe::new(self, key) }.hit_narrow()
+            Probe { form, ..Probe::new(self, key) }.hit()
         } else {
-            self.contains_unusual(key)
+            self.contains_plain(key)
         }
     }
 
     #[inline(never)]
-    fn contains_unusual(&self, key: Address) -> bool {
+    fn contains_plain(&self, key: Address) -> bool {
         Probe::new(self, key).hit()
     }
 
@@ -758,7 +759,8 @@ impl<'a> Probe<'a> {
 }
 
 /// Lookups of a group of keys, one array a field.
-pub(super) struct Probes<'a, const N: usize> {
+pub(super) struct Probes<'a> {
+    store: &'a Store,
     at: [*const u8; N],
     /// The bits, counted from there, at which the two buckets start.
     bits: [[u32; N]; 2],
@@ -768,28 +770,38 @@ pub(super) struct Probes<'a, const N: usize> {
     ended: [u64; N],
     /// Whether a bucket of each fits a word.
     narrow: bool,
-    segment: PhantomData<&'a Segment>,
 }
 
-/// Where nothing is ever looked for: a segment of one width whose slots are all empty.
+/// Where nothing is found, before a group is set: slots that are all empty.
 static NOWHERE: [u8; 2 * WINDOW] = [0; 2 * WINDOW];
 
-impl<'a, const N: usize> Probes<'a, N> {
-    pub(super) fn new() -> Self {
+impl<'a> Probes<'a> {
+    pub(super) fn new(store: &'a Store) -> Self {
         Self {
+            store,
             at: [NOWHERE.as_ptr(); N],
             bits: [[0; N]; 2],
             patterns: [[1; N]; 2],
             widths: [1; N],
             ended: [0; N],
             narrow: true,
-            segment: PhantomData,
         }
     }
 
-    /// Works out where to look for each key.
+    /// The word in which a bit of the segment of key `i` is lowest.
     #[inline(always)]
-    pub(super) fn set(&mut self, hashes: &[KeyHash; N], store: &'a Store) {
+    fn word(&self, i: usize, bit: u32) -> u64 {
+        // SAFETY: `set` worked the bits out from a segment that is borrowed and a place, whose
+        // bucket is one of the segment's; so all of its slots start in its block, and after a block
+        // come WINDOW bytes more. Before `set` there is only `NOWHERE`, which is longer.
+        let window = unsafe { &*self.at[i].add(bit as usize / 8).cast() };
+        u64::load(window) >> (bit % 8)
+    }
+}
+
+impl Candidates for Probes<'_> {
+    #[inline(always)]
+    fn set(&mut self, hashes: &[KeyHash; N]) {
         let (mut paths, mut places, mut others) = ([0; N], [0; N], [0; N]);
         for i in 0..N {
             let Address { path, place } = Address::of(hashes[i]);
@@ -800,7 +812,7 @@ impl<'a, const N: usize> Probes<'a, N> {
         let (mut buckets, mut lows, mut depths) = ([0; N], [0; N], [0; N]);
         let mut widest = 0;
         for i in 0..N {
-            let segment = store.find(paths[i]);
+            let segment = self.store.find(paths[i]);
             let width = u32::from(segment.form & !ENDED);
             self.at[i] = segment.at.as_ptr().cast_const();
             self.widths[i] = width;
@@ -823,25 +835,15 @@ impl<'a, const N: usize> Probes<'a, N> {
     }
 
     #[inline(always)]
-    pub(super) fn prefetch(&self, i: usize) {
+    fn prefetch(&self, i: usize) {
         for bits in &self.bits {
             prefetch_at(self.at[i].wrapping_add(bits[i] as usize / 8));
         }
     }
 
-    /// The word in which a bit of the segment of key `i` is lowest.
-    #[inline(always)]
-    fn word(&self, i: usize, bit: u32) -> u64 {
-        // SAFETY: `set` worked the bits out from a segment that is borrowed and a place, whose
-        // bucket is one of the segment's; so all of its slots start in its block, and after a block
-        // come WINDOW bytes more. Before `set` there is only `NOWHERE`, which is longer.
-        let window = unsafe { &*self.at[i].add(bit as usize / 8).cast() };
-        u64::load(window) >> (bit % 8)
-    }
-
     /// Whether an entry in one of the two buckets of key `i` may be of the key.
     #[inline(always)]
-    pub(super) fn hit(&self, i: usize) -> bool {
+    fn is_contained(&self, i: usize) -> bool {
         let (bits, width) = ([self.bits[0][i], self.bits[1][i]], self.widths[i]);
         let patterns = [self.patterns[0][i], self.patterns[1][i]];
         if self.narrow {
