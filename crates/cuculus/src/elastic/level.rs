@@ -17,11 +17,9 @@ use crate::wide::{self, Chosen, Job};
 use crate::{DecodeError, FullCause};
 
 /// Entries that are written to find a size at which a key finds room.
-const MOST_TRIED: u32 = 4096;
+const MOST_TRIED: u32 = 1500;
 /// The load to which the elder's segments grow.
 const ELDER_LOAD: f64 = 0.75;
-/// Of how many inserts into the elder one tries to split a segment.
-const ELDER_SPLITS: usize = 32;
 /// Of how many removals one tries to shrink a segment that could not be shrunk before.
 const SHRINK_EVERY: u32 = 16;
 
@@ -151,12 +149,10 @@ impl Level {
         with_slots!(segment, slots => slots.count(entry))
     }
 
-    /// Whether a segment should be split. The elder, whose entries may be too short for it, is asked
-    /// now and then only.
+    /// Whether a segment should be split now.
     #[inline(always)]
     pub(super) fn wants_split(&self, cx: &Context<'_>) -> bool {
         cx.settings.wants_split(self.entries, self.store.len())
-            && (!self.elder || self.entries.is_multiple_of(ELDER_SPLITS))
     }
 
     /// The longest entry that may be of a key.
@@ -278,12 +274,12 @@ impl Level {
         for attempt in 1.. {
             let shape = cx.settings.shape_above(goal.at(index), depth, entries, load, least);
             let mut draft = Draft::new(shape, entries);
+            cx.work.add(entries);
             if self.draft(&mut draft, &[(index, Step::Stay)], Some(entry), cx) {
                 let held = depth + entry.length.min(draft.longest());
                 if !self.elder && !cx.settings.allows(cx.lengths, held) {
                     return Err(FullCause::RateReached);
                 }
-                cx.work.add(entries);
                 self.commit(index, &draft, cx).map_err(|_| FullCause::OutOfMemory)?;
                 cx.lengths.add(held);
                 self.entries += 1;
@@ -310,8 +306,8 @@ impl Level {
             return;
         }
         let mut draft = Draft::new(shape, entries);
+        cx.work.add(entries);
         if self.draft(&mut draft, &[(index, Step::Stay)], None, cx) {
-            cx.work.add(entries);
             // Without memory for it nothing has changed.
             let _ = self.commit(index, &draft, cx);
         }
@@ -440,12 +436,12 @@ impl Level {
         });
         let mut stay = Draft::new(shapes[0], entries[0]);
         let mut go = Draft::new(shapes[1], entries[1]);
+        cx.work.add(u32::from(segment.entries));
         if !self.draft(&mut stay, &[(index, Step::Down(0))], None, cx)
             || !self.draft(&mut go, &[(index, Step::Down(1))], None, cx)
         {
             return;
         }
-        cx.work.add(u32::from(segment.entries));
         let exhausted = shuffled(&exhausted);
         // All memory first, so that nothing can fail once something has changed.
         if self.push(&go, cx).is_err() {
@@ -485,10 +481,10 @@ impl Level {
         let shape = cx.settings.shape(goal.at(index), depth, entries, cx.settings.shrink_to());
         let from = [(index, Step::Up(0)), (last, Step::Up(1))];
         let mut draft = Draft::new(shape, entries);
+        cx.work.add(entries);
         if !self.draft(&mut draft, &from, None, cx) {
             return;
         }
-        cx.work.add(entries);
         if self.commit(index, &draft, cx).is_ok() {
             let moved = self.pop();
             cx.work.add(moved);
@@ -571,7 +567,7 @@ impl Level {
     pub(super) fn shrink_to_fit(&mut self, cx: &mut Context<'_>) {
         while self.store.len() > 1 << cx.settings.least_depth() {
             let before = self.store.len();
-            if cx.settings.wants_split(self.entries, before - 1) {
+            if cx.settings.are_many(self.entries, before - 1) {
                 break;
             }
             self.merge(cx);

@@ -12,6 +12,8 @@ use super::store::{SLOTS, Shape};
 const KEYS_PER_SEGMENT: usize = 600;
 /// Segments are merged when there are this many keys fewer, in the hundred, than would split them.
 const MERGE_BELOW: usize = 94;
+/// What could not be done is tried again after so many inserts or removals.
+const TRIED_EVERY: usize = 16;
 /// The width of slots while there is memory to spare.
 const WIDE: u32 = MAX_WIDTH;
 /// Buckets of the first segment then: with fewer, most of a slot would be the place, and the first
@@ -136,12 +138,23 @@ impl Settings {
         (f64::from(slots) * self.shrink_to()) as u32
     }
 
-    pub(super) fn wants_split(&self, keys: usize, segments: usize) -> bool {
+    /// Whether so many keys are too many for the segments.
+    pub(super) fn are_many(&self, keys: usize, segments: usize) -> bool {
         keys > segments * KEYS_PER_SEGMENT
     }
 
+    /// Whether a segment should be split now. One that cannot be split is not tried every time.
+    #[inline(always)]
+    pub(super) fn wants_split(&self, keys: usize, segments: usize) -> bool {
+        let most = segments * KEYS_PER_SEGMENT;
+        keys > most && keys.wrapping_sub(most) % TRIED_EVERY == 1
+    }
+
+    /// Whether two segments should be merged now, as for splitting.
+    #[inline(always)]
     pub(super) fn wants_merge(&self, keys: usize, segments: usize) -> bool {
-        keys < (segments - 1) * KEYS_PER_SEGMENT / 100 * MERGE_BELOW
+        let least = (segments - 1) * KEYS_PER_SEGMENT / 100 * MERGE_BELOW;
+        keys < least && least.wrapping_sub(keys) % TRIED_EVERY == 1
     }
 
     /// The length of plain entries, if the number of keys was said in advance.

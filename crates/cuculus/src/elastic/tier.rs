@@ -152,8 +152,8 @@ impl Tier {
     fn wants_merge(&self, cx: &Context<'_>) -> bool {
         let segments = self.level.segment_count();
         segments > 1
-            && self.level.depth() > cx.settings.least_depth()
             && cx.settings.wants_merge(self.level.len(), segments)
+            && self.level.depth() > cx.settings.least_depth()
     }
 
     #[cold]
