@@ -12,7 +12,7 @@ const DEFAULT_RATE: f64 = 0.01;
 /// The smallest rate for which entries of all ages fit their slots.
 pub(super) const SMALLEST_RATE: f64 = 1e-5;
 /// Segments grow at a load of .96 to one of .88: denser costs more than it gives.
-const DEFAULT_LOAD: f64 = 0.92;
+const DEFAULT_LOAD: f64 = 0.922;
 pub(super) const MIN_LOAD: f64 = 0.5;
 pub(super) const MAX_LOAD: f64 = 0.96;
 const DEFAULT_SPARE_BYTES: u64 = 192 << 10;
@@ -58,7 +58,7 @@ impl ElasticFilterBuilder {
         self
     }
 
-    /// The mean share of slots in use, from 0.5 to 0.96; 0.92 by default. Denser is smaller and
+    /// The mean share of slots in use, from 0.5 to 0.96; 0.922 by default. Denser is smaller and
     /// makes inserts and removals slower, since segments are written anew more often.
     pub fn target_load(mut self, load: f64) -> Self {
         self.load = load;
