@@ -183,15 +183,20 @@ fn work_with_filter(mut filter: CuckooFilter, keys: &[u8]) {
         }
     }
     assert!(load::<CuckooFilter>(&filter.to_bytes()).is_some(), "what was loaded cannot be saved");
+    let _ = (filter.stats().to_string(), filter.expected_false_positive_rate());
+    empty(filter, &inserted, keys);
+}
+
+/// Removes what was inserted, and clears the rest.
+fn empty<F: Insert + Remove + Persist>(mut filter: F, inserted: &[&u8], keys: &[u8]) {
     for key in inserted {
         let len = filter.len();
         assert!(filter.contains(key) && filter.remove(key));
         assert_eq!(filter.len(), len - 1);
     }
-    let _ = (filter.stats().to_string(), filter.expected_false_positive_rate());
     filter.clear();
     assert!(filter.is_empty() && keys.iter().all(|key| !filter.contains(key)));
-    assert!(load::<CuckooFilter>(&filter.to_bytes()).is_some());
+    assert!(load::<F>(&filter.to_bytes()).is_some());
 }
 
 fn work_with_elastic(mut filter: ElasticFilter, keys: &[u8]) {
@@ -221,15 +226,8 @@ fn work_with_elastic(mut filter: ElasticFilter, keys: &[u8]) {
         assert_eq!(filter.len(), 2 * len);
         filter = other;
     }
-    for key in inserted {
-        let len = filter.len();
-        assert!(filter.contains(key) && filter.remove(key));
-        assert_eq!(filter.len(), len - 1);
-    }
     let _ = (filter.stats().to_string(), filter.expected_false_positive_rate());
-    filter.clear();
-    assert!(filter.is_empty() && keys.iter().all(|key| !filter.contains(key)));
-    assert!(load::<ElasticFilter>(&filter.to_bytes()).is_some());
+    empty(filter, &inserted, keys);
 }
 
 fn work_with_maplet(mut maplet: CuckooMaplet, keys: &[u8]) {

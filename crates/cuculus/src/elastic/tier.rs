@@ -65,7 +65,11 @@ impl Tier {
         if held >= MOST_COPIES {
             return Err(FullCause::EqualEntries { held: held as usize });
         }
-        self.insert_elder(self.level.as_long_as_others(new), cx)
+        let new = self.level.as_long_as_others(new);
+        if !cx.settings.allows(cx.lengths, new.bits) {
+            return Err(FullCause::RateReached);
+        }
+        self.insert_elder(new, cx)
     }
 
     #[cold]
