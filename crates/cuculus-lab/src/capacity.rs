@@ -34,10 +34,14 @@ struct Shape {
     semi_sorted: bool,
 }
 
-const SHAPES: [Shape; 5] = [
+const SHAPES: [Shape; 9] = [
     Shape { name: "1 slot", slots: 1, semi_sorted: false },
     Shape { name: "2 slots", slots: 2, semi_sorted: false },
+    Shape { name: "3 slots", slots: 3, semi_sorted: false },
     Shape { name: "4 slots", slots: 4, semi_sorted: false },
+    Shape { name: "5 slots", slots: 5, semi_sorted: false },
+    Shape { name: "6 slots", slots: 6, semi_sorted: false },
+    Shape { name: "7 slots", slots: 7, semi_sorted: false },
     Shape { name: "8 slots", slots: 8, semi_sorted: false },
     Shape { name: "4 semi-sorted", slots: 4, semi_sorted: true },
 ];

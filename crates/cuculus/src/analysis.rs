@@ -45,18 +45,23 @@ pub fn overfull_classes(bits: u32, slots_per_bucket: u32, buckets: f64, keys: f6
     classes * term * f64::exp(-mean)
 }
 
-/// The share of its slots that a large table of two candidate buckets is planned to fill, for 1,
-/// 2, 4 or 8 slots in a bucket.
+/// The share of its slots that a large table of two candidate buckets is planned to fill, for 1
+/// to 8 slots in a bucket.
 ///
-/// Below what is possible at all (.5, .897, .980 and .998: the thresholds of orientability) and
-/// below where a breadth-first search of 500 kicks first fails at a million buckets (measured:
-/// .487, .874, .972 and .996), so that the last inserts are still fast.
+/// Below what is possible at all (.5, .897, .959, .980, .988, .993, .996 and .998: the thresholds
+/// of orientability) and below where a breadth-first search of 500 kicks first fails at a million
+/// buckets (measured for 1, 2, 4 and 8 slots: .487, .874, .972 and .996), so that the last inserts
+/// are still fast.
 #[must_use]
 pub fn planned_load(slots_per_bucket: u32) -> f64 {
     match slots_per_bucket {
         1 => 0.47,
         2 => 0.85,
+        3 => 0.93,
         4 => 0.955,
+        5 => 0.965,
+        6 => 0.97,
+        7 => 0.975,
         _ => 0.98,
     }
 }
@@ -76,6 +81,7 @@ pub fn buckets_for(capacity: u64, slots_per_bucket: u32) -> u64 {
     let reserve = match slots_per_bucket {
         1 => 10.0 + 9.0 * keys.powf(2.0 / 3.0),
         2 => 28.0,
+        3 => 20.0,
         _ => 16.0,
     };
     let slots = keys / planned_load(slots_per_bucket) + reserve;

@@ -27,11 +27,11 @@ fn absurd_parameters_are_refused_without_an_allocation() {
     }
     let got = error(&some().fingerprint_bits(4).semi_sorted(true));
     assert!(matches!(got, BuildError::OutOfRange { min: 5, max: 32, .. }), "{got}");
-    for slots in [0, 3, 5, 6, 7, 9, 16, u32::MAX] {
+    for slots in [0, 9, 16, u32::MAX] {
         let got = error(&some().slots_per_bucket(slots));
         assert!(matches!(got, BuildError::SlotsPerBucket { .. }), "{got}");
     }
-    for slots in [1, 2, 8] {
+    for slots in [1, 2, 3, 8] {
         let got = error(&some().slots_per_bucket(slots).semi_sorted(true));
         assert!(matches!(got, BuildError::SlotsPerBucket { .. }), "{got}");
     }
@@ -46,7 +46,7 @@ fn absurd_parameters_are_refused_without_an_allocation() {
 #[test]
 fn huge_capacities_are_refused() {
     for capacity in [usize::MAX, usize::MAX / 2, 1 << 60, 1 << 40] {
-        for slots in [1, 2, 4, 8] {
+        for slots in 1..=8 {
             let got = error(&CuckooFilter::builder().capacity(capacity).slots_per_bucket(slots));
             assert!(matches!(got, BuildError::TooLarge { .. }), "{capacity}: {got}");
         }
@@ -89,7 +89,7 @@ fn zero_capacity_is_an_empty_filter_that_works() {
 /// error of its own kind for the next.
 #[test]
 fn equal_keys_fill_two_buckets_and_no_more() {
-    for slots in [1, 2, 4, 8] {
+    for slots in 1..=8 {
         let mut filter =
             CuckooFilter::builder().buckets(64).slots_per_bucket(slots).build().expect("valid");
         for _ in 0..2 * slots {
@@ -102,10 +102,10 @@ fn equal_keys_fill_two_buckets_and_no_more() {
 }
 
 /// The capacity is a promise: thirty filters of each size take all their keys. (The expected
-/// number of refusals among these 5,400 filters is below one; the seeds are fixed.)
+/// number of refusals among these 10,800 filters is below one; the seeds are fixed.)
 #[test]
 fn filters_hold_their_capacity() {
-    for slots in [1, 2, 4, 8] {
+    for slots in 1..=8 {
         for capacity in (0..40).chain([50, 64, 100, 150, 1000]) {
             for seed in 0..30 {
                 let builder = CuckooFilter::builder().capacity(capacity).slots_per_bucket(slots);
@@ -191,7 +191,7 @@ fn rates_asked_for_are_kept_when_full() {
 /// slot.
 #[test]
 fn rates_are_kept_by_small_filters() {
-    for slots in [1, 2, 4, 8] {
+    for slots in 1..=8 {
         for capacity in 1..=40u64 {
             for step in 1..60 {
                 let rate = 0.9f64.powi(step);
@@ -238,7 +238,7 @@ fn errors_are_one_line_that_says_what_to_do() {
     lines.push(error(&CuckooFilter::builder()).to_string());
     lines.push(error(&CuckooFilter::builder().capacity(1).false_positive_rate(2.0)).to_string());
     lines.push(error(&CuckooFilter::builder().capacity(usize::MAX)).to_string());
-    lines.push(error(&CuckooFilter::builder().capacity(1).slots_per_bucket(3)).to_string());
+    lines.push(error(&CuckooFilter::builder().capacity(1).slots_per_bucket(9)).to_string());
     for line in lines {
         assert!(!line.contains('\n') && line.len() > 30, "{line}");
         assert!(line.starts_with(char::is_lowercase), "{line}");

@@ -164,7 +164,7 @@ fn absurd_values_with_right_checksums_are_refused() {
         ("33-bit fingerprints", 48, &[33]),
         ("other fingerprints", 48, &[13]),
         ("no slots", 49, &[0]),
-        ("three slots", 49, &[3]),
+        ("nine slots", 49, &[9]),
         ("layout 2", 50, &[2]),
         ("another layout", 50, &[1]),
         ("placement 3", 51, &[3]),

@@ -14,7 +14,7 @@ const DEFAULT_MAX_KICKS: u32 = 500;
 const ACCEPTED_OVERFULL_CLASSES: f64 = 0.001;
 /// A refusal after so many kicks takes some milliseconds and megabytes. Files may ask for no more
 /// either.
-pub(super) const MAX_MAX_KICKS: u64 = 65_535;
+pub(crate) const MAX_MAX_KICKS: u64 = 65_535;
 
 /// Parameters of a [`CuckooFilter`].
 ///
@@ -37,14 +37,14 @@ pub struct CuckooFilterBuilder {
 }
 
 /// Parameters that can be built.
-pub(super) struct Plan {
-    pub(super) hasher: KeyHasher,
-    pub(super) shape: Shape,
-    pub(super) buckets: u32,
-    pub(super) places: Places,
-    pub(super) kicks: Kicks,
-    pub(super) capacity: usize,
-    pub(super) instructions: Instructions,
+pub(crate) struct Plan {
+    pub(crate) hasher: KeyHasher,
+    pub(crate) shape: Shape,
+    pub(crate) buckets: u32,
+    pub(crate) places: Places,
+    pub(crate) kicks: Kicks,
+    pub(crate) capacity: usize,
+    pub(crate) instructions: Instructions,
 }
 
 impl CuckooFilterBuilder {
@@ -78,7 +78,7 @@ impl CuckooFilterBuilder {
         self
     }
 
-    /// 1, 2, 4 or 8 slots in a bucket. Four is the default and rarely beaten: fewer fill worse,
+    /// From 1 to 8 slots in a bucket. Four is the default and rarely beaten: fewer fill worse,
     /// more need longer fingerprints.
     pub fn slots_per_bucket(mut self, slots: u32) -> Self {
         self.slots_per_bucket = Some(slots);
@@ -152,7 +152,7 @@ impl CuckooFilterBuilder {
     }
 
     /// Checks everything; allocates nothing.
-    pub(super) fn plan(&self) -> Result<Plan, BuildError> {
+    pub(crate) fn plan(&self) -> Result<Plan, BuildError> {
         let (layout, slots) = self.layout()?;
         let (capacity, wanted) = match (self.capacity, self.buckets) {
             (capacity, Some(buckets)) => {
@@ -197,7 +197,7 @@ impl CuckooFilterBuilder {
         let (layout, expected) = if self.semi_sorted {
             (Layout::SemiSorted, "4 for semi-sorted buckets")
         } else {
-            (Layout::Packed, "1, 2, 4 or 8")
+            (Layout::Packed, "from 1 to 8")
         };
         if layout.slots_per_bucket().contains(&slots) {
             Ok((layout, slots))

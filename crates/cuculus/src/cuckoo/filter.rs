@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::batch;
 use super::builder::CuckooFilterBuilder;
-use super::room::{Candidates, Kicks, Placed, kick, refusal};
+use super::room::{Candidates, Kicks, insert_into};
 use super::stats::CuckooStats;
 use crate::batch::GROUP;
 use crate::placement::{FingerprintSize, Placement, Places};
@@ -104,25 +104,6 @@ impl CuckooFilter {
     }
 }
 
-/// Puts a key into a table; nothing has changed after an error.
-#[inline(always)]
-fn insert_into<T: Buckets>(
-    table: &mut T,
-    places: Places,
-    kicks: Kicks,
-    key: &Candidates,
-) -> Result<(), FullCause> {
-    if table.place_in_emptier(key.home, key.alternate, key.fingerprint) {
-        return Ok(());
-    }
-    let Some(bucket) = kick(&mut Placed { table, places }, key, kicks) else {
-        return Err(refusal(table, key, kicks));
-    };
-    let placed = table.place(bucket, key.fingerprint);
-    debug_assert!(placed.is_some(), "the bucket has room");
-    Ok(())
-}
-
 #[inline(never)]
 fn insert_into_unusual(
     table: &mut Table,
@@ -189,7 +170,7 @@ impl Filter for CuckooFilter {
     }
 
     fn size_in_bytes(&self) -> usize {
-        size_of::<Self>() + with_table!(&self.table, table => table.runs().heap_bytes())
+        size_of::<Self>() + self.table.heap_bytes()
     }
 
     fn expected_false_positive_rate(&self) -> f64 {

@@ -1,11 +1,11 @@
 //! The cuckoo filter of fixed size: placement, table and kick engine put together, nothing more.
 
 mod batch;
-mod builder;
+pub(crate) mod builder;
 mod filter;
 mod maplet;
-mod room;
-mod saved;
+pub(crate) mod room;
+pub(crate) mod saved;
 mod stats;
 
 pub use builder::CuckooFilterBuilder;

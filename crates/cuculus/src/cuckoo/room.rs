@@ -7,15 +7,15 @@ use crate::{FullCause, KeyHash};
 
 /// A key, as far as a filter is concerned: its fingerprint and where it may lie.
 #[derive(Clone, Copy)]
-pub(super) struct Candidates {
-    pub(super) fingerprint: Fingerprint,
-    pub(super) home: BucketIndex,
-    pub(super) alternate: BucketIndex,
+pub(crate) struct Candidates {
+    pub(crate) fingerprint: Fingerprint,
+    pub(crate) home: BucketIndex,
+    pub(crate) alternate: BucketIndex,
 }
 
 impl Candidates {
     #[inline(always)]
-    pub(super) fn of(places: impl Placement, size: FingerprintSize, hash: KeyHash) -> Self {
+    pub(crate) fn of(places: impl Placement, size: FingerprintSize, hash: KeyHash) -> Self {
         let fingerprint = size.fingerprint(hash);
         let home = places.home(hash);
         let alternate = places.alternate(home, fingerprint);
@@ -24,7 +24,7 @@ impl Candidates {
 
     /// The distinct buckets: two, or one that is its own alternate.
     #[inline(always)]
-    pub(super) fn buckets(&self) -> impl Iterator<Item = BucketIndex> + use<> {
+    pub(crate) fn buckets(&self) -> impl Iterator<Item = BucketIndex> + use<> {
         let (home, alternate) = (self.home, self.alternate);
         core::iter::once(home).chain((alternate != home).then_some(alternate))
     }
@@ -32,9 +32,9 @@ impl Candidates {
 
 /// The limits of the kick engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Kicks {
-    pub(super) search: Search,
-    pub(super) max: u32,
+pub(crate) struct Kicks {
+    pub(crate) search: Search,
+    pub(crate) max: u32,
 }
 
 /// A table with its placement, as the kick engine sees it.
@@ -82,6 +82,25 @@ impl<T: Buckets> Space for Placed<'_, T> {
         let placed = self.table.place(to, entry);
         debug_assert!(placed.is_some(), "the engine moves into free slots only");
     }
+}
+
+/// Puts a key into a table; nothing has changed after an error.
+#[inline(always)]
+pub(crate) fn insert_into<T: Buckets>(
+    table: &mut T,
+    places: Places,
+    kicks: Kicks,
+    key: &Candidates,
+) -> Result<(), FullCause> {
+    if table.place_in_emptier(key.home, key.alternate, key.fingerprint) {
+        return Ok(());
+    }
+    let Some(bucket) = kick(&mut Placed { table, places }, key, kicks) else {
+        return Err(refusal(table, key, kicks));
+    };
+    let placed = table.place(bucket, key.fingerprint);
+    debug_assert!(placed.is_some(), "the bucket has room");
+    Ok(())
 }
 
 /// Makes room for a key both of whose buckets are full; returns the one that has room now. After

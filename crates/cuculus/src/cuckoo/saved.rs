@@ -12,16 +12,16 @@ use crate::table::{Buckets, Layout, Shape, Table, with_table};
 use crate::{DecodeError, Instructions, KeyHasher, Persist, PlacementKind, Search};
 
 /// What a file says of a table of fingerprints, whatever else the filter holds.
-pub(super) struct SavedTable {
-    pub(super) shape: Shape,
-    pub(super) places: Places,
-    pub(super) kicks: Kicks,
-    pub(super) len: usize,
-    pub(super) capacity: usize,
+pub(crate) struct SavedTable {
+    pub(crate) shape: Shape,
+    pub(crate) places: Places,
+    pub(crate) kicks: Kicks,
+    pub(crate) len: usize,
+    pub(crate) capacity: usize,
 }
 
 impl SavedTable {
-    pub(super) fn to_bytes(&self) -> Vec<u8> {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![
             self.shape.fingerprint_bits as u8,
             self.shape.slots_per_bucket as u8,
@@ -39,7 +39,7 @@ impl SavedTable {
         bytes
     }
 
-    pub(super) fn read(fields: &mut Fields<'_>) -> Result<Self, DecodeError> {
+    pub(crate) fn read(fields: &mut Fields<'_>) -> Result<Self, DecodeError> {
         let invalid = |field, got: u64, expected| DecodeError::Invalid { field, got, expected };
         let fingerprint_bits = u32::from(fields.u8()?);
         let slots_per_bucket = u32::from(fields.u8()?);
@@ -77,13 +77,13 @@ impl SavedTable {
         Ok(Self { shape, places, kicks, len, capacity })
     }
 
-    pub(super) fn payload_bytes(&self) -> u64 {
+    pub(crate) fn payload_bytes(&self) -> u64 {
         self.shape.payload_bytes(u64::from(self.places.buckets()))
     }
 
     /// The table in a payload, if every bucket is one that could have been written and the
     /// number of entries is the one promised.
-    fn table(&self, payload: Vec<u8>) -> Result<Table, DecodeError> {
+    pub(crate) fn table(&self, payload: Vec<u8>) -> Result<Table, DecodeError> {
         let buckets = self.places.buckets();
         let table = Table::from_payload(self.shape, buckets, payload)?;
         with_table!(&table, table => {
@@ -111,7 +111,7 @@ impl SavedTable {
 
 impl SavedTable {
     /// The filter that a file describes, if its payload can be what it says.
-    pub(super) fn into_filter(
+    pub(crate) fn into_filter(
         self,
         hasher: KeyHasher,
         payload: Vec<u8>,
@@ -135,7 +135,7 @@ impl SavedTable {
 }
 
 impl CuckooFilter {
-    pub(super) fn saved_table(&self) -> SavedTable {
+    pub(crate) fn saved_table(&self) -> SavedTable {
         let Self { shape, places, kicks, len, capacity, .. } = *self;
         SavedTable { shape, places, kicks, len, capacity }
     }

@@ -74,12 +74,17 @@ pub(crate) trait Buckets {
     /// Empties a slot.
     fn clear_slot(&mut self, bucket: BucketIndex, slot: u32);
 
+    /// Makes a bucket hold what `entries` once said, slot by slot.
+    fn restore(&mut self, bucket: BucketIndex, entries: [Fingerprint; MAX_SLOTS]);
+
     #[inline(always)]
     fn prefetch(&self, spot: Spot) {
         self.runs().prefetch(spot);
     }
 
     fn slots_per_bucket(&self) -> u32;
+
+    fn runs_per_bucket(&self) -> u64;
 
     /// Whether the bits of a bucket are ones that this table writes.
     fn is_valid(&self, bucket: BucketIndex) -> bool;
@@ -111,7 +116,7 @@ impl Layout {
     /// The numbers of slots in a bucket that the layout has tables for.
     pub(crate) fn slots_per_bucket(self) -> &'static [u32] {
         match self {
-            Self::Packed => &[1, 2, 4, 8],
+            Self::Packed => &[1, 2, 3, 4, 5, 6, 7, 8],
             Self::SemiSorted => &[semi_sorted::SLOTS],
         }
     }
@@ -161,6 +166,8 @@ pub(crate) enum Table {
     Word(Packed<u64, 1>),
     Wide(Packed<u128, 1>),
     Halves(Packed<u128, 2>),
+    Fifths(Packed<u64, 5>),
+    Sevenths(Packed<u64, 7>),
     SortedWord(SemiSorted<u64>),
     SortedWide(SemiSorted<u128>),
 }
@@ -173,6 +180,8 @@ macro_rules! with_table {
             $crate::table::Table::Word($name) => $body,
             $crate::table::Table::Wide($name) => $body,
             $crate::table::Table::Halves($name) => $body,
+            $crate::table::Table::Fifths($name) => $body,
+            $crate::table::Table::Sevenths($name) => $body,
             $crate::table::Table::SortedWord($name) => $body,
             $crate::table::Table::SortedWide($name) => $body,
         }
@@ -215,8 +224,28 @@ impl Table {
             Layout::Packed if fits::<u128>(bits) => {
                 Self::Wide(Packed::new(width, slots, runs(1, bits)?))
             }
+            // Longer ones in equal parts. An odd number of slots has no halves.
+            Layout::Packed if slots == 5 => {
+                Self::Fifths(Packed::new(width, slots, runs(5, width)?))
+            }
+            Layout::Packed if slots == 7 => {
+                Self::Sevenths(Packed::new(width, slots, runs(7, width)?))
+            }
             Layout::Packed => Self::Halves(Packed::new(width, slots, runs(2, bits / 2)?)),
         })
+    }
+
+    /// Adds empty buckets at the end, or takes buckets away there, up to this number.
+    pub(crate) fn resize(&mut self, buckets: u32) -> Result<(), OutOfMemory> {
+        with_table!(self, table => {
+            let parts = table.runs_per_bucket();
+            table.runs_mut().resize(u64::from(buckets) * parts)
+        })
+    }
+
+    /// All memory that the table holds beside itself.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        with_table!(self, table => table.runs().heap_bytes())
     }
 }
 

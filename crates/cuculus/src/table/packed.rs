@@ -151,8 +151,25 @@ impl<W: Word, const PARTS: usize> Buckets for Packed<W, PARTS> {
         self.runs.flip(Self::run(bucket, part), held);
     }
 
+    fn restore(&mut self, bucket: BucketIndex, entries: [Fingerprint; MAX_SLOTS]) {
+        for (part, entries) in entries.chunks(self.lanes_per_part as usize).take(PARTS).enumerate()
+        {
+            let part = part as u32;
+            let word = self.part(bucket, part);
+            let flip = (0..).zip(entries).fold(W::ZERO, |flip, (lane, entry)| {
+                let differs = self.lanes.get(word, lane) ^ entry.0;
+                flip | W::from(differs) << self.lanes.bits(lane)
+            });
+            self.runs.flip(Self::run(bucket, part), flip);
+        }
+    }
+
     fn slots_per_bucket(&self) -> u32 {
         self.lanes_per_part * PARTS as u32
+    }
+
+    fn runs_per_bucket(&self) -> u64 {
+        PARTS as u64
     }
 
     fn is_valid(&self, _: BucketIndex) -> bool {

@@ -41,7 +41,7 @@ impl Spot {
 /// window's length of zero bytes.
 #[derive(Clone)]
 pub(crate) struct Runs {
-    bytes: Box<[u8]>,
+    bytes: Vec<u8>,
     bits: u32,
     count: u64,
 }
@@ -66,7 +66,7 @@ impl Runs {
         }
         // SAFETY: `start` is a fresh allocation of the global allocator with the layout of `len`
         // bytes, all of them initialised to zero, and nobody else has it.
-        let bytes = unsafe { Box::from_raw(core::ptr::slice_from_raw_parts_mut(start, len)) };
+        let bytes = unsafe { Vec::from_raw_parts(start, len, len) };
         Ok(Self { bytes, bits, count })
     }
 
@@ -80,7 +80,32 @@ impl Runs {
         let failed = OutOfMemory { bytes: bytes.len() as u64 };
         bytes.try_reserve_exact(WINDOW).map_err(|_| failed)?;
         bytes.resize(bytes.len() + WINDOW, 0);
-        Ok(Self { bytes: bytes.into_boxed_slice(), bits, count })
+        Ok(Self { bytes, bits, count })
+    }
+
+    /// Adds zero runs at the end, or takes runs away there, up to this number. What is kept in
+    /// reserve, so that many small steps are cheap, is an eighth at most; after an error nothing
+    /// has changed.
+    pub(crate) fn resize(&mut self, count: u64) -> Result<(), OutOfMemory> {
+        let failed = OutOfMemory { bytes: Self::payload_bytes(count, self.bits) };
+        let payload = usize::try_from(failed.bytes).map_err(|_| failed)?;
+        let len = payload.checked_add(WINDOW).ok_or(failed)?;
+        let reserve = len / 8;
+        if len > self.bytes.capacity() {
+            let more = len.saturating_add(reserve) - self.bytes.len();
+            self.bytes.try_reserve_exact(more).map_err(|_| failed)?;
+        }
+        let end = Spot(count.min(self.count) * u64::from(self.bits));
+        self.bytes.resize(end.byte() + 1, 0); // never beyond the window of the last run
+        if let Some(last) = self.bytes.last_mut() {
+            *last &= (1 << end.bit()) - 1;
+        }
+        self.bytes.resize(len, 0);
+        self.count = count;
+        if self.bytes.capacity() > len + 2 * reserve {
+            self.bytes.shrink_to(len + reserve);
+        }
+        Ok(())
     }
 
     /// Where a run starts.
@@ -150,6 +175,6 @@ impl Runs {
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.bytes.len()
+        self.bytes.capacity()
     }
 }

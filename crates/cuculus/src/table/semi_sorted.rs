@@ -172,8 +172,16 @@ impl<W: Word> Buckets for SemiSorted<W> {
         self.write(bucket, entries);
     }
 
+    fn restore(&mut self, bucket: BucketIndex, entries: [Fingerprint; MAX_SLOTS]) {
+        self.write(bucket, core::array::from_fn(|slot| entries[slot].0));
+    }
+
     fn slots_per_bucket(&self) -> u32 {
         SLOTS
+    }
+
+    fn runs_per_bucket(&self) -> u64 {
+        1
     }
 
     /// 220 codes have no meaning, and most orders of the entries are never written.
