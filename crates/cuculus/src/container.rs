@@ -66,11 +66,14 @@ pub enum Kind {
     Maplet = 2,
     /// [`ElasticFilter`](crate::ElasticFilter)
     Elastic = 3,
+    /// [`IndexIndependentCuckooFilter`](crate::IndexIndependentCuckooFilter)
+    IndexIndependent = 5,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: &'static [Self] = &[Self::Cuckoo, Self::Maplet, Self::Elastic];
+    pub const ALL: &'static [Self] =
+        &[Self::Cuckoo, Self::Maplet, Self::Elastic, Self::IndexIndependent];
 }
 
 const MAGIC: [u8; 8] = *b"\x89CUCULUS";

@@ -26,7 +26,7 @@ pub struct Full {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FullCause {
-    /// Both buckets of the key are full, and no chain of moves within the limit frees a slot.
+    /// All buckets of the key are full, and no chain of moves within the limit frees a slot.
     NoRoom {
         /// The limit of the search.
         max_kicks: u32,
@@ -38,7 +38,7 @@ pub enum FullCause {
         /// How many equal entries are stored, the most that the filter can hold.
         held: usize,
     },
-    /// An elastic filter could not make room for the key by growing, nor beside it: far too many
+    /// A filter that grows could not make room for the key by growing, nor beside it: far too many
     /// keys, or copies of keys, have the same place. With a hash function and seed that nobody else
     /// knows this does not happen to different keys.
     Crowded,
@@ -54,16 +54,16 @@ impl fmt::Display for Full {
             FullCause::NoRoom { max_kicks } => write!(
                 f,
                 "filter is full: {} of {} slots are used and {max_kicks} kicks found no room; \
-                 build it with a larger capacity",
+                 give it a larger capacity or more buckets",
                 self.len, self.slots
             ),
             FullCause::EqualEntries { held } => write!(
                 f,
-                "key is stored {held} times already, the most that fit its two buckets; \
+                "key is stored {held} times already, the most that fit its buckets; \
                  remove a copy first, or insert only keys that are not yet contained"
             ),
             FullCause::Crowded => f.write_str(
-                "too many keys fall into the two buckets of this one, and growing did not part \
+                "too many keys fall into the buckets of this one, and growing did not part \
                  them; insert fewer copies of a key, and use a seed that nobody else knows",
             ),
             FullCause::RateReached => f.write_str(

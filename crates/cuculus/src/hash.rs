@@ -5,7 +5,7 @@ use core::fmt;
 use siphasher::sip::SipHasher13;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::Key;
+use crate::{BuildError, Key};
 
 /// The 64-bit hash of a key, the only thing about a key that a filter ever sees.
 ///
@@ -84,6 +84,14 @@ impl KeyHasher {
             Algorithm::Xxh3 { seed } => xxh3_64_with_seed(bytes.as_ref(), seed),
             Algorithm::SipHash13 { key } => siphash(key, bytes.as_ref()),
         })
+    }
+
+    /// The function that a builder was given, or the default one with a random seed.
+    pub(crate) fn given_or_random(given: Option<&Self>) -> Result<Self, BuildError> {
+        match given {
+            Some(hasher) => Ok(hasher.clone()),
+            None => Ok(Self::xxh3(getrandom::u64().map_err(|_| BuildError::NoRandomSeed)?)),
+        }
     }
 
     /// The seed, if the function is xxh3-64.

@@ -41,6 +41,7 @@ mod key; // what can be a key
 mod placement; // 64 bits → fingerprint and candidate buckets
 mod prefetch; // a hint to the memory system
 mod relocate; // room in full buckets
+mod ring; // buckets that come and go
 mod table; // buckets of packed fingerprints
 mod wide; // wider instructions, chosen at run time
 
@@ -50,6 +51,7 @@ mod filter; // what filters can do // bytes in a file
 
 mod cuckoo; // the filter of fixed size
 mod elastic; // the filter that follows its set
+mod index_independent; // the filter of buckets on a ring
 
 pub mod analysis;
 #[cfg(any(test, feature = "conformance"))]
@@ -63,6 +65,9 @@ pub use elastic::{ElasticFilter, ElasticFilterBuilder, ElasticStats, MergeError}
 pub use error::{BuildError, DecodeError, Full, FullCause};
 pub use filter::{Filter, Insert, Remove};
 pub use hash::{KeyHash, KeyHasher};
+pub use index_independent::{
+    IndexIndependentCuckooFilter, IndexIndependentCuckooFilterBuilder, IndexIndependentStats,
+};
 pub use key::Key;
 pub use placement::PlacementKind;
 pub use relocate::Search;

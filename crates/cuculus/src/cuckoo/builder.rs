@@ -9,12 +9,8 @@ use crate::{BuildError, Instructions, KeyHasher, PlacementKind, Search, analysis
 
 const DEFAULT_RATE: f64 = 0.01;
 const DEFAULT_SLOTS: u32 = 4;
-const DEFAULT_MAX_KICKS: u32 = 500;
 /// The share of filters that may refuse a key within their capacity because too many look alike.
 const ACCEPTED_OVERFULL_CLASSES: f64 = 0.001;
-/// A refusal after so many kicks takes some milliseconds and megabytes. Files may ask for no more
-/// either.
-pub(crate) const MAX_MAX_KICKS: u64 = 65_535;
 
 /// Parameters of a [`CuckooFilter`].
 ///
@@ -168,25 +164,13 @@ impl CuckooFilterBuilder {
             .map_err(|_| BuildError::TooLarge { buckets, max: MAX_BUCKETS })?;
         let fingerprint_bits = self.bits(layout, slots, buckets, capacity)?;
         let shape = Shape { fingerprint_bits, slots_per_bucket: slots, layout };
-        let max = self.max_kicks.unwrap_or(DEFAULT_MAX_KICKS);
-        if u64::from(max) > MAX_MAX_KICKS {
-            return Err(BuildError::OutOfRange {
-                parameter: "max_kicks",
-                got: u64::from(max),
-                min: 0,
-                max: MAX_MAX_KICKS,
-            });
-        }
-        let hasher = match &self.hasher {
-            Some(hasher) => hasher.clone(),
-            None => KeyHasher::xxh3(getrandom::u64().map_err(|_| BuildError::NoRandomSeed)?),
-        };
+        let kicks = Kicks::new(self.search, self.max_kicks)?;
         Ok(Plan {
-            hasher,
+            hasher: KeyHasher::given_or_random(self.hasher.as_ref())?,
             shape,
             buckets,
             places: Places::new(self.placement, buckets),
-            kicks: Kicks { search: self.search, max },
+            kicks,
             capacity,
             instructions: self.instructions,
         })

@@ -3,7 +3,7 @@
 use crate::placement::{BucketIndex, Fingerprint, FingerprintSize, Placement, Places};
 use crate::relocate::{Search, Space, make_room};
 use crate::table::Buckets;
-use crate::{FullCause, KeyHash};
+use crate::{BuildError, FullCause, KeyHash};
 
 /// A key, as far as a filter is concerned: its fingerprint and where it may lie.
 #[derive(Clone, Copy)]
@@ -35,6 +35,27 @@ impl Candidates {
 pub(crate) struct Kicks {
     pub(crate) search: Search,
     pub(crate) max: u32,
+}
+
+impl Kicks {
+    const DEFAULT_MAX: u32 = 500;
+    /// A refusal after so many kicks takes some milliseconds and megabytes. Files may ask for no
+    /// more either.
+    const MOST: u32 = 65_535;
+
+    /// The limits asked for, if they are reasonable.
+    pub(crate) fn new(search: Search, max: Option<u32>) -> Result<Self, BuildError> {
+        let max = max.unwrap_or(Self::DEFAULT_MAX);
+        if max > Self::MOST {
+            return Err(BuildError::OutOfRange {
+                parameter: "max_kicks",
+                got: u64::from(max),
+                min: 0,
+                max: u64::from(Self::MOST),
+            });
+        }
+        Ok(Self { search, max })
+    }
 }
 
 /// A table with its placement, as the kick engine sees it.

@@ -3,7 +3,6 @@
 
 use std::io::{Read, Write};
 
-use super::builder::MAX_MAX_KICKS;
 use super::filter::CuckooFilter;
 use super::room::Kicks;
 use crate::container::{self, Fields, Incoming, Kind};
@@ -61,13 +60,12 @@ impl SavedTable {
         let search =
             Search::from_id(id).ok_or(invalid("search", u64::from(id), "a known search"))?;
         fields.zeros(3)?;
-        let kicks = Kicks { search, max: fields.u32()? };
+        let max = fields.u32()?;
+        let kicks = Kicks::new(search, Some(max))
+            .map_err(|_| invalid("max_kicks", u64::from(max), "at most 65535"))?;
         let buckets = fields.u32()?;
         if !placement.accepts(u64::from(buckets)) {
             return Err(invalid("buckets", u64::from(buckets), "a number that the placement has"));
-        }
-        if u64::from(kicks.max) > MAX_MAX_KICKS {
-            return Err(invalid("max_kicks", u64::from(kicks.max), "at most 65535"));
         }
         let (len, capacity) = (fields.u64()?, fields.u64()?);
         let usizes = usize::try_from(len).ok().zip(usize::try_from(capacity).ok());

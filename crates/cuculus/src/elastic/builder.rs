@@ -98,12 +98,8 @@ impl ElasticFilterBuilder {
     pub fn build(&self) -> Result<ElasticFilter, BuildError> {
         let Self { rate, load, expected_items, spare_bytes, .. } = *self;
         let settings = check(rate, load, expected_items, spare_bytes)?;
-        let hasher = match &self.hasher {
-            Some(hasher) => hasher.clone(),
-            None => KeyHasher::xxh3(getrandom::u64().map_err(|_| BuildError::NoRandomSeed)?),
-        };
         Ok(ElasticFilter {
-            hasher,
+            hasher: KeyHasher::given_or_random(self.hasher.as_ref())?,
             settings,
             tier: Tier::default(),
             lengths: Lengths::default(),

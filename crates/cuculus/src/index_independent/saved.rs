@@ -1,0 +1,157 @@
+//! The index-independent filter in a file (FORMAT.md, kind 5), and a table on a ring in any file.
+
+use std::io::{Read, Write};
+
+use super::filter::IndexIndependentCuckooFilter;
+use super::ring_table::{RingPlan, RingTable};
+use crate::container::{self, Fields, Incoming, Kind};
+use crate::cuckoo::room::Kicks;
+use crate::placement::FingerprintSize;
+use crate::ring::Ring;
+use crate::table::{Buckets, Layout, Shape, Table, with_table};
+use crate::{DecodeError, Filter, Persist, Search};
+
+fn invalid(field: &'static str, got: u64, expected: &'static str) -> DecodeError {
+    DecodeError::Invalid { field, got, expected }
+}
+
+/// What a file says of a table on a ring before its contents.
+pub(crate) struct SavedRing {
+    plan: RingPlan,
+    salt: u32,
+    len: u64,
+}
+
+impl SavedRing {
+    /// The length of a description.
+    pub(crate) const BYTES: usize = 32;
+
+    pub(crate) fn of(table: &RingTable) -> Self {
+        let (ring, len) = (table.ring(), table.len() as u64);
+        Self { plan: table.plan(), salt: ring.salt(), len }
+    }
+
+    pub(crate) fn write(&self, bytes: &mut Vec<u8>) {
+        let Self { plan, salt, len } = self;
+        bytes.extend_from_slice(&[
+            plan.shape.fingerprint_bits as u8,
+            plan.shape.slots_per_bucket as u8,
+            plan.candidates as u8,
+            plan.virtual_nodes as u8,
+            plan.kicks.search.id(),
+            0,
+            0,
+            0,
+        ]);
+        for number in [plan.kicks.max, plan.buckets, *salt, 0] {
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+        bytes.extend_from_slice(&len.to_le_bytes());
+    }
+
+    pub(crate) fn read(fields: &mut Fields<'_>) -> Result<Self, DecodeError> {
+        let [bits, slots, candidates, virtual_nodes, search] =
+            [fields.u8()?, fields.u8()?, fields.u8()?, fields.u8()?, fields.u8()?];
+        fields.zeros(3)?;
+        let search = Search::from_id(search).ok_or(invalid(
+            "search",
+            u64::from(search),
+            "a known search",
+        ))?;
+        let [max_kicks, buckets, salt] = [fields.u32()?, fields.u32()?, fields.u32()?];
+        fields.zeros(4)?;
+        let len = fields.u64()?;
+        let kicks = Kicks::new(search, Some(max_kicks))
+            .map_err(|_| invalid("max_kicks", u64::from(max_kicks), "at most 65535"))?;
+        let shape = Shape {
+            fingerprint_bits: u32::from(bits),
+            slots_per_bucket: u32::from(slots),
+            layout: Layout::Packed,
+        };
+        let plan = RingPlan {
+            shape,
+            candidates: usize::from(candidates),
+            kicks,
+            virtual_nodes: u32::from(virtual_nodes),
+            buckets,
+        };
+        // A ring of no nodes has no limit to check the buckets against.
+        if virtual_nodes == 0 || plan.check().is_err() || buckets == 0 {
+            let got = u64::from_le_bytes([bits, slots, candidates, virtual_nodes, 0, 0, 0, 0]);
+            let expected = "lengths and numbers in their ranges";
+            return Err(invalid("shape of a table on a ring", got, expected));
+        }
+        Ok(Self { plan, salt, len })
+    }
+
+    /// The bytes that the names and the table take, which cannot overflow.
+    pub(crate) fn payload_bytes(&self) -> u64 {
+        4 * u64::from(self.plan.buckets)
+            + self.plan.shape.payload_bytes(u64::from(self.plan.buckets))
+    }
+
+    pub(crate) fn write_payload(table: &RingTable) -> Vec<u8> {
+        let names = table.ring().names().iter().flat_map(|name| name.to_le_bytes());
+        names.chain(table.payload().iter().copied()).collect()
+    }
+
+    /// The table in a payload of the right length, if it can be what the description says.
+    pub(crate) fn table(&self, payload: &[u8]) -> Result<RingTable, DecodeError> {
+        let Self { plan, salt, len } = *self;
+        let (names, slots) = payload.split_at(4 * plan.buckets as usize);
+        let names = names.as_chunks().0.iter().map(|&bytes| u32::from_le_bytes(bytes)).collect();
+        let ring = Ring::from_names(plan.virtual_nodes, salt, names).ok_or(invalid(
+            "names of buckets",
+            u64::from(plan.buckets),
+            "different ones in their range",
+        ))?;
+        let table = Table::from_payload(plan.shape, plan.buckets, slots.to_vec())?;
+        if !with_table!(&table, table => table.runs().ends_in_zeros()) {
+            return Err(invalid("payload", 1, "zeros after the last bucket"));
+        }
+        let table = RingTable::from_parts(plan, ring, table).ok_or(invalid(
+            "entries",
+            len,
+            "each in a bucket where it can be found",
+        ))?;
+        if table.len() as u64 != len {
+            return Err(invalid("number of keys", len, "the number of entries in the table"));
+        }
+        Ok(table)
+    }
+}
+
+impl Persist for IndexIndependentCuckooFilter {
+    fn write_to<W: Write>(&self, writer: W) -> std::io::Result<()> {
+        let mut parameters = Vec::new();
+        SavedRing::of(&self.table).write(&mut parameters);
+        for number in [self.capacity as u64, u64::from(self.first_buckets), self.refused] {
+            parameters.extend_from_slice(&number.to_le_bytes());
+        }
+        let payload = SavedRing::write_payload(&self.table);
+        container::write(writer, Kind::IndexIndependent, &self.hasher, &parameters, &[&payload])
+    }
+
+    fn read_from<R: Read>(reader: R) -> Result<Self, DecodeError> {
+        let mut incoming = Incoming::open(reader, Kind::IndexIndependent)?;
+        let parameters = core::mem::take(&mut incoming.parameters);
+        let mut fields = Fields(&parameters);
+        let saved = SavedRing::read(&mut fields)?;
+        let (capacity, first_buckets, refused) = (fields.u64()?, fields.u64()?, fields.u64()?);
+        fields.end()?;
+        let capacity = usize::try_from(capacity)
+            .map_err(|_| invalid("capacity", capacity, "one that this machine can count"))?;
+        let most = u64::from(Ring::most_buckets(saved.plan.virtual_nodes));
+        let first_buckets = u32::try_from(first_buckets)
+            .ok()
+            .filter(|&buckets| buckets > 0 && u64::from(buckets) <= most)
+            .ok_or(invalid("first number of buckets", first_buckets, "from 1 to what fits"))?;
+        let hasher = incoming.hasher.clone();
+        let payload = incoming.payload(saved.payload_bytes())?;
+        let table = saved.table(&payload)?;
+        let size = FingerprintSize::new(saved.plan.shape.fingerprint_bits);
+        let filter = Self { hasher, size, table, first_buckets, capacity, refused };
+        debug_assert_eq!(filter.len() as u64, saved.len);
+        Ok(filter)
+    }
+}

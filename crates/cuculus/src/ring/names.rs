@@ -1,0 +1,172 @@
+//! The names of buckets: from an index to its name, from a name to its index, and which name to
+//! give next. The way back is a small hash table of indices alone, since a name stands at its
+//! index already.
+
+/// Marks a place that holds no index.
+const EMPTY: u32 = u32::MAX;
+
+/// The names, each in use once.
+#[derive(Clone, Debug)]
+pub(super) struct Names {
+    by_index: Vec<u32>,
+    /// Indices, each at or after the place that its name is hashed to. A fifth is empty at least.
+    places: Vec<u32>,
+    /// All smaller names are in use.
+    lowest_free: u32,
+}
+
+impl Names {
+    pub(super) fn new() -> Self {
+        Self { by_index: Vec::new(), places: vec![EMPTY; Self::places_for(0)], lowest_free: 0 }
+    }
+
+    /// These names, if each is there once.
+    pub(super) fn of(names: Vec<u32>) -> Option<Self> {
+        let mut all = Self { by_index: names, ..Self::new() };
+        all.rebuild();
+        let known = (0..).zip(&all.by_index).all(|(index, &name)| all.index(name) == Some(index));
+        known.then_some(all)
+    }
+
+    pub(super) fn as_slice(&self) -> &[u32] {
+        &self.by_index
+    }
+
+    fn places_for(names: usize) -> usize {
+        names + names / 2 + 4
+    }
+
+    #[inline(always)]
+    fn first_place(&self, name: u32) -> usize {
+        let spread = u64::from(name.wrapping_mul(0x9e37_79b1));
+        ((spread * self.places.len() as u64) >> 32) as usize
+    }
+
+    /// The places where a name may be looked for, in that order.
+    #[inline(always)]
+    fn places(&self, name: u32) -> impl Iterator<Item = usize> + use<> {
+        let (first, len) = (self.first_place(name), self.places.len());
+        (first..len).chain(0..first)
+    }
+
+    #[inline(always)]
+    pub(super) fn index(&self, name: u32) -> Option<u32> {
+        for place in self.places(name) {
+            match self.places[place] {
+                EMPTY => break,
+                index if self.by_index[index as usize] == name => return Some(index),
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// The smallest name that is free.
+    pub(super) fn free(&self) -> u32 {
+        (self.lowest_free..).find(|&name| self.index(name).is_none()).unwrap_or(u32::MAX)
+    }
+
+    /// Gives the next index to the smallest free name.
+    pub(super) fn push(&mut self, name: u32) {
+        let index = self.by_index.len();
+        if index == self.by_index.capacity() {
+            self.by_index.reserve_exact(index / 8 + 4);
+        }
+        self.by_index.push(name);
+        self.lowest_free = name + 1;
+        if self.by_index.len() * 5 > self.places.len() * 4 {
+            self.rebuild();
+        } else {
+            self.enter(index as u32);
+        }
+    }
+
+    fn enter(&mut self, index: u32) {
+        let name = self.by_index[index as usize];
+        let free = self.places(name).find(|&place| self.places[place] == EMPTY);
+        debug_assert!(free.is_some(), "a fifth is empty");
+        if let Some(place) = free {
+            self.places[place] = index;
+        }
+    }
+
+    fn rebuild(&mut self) {
+        self.places = vec![EMPTY; Self::places_for(self.by_index.len())];
+        (0..self.by_index.len() as u32).for_each(|index| self.enter(index));
+    }
+
+    /// Frees the name of an index, which the last index's name gets.
+    pub(super) fn swap_remove(&mut self, index: u32) {
+        let last = self.by_index.len() as u32 - 1;
+        self.lowest_free = self.lowest_free.min(self.by_index[index as usize]);
+        self.leave(index);
+        if index != last {
+            self.leave(last);
+        }
+        self.by_index.swap_remove(index as usize);
+        if index != last {
+            self.enter(index);
+        }
+        let len = self.by_index.len();
+        if self.by_index.capacity() > len + len / 4 + 16 {
+            self.by_index.shrink_to(len + len / 8);
+            self.rebuild();
+        }
+    }
+
+    /// Empties the place of an index, and places those after it anew: one of them may have been
+    /// pushed on by it.
+    fn leave(&mut self, index: u32) {
+        let name = self.by_index[index as usize];
+        let Some(at) = self.places(name).find(|&place| self.places[place] == index) else { return };
+        self.places[at] = EMPTY;
+        let len = self.places.len();
+        for place in (at + 1..len).chain(0..at) {
+            match core::mem::replace(&mut self.places[place], EMPTY) {
+                EMPTY => break,
+                pushed => self.enter(pushed),
+            }
+        }
+    }
+
+    pub(super) fn heap_bytes(&self) -> usize {
+        size_of::<u32>() * (self.by_index.capacity() + self.places.capacity())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Names;
+    use crate::conformance::Random;
+
+    #[test]
+    fn names_and_indices_agree_with_a_list() {
+        let (mut names, mut list) = (Names::new(), Vec::<u32>::new());
+        let mut random = Random::new(3);
+        for step in 0..20_000 {
+            let rising = (step / 4000) % 2 == 0;
+            if list.is_empty() || (random.below(10) < 7) == rising {
+                let name = names.free();
+                assert!(!list.contains(&name));
+                assert!(step % 50 > 0 || (0..name).all(|smaller| list.contains(&smaller)));
+                names.push(name);
+                list.push(name);
+            } else {
+                let index = random.below(list.len());
+                let name = list.swap_remove(index);
+                names.swap_remove(index as u32);
+                assert_eq!(names.index(name), None);
+            }
+            assert_eq!(names.as_slice(), list);
+            if step % 20 == 0 {
+                for (index, &name) in (0..).zip(&list) {
+                    assert_eq!(names.index(name), Some(index), "step {step}");
+                }
+                let loaded = Names::of(list.clone()).expect("different names");
+                assert_eq!(loaded.free(), names.free());
+                assert!(names.heap_bytes() <= 4 * (10 * list.len() / 3 + 32), "{}", list.len());
+            }
+        }
+        assert!(Names::of(vec![5, 7, 5]).is_none());
+    }
+}
