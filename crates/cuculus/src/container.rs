@@ -68,12 +68,14 @@ pub enum Kind {
     Elastic = 3,
     /// [`IndexIndependentCuckooFilter`](crate::IndexIndependentCuckooFilter)
     IndexIndependent = 5,
+    /// [`ConsistentCuckooFilter`](crate::ConsistentCuckooFilter)
+    Consistent = 6,
 }
 
 impl Kind {
     /// All kinds.
     pub const ALL: &'static [Self] =
-        &[Self::Cuckoo, Self::Maplet, Self::Elastic, Self::IndexIndependent];
+        &[Self::Cuckoo, Self::Maplet, Self::Elastic, Self::IndexIndependent, Self::Consistent];
 }
 
 const MAGIC: [u8; 8] = *b"\x89CUCULUS";

@@ -44,6 +44,11 @@ pub enum FullCause {
     Crowded,
     /// One more entry would pass the rate, however long it is made.
     RateReached,
+    /// The filter consists of as many filters as it may.
+    TooManyFilters {
+        /// The most that it may have.
+        max: usize,
+    },
     /// The allocator refused the memory to grow.
     OutOfMemory,
 }
@@ -69,6 +74,10 @@ impl fmt::Display for Full {
             FullCause::RateReached => f.write_str(
                 "one more key would pass the false positive rate; build a filter with a larger \
                  rate or without expected_items",
+            ),
+            FullCause::TooManyFilters { max } => write!(
+                f,
+                "there are {max} filters already, the most allowed; build with a larger max_filters"
             ),
             FullCause::OutOfMemory => f.write_str("no memory to grow; remove keys or free memory"),
         }

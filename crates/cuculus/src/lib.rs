@@ -49,6 +49,7 @@ mod container;
 mod error; // what can go wrong
 mod filter; // what filters can do // bytes in a file
 
+mod consistent; // filters on rings that follow their set
 mod cuckoo; // the filter of fixed size
 mod elastic; // the filter that follows its set
 mod index_independent; // the filter of buckets on a ring
@@ -57,6 +58,10 @@ pub mod analysis;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 
+pub use consistent::{
+    ConsistentCuckooFilter, ConsistentCuckooFilterBuilder, ConsistentPart, ConsistentStats,
+    Resizing,
+};
 pub use container::{Kind, Persist};
 pub use cuckoo::{
     CuckooFilter, CuckooFilterBuilder, CuckooMaplet, CuckooMapletBuilder, CuckooStats, ValueError,

@@ -132,10 +132,6 @@ impl IndexIndependentCuckooFilterBuilder {
         KeyHasher::given_or_random(self.hasher.as_ref())
     }
 
-    pub(crate) fn given_capacity(&self) -> Option<usize> {
-        self.capacity
-    }
-
     /// The capacity and what it needs. Checks everything; allocates nothing.
     pub(crate) fn plan(&self) -> Result<(usize, RingPlan), BuildError> {
         let slots = self.slots_per_bucket.unwrap_or(DEFAULT_SLOTS);

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::builder::IndexIndependentCuckooFilterBuilder;
-use super::ring_table::RingTable;
+use super::ring_table::{RingPlan, RingTable};
 use super::stats::IndexIndependentStats;
 use crate::placement::{BucketIndex, Fingerprint, FingerprintSize};
 use crate::ring::Points;
@@ -177,7 +177,8 @@ impl Insert for IndexIndependentCuckooFilter {
     }
 
     fn clear(&mut self) {
-        self.table.clear(self.first_buckets);
+        let plan = RingPlan { buckets: self.first_buckets, ..self.table.plan() };
+        self.table.clear_to(plan, self.table.ring().salt());
         self.refused = 0;
     }
 }

@@ -9,4 +9,5 @@ mod stats;
 
 pub use builder::IndexIndependentCuckooFilterBuilder;
 pub use filter::IndexIndependentCuckooFilter;
+pub(crate) use filter::most_for_one;
 pub use stats::IndexIndependentStats;

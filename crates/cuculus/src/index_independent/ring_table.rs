@@ -129,11 +129,11 @@ impl RingTable {
         Ok(Self { ring, table, shape, candidates, kicks, len: 0 })
     }
 
-    /// Removes all entries, and goes back to the first number of buckets: but not to many more
-    /// than there are, since a file may say anything.
-    pub(crate) fn clear(&mut self, first: u32) {
-        let buckets = first.min(self.bucket_count().max(1 << 16));
-        match Self::new(RingPlan { buckets, ..self.plan() }, self.ring.salt()) {
+    /// Becomes an empty table with this plan and salt: but not with many more buckets than there
+    /// are, since a file may say anything.
+    pub(crate) fn clear_to(&mut self, plan: RingPlan, salt: u32) {
+        let buckets = plan.buckets.min(self.bucket_count().max(1 << 16));
+        match Self::new(RingPlan { buckets, ..plan }, salt) {
             Ok(empty) => *self = empty,
             Err(_) => {
                 with_table!(&mut self.table, table => table.runs_mut().clear());

@@ -11,7 +11,7 @@ use crate::ring::Ring;
 use crate::table::{Buckets, Layout, Shape, Table, with_table};
 use crate::{DecodeError, Filter, Persist, Search};
 
-fn invalid(field: &'static str, got: u64, expected: &'static str) -> DecodeError {
+pub(crate) fn invalid(field: &'static str, got: u64, expected: &'static str) -> DecodeError {
     DecodeError::Invalid { field, got, expected }
 }
 
@@ -25,6 +25,15 @@ pub(crate) struct SavedRing {
 impl SavedRing {
     /// The length of a description.
     pub(crate) const BYTES: usize = 32;
+
+    /// Of a table that has no entries.
+    pub(crate) fn of_plan(plan: RingPlan) -> Self {
+        Self { plan, salt: 0, len: 0 }
+    }
+
+    pub(crate) fn plan(&self) -> RingPlan {
+        self.plan
+    }
 
     pub(crate) fn of(table: &RingTable) -> Self {
         let (ring, len) = (table.ring(), table.len() as u64);

@@ -28,6 +28,7 @@ impl Nodes {
         Self { cells: vec![Vec::new()], cell_bits: 0, len: 0 }
     }
 
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.len
     }

@@ -1,0 +1,199 @@
+//! Growing and shrinking, all or nothing each time.
+
+use super::filter::ConsistentCuckooFilter;
+use super::policy::{Growth, History};
+use crate::index_independent::builder::IndexIndependentCuckooFilterBuilder;
+use crate::index_independent::most_for_one;
+use crate::index_independent::ring_table::{Log, RingPlan, RingTable};
+use crate::placement::{BucketIndex, Fingerprint};
+use crate::ring::Points;
+use crate::{BuildError, Filter, Full, FullCause};
+
+impl ConsistentCuckooFilter {
+    /// Adds `buckets` buckets to the filter that has the fewest. Entries that lose their place are
+    /// inserted again, and if some find no room a few more buckets are added. Returns how many were
+    /// added.
+    ///
+    /// # Errors
+    /// [`Full`] if there is no memory, or no end to the buckets needed; nothing has changed then.
+    pub fn scale_up(&mut self, buckets: usize) -> Result<usize, Full> {
+        let at = self.fewest_buckets();
+        let table = &mut self.filters[at];
+        let least = u32::try_from(buckets).unwrap_or(u32::MAX);
+        let most = least.saturating_add(most_for_one(table.bucket_count()));
+        match if least == 0 { Ok(0) } else { table.grow(None, least, most) } {
+            Ok(added) => Ok(added as usize),
+            Err(cause) => Err(self.full(cause)),
+        }
+    }
+
+    /// Removes a bucket: the emptiest of the least loaded filter, or of the next, if its entries
+    /// find room where they belong without it. Says whether one was removed; if not, nothing has
+    /// changed.
+    pub fn scale_down(&mut self) -> bool {
+        self.by_load().into_iter().any(|at| {
+            let emptiest = self.filters[at].emptiest();
+            self.filters[at].remove_bucket(emptiest)
+        })
+    }
+
+    /// Adds an empty filter like the first one.
+    ///
+    /// # Errors
+    /// [`Full`] with [`FullCause::TooManyFilters`] or [`FullCause::OutOfMemory`]; nothing has
+    /// changed then.
+    pub fn scale_out(&mut self) -> Result<(), Full> {
+        if self.filters.len() >= self.policy.max_filters as usize {
+            let max = self.policy.max_filters as usize;
+            return Err(self.full(FullCause::TooManyFilters { max }));
+        }
+        self.add_filter(self.first).map_err(|cause| self.full(cause))
+    }
+
+    /// Adds an empty filter with buckets, slots, candidates, nodes and kicks of its own: the
+    /// filters need not be alike. The length of fingerprints is that of all filters.
+    ///
+    /// # Errors
+    /// [`BuildError`] if there can be no such filter, or not one more; nothing has changed then.
+    pub fn scale_out_with(
+        &mut self,
+        builder: &IndexIndependentCuckooFilterBuilder,
+    ) -> Result<(), BuildError> {
+        let bits = self.first.shape.fingerprint_bits;
+        let (_, plan) = builder.clone().fingerprint_bits(bits).plan()?;
+        let (got, max) = (self.filters.len() as u64 + 1, u64::from(self.policy.max_filters));
+        if got > max {
+            let parameter = "number of filters";
+            return Err(BuildError::OutOfRange { parameter, got, min: 1, max });
+        }
+        let bytes = plan.shape.payload_bytes(u64::from(plan.buckets));
+        self.add_filter(plan).map_err(|_| BuildError::OutOfMemory { bytes })
+    }
+
+    /// Moves the entries of the filter that has the fewest to the others, and drops it; again and
+    /// again until they do not fit (the paper's Algorithm 4). Returns how many filters are gone.
+    /// The last attempt, which fails, leaves everything as it was.
+    pub fn compact(&mut self) -> usize {
+        let before = self.filters.len();
+        while self.merge_smallest() {}
+        before - self.filters.len()
+    }
+
+    /// Moves the entries of the smallest filter to the others, if they fit, and drops it.
+    fn merge_smallest(&mut self) -> bool {
+        let lens = self.filters.iter().map(RingTable::len);
+        let Some((smallest, _)) = lens.enumerate().min_by_key(|&(_, len)| len) else {
+            return false;
+        };
+        let others = self.filters.iter().enumerate().filter(|&(at, _)| at != smallest);
+        let free: usize = others.map(|(_, table)| table.slots() - table.len()).sum();
+        if self.filters.len() == 1 || self.filters[smallest].len() > free {
+            return false;
+        }
+        let merged = self.filters.remove(smallest);
+        let mut logs: Vec<(usize, Log)> =
+            self.filters.iter().map(|table| (table.len(), Log::default())).collect();
+        let entries: Vec<Fingerprint> = merged.all_entries().collect();
+        let fit = entries.into_iter().all(|entry| {
+            let points = Points::of(entry, self.most_candidates());
+            self.by_load()
+                .into_iter()
+                .any(|at| self.filters[at].insert(entry, &points, Some(&mut logs[at].1)).is_ok())
+        });
+        if !fit {
+            for (table, (len, log)) in self.filters.iter_mut().zip(logs) {
+                table.roll_back(log, len);
+            }
+            self.filters.insert(smallest, merged);
+        }
+        fit
+    }
+
+    /// Makes room for a fingerprint that no filter takes, and stores it.
+    pub(super) fn grow_for(&mut self, new: Fingerprint) -> Result<(), FullCause> {
+        let buckets = self.filters.iter().map(RingTable::bucket_count).sum();
+        let (count, load) = (self.filters.len(), self.utilization());
+        match self.policy.growth(&self.history, count, buckets, self.first.buckets, load) {
+            Growth::None => Err(match load {
+                _ if self.policy.resizing == super::Resizing::Manual => {
+                    FullCause::NoRoom { max_kicks: self.first.kicks.max }
+                }
+                _ => FullCause::Crowded,
+            }),
+            Growth::Buckets => {
+                let at = self.fewest_buckets();
+                let table = &mut self.filters[at];
+                let most = most_for_one(table.bucket_count());
+                let added = table.grow(Some(new), 1, most)?;
+                self.history.grown = self.history.grown.saturating_add(added);
+                Ok(())
+            }
+            Growth::Filter { buckets } => {
+                let history = self.history;
+                self.add_filter(RingPlan { buckets, ..self.first })?;
+                let Some(table) = self.filters.last_mut() else { return Err(FullCause::Crowded) };
+                let points = Points::of(new, table.candidate_count());
+                // Every candidate is empty.
+                table.insert(new, &points, None).inspect_err(|_| {
+                    self.filters.pop();
+                    self.history = history;
+                })
+            }
+        }
+    }
+
+    fn add_filter(&mut self, plan: RingPlan) -> Result<(), FullCause> {
+        let table = RingTable::new(plan, salt(self.history.made));
+        self.filters.push(table.map_err(|_| FullCause::OutOfMemory)?);
+        self.history.made = self.history.made.wrapping_add(1);
+        self.history.grown = 0;
+        Ok(())
+    }
+
+    /// Shrinks, if the removal of an entry has made that worth trying.
+    pub(super) fn shrink_after_removal(&mut self, filter: usize, bucket: BucketIndex) {
+        self.history.grown = 0;
+        let len = self.len() as u64;
+        if self.policy.merges()
+            && self.filters.len() > 1
+            && self.history.merge_below.is_none_or(|below| len < below)
+        {
+            if self.compact() > 0 {
+                self.history.merge_below = None;
+                return;
+            }
+            // What did not fit will not fit with one entry less either.
+            let smallest = self.filters.iter().map(RingTable::slots).min().unwrap_or(0) as u64;
+            self.history.merge_below = Some(len.saturating_sub(smallest / 16));
+        }
+        let table = &mut self.filters[filter];
+        if self.policy.is_sparse(table.held_by(bucket)) {
+            table.remove_bucket(bucket);
+        }
+    }
+
+    fn fewest_buckets(&self) -> usize {
+        let counts = self.filters.iter().map(RingTable::bucket_count).enumerate();
+        counts.min_by_key(|&(_, count)| count).map_or(0, |(at, _)| at)
+    }
+
+    /// All filters, the least loaded first.
+    pub(super) fn by_load(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.filters.len()).collect();
+        order.sort_by(|&a, &b| self.filters[a].load().total_cmp(&self.filters[b].load()));
+        order
+    }
+}
+
+impl History {
+    /// Of a filter with its first table.
+    pub(super) fn of_new() -> Self {
+        Self { made: 1, ..Self::default() }
+    }
+}
+
+/// Every filter has other positions on its ring than those before it, so that what is crowded in
+/// one is not in the next.
+pub(super) fn salt(made: u32) -> u32 {
+    made.wrapping_mul(0x9e37_79b1)
+}

@@ -1,0 +1,101 @@
+//! The consistent filter in a file (FORMAT.md, kind 6).
+
+use std::io::{Read, Write};
+
+use super::builder::MAX_BUCKETS;
+use super::filter::ConsistentCuckooFilter;
+use super::policy::{History, Policy, Resizing};
+use crate::container::{self, Fields, Incoming, Kind};
+use crate::index_independent::saved::{SavedRing, invalid};
+use crate::placement::FingerprintSize;
+use crate::{DecodeError, Filter, Persist};
+
+impl Persist for ConsistentCuckooFilter {
+    fn write_to<W: Write>(&self, writer: W) -> std::io::Result<()> {
+        let Self { policy, history, .. } = self;
+        let mut parameters = Vec::new();
+        SavedRing::of_plan(self.first).write(&mut parameters);
+        parameters.extend_from_slice(&[policy.resizing.id(), policy.sparse as u8, 0, 0]);
+        for number in [policy.max_filters, history.made, history.grown] {
+            parameters.extend_from_slice(&number.to_le_bytes());
+        }
+        // No number of keys is below zero, so zero says that nothing has failed.
+        let merge_below = history.merge_below.map_or(0, |below| below.saturating_add(1));
+        for number in [merge_below, self.len() as u64, self.refused, self.filters.len() as u64] {
+            parameters.extend_from_slice(&number.to_le_bytes());
+        }
+        let mut descriptions = Vec::new();
+        self.filters.iter().for_each(|table| SavedRing::of(table).write(&mut descriptions));
+        let payloads: Vec<Vec<u8>> = self.filters.iter().map(SavedRing::write_payload).collect();
+        let pieces: Vec<&[u8]> =
+            core::iter::once(&descriptions).chain(&payloads).map(Vec::as_slice).collect();
+        container::write(writer, Kind::Consistent, &self.hasher, &parameters, &pieces)
+    }
+
+    fn read_from<R: Read>(reader: R) -> Result<Self, DecodeError> {
+        let mut incoming = Incoming::open(reader, Kind::Consistent)?;
+        let parameters = core::mem::take(&mut incoming.parameters);
+        let mut fields = Fields(&parameters);
+        let first = SavedRing::read(&mut fields)?.plan();
+        if first.buckets > MAX_BUCKETS {
+            let got = u64::from(first.buckets);
+            return Err(invalid("buckets of a new filter", got, "at most 1048576"));
+        }
+        let (resizing, sparse) = (fields.u8()?, u32::from(fields.u8()?));
+        fields.zeros(2)?;
+        let (max_filters, made, grown) = (fields.u32()?, fields.u32()?, fields.u32()?);
+        let resizing = Resizing::from_id(resizing).ok_or(invalid(
+            "resizing",
+            u64::from(resizing),
+            "a known way",
+        ))?;
+        let policy = Policy { resizing, max_filters, sparse };
+        policy.check(first.shape.slots_per_bucket).map_err(|_| {
+            invalid("filters or sparse buckets", u64::from(max_filters), "in their ranges")
+        })?;
+        let merge_below = fields.u64()?.checked_sub(1);
+        let (len, refused, count) = (fields.u64()?, fields.u64()?, fields.u64()?);
+        fields.end()?;
+        if !(1..=u64::from(max_filters)).contains(&count) {
+            return Err(invalid("number of filters", count, "from 1 to max_filters"));
+        }
+        let (hasher, payload_len) = (incoming.hasher.clone(), incoming.payload_len);
+        let payload = incoming.payload(payload_len)?;
+
+        let mut rest = &payload[..];
+        let mut next = |bytes: u64| {
+            let (piece, after) = usize::try_from(bytes)
+                .ok()
+                .and_then(|bytes| rest.split_at_checked(bytes))
+                .ok_or(invalid("length of the payload", payload_len, "all filters"))?;
+            rest = after;
+            Ok::<_, DecodeError>(piece)
+        };
+        let mut descriptions = Fields(next(count * SavedRing::BYTES as u64)?);
+        let mut filters = Vec::new();
+        for _ in 0..count {
+            let saved = SavedRing::read(&mut descriptions)?;
+            if saved.plan().shape.fingerprint_bits != first.shape.fingerprint_bits {
+                let got = u64::from(saved.plan().shape.fingerprint_bits);
+                return Err(invalid("fingerprint bits", got, "the same in all filters"));
+            }
+            filters.push(saved.table(next(saved.payload_bytes())?)?);
+        }
+        if !rest.is_empty() {
+            return Err(invalid("length of the payload", payload_len, "that of all filters"));
+        }
+        let filter = Self {
+            hasher,
+            size: FingerprintSize::new(first.shape.fingerprint_bits),
+            filters,
+            first,
+            policy,
+            history: History { made, grown, merge_below },
+            refused,
+        };
+        match filter.len() as u64 == len {
+            true => Ok(filter),
+            false => Err(invalid("number of keys", len, "the number of entries in all filters")),
+        }
+    }
+}
