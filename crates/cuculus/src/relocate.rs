@@ -39,6 +39,13 @@ pub(crate) trait Space {
     /// if these come from far away, so that the waits overlap.
     const OPENED_TOGETHER: usize;
 
+    /// The number of buckets, if a breadth-first search is to note which of them it has reached,
+    /// and not go there twice. In a large table it hardly ever would; in a small one, or where a
+    /// bucket has many ways out, most of a search that fails goes in circles otherwise.
+    fn noted_buckets(&self) -> Option<u32> {
+        None
+    }
+
     fn has_room(&self, bucket: BucketIndex) -> bool;
 
     /// Calls `visit(slot, target)` for every way in which an entry of a full bucket can leave.
@@ -141,6 +148,7 @@ fn breadth_first<S: Space>(
     max_kicks: u32,
 ) -> Option<BucketIndex> {
     let mut nodes = Nodes::new();
+    let mut reached = vec![0u64; space.noted_buckets().map_or(0, |m| m.div_ceil(64) as usize)];
     for &bucket in starts {
         nodes.push(Node { bucket, from: Node::START });
     }
@@ -157,7 +165,7 @@ fn breadth_first<S: Space>(
             let bucket = nodes.get(opened).bucket;
             space.ways_out(bucket, |slot, target| {
                 // Equal entries fill both of their buckets and lead back and forth between them.
-                if !starts.contains(&target) {
+                if !starts.contains(&target) && is_new(&mut reached, target) {
                     space.prefetch(target);
                     nodes.push(Node::reached(target, opened, slot));
                 }
@@ -172,6 +180,16 @@ fn breadth_first<S: Space>(
             tested += 1;
         }
     }
+}
+
+/// Whether a bucket is reached for the first time, as far as that is noted.
+#[inline(always)]
+fn is_new(reached: &mut [u64], bucket: BucketIndex) -> bool {
+    let Some(word) = reached.get_mut(bucket.0 as usize / 64) else { return true };
+    let bit = 1 << (bucket.0 % 64);
+    let new = *word & bit == 0;
+    *word |= bit;
+    new
 }
 
 #[inline(always)]

@@ -54,7 +54,7 @@ pub(super) enum Growth {
 pub(super) struct Policy {
     pub(super) resizing: Resizing,
     pub(super) max_filters: u32,
-    /// A removal that leaves fewer entries than this in a bucket tries to remove the bucket.
+    /// A bucket with fewer entries than this is removed, if possible.
     pub(super) sparse: u32,
 }
 
@@ -65,8 +65,10 @@ pub(super) struct History {
     pub(super) made: u32,
     /// Buckets added since the last removal or new filter.
     pub(super) grown: u32,
-    /// A merge of filters has failed and is not tried again before the keys are this few.
-    pub(super) merge_below: Option<u64>,
+    /// A merge of filters has failed and is not tried again before so many slots are free.
+    pub(super) merge_from: Option<u64>,
+    /// The bucket of all filters, in order, that is looked at next for being sparse.
+    pub(super) sweep: u32,
 }
 
 /// Below this load a filter that grows would only waste memory: its keys collide.
@@ -110,9 +112,8 @@ impl Policy {
         !matches!(self.resizing, Resizing::Buckets | Resizing::Manual)
     }
 
-    /// Whether a bucket that a removal has left with so many entries is to go.
-    pub(super) fn is_sparse(&self, held: u32) -> bool {
-        let by_buckets = matches!(self.resizing, Resizing::Adaptive | Resizing::Buckets);
-        by_buckets && held < self.sparse
+    /// Whether sparse buckets are removed after a removal.
+    pub(super) fn removes_buckets(&self) -> bool {
+        matches!(self.resizing, Resizing::Adaptive | Resizing::Buckets)
     }
 }

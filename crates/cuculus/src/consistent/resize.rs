@@ -9,6 +9,9 @@ use crate::placement::{BucketIndex, Fingerprint};
 use crate::ring::Points;
 use crate::{BuildError, Filter, Full, FullCause};
 
+/// Buckets looked at after a removal.
+const SWEPT: u32 = 8;
+
 impl ConsistentCuckooFilter {
     /// Adds `buckets` buckets to the filter that has the fewest. Entries that lose their place are
     /// inserted again, and if some find no room a few more buckets are added. Returns how many were
@@ -126,6 +129,7 @@ impl ConsistentCuckooFilter {
                 let most = most_for_one(table.bucket_count());
                 let added = table.grow(Some(new), 1, most)?;
                 self.history.grown = self.history.grown.saturating_add(added);
+                self.history.merge_from = None;
                 Ok(())
             }
             Growth::Filter { buckets } => {
@@ -147,28 +151,54 @@ impl ConsistentCuckooFilter {
         self.filters.push(table.map_err(|_| FullCause::OutOfMemory)?);
         self.history.made = self.history.made.wrapping_add(1);
         self.history.grown = 0;
+        self.history.merge_from = None;
         Ok(())
     }
 
     /// Shrinks, if the removal of an entry has made that worth trying.
     pub(super) fn shrink_after_removal(&mut self, filter: usize, bucket: BucketIndex) {
         self.history.grown = 0;
-        let len = self.len() as u64;
+        let free = (self.slots() - self.len()) as u64;
         if self.policy.merges()
             && self.filters.len() > 1
-            && self.history.merge_below.is_none_or(|below| len < below)
+            && self.history.merge_from.is_none_or(|from| free >= from)
         {
             if self.compact() > 0 {
-                self.history.merge_below = None;
+                self.history.merge_from = None;
                 return;
             }
             // What did not fit will not fit with one entry less either.
             let smallest = self.filters.iter().map(RingTable::slots).min().unwrap_or(0) as u64;
-            self.history.merge_below = Some(len.saturating_sub(smallest / 16));
+            self.history.merge_from = Some(free + smallest / 16);
         }
+        if self.policy.removes_buckets() {
+            self.remove_if_sparse(filter, bucket);
+            self.sweep();
+        }
+    }
+
+    fn remove_if_sparse(&mut self, filter: usize, bucket: BucketIndex) {
         let table = &mut self.filters[filter];
-        if self.policy.is_sparse(table.held_by(bucket)) {
+        if table.held_by(bucket) < self.policy.sparse {
             table.remove_bucket(bucket);
+        }
+    }
+
+    /// Looks at a few buckets in turn: one that got a small share of the ring has few entries from
+    /// the beginning, and no removal leads there.
+    fn sweep(&mut self) {
+        for _ in 0..SWEPT {
+            let mut at = self.history.sweep;
+            let found = self.filters.iter().enumerate().find_map(|(filter, table)| {
+                let here = at < table.bucket_count();
+                at = if here { at } else { at - table.bucket_count() };
+                here.then_some((filter, BucketIndex(at)))
+            });
+            match found {
+                Some((filter, bucket)) => self.remove_if_sparse(filter, bucket),
+                None => self.history.sweep = u32::MAX,
+            }
+            self.history.sweep = self.history.sweep.wrapping_add(1);
         }
     }
 

@@ -15,13 +15,14 @@ impl Persist for ConsistentCuckooFilter {
         let Self { policy, history, .. } = self;
         let mut parameters = Vec::new();
         SavedRing::of_plan(self.first).write(&mut parameters);
-        parameters.extend_from_slice(&[policy.resizing.id(), policy.sparse as u8, 0, 0]);
-        for number in [policy.max_filters, history.made, history.grown] {
+        parameters.extend_from_slice(&[policy.resizing.id(), policy.sparse as u8]);
+        parameters.extend_from_slice(&[0; 6]);
+        for number in [policy.max_filters, history.made, history.grown, history.sweep] {
             parameters.extend_from_slice(&number.to_le_bytes());
         }
-        // No number of keys is below zero, so zero says that nothing has failed.
-        let merge_below = history.merge_below.map_or(0, |below| below.saturating_add(1));
-        for number in [merge_below, self.len() as u64, self.refused, self.filters.len() as u64] {
+        // Zero says that nothing has failed.
+        let merge_from = history.merge_from.map_or(0, |from| from.saturating_add(1));
+        for number in [merge_from, self.len() as u64, self.refused, self.filters.len() as u64] {
             parameters.extend_from_slice(&number.to_le_bytes());
         }
         let mut descriptions = Vec::new();
@@ -42,8 +43,9 @@ impl Persist for ConsistentCuckooFilter {
             return Err(invalid("buckets of a new filter", got, "at most 1048576"));
         }
         let (resizing, sparse) = (fields.u8()?, u32::from(fields.u8()?));
-        fields.zeros(2)?;
-        let (max_filters, made, grown) = (fields.u32()?, fields.u32()?, fields.u32()?);
+        fields.zeros(6)?;
+        let (max_filters, made) = (fields.u32()?, fields.u32()?);
+        let (grown, sweep) = (fields.u32()?, fields.u32()?);
         let resizing = Resizing::from_id(resizing).ok_or(invalid(
             "resizing",
             u64::from(resizing),
@@ -53,7 +55,7 @@ impl Persist for ConsistentCuckooFilter {
         policy.check(first.shape.slots_per_bucket).map_err(|_| {
             invalid("filters or sparse buckets", u64::from(max_filters), "in their ranges")
         })?;
-        let merge_below = fields.u64()?.checked_sub(1);
+        let merge_from = fields.u64()?.checked_sub(1);
         let (len, refused, count) = (fields.u64()?, fields.u64()?, fields.u64()?);
         fields.end()?;
         if !(1..=u64::from(max_filters)).contains(&count) {
@@ -90,7 +92,7 @@ impl Persist for ConsistentCuckooFilter {
             filters,
             first,
             policy,
-            history: History { made, grown, merge_below },
+            history: History { made, grown, merge_from, sweep },
             refused,
         };
         match filter.len() as u64 == len {

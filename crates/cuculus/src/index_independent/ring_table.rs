@@ -90,6 +90,10 @@ impl<T: Buckets> Placed<'_, T> {
 impl<T: Buckets> Space for Placed<'_, T> {
     const OPENED_TOGETHER: usize = 1;
 
+    fn noted_buckets(&self) -> Option<u32> {
+        Some(self.ring.buckets())
+    }
+
     #[inline(always)]
     fn has_room(&self, bucket: BucketIndex) -> bool {
         self.table.find(bucket, Fingerprint::EMPTY).is_some()

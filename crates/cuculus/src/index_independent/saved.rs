@@ -19,6 +19,7 @@ pub(crate) fn invalid(field: &'static str, got: u64, expected: &'static str) -> 
 pub(crate) struct SavedRing {
     plan: RingPlan,
     salt: u32,
+    next_name: u32,
     len: u64,
 }
 
@@ -28,7 +29,7 @@ impl SavedRing {
 
     /// Of a table that has no entries.
     pub(crate) fn of_plan(plan: RingPlan) -> Self {
-        Self { plan, salt: 0, len: 0 }
+        Self { plan, salt: 0, next_name: 0, len: 0 }
     }
 
     pub(crate) fn plan(&self) -> RingPlan {
@@ -37,11 +38,11 @@ impl SavedRing {
 
     pub(crate) fn of(table: &RingTable) -> Self {
         let (ring, len) = (table.ring(), table.len() as u64);
-        Self { plan: table.plan(), salt: ring.salt(), len }
+        Self { plan: table.plan(), salt: ring.salt(), next_name: ring.next_name(), len }
     }
 
     pub(crate) fn write(&self, bytes: &mut Vec<u8>) {
-        let Self { plan, salt, len } = self;
+        let Self { plan, salt, next_name, len } = self;
         bytes.extend_from_slice(&[
             plan.shape.fingerprint_bits as u8,
             plan.shape.slots_per_bucket as u8,
@@ -52,7 +53,7 @@ impl SavedRing {
             0,
             0,
         ]);
-        for number in [plan.kicks.max, plan.buckets, *salt, 0] {
+        for number in [plan.kicks.max, plan.buckets, *salt, *next_name] {
             bytes.extend_from_slice(&number.to_le_bytes());
         }
         bytes.extend_from_slice(&len.to_le_bytes());
@@ -67,8 +68,8 @@ impl SavedRing {
             u64::from(search),
             "a known search",
         ))?;
-        let [max_kicks, buckets, salt] = [fields.u32()?, fields.u32()?, fields.u32()?];
-        fields.zeros(4)?;
+        let [max_kicks, buckets] = [fields.u32()?, fields.u32()?];
+        let [salt, next_name] = [fields.u32()?, fields.u32()?];
         let len = fields.u64()?;
         let kicks = Kicks::new(search, Some(max_kicks))
             .map_err(|_| invalid("max_kicks", u64::from(max_kicks), "at most 65535"))?;
@@ -90,7 +91,7 @@ impl SavedRing {
             let expected = "lengths and numbers in their ranges";
             return Err(invalid("shape of a table on a ring", got, expected));
         }
-        Ok(Self { plan, salt, len })
+        Ok(Self { plan, salt, next_name, len })
     }
 
     /// The bytes that the names and the table take, which cannot overflow.
@@ -106,10 +107,10 @@ impl SavedRing {
 
     /// The table in a payload of the right length, if it can be what the description says.
     pub(crate) fn table(&self, payload: &[u8]) -> Result<RingTable, DecodeError> {
-        let Self { plan, salt, len } = *self;
+        let Self { plan, salt, next_name, len } = *self;
         let (names, slots) = payload.split_at(4 * plan.buckets as usize);
         let names = names.as_chunks().0.iter().map(|&bytes| u32::from_le_bytes(bytes)).collect();
-        let ring = Ring::from_names(plan.virtual_nodes, salt, names).ok_or(invalid(
+        let ring = Ring::from_names(plan.virtual_nodes, salt, names, next_name).ok_or(invalid(
             "names of buckets",
             u64::from(plan.buckets),
             "different ones in their range",

@@ -11,18 +11,19 @@ pub(super) struct Names {
     by_index: Vec<u32>,
     /// Indices, each at or after the place that its name is hashed to. A fifth is empty at least.
     places: Vec<u32>,
-    /// All smaller names are in use.
-    lowest_free: u32,
+    /// Where to look for the next name. Not the smallest that is free: a bucket that was removed
+    /// because it had a small share of the ring would come back at once.
+    next: u32,
 }
 
 impl Names {
     pub(super) fn new() -> Self {
-        Self { by_index: Vec::new(), places: vec![EMPTY; Self::places_for(0)], lowest_free: 0 }
+        Self { by_index: Vec::new(), places: vec![EMPTY; Self::places_for(0)], next: 0 }
     }
 
-    /// These names, if each is there once.
-    pub(super) fn of(names: Vec<u32>) -> Option<Self> {
-        let mut all = Self { by_index: names, ..Self::new() };
+    /// These names, if each is there once, and where to look for the next.
+    pub(super) fn of(names: Vec<u32>, next: u32) -> Option<Self> {
+        let mut all = Self { by_index: names, next, ..Self::new() };
         all.rebuild();
         let known = (0..).zip(&all.by_index).all(|(index, &name)| all.index(name) == Some(index));
         known.then_some(all)
@@ -61,19 +62,25 @@ impl Names {
         None
     }
 
-    /// The smallest name that is free.
-    pub(super) fn free(&self) -> u32 {
-        (self.lowest_free..).find(|&name| self.index(name).is_none()).unwrap_or(u32::MAX)
+    /// Where the search for the next name begins.
+    pub(super) fn next(&self) -> u32 {
+        self.next
     }
 
-    /// Gives the next index to the smallest free name.
+    /// The next free name below `end`; there must be one.
+    pub(super) fn free(&self, end: u32) -> u32 {
+        let mut names = (self.next.min(end)..end).chain(0..self.next.min(end));
+        names.find(|&name| self.index(name).is_none()).unwrap_or(0)
+    }
+
+    /// Gives the next index to a free name.
     pub(super) fn push(&mut self, name: u32) {
         let index = self.by_index.len();
         if index == self.by_index.capacity() {
             self.by_index.reserve_exact(index / 8 + 4);
         }
         self.by_index.push(name);
-        self.lowest_free = name + 1;
+        self.next = name + 1;
         if self.by_index.len() * 5 > self.places.len() * 4 {
             self.rebuild();
         } else {
@@ -98,7 +105,6 @@ impl Names {
     /// Frees the name of an index, which the last index's name gets.
     pub(super) fn swap_remove(&mut self, index: u32) {
         let last = self.by_index.len() as u32 - 1;
-        self.lowest_free = self.lowest_free.min(self.by_index[index as usize]);
         self.leave(index);
         if index != last {
             self.leave(last);
@@ -143,12 +149,12 @@ mod tests {
     fn names_and_indices_agree_with_a_list() {
         let (mut names, mut list) = (Names::new(), Vec::<u32>::new());
         let mut random = Random::new(3);
+        const END: u32 = 5000; // so that names come again
         for step in 0..20_000 {
             let rising = (step / 4000) % 2 == 0;
             if list.is_empty() || (random.below(10) < 7) == rising {
-                let name = names.free();
-                assert!(!list.contains(&name));
-                assert!(step % 50 > 0 || (0..name).all(|smaller| list.contains(&smaller)));
+                let name = names.free(END);
+                assert!(name < END && !list.contains(&name));
                 names.push(name);
                 list.push(name);
             } else {
@@ -162,11 +168,11 @@ mod tests {
                 for (index, &name) in (0..).zip(&list) {
                     assert_eq!(names.index(name), Some(index), "step {step}");
                 }
-                let loaded = Names::of(list.clone()).expect("different names");
-                assert_eq!(loaded.free(), names.free());
+                let loaded = Names::of(list.clone(), names.next()).expect("different names");
+                assert_eq!(loaded.free(END), names.free(END));
                 assert!(names.heap_bytes() <= 4 * (10 * list.len() / 3 + 32), "{}", list.len());
             }
         }
-        assert!(Names::of(vec![5, 7, 5]).is_none());
+        assert!(Names::of(vec![5, 7, 5], 0).is_none());
     }
 }
