@@ -10,6 +10,8 @@
 //! | CF Eq. 4, DCF Eq. 2 | rate of a full cuckoo filter | [`cuckoo_rate_bound`], [`false_positive_rate`] | yes |
 //! | DCF Eq. 3, 4 | rate of s filters | [`rate_of_all`], [`dynamic_rate_bound`] | yes |
 //! | DCF §V.B | rate and fingerprint length of each filter | [`rate_per_filter`], [`real_fingerprint_bits`], [`fingerprint_bits`] | yes |
+//! | DCF Eq. 5–9 | keys stored before the first refusal | [`RelocationModel`] | as a model: .952 for a true .910 |
+//! | DCF Eq. 10, 11 | relocations | [`RelocationModel::expected_relocations`], [`RelocationModel::total_relocations`] | no: not given success |
 //! | CCF Thm. 1 | rate of a consistent filter | [`consistent_rate_as_printed`]; true: [`false_positive_rate`] of all keys, [`fingerprint_bits_for_keys`] | no |
 //! | – | keys that can never be stored | [`overfull_classes`], [`overfull_fingerprints`], [`keys_until_overfull`] | |
 //! | – | loads and sizes that the builders plan with | [`planned_load`], [`buckets_for`] | |
@@ -23,6 +25,7 @@ mod poisson; // tails
 mod collisions; // keys that look alike
 mod cuckoo; // loads and sizes of a table
 mod rates; // false positives and fingerprint lengths
+mod relocations; // how far a filter fills, and what it moves
 
 pub use collisions::{keys_until_overfull, overfull_classes, overfull_fingerprints};
 pub use cuckoo::{buckets_for, planned_load};
@@ -32,6 +35,7 @@ pub use rates::{
     fingerprint_bits, fingerprint_bits_for_keys, rate_of_all, rate_per_filter,
     real_fingerprint_bits,
 };
+pub use relocations::RelocationModel;
 
 /// A rate or a load: what is no number counts as zero.
 fn share(number: f64) -> f64 {
