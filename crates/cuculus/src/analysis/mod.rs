@@ -12,6 +12,7 @@
 //! | DCF §V.B | rate and fingerprint length of each filter | [`rate_per_filter`], [`real_fingerprint_bits`], [`fingerprint_bits`] | yes |
 //! | DCF Eq. 5–9 | keys stored before the first refusal | [`RelocationModel`] | as a model: .952 for a true .910 |
 //! | DCF Eq. 10, 11 | relocations | [`RelocationModel::expected_relocations`], [`RelocationModel::total_relocations`] | no: not given success |
+//! | DCF Eq. 12 | the number of filters with the least memory | [`DynamicSizing`], [`SetSizes`] | yes, but it is no linear program |
 //! | CCF Thm. 1 | rate of a consistent filter | [`consistent_rate_as_printed`]; true: [`false_positive_rate`] of all keys, [`fingerprint_bits_for_keys`] | no |
 //! | – | keys that can never be stored | [`overfull_classes`], [`overfull_fingerprints`], [`keys_until_overfull`] | |
 //! | – | loads and sizes that the builders plan with | [`planned_load`], [`buckets_for`] | |
@@ -24,11 +25,13 @@ mod poisson; // tails
 
 mod collisions; // keys that look alike
 mod cuckoo; // loads and sizes of a table
+mod filters; // how many filters, for sets of changing size
 mod rates; // false positives and fingerprint lengths
 mod relocations; // how far a filter fills, and what it moves
 
 pub use collisions::{keys_until_overfull, overfull_classes, overfull_fingerprints};
 pub use cuckoo::{buckets_for, planned_load};
+pub use filters::{Counting, DynamicPlan, DynamicSizing, SetSizes, ZipfOrder};
 pub use rates::{
     consistent_rate_as_printed, cuckoo_rate_bound, dynamic_rate_bound,
     equal_consistent_rate_as_printed, false_positive_rate, false_positive_rate_of_all_values,
