@@ -15,6 +15,7 @@
 //! | DCF Eq. 12 | the number of filters with the least memory | [`DynamicSizing`], [`SetSizes`] | yes, but it is no linear program |
 //! | CCF Thm. 1 | rate of a consistent filter | [`consistent_rate_as_printed`]; true: [`false_positive_rate`] of all keys, [`fingerprint_bits_for_keys`] | no |
 //! | CCF Thm. 4, Table II | threshold T̂ | [`upper_threshold`], [`upper_threshold_limit`]; true: [`orientability_threshold`] | as an upper bound |
+//! | CCF Thm. 5 | bound on the chance to store all keys | [`success_bound`], [`Occupancy`] | with other limits |
 //! | – | keys that can never be stored | [`overfull_classes`], [`overfull_fingerprints`], [`keys_until_overfull`] | |
 //! | – | loads and sizes that the builders plan with | [`planned_load`], [`buckets_for`] | |
 //!
@@ -29,6 +30,7 @@ mod cuckoo; // loads and sizes of a table
 mod filters; // how many filters, for sets of changing size
 mod rates; // false positives and fingerprint lengths
 mod relocations; // how far a filter fills, and what it moves
+mod success; // the chance that all keys fit
 mod thresholds; // how full a table can be
 
 pub use collisions::{keys_until_overfull, overfull_classes, overfull_fingerprints};
@@ -41,6 +43,7 @@ pub use rates::{
     real_fingerprint_bits,
 };
 pub use relocations::RelocationModel;
+pub use success::{Occupancy, success_bound, success_bound_as_printed};
 pub use thresholds::{orientability_threshold, upper_threshold, upper_threshold_limit};
 
 /// A rate or a load: what is no number counts as zero.
