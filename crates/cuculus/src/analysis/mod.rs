@@ -17,6 +17,7 @@
 //! | CCF Thm. 4, Table II | threshold T̂ | [`upper_threshold`], [`upper_threshold_limit`]; true: [`orientability_threshold`] | as an upper bound |
 //! | CCF Thm. 5 | bound on the chance to store all keys | [`success_bound`], [`Occupancy`] | with other limits |
 //! | – | keys that can never be stored | [`overfull_classes`], [`overfull_fingerprints`], [`keys_until_overfull`] | |
+//! | – | bits per key, the ring included | [`cuckoo_bits_per_key`], [`semi_sorted_bits_per_key`], [`dynamic_bits_per_key`], [`ring_bits_per_key`] | |
 //! | – | loads and sizes that the builders plan with | [`planned_load`], [`buckets_for`] | |
 //!
 //! Every function has an answer for every argument: a rate or a load that is not between zero and
@@ -30,6 +31,7 @@ mod cuckoo; // loads and sizes of a table
 mod filters; // how many filters, for sets of changing size
 mod rates; // false positives and fingerprint lengths
 mod relocations; // how far a filter fills, and what it moves
+mod sizes; // bits per key
 mod success; // the chance that all keys fit
 mod thresholds; // how full a table can be
 
@@ -43,6 +45,10 @@ pub use rates::{
     real_fingerprint_bits,
 };
 pub use relocations::RelocationModel;
+pub use sizes::{
+    RingCost, cuckoo_bits_per_key, dynamic_bits_per_key, ring_bits_per_key,
+    semi_sorted_bits_per_key,
+};
 pub use success::{Occupancy, success_bound, success_bound_as_printed};
 pub use thresholds::{orientability_threshold, upper_threshold, upper_threshold_limit};
 
