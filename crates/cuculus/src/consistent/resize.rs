@@ -151,8 +151,16 @@ impl ConsistentCuckooFilter {
         self.filters.push(table.map_err(|_| FullCause::OutOfMemory)?);
         self.history.made = self.history.made.wrapping_add(1);
         self.history.grown = 0;
-        self.history.merge_from = None;
+        self.wait_before_merging();
         Ok(())
+    }
+
+    /// A filter that is new, or that could not be merged, is left alone until some more slots are
+    /// free: with one entry less it would not go better.
+    fn wait_before_merging(&mut self) {
+        let smallest = self.filters.iter().map(RingTable::slots).min().unwrap_or(0);
+        let free = self.slots() - self.len();
+        self.history.merge_from = Some((free + smallest / 16) as u64);
     }
 
     /// Shrinks, if the removal of an entry has made that worth trying.
@@ -167,9 +175,7 @@ impl ConsistentCuckooFilter {
                 self.history.merge_from = None;
                 return;
             }
-            // What did not fit will not fit with one entry less either.
-            let smallest = self.filters.iter().map(RingTable::slots).min().unwrap_or(0) as u64;
-            self.history.merge_from = Some(free + smallest / 16);
+            self.wait_before_merging();
         }
         if self.policy.removes_buckets() {
             self.remove_if_sparse(filter, bucket);

@@ -160,21 +160,24 @@ impl IndexIndependentCuckooFilterBuilder {
             return Err(BuildError::TooLarge { buckets, max });
         };
         plan.buckets = buckets.max(1);
-        plan.shape.fingerprint_bits = self.bits(candidates as u32 * slots, capacity)?;
+        plan.shape.fingerprint_bits = self.bits(candidates as u32, slots, capacity)?;
         plan.check()?;
         Ok((capacity, plan))
     }
 
     /// The length of a fingerprint: the one asked for, or the shortest that keeps the rate with so
-    /// many keys and lets them be stored, with at most `equal` of the same fingerprint.
-    fn bits(&self, equal: u32, capacity: usize) -> Result<u32, BuildError> {
+    /// many keys and lets them be stored.
+    fn bits(&self, candidates: u32, slots: u32, capacity: usize) -> Result<u32, BuildError> {
         let rate = self.rate.or(self.fingerprint_bits.is_none().then_some(DEFAULT_RATE));
         if let Some(got) = rate.filter(|rate| !(*rate > 0.0 && *rate < 1.0)) {
             return Err(BuildError::RateOutOfRange { got });
         }
         let keys = capacity as f64;
         let keeps = |bits, rate| analysis::false_positive_rate(bits, keys) <= rate;
-        let fits = |bits| analysis::overfull_values(bits, equal, keys) < ACCEPTED_OVERFULL_VALUES;
+        let fits = |bits| {
+            let overfull = analysis::overfull_fingerprints(bits, candidates, slots, keys);
+            overfull < ACCEPTED_OVERFULL_VALUES
+        };
         let mut allowed = Layout::Packed.fingerprint_bits();
         let longest = *allowed.end();
         let bits = self.fingerprint_bits.or_else(|| {
