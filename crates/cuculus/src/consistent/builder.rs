@@ -12,6 +12,9 @@ const DEFAULT_BUCKETS: u64 = 64;
 /// A new filter with more would stall the insert that needs it. Files may ask for no more either.
 pub(super) const MAX_BUCKETS: u32 = 1 << 20;
 const DEFAULT_MAX_FILTERS: u32 = 16;
+/// A search that fails is followed by a new bucket, and every third insert of a growing filter fails:
+/// ten times as many kicks make inserts ten times as slow, for one per cent of the slots.
+const DEFAULT_MAX_KICKS: u32 = 50;
 pub(super) const MAX_MAX_FILTERS: u32 = 1024;
 
 /// Parameters of a [`ConsistentCuckooFilter`]. All have defaults.
@@ -31,7 +34,7 @@ pub struct ConsistentCuckooFilterBuilder {
 impl ConsistentCuckooFilterBuilder {
     pub(super) fn new() -> Self {
         Self {
-            each: IndexIndependentCuckooFilterBuilder::new(),
+            each: IndexIndependentCuckooFilterBuilder::new().max_kicks(DEFAULT_MAX_KICKS),
             capacity: None,
             rate: None,
             fingerprint_bits: None,
@@ -118,7 +121,9 @@ impl ConsistentCuckooFilterBuilder {
         self.each(|each| each.search(search))
     }
 
-    /// How many buckets a search for room may open before the filter grows; 500 by default.
+    /// How many buckets a search for room may open before the filter grows; 50 by default. With 500
+    /// a growing filter of two candidates and four slots is 93.5 % full instead of 92.5 %, and its
+    /// inserts take ten times as long.
     pub fn max_kicks(self, max_kicks: u32) -> Self {
         self.each(|each| each.max_kicks(max_kicks))
     }

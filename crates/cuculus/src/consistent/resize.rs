@@ -108,6 +108,8 @@ impl ConsistentCuckooFilter {
                 table.roll_back(log, len);
             }
             self.filters.insert(smallest, merged);
+        } else if self.filters.capacity() > 2 * self.filters.len() + 2 {
+            self.filters.shrink_to_fit();
         }
         fit
     }
