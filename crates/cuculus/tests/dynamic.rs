@@ -400,7 +400,8 @@ fn filtering_duplicates_is_for_sets_that_only_grow() {
     // Half of them go, each once; some of those that stay go with them. Without the filtering none
     // does.
     let lost_after_removals = |filter: &mut DynamicCuckooFilter| {
-        (0..KEYS).step_by(2).for_each(|key| drop(filter.remove(&key)));
+        // What was not stored cannot always be removed.
+        (0..KEYS).step_by(2).for_each(|key| _ = filter.remove(&key));
         (1..KEYS).step_by(2).filter(|key| !filter.contains(key)).count()
     };
     let lost = lost_after_removals(&mut filter) as f64 / (KEYS / 2) as f64;
