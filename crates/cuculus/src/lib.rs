@@ -24,7 +24,7 @@
 //! | [`ElasticFilter`] | the set grows and shrinks: say a rate, and nothing else |
 //! | [`CuckooFilter`] | the number of keys is known in advance |
 //! | [`CuckooFilter`] with [`semi_sorted`](CuckooFilterBuilder::semi_sorted) | the same, one bit a key less, for slower operations |
-//! | [`DynamicCuckooFilter`] | the paper's list of filters is wanted, to compare with; an [`ElasticFilter`] keeps its rate and is smaller and faster |
+//! | [`DynamicCuckooFilter`] | the paper's list of filters, to compare with: fast inserts, but a lookup asks every filter, and the rate is kept up to a capacity only |
 //! | [`CuckooMaplet`] | a small value is wanted with each key |
 //!
 //! # Promises

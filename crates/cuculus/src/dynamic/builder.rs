@@ -138,8 +138,8 @@ impl DynamicCuckooFilterBuilder {
     /// For keys that come again and again and are never removed. **Not for sets from which keys are
     /// removed**: a different key with the same fingerprint and the same buckets seems to be there
     /// too. It is then not stored, though the insert succeeds, and it vanishes when the other is
-    /// removed. With 12 bits and six filters that happens to about one key in a hundred before the
-    /// list is full. To know which keys are already there takes a set that does not err.
+    /// removed. With 12 bits that happens to one key in two hundred while the list grows to six
+    /// filters. To know which keys are already there takes a set that does not err.
     ///
     /// ```
     /// use cuculus::{DynamicCuckooFilter, Filter, Insert};

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::batch;
+use super::batch::{CHUNK, Lookup};
 use super::block::Block;
 use super::builder::DynamicCuckooFilterBuilder;
 use super::growth::Rules;
@@ -11,7 +11,7 @@ use crate::batch::GROUP;
 use crate::cuckoo::room::{Candidates, Kicks};
 use crate::placement::{FingerprintSize, Placement, Places};
 use crate::table::Shape;
-use crate::wide::{self, Instructions};
+use crate::wide::Instructions;
 use crate::{
     Filter, Full, FullCause, Insert, Key, KeyHash, KeyHasher, PlacementKind, Remove, analysis,
 };
@@ -151,16 +151,12 @@ impl DynamicCuckooFilter {
     fn contains_each<K>(&self, keys: &[K], hash: impl Fn(&K) -> KeyHash, hits: &mut Vec<bool>) {
         hits.clear();
         hits.resize(keys.len(), false);
-        let (blocks, size) = (&self.blocks[..], self.size);
-        match self.places {
-            Places::AnySize(places) => {
-                let job = batch::Contains { blocks, places, size, keys, hash, hits };
-                wide::run(self.instructions, job);
-            }
-            places => {
-                let job = batch::Contains { blocks, places, size, keys, hash, hits };
-                wide::run(self.instructions, job);
-            }
+        let Self { places, size, instructions, .. } = *self;
+        let mut hashes = [KeyHash::new(0); CHUNK];
+        for (keys, hits) in keys.chunks(CHUNK).zip(hits.chunks_mut(CHUNK)) {
+            let hashes = &mut hashes[..keys.len()];
+            hashes.iter_mut().zip(keys).for_each(|(to, key)| *to = hash(key));
+            Lookup { places, size, instructions }.contains(&self.blocks, hashes, hits);
         }
     }
 }
