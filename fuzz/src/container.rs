@@ -10,6 +10,7 @@ const PAYLOAD_LEN: usize = 40;
 /// The kind of filter, in the header.
 const KIND: usize = 10;
 const ELASTIC: u8 = 3;
+const DYNAMIC: u8 = 4;
 /// Where the parameters hold the number of keys.
 const KEYS: usize = 16;
 const ELASTIC_KEYS: usize = 32;
@@ -17,6 +18,11 @@ const ELASTIC_KEYS: usize = 32;
 /// Whether a file says that it holds an elastic filter.
 pub(crate) fn is_elastic(bytes: &[u8]) -> bool {
     bytes.get(KIND) == Some(&ELASTIC)
+}
+
+/// Whether a file says that it holds a list of filters.
+pub(crate) fn is_dynamic(bytes: &[u8]) -> bool {
+    bytes.get(KIND) == Some(&DYNAMIC)
 }
 
 /// The parts of a saved filter, without the checksums.
@@ -41,7 +47,7 @@ pub enum Field {
     Capacity,
     /// The refused keys of a filter, the length of a maplet's values.
     Last,
-    /// One of the numbers of an elastic filter.
+    /// One of the numbers of an elastic filter or of a list.
     Word(u8),
 }
 

@@ -4,11 +4,12 @@ use std::io::Read;
 
 use arbitrary::Arbitrary;
 use cuculus::{
-    CuckooFilter, CuckooMaplet, DecodeError, ElasticFilter, Filter, Insert, Persist, Remove,
+    CuckooFilter, CuckooMaplet, DecodeError, DynamicCuckooFilter, ElasticFilter, Filter, Insert,
+    Persist, Remove,
 };
 
 use crate::container::{self, Change, Parts};
-use crate::parameters::{ElasticParameters, Keys, Parameters, all_of};
+use crate::parameters::{DynamicParameters, ElasticParameters, Keys, Parameters, all_of};
 
 /// Bytes as they come, or a filter that was saved and then changed behind its checksums.
 #[derive(Arbitrary, Debug)]
@@ -19,6 +20,13 @@ pub enum Input {
     Filter(Changed),
     /// A maplet, changed.
     Maplet(Changed),
+    /// A list of filters, changed.
+    Dynamic {
+        /// What it is built of.
+        parameters: DynamicParameters,
+        /// The rest.
+        changed: Changed,
+    },
     /// An elastic filter, changed.
     Elastic {
         /// What it is built of.
@@ -56,6 +64,16 @@ pub fn check(input: &Input) {
             }
             if let Some(filter) = load::<ElasticFilter>(bytes) {
                 work_with_elastic(filter, bytes);
+            }
+            if let Some(filter) = load::<DynamicCuckooFilter>(bytes) {
+                work_with_dynamic(filter, bytes);
+            }
+        }
+        Input::Dynamic { parameters, changed } => {
+            let Ok(mut filter) = parameters.filter().build() else { return };
+            filter.extend(changed.keys.iter());
+            if let Some(filter) = changed.load::<DynamicCuckooFilter>(&filter.to_bytes()) {
+                work_with_dynamic(filter, &changed.more_keys.to_vec());
             }
         }
         Input::Elastic { parameters, many, changed } => {
@@ -133,7 +151,10 @@ fn load<F: Persist + Filter>(bytes: &[u8]) -> Option<F> {
             // Memory for what was there, and not for what was promised. (A segment of an elastic
             // filter has at least 18 bytes in a file, and some dozens in memory.)
             let times = if container::is_elastic(bytes) { 6 } else { 1 };
-            assert!(filter.size_in_bytes() <= times * bytes.len() + 1024);
+            // (A filter of a list has some hundred bytes beside its slots, and at least one byte in a
+            // file; but there are no more than 65,536.)
+            let tables = if container::is_dynamic(bytes) { bytes.len().min(65_536) } else { 0 };
+            assert!(filter.size_in_bytes() <= times * bytes.len() + 512 * tables + 1024);
             Some(filter)
         }
         (Err(error), Err(same)) => {
@@ -197,6 +218,33 @@ fn empty<F: Insert + Remove + Persist>(mut filter: F, inserted: &[&u8], keys: &[
     filter.clear();
     assert!(filter.is_empty() && keys.iter().all(|key| !filter.contains(key)));
     assert!(load::<F>(&filter.to_bytes()).is_some());
+}
+
+fn work_with_dynamic(mut filter: DynamicCuckooFilter, keys: &[u8]) {
+    let mut inserted = Vec::new();
+    for key in keys {
+        let (len, count) = (filter.len(), filter.count(key));
+        assert_eq!(filter.contains(key), count > 0);
+        match filter.insert(key) {
+            Ok(()) if filter.len() == len => assert!(count > 0, "filtered, and not there"),
+            Ok(()) => {
+                inserted.push(key);
+                assert_eq!((filter.len(), filter.count(key)), (len + 1, count + 1));
+            }
+            Err(full) => {
+                assert_eq!((full.len, filter.len(), filter.count(key)), (len, len, count));
+                filter.extend([key]);
+                assert_eq!(filter.len(), len);
+            }
+        }
+    }
+    let bytes = filter.to_bytes();
+    assert!(load::<DynamicCuckooFilter>(&bytes).is_some(), "what was loaded cannot be saved");
+    let (len, filters) = (filter.len(), filter.filters());
+    let freed = filter.compact() + filter.shrink_to_fit();
+    assert_eq!((filter.len(), filter.filters() + freed), (len, filters));
+    let _ = (filter.stats().to_string(), filter.expected_false_positive_rate());
+    empty(filter, &inserted, keys);
 }
 
 fn work_with_elastic(mut filter: ElasticFilter, keys: &[u8]) {

@@ -5,6 +5,7 @@ mod container; // a saved filter, taken apart and sealed again
 mod parameters; // builders' parameters, good and bad
 
 pub mod decode;
+pub mod dynamic;
 pub mod elastic;
 pub mod maplet;
 pub mod operations;

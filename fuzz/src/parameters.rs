@@ -3,8 +3,9 @@
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use cuculus::{
-    CuckooFilter, CuckooFilterBuilder, CuckooMaplet, CuckooMapletBuilder, ElasticFilter,
-    ElasticFilterBuilder, Instructions, KeyHasher, PlacementKind, Search,
+    CuckooFilter, CuckooFilterBuilder, CuckooMaplet, CuckooMapletBuilder, DynamicCuckooFilter,
+    DynamicCuckooFilterBuilder, ElasticFilter, ElasticFilterBuilder, Extension, Instructions,
+    KeyHasher, PlacementKind, Search,
 };
 
 #[derive(Arbitrary, Clone, Debug)]
@@ -82,6 +83,16 @@ impl Kicks {
     }
 }
 
+impl Placement {
+    fn get(self) -> PlacementKind {
+        match self {
+            Self::AnySize => PlacementKind::AnySize,
+            Self::Xor => PlacementKind::Xor,
+            Self::Simplified => PlacementKind::Simplified,
+        }
+    }
+}
+
 impl Hasher {
     fn get(self) -> KeyHasher {
         match self {
@@ -119,11 +130,7 @@ impl Parameters {
     }
 
     pub(crate) fn filter(&self) -> CuckooFilterBuilder {
-        let placement = match self.placement {
-            Placement::AnySize => PlacementKind::AnySize,
-            Placement::Xor => PlacementKind::Xor,
-            Placement::Simplified => PlacementKind::Simplified,
-        };
+        let placement = self.placement.get();
         let search = if self.random_walk { Search::RandomWalk } else { Search::BreadthFirst };
         let instructions =
             if self.baseline { Instructions::Baseline } else { Instructions::Detected };
@@ -184,6 +191,47 @@ impl ElasticParameters {
         let builder = given(builder, expected, ElasticFilterBuilder::expected_items);
         let spare = self.spare.map(|size| size.get().saturating_mul(16));
         given(builder, spare, ElasticFilterBuilder::spare_bytes)
+    }
+}
+
+/// The parameters of a dynamic cuckoo filter: those of a cuckoo filter, and of the list.
+#[derive(Arbitrary, Clone, Debug)]
+pub struct DynamicParameters {
+    each: Parameters,
+    capacity_per_filter: Option<u8>,
+    passive: bool,
+    forward_only: bool,
+    pub(crate) filter_duplicates: bool,
+}
+
+impl DynamicParameters {
+    /// The most equal entries of a key that are stored before a list is not made longer for it.
+    pub(crate) fn most_copies(&self) -> usize {
+        2 * self.each.slots_per_bucket().unwrap_or(4) as usize
+    }
+
+    pub(crate) fn filter(&self) -> DynamicCuckooFilterBuilder {
+        let Parameters { placement, random_walk, baseline, hasher, max_kicks, .. } = &self.each;
+        let builder = DynamicCuckooFilter::builder()
+            .hasher(hasher.get())
+            .placement(placement.get())
+            .search(if *random_walk { Search::RandomWalk } else { Search::BreadthFirst })
+            .instructions(if *baseline { Instructions::Baseline } else { Instructions::Detected })
+            .extension(if self.passive { Extension::Passive } else { Extension::Active })
+            .reuse_holes(!self.forward_only)
+            .filter_duplicates(self.filter_duplicates);
+        let each = &self.each;
+        let builder = given(builder, each.capacity(), DynamicCuckooFilterBuilder::capacity);
+        let buckets = each.buckets.map(Size::get);
+        let builder = given(builder, buckets, DynamicCuckooFilterBuilder::buckets_per_filter);
+        let builder = given(builder, each.rate(), DynamicCuckooFilterBuilder::false_positive_rate);
+        let bits = each.fingerprint_bits();
+        let builder = given(builder, bits, DynamicCuckooFilterBuilder::fingerprint_bits);
+        let slots = each.slots_per_bucket();
+        let builder = given(builder, slots, DynamicCuckooFilterBuilder::slots_per_bucket);
+        let keys = self.capacity_per_filter.map(usize::from);
+        let builder = given(builder, keys, DynamicCuckooFilterBuilder::capacity_per_filter);
+        given(builder, max_kicks.get(), DynamicCuckooFilterBuilder::max_kicks)
     }
 }
 

@@ -33,6 +33,11 @@ fn maplet() {
 }
 
 #[test]
+fn dynamic() {
+    on_random_inputs(256, &random_bytes(5)[..1 << 16], crate::dynamic::check);
+}
+
+#[test]
 fn elastic() {
     // Fewer: each goes through thousands of keys.
     on_random_inputs(256, &random_bytes(4)[..1 << 13], crate::elastic::check);

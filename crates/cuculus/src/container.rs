@@ -66,6 +66,8 @@ pub enum Kind {
     Maplet = 2,
     /// [`ElasticFilter`](crate::ElasticFilter)
     Elastic = 3,
+    /// [`DynamicCuckooFilter`](crate::DynamicCuckooFilter)
+    Dynamic = 4,
     /// [`IndexIndependentCuckooFilter`](crate::IndexIndependentCuckooFilter)
     IndexIndependent = 5,
     /// [`ConsistentCuckooFilter`](crate::ConsistentCuckooFilter)
@@ -74,8 +76,14 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: &'static [Self] =
-        &[Self::Cuckoo, Self::Maplet, Self::Elastic, Self::IndexIndependent, Self::Consistent];
+    pub const ALL: &'static [Self] = &[
+        Self::Cuckoo,
+        Self::Maplet,
+        Self::Elastic,
+        Self::Dynamic,
+        Self::IndexIndependent,
+        Self::Consistent,
+    ];
 }
 
 const MAGIC: [u8; 8] = *b"\x89CUCULUS";

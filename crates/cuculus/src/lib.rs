@@ -24,6 +24,7 @@
 //! | [`ElasticFilter`] | the set grows and shrinks: say a rate, and nothing else |
 //! | [`CuckooFilter`] | the number of keys is known in advance |
 //! | [`CuckooFilter`] with [`semi_sorted`](CuckooFilterBuilder::semi_sorted) | the same, one bit a key less, for slower operations |
+//! | [`DynamicCuckooFilter`] | the paper's list of filters, to compare with: fast inserts, but a lookup asks every filter, and the rate is kept up to a capacity only |
 //! | [`CuckooMaplet`] | a small value is wanted with each key |
 //!
 //! # Promises
@@ -51,6 +52,7 @@ mod filter; // what filters can do // bytes in a file
 
 mod consistent; // filters on rings that follow their set
 mod cuckoo; // the filter of fixed size
+mod dynamic; // a list of filters of fixed size
 mod elastic; // the filter that follows its set
 mod index_independent; // the filter of buckets on a ring
 
@@ -66,6 +68,7 @@ pub use container::{Kind, Persist};
 pub use cuckoo::{
     CuckooFilter, CuckooFilterBuilder, CuckooMaplet, CuckooMapletBuilder, CuckooStats, ValueError,
 };
+pub use dynamic::{DynamicCuckooFilter, DynamicCuckooFilterBuilder, DynamicStats, Extension};
 pub use elastic::{ElasticFilter, ElasticFilterBuilder, ElasticStats, MergeError};
 pub use error::{BuildError, DecodeError, Full, FullCause};
 pub use filter::{Filter, Insert, Remove};

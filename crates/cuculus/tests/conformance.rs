@@ -1,9 +1,9 @@
 //! Every kind of filter obeys every law, in every shape that can be built.
 
-use cuculus::conformance::{self, Growing, Subject};
+use cuculus::conformance::{self, Growing, Random, Subject};
 use cuculus::{
-    CuckooFilter, CuckooFilterBuilder, ElasticFilter, ElasticFilterBuilder, Kind, PlacementKind,
-    Search,
+    CuckooFilter, CuckooFilterBuilder, DynamicCuckooFilter, DynamicCuckooFilterBuilder,
+    ElasticFilter, ElasticFilterBuilder, Extension, Kind, PlacementKind, Search,
 };
 
 /// All lengths of a fingerprint, slots in a bucket, layouts and placements; and whether the
@@ -71,6 +71,63 @@ fn check_elastic() {
     }
 }
 
+/// Lists of filters, drawn from all lengths, slots, placements and searches, both ways to extend the
+/// list, holes used again or not, and filters of so few buckets that there are many.
+fn dynamic_shapes() -> Vec<(String, DynamicCuckooFilterBuilder, bool)> {
+    let mut random = Random::new(1);
+    let mut shapes = Vec::new();
+    while shapes.len() < 90 {
+        let bits = 4 + random.below(29) as u32;
+        let slots = 1 + random.below(8) as u32;
+        let buckets = [1, 2, 3, 4, 16, 64][random.below(6)];
+        let extension = [Extension::Active, Extension::Passive][random.below(2)];
+        let reuse = random.below(2) == 0;
+        let search = [Search::BreadthFirst, Search::RandomWalk][random.below(2)];
+        let kicks = [500, 500, 10, 1, 0][random.below(5)];
+        let placement = [PlacementKind::AnySize, PlacementKind::AnySize, PlacementKind::Xor];
+        let placement = placement[random.below(3)];
+        // Where most strangers are found, few different entries decide about the rate, and keys are
+        // refused because too many look the same: nothing to learn.
+        if 3 * KEYS as u64 > buckets << bits {
+            continue;
+        }
+        let builder = DynamicCuckooFilter::builder().fingerprint_bits(bits).max_kicks(kicks);
+        let builder = builder.slots_per_bucket(slots).buckets_per_filter(buckets);
+        let builder = builder.extension(extension).reuse_holes(reuse).search(search);
+        let name = format!(
+            "f={bits} b={slots} l={buckets} {extension:?} reuse={reuse} {search:?} kicks={kicks} \
+             {placement:?}"
+        );
+        // With short fingerprints too many keys look the same.
+        shapes.push((name, builder.placement(placement), bits >= 16));
+    }
+    shapes
+}
+
+fn check_dynamic() {
+    for (name, builder, all_fit) in dynamic_shapes() {
+        conformance::check(&Subject {
+            name: &name,
+            keys: KEYS,
+            all_fit,
+            make: &|seed| builder.clone().seed(seed).build().expect("valid"),
+        });
+    }
+    // Planned from a capacity: one that is kept, and one that is passed.
+    for capacity in [0, 50, KEYS, 10 * KEYS] {
+        for rate in [0.05, 0.001] {
+            let builder = DynamicCuckooFilter::builder().capacity(capacity);
+            let builder = builder.false_positive_rate(rate);
+            conformance::check(&Subject {
+                name: &format!("capacity {capacity} rate {rate}"),
+                keys: KEYS,
+                all_fit: true,
+                make: &|seed| builder.clone().seed(seed).build().expect("valid"),
+            });
+        }
+    }
+}
+
 const KEYS: usize = 300;
 
 /// The suite of a kind. A new kind fails here until it has one.
@@ -79,6 +136,7 @@ fn check(kind: Kind) {
         Kind::Cuckoo => check_cuckoo(),
         Kind::Maplet => {} // a map: its laws are in maplet.rs
         Kind::Elastic => check_elastic(),
+        Kind::Dynamic => check_dynamic(),
         _ => panic!("{kind:?} has no conformance suite"),
     }
 }

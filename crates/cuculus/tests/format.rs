@@ -2,8 +2,8 @@
 //! even where their checksums are right.
 
 use cuculus::{
-    CuckooFilter, CuckooMaplet, DecodeError, ElasticFilter, Filter, Insert, Instructions,
-    KeyHasher, Persist, PlacementKind, Remove, Search,
+    CuckooFilter, CuckooMaplet, DecodeError, DynamicCuckooFilter, ElasticFilter, Extension, Filter,
+    FullCause, Insert, Instructions, KeyHasher, Persist, PlacementKind, Remove, Search,
 };
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -73,6 +73,43 @@ fn golden_elastic() -> Vec<(&'static str, ElasticFilter)> {
     built
 }
 
+/// Dynamic cuckoo filters: one filter and many, both ways to extend the list, with all switches, and
+/// one that was compacted so that an early filter is current.
+fn golden_dynamic() -> Vec<(&'static str, DynamicCuckooFilter)> {
+    let builder = || DynamicCuckooFilter::builder().seed(42);
+    let sip = KeyHasher::siphash(0x0123_4567_89ab_cdef_0011_2233_4455_6677);
+    let paper = builder().buckets_per_filter(16).fingerprint_bits(12).reuse_holes(false);
+    let paper = paper.extension(Extension::Passive).capacity_per_filter(60);
+    let paper = paper.placement(PlacementKind::Xor).search(Search::RandomWalk);
+    let distinct = builder().buckets_per_filter(9).fingerprint_bits(29).slots_per_bucket(7);
+    let filters = [
+        ("dynamic-empty", builder().capacity(100), 0, 0),
+        ("dynamic-default", builder().capacity(500), 500, 20),
+        ("dynamic-paper", paper, 400, 250),
+        ("dynamic-distinct", distinct.filter_duplicates(true).max_kicks(3).hasher(sip), 300, 20),
+    ];
+    let mut built = Vec::new();
+    for (name, builder, keys, removed) in filters {
+        let mut filter = builder.build().expect("valid");
+        let compacted = name == "dynamic-paper";
+        let early = || (0..30u64).filter(|_| compacted);
+        filter.extend(early());
+        filter.extend((0..keys).map(|key| format!("key {key}")));
+        // The newest go again, and some of the oldest.
+        for key in (keys - removed..keys).rev() {
+            assert!(filter.remove(&format!("key {key}")));
+        }
+        early().for_each(|key| assert!(filter.remove(&key)));
+        assert!(!compacted || filter.compact() > 0);
+        built.push((name, filter));
+    }
+    let stats = |name| built.iter().find(|entry| entry.0 == name).expect("above").1.stats();
+    assert!(stats("dynamic-empty").filters == 1 && stats("dynamic-default").filters > 3);
+    let paper = stats("dynamic-paper");
+    assert!(paper.freed > 0 && paper.current + 1 < paper.filters, "{paper:?}");
+    built
+}
+
 /// A golden file. If it is missing and `CUCULUS_WRITE_GOLDEN` is set it is written, as a new kind
 /// of file needs; one that exists is never changed.
 fn golden_file(name: &str, bytes: &[u8]) -> Vec<u8> {
@@ -98,6 +135,14 @@ fn golden_files_are_read_and_written_as_ever() {
         assert_eq!((read.len(), read.hasher()), (filter.len(), filter.hasher()));
         assert!((0..read.len()).all(|key| read.contains(&format!("key {key}"))), "{name}");
     }
+    for (name, filter) in golden_dynamic() {
+        let file = golden_file(name, &filter.to_bytes());
+        assert!(file == filter.to_bytes(), "{name}: bytes have changed");
+        let read = DynamicCuckooFilter::from_bytes(&file).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert_eq!(read.stats(), filter.stats(), "{name}");
+        assert_eq!(read.hasher(), filter.hasher());
+        assert!((0..read.len()).all(|key| read.contains(&format!("key {key}"))), "{name}");
+    }
     let file = golden_file("maplet", &golden_maplet().to_bytes());
     assert!(file == golden_maplet().to_bytes(), "maplet: bytes have changed");
     let read = CuckooMaplet::from_bytes(&file).expect("golden");
@@ -110,6 +155,7 @@ fn no_golden_file_is_forgotten() {
     let folder = format!("{}/tests/golden/v1", env!("CARGO_MANIFEST_DIR"));
     let mut names: Vec<String> = golden_filters().iter().map(|(name, _)| (*name).into()).collect();
     names.extend(golden_elastic().iter().map(|(name, _)| (*name).into()));
+    names.extend(golden_dynamic().iter().map(|(name, _)| (*name).into()));
     names.push("maplet".into());
     for entry in std::fs::read_dir(folder).expect("the golden files") {
         let path = entry.expect("readable").path();
@@ -261,6 +307,107 @@ fn absurd_elastic_filters_with_right_checksums_are_refused() {
     }
 }
 
+/// Where the fields of a dynamic cuckoo filter are that a cuckoo filter has not.
+const EXTENSION: usize = HEADER + 32;
+const CAPACITY_PER_FILTER: usize = HEADER + 40;
+const FILTERS: usize = HEADER + 48;
+const CURRENT: usize = HEADER + 56;
+const APPENDED: usize = HEADER + 64;
+const DYNAMIC_PAYLOAD: usize = HEADER + 80 + 8;
+
+/// Each field of a dynamic cuckoo filter with values that nobody writes.
+#[test]
+fn absurd_dynamic_filters_with_right_checksums_are_refused() {
+    let builder = DynamicCuckooFilter::builder().buckets_per_filter(5).fingerprint_bits(11);
+    let mut filter = builder.seed(1).build().expect("valid");
+    filter.extend(0..50u64);
+    assert!(filter.filters() == 3 && filter.len() == 50, "{}", filter.stats());
+    let bytes = filter.to_bytes();
+    assert!(DynamicCuckooFilter::from_bytes(&forged(&bytes, |_| {})).is_ok());
+    let whole = u64::to_le_bytes;
+    // 28 bytes a filter: five buckets of four slots of 11 bits, and four bits.
+    let first_end = DYNAMIC_PAYLOAD + 27;
+    let cases: &[(&str, usize, &[u8])] = &[
+        ("kind of a cuckoo filter", 10, &[1, 0]),
+        ("fewer parameters", 32, &[79]),
+        ("more parameters", 32, &[81]),
+        ("shorter payload", 40, &[83]),
+        ("endless payload", 40, &[255; 8]),
+        ("3-bit fingerprints", 48, &[3]),
+        ("33-bit fingerprints", 48, &[33]),
+        ("other fingerprints", 48, &[13]),
+        ("no slots", 49, &[0]),
+        ("nine slots", 49, &[9]),
+        ("semi-sorted buckets", 50, &[1]),
+        ("layout 2", 50, &[2]),
+        ("placement 3", 51, &[3]),
+        ("xor of five buckets", 51, &[1]),
+        ("search 2", 52, &[2]),
+        ("reserved", 53, &[1]),
+        ("endless kicks", 56, &[255; 4]),
+        ("no buckets", 60, &[0; 4]),
+        ("endless buckets", 60, &[255; 4]),
+        ("one bucket more", 60, &[6]),
+        ("no keys", 64, &whole(0)),
+        ("one key more", 64, &whole(51)),
+        ("endless keys", 64, &[255; 8]),
+        ("extension 2", EXTENSION, &[2]),
+        ("holes used twice", EXTENSION + 1, &[2]),
+        ("duplicates filtered twice", EXTENSION + 2, &[2]),
+        ("reserved", EXTENSION + 3, &[1]),
+        ("reserved", EXTENSION + 7, &[1]),
+        ("filters of no keys", CAPACITY_PER_FILTER, &whole(0)),
+        ("filters of more keys than slots", CAPACITY_PER_FILTER, &whole(21)),
+        ("filters of endless keys", CAPACITY_PER_FILTER, &[255; 8]),
+        ("no filters", FILTERS, &whole(0)),
+        ("one filter fewer", FILTERS, &whole(2)),
+        ("one filter more", FILTERS, &whole(4)),
+        ("65,537 filters", FILTERS, &whole(65_537)),
+        ("endless filters", FILTERS, &[255; 8]),
+        ("a current filter after the last", CURRENT, &whole(3)),
+        ("an endless current filter", CURRENT, &[255; 8]),
+        ("fewer filters appended than there are", APPENDED, &whole(1)),
+        ("bits after the last bucket of a filter", first_end, &[bytes[first_end] | 0x80]),
+        ("entries missing", DYNAMIC_PAYLOAD, &[0; 20]),
+    ];
+    for (what, at, value) in cases {
+        let damaged = forged(&bytes, |bytes| bytes[*at..*at + value.len()].copy_from_slice(value));
+        let error = DynamicCuckooFilter::from_bytes(&damaged).err();
+        let text = error.unwrap_or_else(|| panic!("{what} was accepted")).to_string();
+        assert!(!text.contains('\n') && text.len() > 15, "{what}: {text}");
+    }
+    // Counters may be at their end, and stay there.
+    let most = forged(&bytes, |bytes| bytes[APPENDED..APPENDED + 16].fill(255));
+    let mut most = DynamicCuckooFilter::from_bytes(&most).expect("counts like any other");
+    most.extend(50..500u64);
+    most.extend([7u64; 200]);
+    assert!(most.filters() > 3 && most.refused() == u64::MAX);
+    assert_eq!(most.stats().appended, u64::MAX);
+    assert!(DynamicCuckooFilter::from_bytes(&most.to_bytes()).is_ok());
+}
+
+/// Each list of filters has an end: one of 65,536 full ones refuses the next key, and is what it was.
+#[test]
+fn the_longest_list_refuses_one_more_filter() {
+    let builder = DynamicCuckooFilter::builder().buckets_per_filter(1).fingerprint_bits(32);
+    let small = builder.slots_per_bucket(1).seed(1).build().expect("valid").to_bytes();
+    let filters = 65_536u64;
+    let mut file = small[..HEADER + 80].to_vec();
+    file[40..48].copy_from_slice(&(4 * filters).to_le_bytes());
+    file[64..72].copy_from_slice(&filters.to_le_bytes());
+    file[FILTERS..FILTERS + 8].copy_from_slice(&filters.to_le_bytes());
+    file[APPENDED..APPENDED + 8].copy_from_slice(&filters.to_le_bytes());
+    file.extend(xxh3_64(&file).to_le_bytes());
+    let payload: Vec<u8> = (1..=filters as u32).flat_map(u32::to_le_bytes).collect();
+    file.extend(&payload);
+    file.extend(xxh3_64(&payload).to_le_bytes());
+    let mut filter = DynamicCuckooFilter::from_bytes(&file).expect("65,536 filters");
+    assert_eq!((filter.len(), filter.filters()), (65_536, 65_536));
+    let full = filter.insert("one more").expect_err("the longest list");
+    assert!(matches!(full.cause, FullCause::NoRoom { .. }), "{full}");
+    assert!(filter.to_bytes() == file);
+}
+
 /// Slots of any value at the end of a file are refused, or are what a key makes: read, and written
 /// again as they were.
 #[test]
@@ -327,6 +474,25 @@ fn damaged_elastic_files_are_refused() {
         let longer = [&bytes[..], &[0]].concat();
         assert!(matches!(
             ElasticFilter::from_bytes(&longer),
+            Err(DecodeError::TrailingBytes { extra: 1 })
+        ));
+    }
+}
+
+/// Every byte of every golden list.
+#[test]
+fn damaged_dynamic_files_are_refused() {
+    for (name, filter) in golden_dynamic() {
+        let bytes = filter.to_bytes();
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1 << (at % 8);
+            assert!(DynamicCuckooFilter::from_bytes(&damaged).is_err(), "{name}: byte {at}");
+            assert!(DynamicCuckooFilter::from_bytes(&bytes[..at]).is_err(), "{name}: cut at {at}");
+        }
+        let longer = [&bytes[..], &[0]].concat();
+        assert!(matches!(
+            DynamicCuckooFilter::from_bytes(&longer),
             Err(DecodeError::TrailingBytes { extra: 1 })
         ));
     }

@@ -5,7 +5,9 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use cuculus::{CuckooFilter, CuckooMaplet, ElasticFilter, Filter, Insert, Persist, Remove};
+use cuculus::{
+    CuckooFilter, CuckooMaplet, DynamicCuckooFilter, ElasticFilter, Filter, Insert, Persist, Remove,
+};
 
 struct Counting;
 
@@ -103,9 +105,81 @@ fn elastic_memory_reported_is_memory_held() {
     }
 }
 
+/// A list of filters that gets longer and shorter.
+fn dynamic_memory_reported_is_memory_held() {
+    let value = size_of::<DynamicCuckooFilter>();
+    for (buckets, keys) in [(1, 100u64), (16, 1000), (1000, 30_000)] {
+        let builder = DynamicCuckooFilter::builder().buckets_per_filter(buckets);
+        let builder = builder.fingerprint_bits(13).seed(1);
+        let before = LIVE.load(Relaxed);
+        let mut filter = builder.build().expect("valid");
+        let held = || LIVE.load(Relaxed) - before;
+        let new = filter.size_in_bytes();
+        assert_eq!(new, held() + value);
+        for left in [keys, keys / 2, keys / 8, 0] {
+            for key in 0..keys {
+                filter.insert(&key).expect("grows");
+            }
+            assert_eq!(filter.size_in_bytes(), held() + value, "{keys} keys");
+            for key in (left..keys).chain(0..left) {
+                filter.remove(&key);
+                assert!(key != left || filter.size_in_bytes() == held() + value);
+            }
+            filter.extend(0..left);
+            let peak_of = |filter: &DynamicCuckooFilter| filter.size_in_bytes();
+            let most = peak_of(&filter);
+            filter.compact();
+            assert_eq!(filter.size_in_bytes(), held() + value, "{left} keys, compacted");
+            let (copy, copied, _) = allocated(|| filter.clone());
+            assert_eq!(copy.size_in_bytes(), copied + value, "{left} keys, a clone");
+            drop(copy);
+            PEAK.store(LIVE.load(Relaxed), Relaxed);
+            filter.shrink_to_fit();
+            assert_eq!(filter.size_in_bytes(), held() + value, "{left} keys, shrunk");
+            // As much again as the list, and what the searches for room need.
+            assert!(PEAK.load(Relaxed) - before <= 2 * most + 65_536);
+            let bytes = filter.to_bytes();
+            let (again, held, peak) =
+                allocated(|| DynamicCuckooFilter::from_bytes(&bytes).expect("own bytes"));
+            assert_eq!(again.size_in_bytes(), held + value, "{left} keys, loaded");
+            assert!(peak <= 3 * bytes.len() + 600 * again.filters() + 2048, "{peak}");
+        }
+        filter.clear();
+        assert_eq!((filter.size_in_bytes(), held() + value), (new, new));
+    }
+    // What is refused is refused before anything is allocated.
+    for builder in [
+        DynamicCuckooFilter::builder().capacity(usize::MAX),
+        DynamicCuckooFilter::builder().capacity(1 << 30).false_positive_rate(f64::NAN),
+        DynamicCuckooFilter::builder().buckets_per_filter(1 << 30).capacity_per_filter(0),
+    ] {
+        let (refused, held, peak) = allocated(|| builder.build().is_err());
+        assert!(refused && held == 0 && peak == 0, "{builder:?}");
+    }
+    // Headers that promise what is not there: filters, and buckets.
+    let builder = DynamicCuckooFilter::builder().buckets_per_filter(2).fingerprint_bits(8).seed(1);
+    let small = builder.build().expect("valid").to_bytes();
+    for (filters, buckets) in [(65_536u64, 2u32), (1, u32::MAX), (65_536, u32::MAX)] {
+        let mut huge = small.clone();
+        huge[60..64].copy_from_slice(&buckets.to_le_bytes());
+        huge[96..104].copy_from_slice(&filters.to_le_bytes());
+        huge[112..120].copy_from_slice(&filters.to_le_bytes()); // appended
+        let payload = filters * u64::from(buckets) * 4;
+        huge[40..48].copy_from_slice(&payload.to_le_bytes());
+        let header = 48 + 80;
+        let sum = xxhash_rust::xxh3::xxh3_64(&huge[..header]);
+        huge[header..header + 8].copy_from_slice(&sum.to_le_bytes());
+        let (error, _, peak) =
+            allocated(|| DynamicCuckooFilter::from_bytes(&huge).expect_err("no payload"));
+        assert!(error.to_string().contains("cut short"), "{error}");
+        assert!(peak < 3 << 20, "{peak} bytes allocated for a promise");
+    }
+}
+
 #[test]
 fn memory_reported_is_memory_held() {
     elastic_memory_reported_is_memory_held();
+    dynamic_memory_reported_is_memory_held();
     for capacity in [0, 1, 100, 10_000, 300_000] {
         for semi_sorted in [false, true] {
             let builder = CuckooFilter::builder().capacity(capacity).semi_sorted(semi_sorted);
@@ -130,7 +204,7 @@ fn memory_reported_is_memory_held() {
         CuckooFilter::builder().capacity(usize::MAX),
         CuckooFilter::builder().capacity(1 << 40),
         CuckooFilter::builder().capacity(1 << 30).false_positive_rate(f64::NAN),
-        CuckooFilter::builder().capacity(1 << 30).slots_per_bucket(3),
+        CuckooFilter::builder().capacity(1 << 30).slots_per_bucket(9),
         CuckooFilter::builder().capacity(1 << 30).fingerprint_bits(99),
     ];
     for builder in absurd {

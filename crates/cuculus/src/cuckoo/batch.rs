@@ -53,13 +53,13 @@ impl<T: Buckets, P: Placement> batch::Candidates for Group<'_, T, P> {
 }
 
 /// `contains` for each key, hashed by `hash` on the way.
-pub(super) struct Contains<'a, T, P, K, H> {
-    pub(super) table: &'a T,
-    pub(super) places: P,
-    pub(super) size: FingerprintSize,
-    pub(super) keys: &'a [K],
-    pub(super) hash: H,
-    pub(super) hits: &'a mut [bool],
+pub(crate) struct Contains<'a, T, P, K, H> {
+    pub(crate) table: &'a T,
+    pub(crate) places: P,
+    pub(crate) size: FingerprintSize,
+    pub(crate) keys: &'a [K],
+    pub(crate) hash: H,
+    pub(crate) hits: &'a mut [bool],
 }
 
 impl<T: Buckets, P: Placement, K, H: Fn(&K) -> KeyHash> Job for Contains<'_, T, P, K, H> {

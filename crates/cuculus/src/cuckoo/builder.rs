@@ -7,10 +7,10 @@ use crate::placement::{FingerprintSize, MAX_BUCKETS, Places};
 use crate::table::{Layout, Shape, Table};
 use crate::{BuildError, Instructions, KeyHasher, PlacementKind, Search, analysis};
 
-const DEFAULT_RATE: f64 = 0.01;
-const DEFAULT_SLOTS: u32 = 4;
+pub(crate) const DEFAULT_RATE: f64 = 0.01;
+pub(crate) const DEFAULT_SLOTS: u32 = 4;
 /// The share of filters that may refuse a key within their capacity because too many look alike.
-const ACCEPTED_OVERFULL_CLASSES: f64 = 0.001;
+pub(crate) const ACCEPTED_OVERFULL_CLASSES: f64 = 0.001;
 
 /// Parameters of a [`CuckooFilter`].
 ///

@@ -1,6 +1,6 @@
 //! The cuckoo filter of fixed size: placement, table and kick engine put together, nothing more.
 
-mod batch;
+pub(crate) mod batch;
 pub(crate) mod builder;
 mod filter;
 mod maplet;

@@ -82,9 +82,20 @@ impl SavedTable {
     /// The table in a payload, if every bucket is one that could have been written and the
     /// number of entries is the one promised.
     pub(crate) fn table(&self, payload: Vec<u8>) -> Result<Table, DecodeError> {
+        let (table, entries) = self.counted_table(payload)?;
+        if entries != self.len as u64 {
+            let (field, expected) = ("number of keys", "the number of entries in the table");
+            return Err(DecodeError::Invalid { field, got: self.len as u64, expected });
+        }
+        Ok(table)
+    }
+
+    /// The table in a payload, if every bucket is one that could have been written, and the number
+    /// of its entries.
+    pub(crate) fn counted_table(&self, payload: Vec<u8>) -> Result<(Table, u64), DecodeError> {
         let buckets = self.places.buckets();
         let table = Table::from_payload(self.shape, buckets, payload)?;
-        with_table!(&table, table => {
+        let entries = with_table!(&table, table => {
             if !table.runs().ends_in_zeros() {
                 let expected = "zeros after the last bucket";
                 return Err(DecodeError::Invalid { field: "payload", got: 1, expected });
@@ -98,12 +109,9 @@ impl SavedTable {
                 let free = table.count(bucket, Fingerprint::EMPTY);
                 entries += u64::from(self.shape.slots_per_bucket - free);
             }
-            if entries != self.len as u64 {
-                let (field, expected) = ("number of keys", "the number of entries in the table");
-                return Err(DecodeError::Invalid { field, got: self.len as u64, expected });
-            }
+            entries
         });
-        Ok(table)
+        Ok((table, entries))
     }
 }
 
