@@ -253,10 +253,11 @@ impl DynamicCuckooFilterBuilder {
         let mut plan = match rate {
             None => each.plan()?,
             Some(rate) => {
-                let of_each = rate_of_each(rate, filters);
+                let filters = u32::try_from(filters).unwrap_or(u32::MAX);
+                let of_each = analysis::rate_per_filter(rate, filters);
                 each.false_positive_rate(of_each).plan().map_err(|error| match error {
                     BuildError::RateTooSmall { smallest, .. } => {
-                        let smallest = rate_of_all(smallest, filters);
+                        let smallest = analysis::rate_of_all(smallest, filters);
                         BuildError::RateTooSmall { got: rate, smallest }
                     }
                     other => other,
@@ -307,7 +308,8 @@ impl DynamicCuckooFilterBuilder {
         // A length without a rate says nothing about how often it may be compared.
         let given = self.fingerprint_bits.filter(|_| self.rate.is_some());
         let memory = |filters: usize| {
-            let rate = rate_of_each(self.rate.unwrap_or(DEFAULT_RATE), filters);
+            let rate = self.rate.unwrap_or(DEFAULT_RATE);
+            let rate = analysis::rate_per_filter(rate, filters as u32);
             let mut lengths = Layout::Packed.fingerprint_bits();
             let bits =
                 lengths.find(|&bits| analysis::false_positive_rate(bits, entries) <= rate)?;
@@ -323,16 +325,6 @@ impl DynamicCuckooFilterBuilder {
             .min_by(|(_, a), (_, b)| a.total_cmp(b))
             .map_or(1, |(filters, _)| filters)
     }
-}
-
-/// The rate of each of so many filters that have this one together (Eq. 3 of the paper).
-fn rate_of_each(rate: f64, filters: usize) -> f64 {
-    -f64::exp_m1(f64::ln_1p(-rate) / filters as f64)
-}
-
-/// The rate that so many filters have together.
-fn rate_of_all(rate: f64, filters: usize) -> f64 {
-    -f64::exp_m1(f64::ln_1p(-rate) * filters as f64)
 }
 
 /// How many of the filters are in use on average, if every number of keys from one to the capacity
@@ -360,7 +352,5 @@ mod tests {
         assert_eq!(builder.filters_for(1), 1);
         assert!((expected_filters(1000, 1) - 1.0).abs() < 1e-12);
         assert!((expected_filters(1000, 4) - 2.5).abs() < 1e-12);
-        let all = rate_of_all(rate_of_each(0.01, 8), 8);
-        assert!((all - 0.01).abs() < 1e-15);
     }
 }
