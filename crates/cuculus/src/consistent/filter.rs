@@ -105,12 +105,29 @@ impl ConsistentCuckooFilter {
         fingerprint: Fingerprint,
         points: &Points,
     ) -> Result<(), FullCause> {
-        let tried = if self.policy.tries_all() { self.filters.len() } else { 1 };
-        let mut too_many_equal = false;
-        for at in self.by_load().into_iter().take(tried) {
+        let active = self.least_loaded();
+        match self.filters[active].insert(fingerprint, points, None) {
+            Ok(()) => Ok(()),
+            Err(cause) => self.insert_elsewhere(fingerprint, points, active, cause),
+        }
+    }
+
+    /// Stores a fingerprint that the active filter has refused.
+    #[cold]
+    fn insert_elsewhere(
+        &mut self,
+        fingerprint: Fingerprint,
+        points: &Points,
+        active: usize,
+        cause: FullCause,
+    ) -> Result<(), FullCause> {
+        let is_equal = |cause: FullCause| matches!(cause, FullCause::EqualEntries { .. });
+        let mut too_many_equal = is_equal(cause);
+        let others = if self.policy.tries_all() { self.by_load() } else { Vec::new() };
+        for at in others.into_iter().filter(|&at| at != active) {
             match self.filters[at].insert(fingerprint, points, None) {
                 Ok(()) => return Ok(()),
-                Err(cause) => too_many_equal |= matches!(cause, FullCause::EqualEntries { .. }),
+                Err(cause) => too_many_equal |= is_equal(cause),
             }
         }
         // A filter that grew for copies of one key would grow for ever.

@@ -9,6 +9,8 @@ use crate::placement::{BucketIndex, Fingerprint};
 use crate::ring::Points;
 use crate::{BuildError, Filter, Full, FullCause};
 
+/// The most buckets that can be added in one call: more than a gigabyte with its ring.
+const MOST_AT_ONCE: u32 = 1 << 24;
 /// Buckets looked at after a removal.
 const SWEPT: u32 = 8;
 
@@ -22,9 +24,13 @@ impl ConsistentCuckooFilter {
     pub fn scale_up(&mut self, buckets: usize) -> Result<usize, Full> {
         let at = self.fewest_buckets();
         let table = &mut self.filters[at];
-        let least = u32::try_from(buckets).unwrap_or(u32::MAX);
-        let most = least.saturating_add(most_for_one(table.bucket_count()));
-        match if least == 0 { Ok(0) } else { table.grow(None, least, most) } {
+        let least = u32::try_from(buckets).ok().filter(|&buckets| buckets <= MOST_AT_ONCE);
+        let added = match least {
+            None => Err(FullCause::OutOfMemory),
+            Some(0) => Ok(0),
+            Some(least) => table.grow(None, least, least + most_for_one(table.bucket_count())),
+        };
+        match added {
             Ok(added) => Ok(added as usize),
             Err(cause) => Err(self.full(cause)),
         }
@@ -213,6 +219,13 @@ impl ConsistentCuckooFilter {
     fn fewest_buckets(&self) -> usize {
         let counts = self.filters.iter().map(RingTable::bucket_count).enumerate();
         counts.min_by_key(|&(_, count)| count).map_or(0, |(at, _)| at)
+    }
+
+    /// The active filter: the one that keys are offered first.
+    #[inline(always)]
+    pub(super) fn least_loaded(&self) -> usize {
+        let loads = self.filters.iter().map(RingTable::load).enumerate();
+        loads.min_by(|(_, a), (_, b)| a.total_cmp(b)).map_or(0, |(at, _)| at)
     }
 
     /// All filters, the least loaded first.

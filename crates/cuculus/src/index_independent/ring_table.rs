@@ -128,8 +128,7 @@ impl RingTable {
     pub(crate) fn new(plan: RingPlan, salt: u32) -> Result<Self, OutOfMemory> {
         let RingPlan { shape, candidates, kicks, virtual_nodes, buckets } = plan;
         let table = Table::new(shape, buckets)?;
-        let mut ring = Ring::new(virtual_nodes, salt);
-        (0..buckets).for_each(|_| ring.push(|_| ()));
+        let ring = Ring::with_buckets(virtual_nodes, salt, buckets)?;
         Ok(Self { ring, table, shape, candidates, kicks, len: 0 })
     }
 

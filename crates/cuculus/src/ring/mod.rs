@@ -13,6 +13,7 @@ use names::Names;
 use nodes::Nodes;
 
 use crate::placement::{BucketIndex, Fingerprint};
+use crate::table::OutOfMemory;
 
 /// The most candidate buckets that a fingerprint can have.
 pub(crate) const MAX_CANDIDATES: usize = 16;
@@ -97,6 +98,23 @@ impl Ring {
     /// A ring without buckets.
     pub(crate) fn new(virtual_nodes: u32, salt: u32) -> Self {
         Self { nodes: Nodes::new(), virtual_nodes, salt, names: Names::new() }
+    }
+
+    /// A ring of so many buckets, if there seems to be memory for it. It comes in many small pieces;
+    /// as one piece it is asked for first, since the allocator can say no to that.
+    pub(crate) fn with_buckets(
+        virtual_nodes: u32,
+        salt: u32,
+        buckets: u32,
+    ) -> Result<Self, OutOfMemory> {
+        let bytes = u64::from(buckets) * (5 * u64::from(virtual_nodes) + 10);
+        let failed = OutOfMemory { bytes };
+        let len = usize::try_from(bytes).map_err(|_| failed)?;
+        // Unseen, the compiler would leave the question out.
+        core::hint::black_box(&mut Vec::<u8>::new()).try_reserve_exact(len).map_err(|_| failed)?;
+        let mut ring = Self::new(virtual_nodes, salt);
+        (0..buckets).for_each(|_| ring.push(|_| ()));
+        Ok(ring)
     }
 
     /// The most buckets that a ring can have: their nodes' numbers fit 32 bits.
