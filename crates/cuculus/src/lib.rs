@@ -25,6 +25,7 @@
 //! | [`CuckooFilter`] | the number of keys is known in advance |
 //! | [`CuckooFilter`] with [`semi_sorted`](CuckooFilterBuilder::semi_sorted) | the same, one bit a key less, for slower operations |
 //! | [`DynamicCuckooFilter`] | the paper's list of filters, to compare with: fast inserts, but a lookup asks every filter, and the rate is kept up to a capacity only |
+//! | [`IndexIndependentCuckooFilter`], [`ConsistentCuckooFilter`] | the paper's filters of buckets on a ring, to compare with: full at every size, but the ring is larger than the filter, and the rate grows with the keys |
 //! | [`CuckooMaplet`] | a small value is wanted with each key |
 //!
 //! # Promises
