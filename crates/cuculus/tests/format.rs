@@ -81,10 +81,14 @@ fn golden_dynamic() -> Vec<(&'static str, DynamicCuckooFilter)> {
     let paper = builder().buckets_per_filter(16).fingerprint_bits(12).reuse_holes(false);
     let paper = paper.extension(Extension::Passive).capacity_per_filter(60);
     let paper = paper.placement(PlacementKind::Xor).search(Search::RandomWalk);
+    // The sizes are given: how they are planned may change.
+    let sized = |capacity, buckets, bits| {
+        builder().capacity(capacity).buckets_per_filter(buckets).fingerprint_bits(bits)
+    };
     let distinct = builder().buckets_per_filter(9).fingerprint_bits(29).slots_per_bucket(7);
     let filters = [
-        ("dynamic-empty", builder().capacity(100), 0, 0),
-        ("dynamic-default", builder().capacity(500), 500, 20),
+        ("dynamic-empty", sized(100, 2, 16), 0, 0),
+        ("dynamic-default", sized(500, 18, 13), 500, 20),
         ("dynamic-paper", paper, 400, 250),
         ("dynamic-distinct", distinct.filter_duplicates(true).max_kicks(3).hasher(sip), 300, 20),
     ];

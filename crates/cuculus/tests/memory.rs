@@ -126,8 +126,7 @@ fn dynamic_memory_reported_is_memory_held() {
                 assert!(key != left || filter.size_in_bytes() == held() + value);
             }
             filter.extend(0..left);
-            let peak_of = |filter: &DynamicCuckooFilter| filter.size_in_bytes();
-            let most = peak_of(&filter);
+            let most = filter.size_in_bytes();
             filter.compact();
             assert_eq!(filter.size_in_bytes(), held() + value, "{left} keys, compacted");
             let (copy, copied, _) = allocated(|| filter.clone());

@@ -11,7 +11,7 @@ use crate::table::Layout;
 use crate::{BuildError, CuckooFilter, Instructions, KeyHasher, PlacementKind, Search, analysis};
 
 /// The most filters that a list is planned with.
-const MOST_PLANNED_FILTERS: usize = 64;
+const MOST_PLANNED_FILTERS: u32 = 64;
 
 /// Parameters of a [`DynamicCuckooFilter`].
 ///
@@ -239,21 +239,20 @@ impl DynamicCuckooFilterBuilder {
                 let keys = asked_for.unwrap_or_else(|| self.planned_keys(buckets));
                 let capacity = capacity.unwrap_or(keys);
                 let each = self.each.clone().buckets(buckets).capacity(keys);
-                (each, capacity, capacity.div_ceil(keys).max(1))
+                (each, capacity, filters_of(capacity, keys))
             }
             (Some(capacity), None) => {
                 let filters = match asked_for {
-                    Some(keys) => capacity.div_ceil(keys).max(1),
+                    Some(keys) => filters_of(capacity, keys),
                     None => self.filters_for(capacity),
                 };
-                let keys = asked_for.unwrap_or(capacity.div_ceil(filters));
+                let keys = asked_for.unwrap_or(capacity.div_ceil(filters as usize));
                 (self.each.clone().capacity(keys), capacity, filters)
             }
         };
         let mut plan = match rate {
             None => each.plan()?,
             Some(rate) => {
-                let filters = u32::try_from(filters).unwrap_or(u32::MAX);
                 let of_each = analysis::rate_per_filter(rate, filters);
                 each.false_positive_rate(of_each).plan().map_err(|error| match error {
                     BuildError::RateTooSmall { smallest, .. } => {
@@ -299,17 +298,19 @@ impl DynamicCuckooFilterBuilder {
     }
 
     /// The number of filters that needs the least memory on average while the set grows from nothing
-    /// to its capacity (Eq. 12 of the paper, which is a search over whole numbers): the more there
-    /// are, the less of the last one is empty, and the longer are the fingerprints that keep the
-    /// rate.
-    fn filters_for(&self, capacity: usize) -> usize {
-        let load = analysis::planned_load(self.slots_per_bucket);
-        let entries = 2.0 * f64::from(self.slots_per_bucket) * load;
+    /// to its capacity: the more there are, the less of the last one is empty, and the longer are the
+    /// fingerprints that keep the rate.
+    ///
+    /// That is Eq. 12 of the paper for uniform sizes in whole keys and bits, as
+    /// [`DynamicSizing`](analysis::DynamicSizing) solves it for any distribution; here without a table
+    /// of all sizes, and with the lengths that are really built.
+    fn filters_for(&self, capacity: usize) -> u32 {
+        let slots = self.slots_per_bucket;
+        let entries = 2.0 * f64::from(slots) * analysis::planned_load(slots);
         // A length without a rate says nothing about how often it may be compared.
         let given = self.fingerprint_bits.filter(|_| self.rate.is_some());
-        let memory = |filters: usize| {
-            let rate = self.rate.unwrap_or(DEFAULT_RATE);
-            let rate = analysis::rate_per_filter(rate, filters as u32);
+        let memory = |filters: u32| {
+            let rate = analysis::rate_per_filter(self.rate.unwrap_or(DEFAULT_RATE), filters);
             let mut lengths = Layout::Packed.fingerprint_bits();
             let bits =
                 lengths.find(|&bits| analysis::false_positive_rate(bits, entries) <= rate)?;
@@ -317,23 +318,29 @@ impl DynamicCuckooFilterBuilder {
                 Some(given) if given < bits => return None,
                 given => given.unwrap_or(bits),
             };
-            let slots = capacity as f64 / filters as f64 / load;
-            Some(expected_filters(capacity, filters) * slots * f64::from(bits))
+            let keys = capacity.div_ceil(filters as usize) as f64;
+            Some(expected_filters(capacity, filters) * keys * f64::from(bits))
         };
-        (1..=MOST_PLANNED_FILTERS.min(capacity))
+        (1..=MOST_PLANNED_FILTERS)
+            .take_while(|&filters| filters as usize <= capacity)
             .filter_map(|filters| Some((filters, memory(filters)?)))
             .min_by(|(_, a), (_, b)| a.total_cmp(b))
             .map_or(1, |(filters, _)| filters)
     }
 }
 
+/// The filters that so many keys need, one at least.
+fn filters_of(capacity: usize, keys_per_filter: usize) -> u32 {
+    u32::try_from(capacity.div_ceil(keys_per_filter)).unwrap_or(u32::MAX).max(1)
+}
+
 /// How many of the filters are in use on average, if every number of keys from one to the capacity
 /// is equally likely: the sum of i·r_i.
-fn expected_filters(capacity: usize, filters: usize) -> f64 {
-    let each = capacity.div_ceil(filters);
-    (0..filters)
+fn expected_filters(capacity: usize, filters: u32) -> f64 {
+    let each = capacity.div_ceil(filters as usize);
+    (0..filters as usize)
         .map(|used| {
-            let keys = capacity.saturating_sub(used * each).min(each);
+            let keys = capacity.saturating_sub(used.saturating_mul(each)).min(each);
             (used + 1) as f64 * keys as f64 / capacity as f64
         })
         .sum()
@@ -342,14 +349,19 @@ fn expected_filters(capacity: usize, filters: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::{DynamicSizing, SetSizes};
 
-    /// The paper's example, 1,330 keys at 0.98 %: with whole bits ten filters are best, not eight.
+    /// The same number as the general solution finds, the paper's example among them.
     #[test]
     fn the_number_of_filters_is_that_of_equation_12() {
-        let builder = DynamicCuckooFilter::builder().false_positive_rate(9.8e-3);
-        assert_eq!(builder.filters_for(1330), 10);
-        assert_eq!(builder.filters_for(0), 1);
-        assert_eq!(builder.filters_for(1), 1);
+        for (capacity, rate) in [(1330, 9.8e-3), (100_000, 9.8e-3), (46_080, 1e-3)] {
+            let sizes = SetSizes::uniform(capacity).expect("some");
+            let best = DynamicSizing::new(rate).best(&sizes, MOST_PLANNED_FILTERS);
+            let builder = DynamicCuckooFilter::builder().false_positive_rate(rate);
+            assert_eq!(builder.filters_for(capacity), best.filters, "{capacity} {rate}");
+        }
+        let builder = DynamicCuckooFilter::builder();
+        assert_eq!((builder.filters_for(0), builder.filters_for(1)), (1, 1));
         assert!((expected_filters(1000, 1) - 1.0).abs() < 1e-12);
         assert!((expected_filters(1000, 4) - 2.5).abs() < 1e-12);
     }
