@@ -129,7 +129,7 @@ impl RingTable {
         let RingPlan { shape, candidates, kicks, virtual_nodes, buckets } = plan;
         let table = Table::new(shape, buckets)?;
         let mut ring = Ring::new(virtual_nodes, salt);
-        (0..buckets).for_each(|_| ring.push(|_| ()));
+        (0..buckets).for_each(|_| ring.push(None, |_| ()));
         Ok(Self { ring, table, shape, candidates, kicks, len: 0 })
     }
 
@@ -326,7 +326,8 @@ impl RingTable {
         least: u32,
         most: u32,
     ) -> Result<u32, FullCause> {
-        let (len, mut log, mut added) = (self.len, Log::default(), 0);
+        let (len, next_name) = (self.len, self.ring.next_name());
+        let (mut log, mut added) = (Log::default(), 0);
         let mut homeless: Vec<Fingerprint> = new.into_iter().collect();
         loop {
             if added >= least {
@@ -339,12 +340,19 @@ impl RingTable {
                 }
             }
             let pushed = match added < most.max(least) {
-                true => self.push_bucket(&mut homeless, &mut log),
+                // What was not enough at random is enough sooner where it is needed: a filter that is
+                // nearly full would get as many homeless entries with each bucket as it has slots.
+                true => {
+                    let needed = homeless.first().filter(|_| added >= least);
+                    let points = needed.map(|&entry| self.points(entry));
+                    self.push_bucket(points.as_ref(), &mut homeless, &mut log)
+                }
                 false => Err(FullCause::Crowded),
             };
             if let Err(cause) = pushed {
                 self.undo(log);
                 (0..added).for_each(|_| self.pop_bucket());
+                self.ring.set_next_name(next_name);
                 self.len = len;
                 return Err(cause);
             }
@@ -352,9 +360,11 @@ impl RingTable {
         }
     }
 
-    /// Adds an empty bucket. Entries of other buckets that lost their place are taken out.
+    /// Adds an empty bucket, at one of some points if any are given. Entries of other buckets that
+    /// lost their place are taken out.
     fn push_bucket(
         &mut self,
+        points: Option<&Points>,
         homeless: &mut Vec<Fingerprint>,
         log: &mut Log,
     ) -> Result<(), FullCause> {
@@ -364,7 +374,7 @@ impl RingTable {
         }
         self.table.resize(buckets).map_err(|_| FullCause::OutOfMemory)?;
         let mut former: Vec<BucketIndex> = Vec::new();
-        self.ring.push(|bucket| {
+        self.ring.push(points, |bucket| {
             if !former.contains(&bucket) {
                 former.push(bucket);
             }
