@@ -313,7 +313,7 @@ impl RingTable {
     }
 
     /// Adds `least` buckets, and more if they are needed for entries that lost their place and for
-    /// the `new` one, if there is any, but not more than `most`. Returns how many were added; after
+    /// the `new` ones, if there are any, but not more than `most`. Returns how many were added; after
     /// an error nothing has changed.
     ///
     /// A new bucket takes points from others. An entry there stays if one of its points still
@@ -322,10 +322,14 @@ impl RingTable {
     /// with several nodes a bucket that loses keys.)
     pub(crate) fn grow(
         &mut self,
-        new: Option<Fingerprint>,
+        new: impl IntoIterator<Item = Fingerprint>,
         least: u32,
         most: u32,
     ) -> Result<u32, FullCause> {
+        let end = Ring::most_buckets(self.ring.virtual_nodes());
+        if least > end - self.bucket_count() {
+            return Err(FullCause::OutOfMemory);
+        }
         let (len, next_name) = (self.len, self.ring.next_name());
         let (mut log, mut added) = (Log::default(), 0);
         let mut homeless: Vec<Fingerprint> = new.into_iter().collect();
