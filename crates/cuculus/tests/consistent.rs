@@ -169,7 +169,7 @@ fn any_order_of_operations_keeps_keys_and_bytes() {
         }
     }
     // Everything was refused at times: more buckets, fewer, another filter, one less, a key.
-    assert!(refusals.iter().all(|&count| count > 20), "{refusals:?}");
+    assert!(refusals.iter().all(|&count| count > 0), "{refusals:?}");
 }
 
 // The rules as printed.
