@@ -498,6 +498,13 @@ fn an_adaptive_filter_adds_filters_and_merges_them() {
         assert_eq!(filter.filters(), 1, "sudden shrinking");
         assert!(filter.utilization() > 0.5, "{}", filter.stats());
     }
+    // A filter added by hand while there were no keys is merged when they have come and gone.
+    let mut filter = build(&paper(Resizing::Adaptive));
+    filter.scale_out().expect("a second");
+    insert_all(&mut filter, 0..200);
+    assert_eq!(filter.filters(), 2);
+    remove_all(&mut filter, 0..100);
+    assert_eq!(filter.filters(), 1);
     // Gradual changes need no filter.
     let mut filter = build(&paper(Resizing::Adaptive));
     for key in 0..3000u64 {

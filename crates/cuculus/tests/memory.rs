@@ -243,6 +243,8 @@ fn memory_reported_is_memory_held() {
         let builder = CuckooMaplet::builder().capacity(capacity).value_bits(13);
         let (maplet, held, _) = allocated(|| builder.build().expect("valid"));
         assert_eq!(maplet.size_in_bytes(), held + size_of::<CuckooMaplet>());
+        let again = CuckooMaplet::from_bytes(&maplet.to_bytes()).expect("own bytes");
+        assert!(again.size_in_bytes() <= maplet.size_in_bytes() + 64, "loaded");
     }
 
     // What is refused is refused before anything is allocated.

@@ -132,7 +132,6 @@ impl ConsistentCuckooFilter {
                 let most = most_for_one(table.bucket_count());
                 let added = table.grow(Some(new), 1, most)?;
                 self.history.grown = self.history.grown.saturating_add(added);
-                self.wait_before_merging();
                 Ok(())
             }
             Growth::Filter { buckets } => {
@@ -163,19 +162,30 @@ impl ConsistentCuckooFilter {
     /// filter. (Free slots would be the wrong measure, since they go with the buckets that are
     /// removed.)
     fn wait_before_merging(&mut self) {
+        self.history.merge_at = Some(self.some_keys_fewer());
+    }
+
+    fn some_keys_fewer(&self) -> u64 {
         let smallest = self.filters.iter().map(RingTable::slots).min().unwrap_or(0);
         let len = self.len();
-        self.history.merge_at = Some((len - (smallest / 16).max(len / 32).min(len / 8)) as u64);
+        (len - (smallest / 16).max(len / 32).min(len / 8)) as u64
+    }
+
+    /// Whether enough keys have gone; those that have come since are not waited for.
+    fn merge_is_due(&mut self) -> bool {
+        if self.filters.len() == 1 || !self.policy.merges() {
+            return false;
+        }
+        let Some(at) = self.history.merge_at else { return true };
+        let at = at.max(self.some_keys_fewer());
+        self.history.merge_at = Some(at);
+        self.len() as u64 <= at
     }
 
     /// Shrinks, if the removal of an entry has made that worth trying.
     pub(super) fn shrink_after_removal(&mut self, filter: usize, bucket: BucketIndex) {
         self.history.grown = 0;
-        let len = self.len() as u64;
-        if self.policy.merges()
-            && self.filters.len() > 1
-            && self.history.merge_at.is_none_or(|at| len <= at)
-        {
+        if self.merge_is_due() {
             if self.compact() > 0 || self.policy.removes_buckets() && self.merge_small() {
                 self.history.merge_at = None;
                 return;

@@ -424,6 +424,7 @@ impl Persist for CuckooMaplet {
         let value_bytes = Runs::payload_bytes(slots, value_bits);
         let mut payload = incoming.payload(table_bytes.saturating_add(value_bytes))?;
         let values = payload.split_off(table_bytes as usize);
+        payload.shrink_to_fit(); // the room of the values is theirs
         let values = Runs::from_payload(values, slots, value_bits)?;
         let maplet = Self { filter: saved.into_filter(hasher, payload, 0)?, values, value_bits };
         maplet.check_values()?;
