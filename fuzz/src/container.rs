@@ -11,13 +11,32 @@ const PAYLOAD_LEN: usize = 40;
 const KIND: usize = 10;
 const ELASTIC: u8 = 3;
 const DYNAMIC: u8 = 4;
+const INDEX_INDEPENDENT: u8 = 5;
+const CONSISTENT: u8 = 6;
 /// Where the parameters hold the number of keys.
 const KEYS: usize = 16;
 const ELASTIC_KEYS: usize = 32;
+const INDEX_INDEPENDENT_KEYS: usize = 24;
+const CONSISTENT_KEYS: usize = 64;
 
 /// Whether a file says that it holds an elastic filter.
 pub(crate) fn is_elastic(bytes: &[u8]) -> bool {
     bytes.get(KIND) == Some(&ELASTIC)
+}
+
+/// Whether a file says that it holds tables on rings.
+pub(crate) fn has_rings(bytes: &[u8]) -> bool {
+    matches!(bytes.get(KIND), Some(&(INDEX_INDEPENDENT | CONSISTENT)))
+}
+
+/// Where the parameters of this header hold the number of keys.
+fn keys_at(header: &[u8]) -> usize {
+    match header.get(KIND) {
+        Some(&ELASTIC) => ELASTIC_KEYS,
+        Some(&INDEX_INDEPENDENT) => INDEX_INDEPENDENT_KEYS,
+        Some(&CONSISTENT) => CONSISTENT_KEYS,
+        _ => KEYS,
+    }
 }
 
 /// Whether a file says that it holds a list of filters.
@@ -141,8 +160,7 @@ impl Parts {
     /// The same filter, said to hold so many keys.
     pub(crate) fn with_keys(&self, keys: u64) -> Self {
         let mut parts = self.clone();
-        let at = if is_elastic(&self.header) { ELASTIC_KEYS } else { KEYS };
-        set(&mut parts.parameters, at, &keys.to_le_bytes());
+        set(&mut parts.parameters, keys_at(&self.header), &keys.to_le_bytes());
         parts
     }
 

@@ -4,12 +4,14 @@ use std::io::Read;
 
 use arbitrary::Arbitrary;
 use cuculus::{
-    CuckooFilter, CuckooMaplet, DecodeError, DynamicCuckooFilter, ElasticFilter, Filter, Insert,
-    Persist, Remove,
+    ConsistentCuckooFilter, CuckooFilter, CuckooMaplet, DecodeError, DynamicCuckooFilter,
+    ElasticFilter, Filter, IndexIndependentCuckooFilter, Insert, Persist, Remove,
 };
 
 use crate::container::{self, Change, Parts};
-use crate::parameters::{DynamicParameters, ElasticParameters, Keys, Parameters, all_of};
+use crate::parameters::{
+    DynamicParameters, ElasticParameters, Keys, Parameters, RingParameters, all_of,
+};
 
 /// Bytes as they come, or a filter that was saved and then changed behind its checksums.
 #[derive(Arbitrary, Debug)]
@@ -24,6 +26,22 @@ pub enum Input {
     Dynamic {
         /// What it is built of.
         parameters: DynamicParameters,
+        /// The rest.
+        changed: Changed,
+    },
+    /// An index-independent filter, changed.
+    IndexIndependent {
+        /// What it is built of.
+        parameters: RingParameters,
+        /// The rest.
+        changed: Changed,
+    },
+    /// A consistent filter, changed.
+    Consistent {
+        /// What it is built of.
+        parameters: RingParameters,
+        /// Another filter in it.
+        part: RingParameters,
         /// The rest.
         changed: Changed,
     },
@@ -68,12 +86,33 @@ pub fn check(input: &Input) {
             if let Some(filter) = load::<DynamicCuckooFilter>(bytes) {
                 work_with_dynamic(filter, bytes);
             }
+            if let Some(filter) = load::<IndexIndependentCuckooFilter>(bytes) {
+                work_with_index_independent(filter, bytes);
+            }
+            if let Some(filter) = load::<ConsistentCuckooFilter>(bytes) {
+                work_with_consistent(filter, bytes);
+            }
         }
         Input::Dynamic { parameters, changed } => {
             let Ok(mut filter) = parameters.filter().build() else { return };
             filter.extend(changed.keys.iter());
             if let Some(filter) = changed.load::<DynamicCuckooFilter>(&filter.to_bytes()) {
                 work_with_dynamic(filter, &changed.more_keys.to_vec());
+            }
+        }
+        Input::IndexIndependent { parameters, changed } => {
+            let Ok(mut filter) = parameters.index_independent().build() else { return };
+            filter.extend(changed.keys.iter());
+            if let Some(filter) = changed.load::<IndexIndependentCuckooFilter>(&filter.to_bytes()) {
+                work_with_index_independent(filter, &changed.more_keys.to_vec());
+            }
+        }
+        Input::Consistent { parameters, part, changed } => {
+            let Ok(mut filter) = parameters.consistent().build() else { return };
+            let _ = filter.scale_out_with(&part.index_independent());
+            filter.extend(changed.keys.iter());
+            if let Some(filter) = changed.load::<ConsistentCuckooFilter>(&filter.to_bytes()) {
+                work_with_consistent(filter, &changed.more_keys.to_vec());
             }
         }
         Input::Elastic { parameters, many, changed } => {
@@ -155,6 +194,16 @@ fn load<F: Persist + Filter>(bytes: &[u8]) -> Option<F> {
             // file; but there are no more than 65,536.)
             let tables = if container::is_dynamic(bytes) { bytes.len().min(65_536) } else { 0 };
             assert!(filter.size_in_bytes() <= times * bytes.len() + 512 * tables + 1024);
+            // (A bucket on a ring has at least four bytes in a file, and up to 64 nodes of six bytes
+            // in memory.)
+            let times = if container::has_rings(bytes) { 120 } else { times };
+            let size = filter.size_in_bytes();
+            assert!(
+                size <= times * bytes.len() + 1024,
+                "{size} for {} bytes of kind {}",
+                bytes.len(),
+                bytes[10]
+            );
             Some(filter)
         }
         (Err(error), Err(same)) => {
@@ -218,6 +267,74 @@ fn empty<F: Insert + Remove + Persist>(mut filter: F, inserted: &[&u8], keys: &[
     filter.clear();
     assert!(filter.is_empty() && keys.iter().all(|key| !filter.contains(key)));
     assert!(load::<F>(&filter.to_bytes()).is_some());
+}
+
+/// What the file says of the size of new filters is believed when one is needed, and takes as long as
+/// it takes: not here.
+const MOST_NEW_BUCKETS: usize = 2000;
+
+/// Inserts keys, and says which of them went in.
+fn insert_all<'a, F: Insert>(filter: &mut F, keys: &'a [u8]) -> Vec<&'a u8> {
+    let mut inserted = Vec::new();
+    let mut refusals = 0;
+    for key in keys {
+        let (len, count) = (filter.len(), filter.count(key));
+        assert_eq!(filter.contains(key), count > 0);
+        match filter.insert(key) {
+            Ok(()) => {
+                inserted.push(key);
+                assert_eq!((filter.len(), filter.count(key)), (len + 1, count + 1));
+            }
+            Err(full) => {
+                assert_eq!((full.len, filter.len(), filter.count(key)), (len, len, count));
+                refusals += 1;
+            }
+        }
+        if refusals == REFUSALS {
+            break;
+        }
+    }
+    inserted
+}
+
+fn work_with_index_independent(mut filter: IndexIndependentCuckooFilter, keys: &[u8]) {
+    let inserted = insert_all(&mut filter, keys);
+    let bytes = filter.to_bytes();
+    assert!(load::<IndexIndependentCuckooFilter>(&bytes).is_some(), "it cannot be saved");
+    let (len, buckets) = (filter.len(), filter.buckets());
+    match filter.add_bucket() {
+        Ok(added) => assert_eq!(filter.buckets(), buckets + added),
+        Err(_) => assert!(filter.to_bytes() == bytes, "a refusal changed the filter"),
+    }
+    let bytes = filter.to_bytes();
+    if !filter.remove_bucket() {
+        assert!(filter.to_bytes() == bytes, "a refusal changed the filter");
+    }
+    assert_eq!(filter.len(), len);
+    let _ = (filter.stats().to_string(), filter.expected_false_positive_rate());
+    empty(filter, &inserted, keys);
+}
+
+fn work_with_consistent(mut filter: ConsistentCuckooFilter, keys: &[u8]) {
+    let bytes = filter.to_bytes();
+    // The buckets of a new filter, in the parameters.
+    let new = bytes[60..64].try_into().map_or(0, |field| u32::from_le_bytes(field) as usize);
+    if new > MOST_NEW_BUCKETS {
+        return;
+    }
+    let inserted = insert_all(&mut filter, keys);
+    let bytes = filter.to_bytes();
+    assert!(load::<ConsistentCuckooFilter>(&bytes).is_some(), "it cannot be saved");
+    let (len, filters) = (filter.len(), filter.filters());
+    let added = filter.scale_up(2).unwrap_or(0);
+    assert!(added == 0 || added >= 2);
+    filter.scale_down();
+    let before = filters + usize::from(filter.scale_out().is_ok());
+    let gone = filter.compact();
+    assert_eq!((filter.len(), filter.filters() + gone), (len, before));
+    assert!(inserted.iter().all(|key| filter.contains(*key)));
+    let _ = (filter.stats().to_string(), filter.expected_false_positive_rate());
+    empty(filter, &inserted, keys);
 }
 
 fn work_with_dynamic(mut filter: DynamicCuckooFilter, keys: &[u8]) {

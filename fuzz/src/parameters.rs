@@ -3,9 +3,10 @@
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use cuculus::{
-    CuckooFilter, CuckooFilterBuilder, CuckooMaplet, CuckooMapletBuilder, DynamicCuckooFilter,
-    DynamicCuckooFilterBuilder, ElasticFilter, ElasticFilterBuilder, Extension, Instructions,
-    KeyHasher, PlacementKind, Search,
+    ConsistentCuckooFilter, ConsistentCuckooFilterBuilder, CuckooFilter, CuckooFilterBuilder,
+    CuckooMaplet, CuckooMapletBuilder, DynamicCuckooFilter, DynamicCuckooFilterBuilder,
+    ElasticFilter, ElasticFilterBuilder, Extension, IndexIndependentCuckooFilter,
+    IndexIndependentCuckooFilterBuilder, Instructions, KeyHasher, PlacementKind, Resizing, Search,
 };
 
 #[derive(Arbitrary, Clone, Debug)]
@@ -191,6 +192,84 @@ impl ElasticParameters {
         let builder = given(builder, expected, ElasticFilterBuilder::expected_items);
         let spare = self.spare.map(|size| size.get().saturating_mul(16));
         given(builder, spare, ElasticFilterBuilder::spare_bytes)
+    }
+}
+
+/// The parameters of an index-independent filter, and those of a consistent one.
+#[derive(Arbitrary, Clone, Debug)]
+pub struct RingParameters {
+    fingerprint_bits: Option<u8>,
+    slots_per_bucket: Option<u8>,
+    candidates: Option<u8>,
+    virtual_nodes: Option<u8>,
+    buckets: Buckets,
+    random_walk: bool,
+    max_kicks: Kicks,
+    resizing: u8,
+    max_filters: Option<u8>,
+    sparse_below: Option<u8>,
+    hasher: Hasher,
+}
+
+/// Few, since each of them has nodes; the highest value means an impossible number.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+struct Buckets(u8);
+
+impl Buckets {
+    fn get(self) -> u64 {
+        match self.0 {
+            255 => u64::MAX,
+            few => u64::from(few % 40),
+        }
+    }
+}
+
+impl RingParameters {
+    fn search(&self) -> Search {
+        if self.random_walk { Search::RandomWalk } else { Search::BreadthFirst }
+    }
+
+    pub(crate) fn index_independent(&self) -> IndexIndependentCuckooFilterBuilder {
+        type Builder = IndexIndependentCuckooFilterBuilder;
+        let builder = IndexIndependentCuckooFilter::builder().hasher(self.hasher.get());
+        let builder = builder.buckets(self.buckets.get()).search(self.search());
+        // Mostly in range; one beyond either end too.
+        let bits = self.fingerprint_bits.map(|bits| 3 + u32::from(bits % 31));
+        let builder = given(builder, bits.or(Some(20)), Builder::fingerprint_bits);
+        let slots = self.slots_per_bucket.map(|slots| u32::from(slots % 10));
+        let builder = given(builder, slots, Builder::slots_per_bucket);
+        let candidates = self.candidates.map(|candidates| u32::from(candidates % 18));
+        let builder = given(builder, candidates, Builder::candidates);
+        let nodes = self.virtual_nodes.map(|nodes| u32::from(nodes % 66));
+        let builder = given(builder, nodes, Builder::virtual_nodes);
+        given(builder, self.max_kicks.get(), Builder::max_kicks)
+    }
+
+    pub(crate) fn consistent(&self) -> ConsistentCuckooFilterBuilder {
+        type Builder = ConsistentCuckooFilterBuilder;
+        let resizing = [
+            Resizing::Adaptive,
+            Resizing::Buckets,
+            Resizing::Filters,
+            Resizing::FiltersActiveOnly,
+            Resizing::Manual,
+        ];
+        let builder = ConsistentCuckooFilter::builder().hasher(self.hasher.get());
+        let builder = builder.resizing(resizing[usize::from(self.resizing) % resizing.len()]);
+        let builder = builder.buckets_per_filter(self.buckets.get()).search(self.search());
+        let bits = self.fingerprint_bits.map(|bits| 3 + u32::from(bits % 31));
+        let builder = given(builder, bits, Builder::fingerprint_bits);
+        let slots = self.slots_per_bucket.map(|slots| u32::from(slots % 10));
+        let builder = given(builder, slots, Builder::slots_per_bucket);
+        let candidates = self.candidates.map(|candidates| u32::from(candidates % 18));
+        let builder = given(builder, candidates, Builder::candidates);
+        let nodes = self.virtual_nodes.map(|nodes| u32::from(nodes % 66));
+        let builder = given(builder, nodes, Builder::virtual_nodes);
+        let filters = self.max_filters.map(|filters| u32::from(filters % 20));
+        let builder = given(builder, filters, Builder::max_filters);
+        let sparse = self.sparse_below.map(|sparse| u32::from(sparse % 10));
+        let builder = given(builder, sparse, Builder::sparse_below);
+        given(builder, self.max_kicks.get(), Builder::max_kicks)
     }
 }
 

@@ -42,3 +42,8 @@ fn elastic() {
     // Fewer: each goes through thousands of keys.
     on_random_inputs(256, &random_bytes(4)[..1 << 13], crate::elastic::check);
 }
+
+#[test]
+fn consistent() {
+    on_random_inputs(256, &random_bytes(6)[..1 << 15], crate::consistent::check);
+}

@@ -2,8 +2,10 @@
 
 use cuculus::conformance::{self, Growing, Random, Subject};
 use cuculus::{
-    CuckooFilter, CuckooFilterBuilder, DynamicCuckooFilter, DynamicCuckooFilterBuilder,
-    ElasticFilter, ElasticFilterBuilder, Extension, Kind, PlacementKind, Search,
+    ConsistentCuckooFilter, ConsistentCuckooFilterBuilder, CuckooFilter, CuckooFilterBuilder,
+    DynamicCuckooFilter, DynamicCuckooFilterBuilder, ElasticFilter, ElasticFilterBuilder,
+    Extension, IndexIndependentCuckooFilter, IndexIndependentCuckooFilterBuilder, Insert, Kind,
+    Persist, PlacementKind, Resizing, Search, analysis,
 };
 
 /// All lengths of a fingerprint, slots in a bucket, layouts and placements; and whether the
@@ -37,6 +39,7 @@ fn check_cuckoo() {
                 name: &format!("{name} {search:?}"),
                 keys: KEYS,
                 all_fit: all_fit && search == Search::BreadthFirst,
+                fits_twice: true,
                 make: &|seed| builder.clone().seed(seed).build().expect("valid"),
             });
         }
@@ -62,13 +65,155 @@ fn elastic_shapes() -> Vec<(String, ElasticFilterBuilder)> {
 
 fn check_elastic_shape(name: &str, builder: &ElasticFilterBuilder, keys: usize) {
     let make = |seed| builder.clone().seed(seed).build().expect("valid");
-    conformance::check(&Subject { name, keys, all_fit: true, make: &make });
+    conformance::check(&Subject { name, keys, all_fit: true, fits_twice: true, make: &make });
 }
 
 fn check_elastic() {
     for (name, builder) in elastic_shapes() {
         check_elastic_shape(&name, &builder, KEYS);
     }
+}
+
+/// One of some values.
+fn one_of<T: Copy>(random: &mut Random, values: &[T]) -> T {
+    values[random.below(values.len())]
+}
+
+const SEARCHES: [Search; 2] = [Search::BreadthFirst, Search::RandomWalk];
+
+/// k, b and v of tables on a ring, all numbers of candidates and slots, and whether two copies of
+/// any key fit: where buckets have one slot, a key whose candidates are one bucket has one.
+fn ring_shapes() -> impl Iterator<Item = (u32, u32, u32, bool)> {
+    let candidates = [1, 2, 2, 3, 4, 8, 11, 16].into_iter();
+    candidates.flat_map(|candidates| {
+        (1..=8).map(move |slots| {
+            let nodes = match (candidates + slots) % 5 {
+                0 => 2,
+                1 | 2 => 1,
+                _ => {
+                    if slots == 5 {
+                        64
+                    } else {
+                        10
+                    }
+                }
+            };
+            (candidates, slots, nodes, slots > 1)
+        })
+    })
+}
+
+/// Fewer keys where fingerprints are short: once keys are refused because others look like them,
+/// those that are stored are no sample of all; and the rate says little where nearly all
+/// fingerprints are in use.
+fn keys_for(bits: u32, candidates: u32, slots: u32) -> usize {
+    let most = analysis::keys_until_overfull(bits, candidates, slots, 0.5);
+    RING_KEYS.min(most as usize).min((1 << bits.min(16)) - 1).max(5)
+}
+
+fn check_index_independent() {
+    let mut random = Random::new(5);
+    for (candidates, slots, nodes, fits_twice) in ring_shapes() {
+        let bits = one_of(&mut random, &[4, 5, 6, 8, 11, 14, 16, 20, 24, 30, 32]);
+        let search = one_of(&mut random, &SEARCHES);
+        let builder = IndexIndependentCuckooFilter::builder().search(search);
+        let builder = builder.candidates(candidates).slots_per_bucket(slots).virtual_nodes(nodes);
+        let few = one_of(&mut random, &[1, 2, 8, 64]);
+        let few = builder.clone().buckets(few).fingerprint_bits(bits);
+        let any = builder.clone().capacity(RING_KEYS).fingerprint_bits(bits);
+        let keys = keys_for(bits, candidates, slots);
+        let by_capacity =
+            (builder.capacity(RING_KEYS), RING_KEYS, candidates > 1 && search == SEARCHES[0]);
+        for (form, (builder, keys, all_fit)) in [
+            ("of any length", (any, keys, false)),
+            ("with few buckets", (few, keys, false)),
+            ("by capacity", by_capacity),
+        ] {
+            conformance::check(&Subject {
+                name: &format!("f={bits} k={candidates} b={slots} v={nodes} {search:?} {form}"),
+                keys,
+                all_fit,
+                fits_twice,
+                make: &|seed| builder.clone().seed(seed).build().expect("valid"),
+            });
+        }
+    }
+}
+
+const RESIZING: [Resizing; 5] = [
+    Resizing::Adaptive,
+    Resizing::Buckets,
+    Resizing::Filters,
+    Resizing::FiltersActiveOnly,
+    Resizing::Manual,
+];
+
+fn check_consistent() {
+    let mut random = Random::new(6);
+    for (at, (candidates, slots, nodes, fits_twice)) in ring_shapes().enumerate() {
+        let resizing = RESIZING[at % 5];
+        let search = one_of(&mut random, &SEARCHES);
+        let bits = one_of(&mut random, &[4, 5, 6, 8, 11, 14, 16, 20, 24, 30, 32]);
+        let buckets = one_of(&mut random, &[1, 2, 8, 64]);
+        let filters = one_of(&mut random, &[1, 2, 16]);
+        let builder = ConsistentCuckooFilter::builder().fingerprint_bits(bits).search(search);
+        let builder = builder.candidates(candidates).slots_per_bucket(slots).virtual_nodes(nodes);
+        let builder = builder.resizing(resizing).buckets_per_filter(buckets).max_filters(filters);
+        let name = format!(
+            "f={bits} k={candidates} b={slots} v={nodes} {search:?} {resizing:?} m={buckets} s={filters}"
+        );
+        let keys = keys_for(bits, candidates, slots);
+        conformance::check(&Subject {
+            name: &name,
+            keys,
+            all_fit: bits >= 20 && candidates > 1 && slots > 1 && resizing != Resizing::Manual,
+            fits_twice,
+            make: &|seed| builder.clone().seed(seed).build().expect("valid"),
+        });
+        if filters > 1 && at % 2 == 0 {
+            check_different_parts(&format!("{name}, not alike"), &builder, keys, fits_twice);
+        }
+    }
+}
+
+/// A consistent filter of two filters that are not alike. When it is cleared one is left, so that
+/// law has another form.
+fn check_different_parts(
+    name: &str,
+    builder: &ConsistentCuckooFilterBuilder,
+    keys: usize,
+    fits_twice: bool,
+) {
+    let other: IndexIndependentCuckooFilterBuilder = IndexIndependentCuckooFilter::builder()
+        .buckets(7)
+        .slots_per_bucket(3)
+        .candidates(5)
+        .virtual_nodes(4)
+        .search(Search::RandomWalk)
+        .max_kicks(20);
+    let make = |seed| {
+        let mut filter = builder.clone().seed(seed).build().expect("valid");
+        filter.scale_out_with(&other).expect("two filters");
+        filter
+    };
+    let subject = Subject { name, keys, all_fit: false, fits_twice, make: &make };
+    conformance::no_false_negatives(&subject);
+    conformance::count_is_never_low(&subject);
+    conformance::false_positive_rate_is_as_expected(&subject);
+    conformance::batch_equals_scalar(&subject);
+    conformance::failed_insert_changes_nothing(&subject);
+    conformance::one_key_many_times_is_bounded(&subject);
+    conformance::same_seed_same_bytes(&subject);
+    conformance::decode_inverts_encode(&subject);
+    conformance::damaged_bytes_are_refused(&subject);
+    conformance::any_operations_agree_with_a_multiset(&subject);
+    conformance::removing_a_key_keeps_the_others(&subject);
+    conformance::removing_every_key_leaves_an_empty_filter(&subject);
+    let mut filter = make(7);
+    filter.extend(0..RING_KEYS as u64);
+    filter.clear();
+    let new = builder.clone().seed(7).build().expect("valid");
+    assert!(filter.to_bytes() == new.to_bytes(), "{name}");
 }
 
 /// Lists of filters, drawn from all lengths, slots, placements and searches, both ways to extend the
@@ -110,6 +255,7 @@ fn check_dynamic() {
             name: &name,
             keys: KEYS,
             all_fit,
+            fits_twice: true,
             make: &|seed| builder.clone().seed(seed).build().expect("valid"),
         });
     }
@@ -122,6 +268,7 @@ fn check_dynamic() {
                 name: &format!("capacity {capacity} rate {rate}"),
                 keys: KEYS,
                 all_fit: true,
+                fits_twice: true,
                 make: &|seed| builder.clone().seed(seed).build().expect("valid"),
             });
         }
@@ -129,6 +276,8 @@ fn check_dynamic() {
 }
 
 const KEYS: usize = 300;
+/// Fewer, since a ring takes its time.
+const RING_KEYS: usize = 120;
 
 /// The suite of a kind. A new kind fails here until it has one.
 fn check(kind: Kind) {
@@ -137,6 +286,8 @@ fn check(kind: Kind) {
         Kind::Maplet => {} // a map: its laws are in maplet.rs
         Kind::Elastic => check_elastic(),
         Kind::Dynamic => check_dynamic(),
+        Kind::IndexIndependent => check_index_independent(),
+        Kind::Consistent => check_consistent(),
         _ => panic!("{kind:?} has no conformance suite"),
     }
 }
@@ -165,7 +316,7 @@ fn for_each_growing(check: impl Fn(&Growing<'_, ElasticFilter>)) {
         let make = |seed| builder.clone().seed(seed).build().expect("valid");
         let keys = if at % 11 == 0 { 6000 } else { 400 };
         check(&Growing {
-            subject: Subject { name, keys, all_fit: true, make: &make },
+            subject: Subject { name, keys, all_fit: true, fits_twice: true, make: &make },
             rate: make(0).false_positive_rate(),
             shrink_to_fit: &ElasticFilter::shrink_to_fit,
             merge: &|into, from| into.merge(from).is_ok(),

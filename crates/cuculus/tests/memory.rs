@@ -5,8 +5,10 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use cuculus::analysis::{RingCost, ring_bits_per_key};
 use cuculus::{
-    CuckooFilter, CuckooMaplet, DynamicCuckooFilter, ElasticFilter, Filter, Insert, Persist, Remove,
+    ConsistentCuckooFilter, CuckooFilter, CuckooMaplet, DynamicCuckooFilter, ElasticFilter, Filter,
+    IndexIndependentCuckooFilter, Insert, Persist, Remove, Resizing,
 };
 
 struct Counting;
@@ -105,6 +107,121 @@ fn elastic_memory_reported_is_memory_held() {
     }
 }
 
+/// Makes the checksum of a header with so many bytes of parameters right again.
+fn seal(file: &mut [u8], parameters: usize) {
+    let header = 48 + parameters;
+    let sum = xxhash_rust::xxh3::xxh3_64(&file[..header]);
+    file[header..header + 8].copy_from_slice(&sum.to_le_bytes());
+}
+
+/// Tables on a ring that get larger and smaller, and the ring with them.
+fn ring_memory_reported_is_memory_held() {
+    let value = size_of::<ConsistentCuckooFilter>();
+    for nodes in [1, 10, 64] {
+        for (resizing, keys) in [(Resizing::Adaptive, 3000), (Resizing::Buckets, 2000)] {
+            let builder = ConsistentCuckooFilter::builder().virtual_nodes(nodes).seed(1);
+            let builder = builder.resizing(resizing).buckets_per_filter(20);
+            let before = LIVE.load(Relaxed);
+            let mut filter = builder.build().expect("valid");
+            let held = || LIVE.load(Relaxed) - before;
+            let new = filter.size_in_bytes();
+            for key in 0..keys {
+                filter.insert(&key).expect("grows");
+                assert_eq!(filter.size_in_bytes(), held() + value, "{key} keys, {nodes} nodes");
+            }
+            let (copy, copied, _) = allocated(|| filter.clone());
+            assert_eq!(copy.size_in_bytes(), copied + value, "a clone");
+            drop(copy);
+            let bytes = filter.to_bytes();
+            let (again, loaded, peak) =
+                allocated(|| ConsistentCuckooFilter::from_bytes(&bytes).expect("own bytes"));
+            assert_eq!(again.size_in_bytes(), loaded + value, "loaded");
+            assert!(peak <= 3 * bytes.len() + 2 * loaded + 2048, "{peak} for {}", bytes.len());
+            drop((again, bytes));
+            for key in 0..keys {
+                filter.remove(&key);
+                assert_eq!(filter.size_in_bytes(), held() + value, "{key} removed, {nodes} nodes");
+            }
+            filter.scale_out().expect("another");
+            filter.scale_up(100).expect("more buckets");
+            assert_eq!(filter.size_in_bytes(), held() + value);
+            while filter.scale_down() {}
+            assert_eq!(filter.size_in_bytes(), held() + value);
+            filter.clear();
+            assert_eq!((filter.size_in_bytes(), held() + value), (new, new), "cleared");
+        }
+        // What analysis says of some thousand buckets, full or grown.
+        let builder = IndexIndependentCuckooFilter::builder().buckets(3000).slots_per_bucket(3);
+        let builder = builder.fingerprint_bits(30).virtual_nodes(nodes).seed(1);
+        let (mut filter, held, _) = allocated(|| builder.build().expect("valid"));
+        assert_eq!(filter.size_in_bytes(), held + size_of::<IndexIndependentCuckooFilter>());
+        filter.extend(0..4000u64);
+        for _ in 0..3 {
+            let load = filter.utilization();
+            let expected = ring_bits_per_key(30, 3, nodes, load, RingCost::CELLS);
+            let bits = 8.0 * filter.size_in_bytes() as f64 / 4000.0;
+            assert!((bits / expected - 1.0).abs() < 0.1, "{nodes}: {bits} {expected}");
+            for _ in 0..700 {
+                filter.add_bucket().expect("room");
+            }
+        }
+    }
+    // What is refused is refused before anything is allocated.
+    for builder in [
+        IndexIndependentCuckooFilter::builder().capacity(usize::MAX),
+        IndexIndependentCuckooFilter::builder().buckets(1 << 25).virtual_nodes(65),
+        IndexIndependentCuckooFilter::builder().buckets(1 << 30).virtual_nodes(64),
+        IndexIndependentCuckooFilter::builder().buckets(1 << 25).candidates(17),
+        IndexIndependentCuckooFilter::builder().buckets(1 << 25).slots_per_bucket(9),
+        IndexIndependentCuckooFilter::builder().buckets(1 << 25).false_positive_rate(1e-9),
+    ] {
+        let (refused, held, peak) = allocated(|| builder.build().is_err());
+        assert!(refused && held == 0 && peak == 0, "{builder:?}");
+    }
+    for builder in [
+        ConsistentCuckooFilter::builder().buckets_per_filter((1 << 20) + 1),
+        ConsistentCuckooFilter::builder().buckets_per_filter(1 << 20).max_filters(0),
+        ConsistentCuckooFilter::builder().buckets_per_filter(1 << 20).sparse_below(5),
+        ConsistentCuckooFilter::builder().buckets_per_filter(1 << 20).fingerprint_bits(99),
+    ] {
+        let (refused, held, peak) = allocated(|| builder.build().is_err());
+        assert!(refused && held == 0 && peak == 0, "{builder:?}");
+    }
+    let mut filter = ConsistentCuckooFilter::builder().seed(1).build().expect("valid");
+    let (refused, _, peak) = allocated(|| filter.scale_up(usize::MAX).is_err());
+    assert!(refused && peak == 0);
+
+    // Headers that promise buckets, filters or bytes that are not there.
+    let small = IndexIndependentCuckooFilter::builder().buckets(1).seed(1).fingerprint_bits(8);
+    let small = small.build().expect("valid").to_bytes();
+    for (buckets, first, payload) in [(1 << 26, 1u64, 8u64 << 26), (1, 1 << 26, 8)] {
+        let mut huge = small.clone();
+        huge[48 + 12..48 + 16].copy_from_slice(&u32::to_le_bytes(buckets));
+        huge[48 + 40..48 + 48].copy_from_slice(&first.to_le_bytes());
+        huge[40..48].copy_from_slice(&payload.to_le_bytes());
+        seal(&mut huge, 56);
+        let (loaded, _, peak) = allocated(|| IndexIndependentCuckooFilter::from_bytes(&huge));
+        assert_eq!(loaded.is_ok(), buckets == 1);
+        assert!(peak < 3 << 20, "{peak} bytes allocated for a promise");
+        if let Ok(mut filter) = loaded {
+            // It was built with many buckets, it says.
+            let ((), _, peak) = allocated(|| filter.clear());
+            assert!(filter.buckets() <= 1 << 16 && peak < 10 << 20, "{peak}");
+        }
+    }
+    let small = ConsistentCuckooFilter::builder().buckets_per_filter(1).max_filters(1024).seed(1);
+    let small = small.build().expect("valid").to_bytes();
+    for (filters, payload) in [(1024u64, 20u64), (1024, 1 << 40), (1, 1 << 40), (1, u64::MAX)] {
+        let mut huge = small.clone();
+        huge[48 + 80..48 + 88].copy_from_slice(&filters.to_le_bytes());
+        huge[40..48].copy_from_slice(&payload.to_le_bytes());
+        seal(&mut huge, 88);
+        let (error, _, peak) =
+            allocated(|| ConsistentCuckooFilter::from_bytes(&huge).expect_err("forged"));
+        assert!(peak < 3 << 20, "{peak} bytes allocated for a promise: {error}");
+    }
+}
+
 /// A list of filters that gets longer and shorter.
 fn dynamic_memory_reported_is_memory_held() {
     let value = size_of::<DynamicCuckooFilter>();
@@ -179,6 +296,7 @@ fn dynamic_memory_reported_is_memory_held() {
 fn memory_reported_is_memory_held() {
     elastic_memory_reported_is_memory_held();
     dynamic_memory_reported_is_memory_held();
+    ring_memory_reported_is_memory_held();
     for capacity in [0, 1, 100, 10_000, 300_000] {
         for semi_sorted in [false, true] {
             let builder = CuckooFilter::builder().capacity(capacity).semi_sorted(semi_sorted);
@@ -196,6 +314,8 @@ fn memory_reported_is_memory_held() {
         let builder = CuckooMaplet::builder().capacity(capacity).value_bits(13);
         let (maplet, held, _) = allocated(|| builder.build().expect("valid"));
         assert_eq!(maplet.size_in_bytes(), held + size_of::<CuckooMaplet>());
+        let again = CuckooMaplet::from_bytes(&maplet.to_bytes()).expect("own bytes");
+        assert!(again.size_in_bytes() <= maplet.size_in_bytes() + 64, "loaded");
     }
 
     // What is refused is refused before anything is allocated.

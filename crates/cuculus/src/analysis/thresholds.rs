@@ -95,15 +95,16 @@ pub fn ring_threshold(candidates: u32, slots_per_bucket: u32, virtual_nodes: u32
 
 /// The share of its slots that a new table on a ring is planned to fill.
 ///
-/// A share of what [`ring_threshold`] allows at most, from four to eight tenths: below where a
+/// A share of what [`ring_threshold`] allows at most, from a quarter to eight tenths: below where a
 /// breadth-first search of 500 kicks first failed in 4,096 buckets, for 1 to 8 slots, 2 to 8
-/// candidates, and 1, 10 and 64 nodes. With one candidate any load may fail.
+/// candidates, and 1, 10 and 64 nodes; and with few slots so far below that small filters too, all
+/// but one in two hundred, hold what they are planned for. With one candidate any load may fail.
 #[must_use]
 pub fn planned_ring_load(candidates: u32, slots_per_bucket: u32, virtual_nodes: u32) -> f64 {
     let share = match (candidates, slots_per_bucket) {
         (..=1, _) | (_, 0) => return 0.05,
-        (2, 1) => 0.4,
-        (2, 2) | (3, 1) => 0.7,
+        (2, 1) => 0.25,
+        (2, 2) | (3, 1) => 0.6,
         _ => 0.8,
     };
     let bound = ring_threshold(candidates, slots_per_bucket, virtual_nodes);

@@ -55,7 +55,8 @@ pub fn count_is_never_low<F: Insert>(subject: &Subject<'_, F>) {
             oracle.insert(key);
         }
     }
-    assert!(oracle.iter().any(|(_, count)| count == 2), "{}: nothing twice", subject.name);
+    let twice = oracle.iter().any(|(_, count)| count == 2);
+    assert!(twice || !subject.fits_twice, "{}: nothing twice", subject.name);
     agrees(&filter, &oracle, subject.name);
 }
 
@@ -165,7 +166,8 @@ pub fn one_key_many_times_is_bounded<F: Insert + Persist>(subject: &Subject<'_, 
                     "{}",
                     subject.name
                 );
-                assert!(stored >= 2, "{}: refused after {stored}", subject.name);
+                let least = if subject.fits_twice { 2 } else { 1 };
+                assert!(stored >= least, "{}: refused after {stored}", subject.name);
                 assert!(filter.to_bytes() == before, "{}", subject.name);
                 assert!(filter.contains(&7u64) && filter.len() == stored, "{}", subject.name);
                 return;

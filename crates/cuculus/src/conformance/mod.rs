@@ -11,6 +11,7 @@
 //!     name: "a small cuckoo filter",
 //!     keys: 200,
 //!     all_fit: true,
+//!     fits_twice: true,
 //!     make: &|seed| CuckooFilter::builder().capacity(200).seed(seed).build().unwrap(),
 //! });
 //! ```
@@ -36,6 +37,9 @@ pub struct Subject<'a, F> {
     /// Whether it must take all of them. Where it need not, a key that it refuses must be
     /// refused without a trace, and all others kept.
     pub all_fit: bool,
+    /// Whether any key fits twice. Where it need not, because a key may have a single slot, it fits
+    /// once.
+    pub fits_twice: bool,
     /// Makes an empty one with this seed.
     pub make: &'a dyn Fn(u64) -> F,
 }

@@ -8,8 +8,9 @@ pub enum Resizing {
     ///
     /// When a quarter of all buckets has been added since anything was removed, a new filter half
     /// as large as all others is added instead of one more bucket, up to `max_filters`. Whenever
-    /// the entries of the smallest filter may fit the others, they are moved there; otherwise a
-    /// bucket that a removal has left sparse is removed.
+    /// the entries of the smallest filter may fit the others, they are moved there, and so are
+    /// those of a filter that has become smaller than a new one; otherwise a bucket that a removal
+    /// has left sparse is removed.
     #[default]
     Adaptive,
     /// Only by buckets: the paper's CCF_B.
@@ -65,8 +66,8 @@ pub(super) struct History {
     pub(super) made: u32,
     /// Buckets added since the last removal or new filter.
     pub(super) grown: u32,
-    /// A merge of filters has failed and is not tried again before so many slots are free.
-    pub(super) merge_from: Option<u64>,
+    /// Filters are not merged before only so many keys are left.
+    pub(super) merge_at: Option<u64>,
     /// The bucket of all filters, in order, that is looked at next for being sparse.
     pub(super) sweep: u32,
 }
@@ -74,7 +75,7 @@ pub(super) struct History {
 /// Below this load a filter that grows would only waste memory: its keys collide.
 const LEAST_LOAD: f64 = 1.0 / 16.0;
 /// The fewest buckets whose adding in a row is called sudden.
-const SUDDEN: u32 = 16;
+pub(super) const SUDDEN: u32 = 16;
 
 impl Policy {
     /// Whether keys are offered to all filters before anything grows.

@@ -1,7 +1,7 @@
 //! Growing and shrinking, all or nothing each time.
 
 use super::filter::ConsistentCuckooFilter;
-use super::policy::{Growth, History};
+use super::policy::{Growth, History, SUDDEN};
 use crate::index_independent::builder::IndexIndependentCuckooFilterBuilder;
 use crate::index_independent::most_for_one;
 use crate::index_independent::ring_table::{Log, RingPlan, RingTable};
@@ -109,20 +109,21 @@ impl ConsistentCuckooFilter {
                 .into_iter()
                 .any(|at| self.filters[at].insert(entry, &points, Some(&mut logs[at].1)).is_ok())
         });
-        if !fit {
+        if fit {
+            self.filters.shrink_to_fit();
+        } else {
             for (table, (len, log)) in self.filters.iter_mut().zip(logs) {
                 table.roll_back(log, len);
             }
             self.filters.insert(smallest, merged);
-        } else if self.filters.capacity() > 2 * self.filters.len() + 2 {
-            self.filters.shrink_to_fit();
         }
         fit
     }
 
     /// Makes room for a fingerprint that no filter takes, and stores it.
     pub(super) fn grow_for(&mut self, new: Fingerprint) -> Result<(), FullCause> {
-        let buckets = self.filters.iter().map(RingTable::bucket_count).sum();
+        let counts = self.filters.iter().map(RingTable::bucket_count);
+        let buckets = counts.fold(0, u32::saturating_add);
         let (count, load) = (self.filters.len(), self.utilization());
         match self.policy.growth(&self.history, count, buckets, self.first.buckets, load) {
             Growth::None => Err(match load {
@@ -137,7 +138,6 @@ impl ConsistentCuckooFilter {
                 let most = most_for_one(table.bucket_count());
                 let added = table.grow(Some(new), 1, most)?;
                 self.history.grown = self.history.grown.saturating_add(added);
-                self.history.merge_from = None;
                 Ok(())
             }
             Growth::Filter { buckets } => {
@@ -163,24 +163,37 @@ impl ConsistentCuckooFilter {
         Ok(())
     }
 
-    /// A filter that is new, or that could not be merged, is left alone until some more slots are
-    /// free: with one entry less it would not go better.
+    /// A filter that is new, or that could not be merged, is left alone until some keys have gone:
+    /// with one entry less it would not go better, and a merge that fails has tried all entries of a
+    /// filter. (Free slots would be the wrong measure, since they go with the buckets that are
+    /// removed.)
     fn wait_before_merging(&mut self) {
+        self.history.merge_at = Some(self.some_keys_fewer());
+    }
+
+    fn some_keys_fewer(&self) -> u64 {
         let smallest = self.filters.iter().map(RingTable::slots).min().unwrap_or(0);
-        let free = self.slots() - self.len();
-        self.history.merge_from = Some((free + smallest / 16) as u64);
+        let len = self.len();
+        (len - (smallest / 16).max(len / 32).min(len / 8)) as u64
+    }
+
+    /// Whether enough keys have gone; those that have come since are not waited for.
+    fn merge_is_due(&mut self) -> bool {
+        if self.filters.len() == 1 || !self.policy.merges() {
+            return false;
+        }
+        let Some(at) = self.history.merge_at else { return true };
+        let at = at.max(self.some_keys_fewer());
+        self.history.merge_at = Some(at);
+        self.len() as u64 <= at
     }
 
     /// Shrinks, if the removal of an entry has made that worth trying.
     pub(super) fn shrink_after_removal(&mut self, filter: usize, bucket: BucketIndex) {
         self.history.grown = 0;
-        let free = (self.slots() - self.len()) as u64;
-        if self.policy.merges()
-            && self.filters.len() > 1
-            && self.history.merge_from.is_none_or(|from| free >= from)
-        {
-            if self.compact() > 0 {
-                self.history.merge_from = None;
+        if self.merge_is_due() {
+            if self.compact() > 0 || self.policy.removes_buckets() && self.merge_small() {
+                self.history.merge_at = None;
                 return;
             }
             self.wait_before_merging();
@@ -189,6 +202,26 @@ impl ConsistentCuckooFilter {
             self.remove_if_sparse(filter, bucket);
             self.sweep();
         }
+    }
+
+    /// Moves the entries of a filter that has become smaller than a new one to another, which gets
+    /// buckets for them: where sparse buckets are removed, no room is left for a merge without.
+    fn merge_small(&mut self) -> bool {
+        let at = self.fewest_buckets();
+        let small = self.filters[at].bucket_count() < self.first.buckets.max(SUDDEN);
+        if self.filters.len() == 1 || !small {
+            return false;
+        }
+        let merged = self.filters.remove(at);
+        let into = self.fewest_buckets();
+        let table = &mut self.filters[into];
+        let most = merged.bucket_count() + most_for_one(table.bucket_count());
+        let fit = table.grow(merged.all_entries(), 0, most).is_ok();
+        match fit {
+            true => self.filters.shrink_to_fit(),
+            false => self.filters.insert(at, merged),
+        }
+        fit
     }
 
     fn remove_if_sparse(&mut self, filter: usize, bucket: BucketIndex) {

@@ -6,7 +6,7 @@ use super::builder::MAX_BUCKETS;
 use super::filter::ConsistentCuckooFilter;
 use super::policy::{History, Policy, Resizing};
 use crate::container::{self, Fields, Incoming, Kind};
-use crate::index_independent::saved::{SavedRing, invalid};
+use crate::index_independent::saved::{SavedRing, invalid, refused};
 use crate::placement::FingerprintSize;
 use crate::{DecodeError, Filter, Persist};
 
@@ -20,9 +20,9 @@ impl Persist for ConsistentCuckooFilter {
         for number in [policy.max_filters, history.made, history.grown, history.sweep] {
             parameters.extend_from_slice(&number.to_le_bytes());
         }
-        // Zero says that nothing has failed.
-        let merge_from = history.merge_from.map_or(0, |from| from.saturating_add(1));
-        for number in [merge_from, self.len() as u64, self.refused, self.filters.len() as u64] {
+        // Zero says that nothing is waited for.
+        let merge_at = history.merge_at.map_or(0, |at| at.saturating_add(1));
+        for number in [merge_at, self.len() as u64, self.refused, self.filters.len() as u64] {
             parameters.extend_from_slice(&number.to_le_bytes());
         }
         let mut descriptions = Vec::new();
@@ -37,7 +37,11 @@ impl Persist for ConsistentCuckooFilter {
         let mut incoming = Incoming::open(reader, Kind::Consistent)?;
         let parameters = core::mem::take(&mut incoming.parameters);
         let mut fields = Fields(&parameters);
-        let first = SavedRing::read(&mut fields)?.plan();
+        let new = SavedRing::read(&mut fields)?;
+        let first = new.plan();
+        if !new.is_of_plan() {
+            return Err(invalid("salt, next name or keys of a new filter", 1, "0"));
+        }
         if first.buckets > MAX_BUCKETS {
             let got = u64::from(first.buckets);
             return Err(invalid("buckets of a new filter", got, "at most 1048576"));
@@ -52,10 +56,8 @@ impl Persist for ConsistentCuckooFilter {
             "a known way",
         ))?;
         let policy = Policy { resizing, max_filters, sparse };
-        policy.check(first.shape.slots_per_bucket).map_err(|_| {
-            invalid("filters or sparse buckets", u64::from(max_filters), "in their ranges")
-        })?;
-        let merge_from = fields.u64()?.checked_sub(1);
+        policy.check(first.shape.slots_per_bucket).map_err(refused)?;
+        let merge_at = fields.u64()?.checked_sub(1);
         let (len, refused, count) = (fields.u64()?, fields.u64()?, fields.u64()?);
         fields.end()?;
         if !(1..=u64::from(max_filters)).contains(&count) {
@@ -92,7 +94,7 @@ impl Persist for ConsistentCuckooFilter {
             filters,
             first,
             policy,
-            history: History { made, grown, merge_from, sweep },
+            history: History { made, grown, merge_at, sweep },
             refused,
         };
         match filter.len() as u64 == len {

@@ -312,7 +312,7 @@ impl RingTable {
     }
 
     /// Adds `least` buckets, and more if they are needed for entries that lost their place and for
-    /// the `new` one, if there is any, but not more than `most`. Returns how many were added; after
+    /// the `new` ones, if there are any, but not more than `most`. Returns how many were added; after
     /// an error nothing has changed.
     ///
     /// A new bucket takes points from others. An entry there stays if one of its points still
@@ -321,11 +321,16 @@ impl RingTable {
     /// with several nodes a bucket that loses keys.)
     pub(crate) fn grow(
         &mut self,
-        new: Option<Fingerprint>,
+        new: impl IntoIterator<Item = Fingerprint>,
         least: u32,
         most: u32,
     ) -> Result<u32, FullCause> {
-        let (len, mut log, mut added) = (self.len, Log::default(), 0);
+        let end = Ring::most_buckets(self.ring.virtual_nodes());
+        if least > end - self.bucket_count() {
+            return Err(FullCause::OutOfMemory);
+        }
+        let (len, next_name) = (self.len, self.ring.next_name());
+        let (mut log, mut added) = (Log::default(), 0);
         let mut homeless: Vec<Fingerprint> = new.into_iter().collect();
         loop {
             if added >= least {
@@ -338,12 +343,19 @@ impl RingTable {
                 }
             }
             let pushed = match added < most.max(least) {
-                true => self.push_bucket(&mut homeless, &mut log),
+                // What was not enough at random is enough sooner where it is needed: a filter that is
+                // nearly full would get as many homeless entries with each bucket as it has slots.
+                true => {
+                    let needed = homeless.first().filter(|_| added >= least);
+                    let points = needed.map(|&entry| self.points(entry));
+                    self.push_bucket(points.as_ref(), &mut homeless, &mut log)
+                }
                 false => Err(FullCause::Crowded),
             };
             if let Err(cause) = pushed {
                 self.undo(log);
                 (0..added).for_each(|_| self.pop_bucket());
+                self.ring.set_next_name(next_name);
                 self.len = len;
                 return Err(cause);
             }
@@ -351,9 +363,11 @@ impl RingTable {
         }
     }
 
-    /// Adds an empty bucket. Entries of other buckets that lost their place are taken out.
+    /// Adds an empty bucket, at one of some points if any are given. Entries of other buckets that
+    /// lost their place are taken out.
     fn push_bucket(
         &mut self,
+        points: Option<&Points>,
         homeless: &mut Vec<Fingerprint>,
         log: &mut Log,
     ) -> Result<(), FullCause> {
@@ -363,7 +377,7 @@ impl RingTable {
         }
         self.table.resize(buckets).map_err(|_| FullCause::OutOfMemory)?;
         let mut former: Vec<BucketIndex> = Vec::new();
-        self.ring.push(|bucket| {
+        self.ring.push(points, |bucket| {
             if !former.contains(&bucket) {
                 former.push(bucket);
             }

@@ -9,10 +9,26 @@ use crate::cuckoo::room::Kicks;
 use crate::placement::FingerprintSize;
 use crate::ring::Ring;
 use crate::table::{Buckets, Layout, Shape, Table, with_table};
-use crate::{DecodeError, Filter, Persist, Search};
+use crate::{BuildError, DecodeError, Filter, Persist, Search};
 
 pub(crate) fn invalid(field: &'static str, got: u64, expected: &'static str) -> DecodeError {
     DecodeError::Invalid { field, got, expected }
+}
+
+/// A reader refuses what a builder refuses, and names the same parameter.
+pub(crate) fn refused(error: BuildError) -> DecodeError {
+    match error {
+        BuildError::OutOfRange { parameter, got, .. } => {
+            invalid(parameter, got, "a number in its range")
+        }
+        BuildError::SlotsPerBucket { got, expected } => {
+            invalid("slots_per_bucket", u64::from(got), expected)
+        }
+        BuildError::TooLarge { buckets, .. } => {
+            invalid("buckets", buckets, "no more than a ring can have")
+        }
+        _ => invalid("parameters", 0, "those of a table on a ring"),
+    }
 }
 
 /// What a file says of a table on a ring before its contents.
@@ -34,6 +50,11 @@ impl SavedRing {
 
     pub(crate) fn plan(&self) -> RingPlan {
         self.plan
+    }
+
+    /// Whether it is what [`of_plan`](Self::of_plan) writes.
+    pub(crate) fn is_of_plan(&self) -> bool {
+        (self.salt, self.next_name, self.len) == (0, 0, 0)
     }
 
     pub(crate) fn of(table: &RingTable) -> Self {
@@ -85,11 +106,9 @@ impl SavedRing {
             virtual_nodes: u32::from(virtual_nodes),
             buckets,
         };
-        // A ring of no nodes has no limit to check the buckets against.
-        if virtual_nodes == 0 || plan.check().is_err() || buckets == 0 {
-            let got = u64::from_le_bytes([bits, slots, candidates, virtual_nodes, 0, 0, 0, 0]);
-            let expected = "lengths and numbers in their ranges";
-            return Err(invalid("shape of a table on a ring", got, expected));
+        plan.check().map_err(refused)?;
+        if buckets == 0 {
+            return Err(invalid("buckets", 0, "at least 1"));
         }
         Ok(Self { plan, salt, next_name, len })
     }

@@ -113,7 +113,7 @@ impl Ring {
         // Unseen, the compiler would leave the question out.
         core::hint::black_box(&mut Vec::<u8>::new()).try_reserve_exact(len).map_err(|_| failed)?;
         let mut ring = Self::new(virtual_nodes, salt);
-        (0..buckets).for_each(|_| ring.push(|_| ()));
+        (0..buckets).for_each(|_| ring.push(None, |_| ()));
         Ok(ring)
     }
 
@@ -145,6 +145,11 @@ impl Ring {
         self.names.next()
     }
 
+    /// Undoes what the naming of buckets did to [`next_name`](Self::next_name), once they are gone.
+    pub(crate) fn set_next_name(&mut self, next: u32) {
+        self.names.set_next(next);
+    }
+
     /// The ring of buckets with these names, if it can be one.
     pub(crate) fn from_names(
         virtual_nodes: u32,
@@ -172,18 +177,29 @@ impl Ring {
     #[inline(always)]
     pub(crate) fn owner(&self, point: u32) -> BucketIndex {
         let Some(position) = self.nodes.successor(point) else { return BucketIndex(0) };
-        let name = (unscramble(position) ^ self.salt) / self.virtual_nodes;
-        BucketIndex(self.names.index(name).unwrap_or(0))
+        BucketIndex(self.names.index(self.name_at(position)).unwrap_or(0))
+    }
+
+    /// The name that has a node at this position.
+    #[inline(always)]
+    fn name_at(&self, position: u32) -> u32 {
+        (unscramble(position) ^ self.salt) / self.virtual_nodes
     }
 
     /// Puts a new bucket on the ring, with the index after the last. There must be fewer than
     /// [`most_buckets`](Self::most_buckets).
     ///
+    /// If points are given it gets a node at one of them, if a bucket that is free to be named has
+    /// it: the point is then the bucket's own.
+    ///
     /// Calls `former` with the bucket that each of its nodes takes points from; with the same one
     /// several times, perhaps, and not at all for the first bucket of a ring.
-    pub(crate) fn push(&mut self, mut former: impl FnMut(BucketIndex)) {
-        let (name, index) =
-            (self.names.free(Self::most_buckets(self.virtual_nodes)), BucketIndex(self.buckets()));
+    pub(crate) fn push(&mut self, points: Option<&Points>, mut former: impl FnMut(BucketIndex)) {
+        let end = Self::most_buckets(self.virtual_nodes);
+        let mut names = points.into_iter().flat_map(Points::iter).map(|point| self.name_at(point));
+        let wanted = names.find(|&name| name < end && self.names.index(name).is_none());
+        let name = wanted.unwrap_or_else(|| self.names.free(end));
+        let index = BucketIndex(self.buckets());
         if index.0 > 0 {
             // All before any node is added: a new node may follow another one.
             self.positions(name).for_each(|position| former(self.owner(position)));
@@ -260,7 +276,7 @@ mod tests {
                     };
                     let (names, new) = (ring.names().to_vec(), BucketIndex(ring.buckets()));
                     let mut former = Vec::new();
-                    ring.push(|bucket| former.push(bucket));
+                    ring.push(None, |bucket| former.push(bucket));
                     let name = ring.names()[new.0 as usize];
                     assert!(!names.contains(&name));
                     for (&point, was) in points.iter().zip(before) {
@@ -312,7 +328,7 @@ mod tests {
     fn more_nodes_make_even_shares() {
         let deviation = |virtual_nodes| {
             let mut ring = Ring::new(virtual_nodes, 1);
-            (0..256).for_each(|_| ring.push(|_| ()));
+            (0..256).for_each(|_| ring.push(None, |_| ()));
             let mut shares = [0f64; 256];
             for step in 0..1u32 << 18 {
                 shares[ring.owner(step << 14).0 as usize] += 1.0 / 1024.0;

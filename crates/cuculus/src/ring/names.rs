@@ -67,6 +67,11 @@ impl Names {
         self.next
     }
 
+    /// Lets the search for the next name begin where it once did.
+    pub(super) fn set_next(&mut self, next: u32) {
+        self.next = next;
+    }
+
     /// The next free name below `end`; there must be one.
     pub(super) fn free(&self, end: u32) -> u32 {
         let mut names = (self.next.min(end)..end).chain(0..self.next.min(end));
