@@ -106,12 +106,13 @@ fn any_order_of_operations_keeps_keys_and_bytes() {
                     assert_eq!(filters[0].buckets(), buckets + added.unwrap_or(0));
                 }
                 4..7 => {
-                    let done = both(&mut filters, |done| !done, |filter| filter.scale_down());
+                    let done = both(&mut filters, |done| !done, ConsistentCuckooFilter::scale_down);
                     refusals[1] += u32::from(!done);
                 }
                 7 => {
                     let full = filters[0].filters() >= max_filters;
-                    let outcome = both(&mut filters, Result::is_err, |filter| filter.scale_out());
+                    let outcome =
+                        both(&mut filters, Result::is_err, ConsistentCuckooFilter::scale_out);
                     assert_eq!(outcome.is_err(), full);
                 }
                 8 => {
@@ -127,7 +128,8 @@ fn any_order_of_operations_keeps_keys_and_bytes() {
                 }
                 9 | 10 => {
                     let before = filters[0].filters();
-                    let freed = both(&mut filters, |&freed| freed == 0, |filter| filter.compact());
+                    let freed =
+                        both(&mut filters, |&freed| freed == 0, ConsistentCuckooFilter::compact);
                     assert_eq!(filters[0].filters(), before - freed);
                     refusals[3] += u32::from(freed == 0 && before > 1);
                 }
@@ -494,7 +496,7 @@ fn an_adaptive_filter_adds_filters_and_merges_them() {
         has_all(&filter, 0..3000);
         assert_eq!(filter.filters(), max_filters as usize, "sudden growth");
         remove_all(&mut filter, 0..2900);
-        has_all(&filter, 7900..3000);
+        has_all(&filter, 2900..3000);
         assert_eq!(filter.filters(), 1, "sudden shrinking");
         assert!(filter.utilization() > 0.5, "{}", filter.stats());
     }

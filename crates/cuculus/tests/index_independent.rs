@@ -7,6 +7,8 @@ use cuculus::{
     IndexIndependentCuckooFilterBuilder, Insert, Persist, Remove, Search, analysis,
 };
 
+type Single = IndexIndependentCuckooFilter;
+
 const SEARCHES: [Search; 2] = [Search::BreadthFirst, Search::RandomWalk];
 
 fn builder(bits: u32, buckets: u64) -> IndexIndependentCuckooFilterBuilder {
@@ -62,11 +64,11 @@ fn any_order_of_operations_keeps_keys_and_bytes() {
                 }
                 1 => filters[0] = filters[1].clone(),
                 2..6 => {
-                    let added = both(&mut filters, Result::is_err, |filter| filter.add_bucket());
+                    let added = both(&mut filters, Result::is_err, Single::add_bucket);
                     assert!(added.is_ok_and(|added| added >= 1) || added.is_err());
                 }
                 6..9 => {
-                    both(&mut filters, |done| !done, |filter| filter.remove_bucket());
+                    both(&mut filters, |done| !done, Single::remove_bucket);
                 }
                 9 => {
                     let at = random.below(filters[0].buckets() + 1);

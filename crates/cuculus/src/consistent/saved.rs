@@ -56,7 +56,7 @@ impl Persist for ConsistentCuckooFilter {
             "a known way",
         ))?;
         let policy = Policy { resizing, max_filters, sparse };
-        policy.check(first.shape.slots_per_bucket).map_err(refused)?;
+        policy.check(first.shape.slots_per_bucket).map_err(|error| refused(&error))?;
         let merge_at = fields.u64()?.checked_sub(1);
         let (len, refused, count) = (fields.u64()?, fields.u64()?, fields.u64()?);
         fields.end()?;

@@ -16,8 +16,8 @@ pub(crate) fn invalid(field: &'static str, got: u64, expected: &'static str) -> 
 }
 
 /// A reader refuses what a builder refuses, and names the same parameter.
-pub(crate) fn refused(error: BuildError) -> DecodeError {
-    match error {
+pub(crate) fn refused(error: &BuildError) -> DecodeError {
+    match *error {
         BuildError::OutOfRange { parameter, got, .. } => {
             invalid(parameter, got, "a number in its range")
         }
@@ -106,7 +106,7 @@ impl SavedRing {
             virtual_nodes: u32::from(virtual_nodes),
             buckets,
         };
-        plan.check().map_err(refused)?;
+        plan.check().map_err(|error| refused(&error))?;
         if buckets == 0 {
             return Err(invalid("buckets", 0, "at least 1"));
         }
