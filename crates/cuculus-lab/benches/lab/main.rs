@@ -42,7 +42,7 @@ enum Experiment {
     ElasticSpeed(speed::Options),
     /// The elastic filter beside the filters of other crates that grow.
     Growing(growing::Options),
-    /// The elastic filter on a trace of flows that come and go.
+    /// Filters that follow a trace of flows that come and go (CCF paper, Figs. 4 and 5).
     Trace(trace::Options),
     /// Elastic filters beside exact multisets, for a long time.
     Soak(soak::Options),
