@@ -23,6 +23,7 @@ pub mod verdict; // numbers against targets
 
 // The experiments.
 pub mod capacity;
+pub mod dcf;
 pub mod elastic;
 pub mod fill;
 pub mod growing;
