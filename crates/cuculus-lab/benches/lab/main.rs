@@ -8,7 +8,9 @@ use clap::{CommandFactory, Parser, Subcommand};
 use cuculus_lab::heap::CountingAllocator;
 use cuculus_lab::keys::Text24;
 use cuculus_lab::speed::KeyKind;
-use cuculus_lab::{capacity, dcf, elastic, fill, growing, kicks, soak, speed, table3, trace};
+use cuculus_lab::{
+    capacity, dcf, elastic, fill, growing, kicks, loads, rates, ring, soak, speed, table3, trace,
+};
 
 #[global_allocator]
 static HEAP: CountingAllocator = CountingAllocator;
@@ -48,6 +50,12 @@ enum Experiment {
     DcfTimes(dcf::times::Options),
     /// What a list of filters gives back (DCF paper, Figs. 16 and 17).
     DcfCompact(dcf::compact::Options),
+    /// The ring of the consistent filter beside other layouts.
+    Ring(ring::Options),
+    /// False positive rates of filters on a ring (CCF paper, Theorem 1).
+    Rates(rates::Options),
+    /// How full a filter on a ring gets (CCF paper, Theorem 4).
+    Loads(loads::Options),
     /// Elastic filters beside exact multisets, for a long time.
     Soak(soak::Options),
 }
@@ -83,6 +91,9 @@ fn run(experiment: Option<Experiment>) -> anyhow::Result<bool> {
         Some(Experiment::Trace(options)) => trace::run(&options),
         Some(Experiment::DcfTimes(options)) => dcf::times::run(&options),
         Some(Experiment::DcfCompact(options)) => dcf::compact::run(&options),
+        Some(Experiment::Ring(options)) => ring::run(&options),
+        Some(Experiment::Rates(options)) => rates::run(&options),
+        Some(Experiment::Loads(options)) => loads::run(&options),
         Some(Experiment::Soak(options)) => soak::run(&options),
         // `cargo bench` alone starts every bench target without a word; that is no mistake.
         None => Ok(Arguments::command().print_help().map(|()| true)?),

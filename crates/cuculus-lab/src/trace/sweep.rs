@@ -1,5 +1,6 @@
 //! The paper's Fig. 5: CCF_B with one parameter after the other changed.
 
+use cuculus::Search;
 use cuculus::analysis::ring_threshold;
 
 use super::Row;
@@ -24,7 +25,9 @@ const fn change(name: &'static str, with: Consistent) -> Change {
     Change { name, with, paper: None, reason: "" }
 }
 
-const CHANGES: [Change; 12] = [
+const BREADTH_FIRST: Consistent = Consistent { search: Search::BreadthFirst, ..PAPER };
+
+const CHANGES: [Change; 14] = [
     Change {
         paper: Some(PAPER_BUCKETS),
         reason: "the trace is made up, and removals sweep over a few more buckets",
@@ -48,6 +51,8 @@ const CHANGES: [Change; 12] = [
         ..change("b = 6 removed below 5", Consistent { slots: 6, sparse_below: 5, ..PAPER })
     },
     change("max = 700", Consistent { max_kicks: 700, ..PAPER }),
+    change("max = 1200 bfs", BREADTH_FIRST),
+    change("max = 700 bfs", Consistent { max_kicks: 700, ..BREADTH_FIRST }),
     change("max = 50", Consistent { max_kicks: 50, ..PAPER }),
     Change {
         paper: Some(0.9298),
