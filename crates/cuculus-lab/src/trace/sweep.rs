@@ -50,6 +50,8 @@ const CHANGES: [Change; 14] = [
         reason: "buckets with five of six are kept",
         ..change("b = 6 removed below 5", Consistent { slots: 6, sparse_below: 5, ..PAPER })
     },
+    // The library's walk does not return to a bucket and ends where it is stuck, before either
+    // limit; a breadth-first search uses all that it is allowed.
     change("max = 700", Consistent { max_kicks: 700, ..PAPER }),
     change("max = 1200 bfs", BREADTH_FIRST),
     change("max = 700 bfs", Consistent { max_kicks: 700, ..BREADTH_FIRST }),
