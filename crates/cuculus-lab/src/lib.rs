@@ -23,10 +23,14 @@ pub mod verdict; // numbers against targets
 
 // The experiments.
 pub mod capacity;
+pub mod dcf;
 pub mod elastic;
 pub mod fill;
 pub mod growing;
 pub mod kicks;
+pub mod loads;
+pub mod rates;
+pub mod ring;
 pub mod soak;
 pub mod speed;
 pub mod table3;

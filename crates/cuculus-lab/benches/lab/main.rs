@@ -8,7 +8,9 @@ use clap::{CommandFactory, Parser, Subcommand};
 use cuculus_lab::heap::CountingAllocator;
 use cuculus_lab::keys::Text24;
 use cuculus_lab::speed::KeyKind;
-use cuculus_lab::{capacity, elastic, fill, growing, kicks, soak, speed, table3, trace};
+use cuculus_lab::{
+    capacity, dcf, elastic, fill, growing, kicks, loads, rates, ring, soak, speed, table3, trace,
+};
 
 #[global_allocator]
 static HEAP: CountingAllocator = CountingAllocator;
@@ -42,8 +44,18 @@ enum Experiment {
     ElasticSpeed(speed::Options),
     /// The elastic filter beside the filters of other crates that grow.
     Growing(growing::Options),
-    /// The elastic filter on a trace of flows that come and go.
+    /// Filters that follow a trace of flows that come and go (CCF paper, Figs. 4 and 5).
     Trace(trace::Options),
+    /// Times of a list of filters (DCF paper, Figs. 10 to 15).
+    DcfTimes(dcf::times::Options),
+    /// What a list of filters gives back (DCF paper, Figs. 16 and 17).
+    DcfCompact(dcf::compact::Options),
+    /// The ring of the consistent filter beside other layouts.
+    Ring(ring::Options),
+    /// False positive rates of filters on a ring (CCF paper, Theorem 1).
+    Rates(rates::Options),
+    /// How full a filter on a ring gets (CCF paper, Theorem 4).
+    Loads(loads::Options),
     /// Elastic filters beside exact multisets, for a long time.
     Soak(soak::Options),
 }
@@ -77,6 +89,11 @@ fn run(experiment: Option<Experiment>) -> anyhow::Result<bool> {
         },
         Some(Experiment::Growing(options)) => growing::run(&options, peers::growers()),
         Some(Experiment::Trace(options)) => trace::run(&options),
+        Some(Experiment::DcfTimes(options)) => dcf::times::run(&options),
+        Some(Experiment::DcfCompact(options)) => dcf::compact::run(&options),
+        Some(Experiment::Ring(options)) => ring::run(&options),
+        Some(Experiment::Rates(options)) => rates::run(&options),
+        Some(Experiment::Loads(options)) => loads::run(&options),
         Some(Experiment::Soak(options)) => soak::run(&options),
         // `cargo bench` alone starts every bench target without a word; that is no mistake.
         None => Ok(Arguments::command().print_help().map(|()| true)?),

@@ -1,0 +1,313 @@
+//! How long a key takes in a list of filters, by the number of keys and by the length of the list
+//! (Figs. 10 to 15), beside filters that are no lists.
+
+use std::hint::black_box;
+use std::path::PathBuf;
+
+use clap::Args;
+use cuculus::{
+    ConsistentCuckooFilter, CuckooFilter, DynamicCuckooFilter, ElasticFilter, Insert, Remove,
+    Resizing,
+};
+use serde::Serialize;
+use serde_json::json;
+
+use super::line::Line;
+use super::{RATE, SLOTS, buckets_for, fingerprint_bits, paper_list};
+use crate::clock::{nanoseconds, timed};
+use crate::keys::Workload;
+use crate::machine::processor;
+use crate::report;
+use crate::table::{Table, number, percent};
+use crate::verdict::{self, Verdict};
+
+/// How much.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// Numbers of keys for a list of six filters, separated by commas.
+    #[arg(long, value_delimiter = ',', default_values_t = [8064, 16_128, 32_256, 46_080, 64_512])]
+    pub items: Vec<usize>,
+    /// Lengths of the list for 46,080 keys, separated by commas.
+    #[arg(long, value_delimiter = ',', default_values_t = [3, 6, 12, 24, 48, 96])]
+    pub lengths: Vec<usize>,
+    /// Rounds; the best of them counts.
+    #[arg(long, default_value_t = 3)]
+    pub rounds: usize,
+    /// Questions of each kind in a round.
+    #[arg(long, default_value_t = 100_000)]
+    pub queries: usize,
+    /// The seed of the keys and of the filters.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Writes all numbers to this file too.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+/// The paper's number of keys while the list gets longer.
+const KEYS: usize = 46_080;
+/// And of filters while the keys get more.
+const FILTERS: usize = 6;
+/// Times as long as the shortest list's that an insertion may take to be called independent of it.
+const NEARLY_THE_SAME: f64 = 1.25;
+/// The share of the variance that a line must explain for times to be called linear.
+const LINEAR: f64 = 0.98;
+const NAMES: [&str; 4] = ["DCF", "CuckooFilter", "CCF_B", "ElasticFilter"];
+
+/// What a filter took, in nanoseconds a key.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+struct Times {
+    insert: f64,
+    hit: f64,
+    miss: f64,
+    mixed: f64,
+    /// The mixed questions, many at a time.
+    batched: f64,
+    /// All keys in random order.
+    remove: f64,
+    bits_per_key: f64,
+    false_positive_rate: f64,
+    /// Keys that were taken and not found, or not removed, or not taken.
+    wrong: usize,
+}
+
+impl Times {
+    fn best(&self, other: &Self) -> Self {
+        Self {
+            insert: self.insert.min(other.insert),
+            hit: self.hit.min(other.hit),
+            miss: self.miss.min(other.miss),
+            mixed: self.mixed.min(other.mixed),
+            batched: self.batched.min(other.batched),
+            remove: self.remove.min(other.remove),
+            wrong: self.wrong.max(other.wrong),
+            ..*self
+        }
+    }
+}
+
+/// The same keys in every filter.
+#[derive(Clone, Debug, Serialize)]
+struct Point {
+    keys: usize,
+    filters: usize,
+    buckets: u64,
+    /// In the order of the names.
+    times: Vec<Times>,
+}
+
+/// Times the filters and prints what a key takes.
+///
+/// Returns whether no filter gave a wrong answer.
+///
+/// # Errors
+/// If a filter cannot be built, or the report cannot be written.
+pub fn run(options: &Options) -> anyhow::Result<bool> {
+    println!(
+        "How long does a key take in a list of filters, by its keys and by its length?\n\
+         Nanoseconds a key, one thread, best of {}, on {}.\n",
+        options.rounds.max(1),
+        processor()
+    );
+    let mut by_keys = Vec::new();
+    for &keys in &options.items {
+        by_keys.push(measure(options, keys, FILTERS, buckets_for(keys.div_ceil(FILTERS)))?);
+    }
+    let mut by_length = Vec::new();
+    for &filters in &options.lengths {
+        let buckets = buckets_for(KEYS.div_ceil(filters.max(1)));
+        by_length.push(measure(options, KEYS, filters.max(1), buckets)?);
+    }
+    println!("Six filters, more and more keys\n{}", table(&by_keys));
+    println!("{KEYS} keys, more and more filters\n{}", table(&by_length));
+    println!("{}", lines(&by_length));
+    let verdicts = verdicts(&by_keys, &by_length);
+    println!("{}", verdict::table(&verdicts));
+    if let Some(path) = &options.json {
+        let asked = json!({ "rounds": options.rounds, "queries": options.queries, "rate": RATE,
+            "seed": options.seed });
+        let results = json!({ "filters": NAMES, "by_keys": by_keys, "by_length": by_length });
+        report::write(path, &asked, &results, &verdicts)?;
+    }
+    let all = by_keys.iter().chain(&by_length).flat_map(|point| &point.times);
+    Ok(all.map(|times| times.wrong).sum::<usize>() == 0)
+}
+
+/// Every filter in turn within a round, so that a slow minute hits all alike.
+fn measure(options: &Options, keys: usize, filters: usize, buckets: u64) -> anyhow::Result<Point> {
+    eprintln!("{keys} keys, {filters} filters of {buckets} buckets");
+    let work = Workload::<u64>::new(options.seed, keys, options.queries);
+    let list = paper_list(keys, filters, buckets).seed(options.seed);
+    // As many slots as the whole list, of as many bits.
+    let fixed = CuckooFilter::builder()
+        .buckets(buckets * filters as u64)
+        .slots_per_bucket(SLOTS)
+        .fingerprint_bits(fingerprint_bits(filters))
+        .seed(options.seed);
+    let consistent = ConsistentCuckooFilter::builder()
+        .capacity(keys)
+        .false_positive_rate(RATE)
+        .resizing(Resizing::Buckets)
+        .seed(options.seed);
+    let elastic = ElasticFilter::builder().false_positive_rate(RATE).seed(options.seed);
+    let mut best: Vec<Times> = Vec::new();
+    for _ in 0..options.rounds.max(1) {
+        let times = vec![
+            time::<DynamicCuckooFilter>(list.build()?, &work),
+            time::<CuckooFilter>(fixed.build()?, &work),
+            time::<ConsistentCuckooFilter>(consistent.build()?, &work),
+            time::<ElasticFilter>(elastic.build()?, &work),
+        ];
+        best = match best.is_empty() {
+            true => times,
+            false => best.iter().zip(&times).map(|(best, times)| best.best(times)).collect(),
+        };
+    }
+    Ok(Point { keys, filters, buckets, times: best })
+}
+
+fn time<F: Insert + Remove>(mut filter: F, work: &Workload<u64>) -> Times {
+    let count = |filter: &F, keys: &[u64]| {
+        black_box(keys.iter().filter(|key| filter.contains(*key)).count())
+    };
+    let keys = work.keys.len();
+    let (insert, taken) =
+        timed(|| work.keys.iter().filter(|key| filter.insert(*key).is_ok()).count());
+    let bits_per_key = filter.size_in_bytes() as f64 * 8.0 / keys as f64;
+    let lost = taken - count(&filter, &work.keys);
+    let (hit, _) = timed(|| count(&filter, &work.present));
+    let (miss, found) = timed(|| count(&filter, &work.absent));
+    let (mixed, _) = timed(|| count(&filter, &work.mixed));
+    let mut hits = Vec::with_capacity(work.mixed.len());
+    let (batched, ()) = timed(|| filter.contains_keys(black_box(&work.mixed), &mut hits));
+    let (remove, removed) =
+        timed(|| work.shuffled().iter().filter(|key| filter.remove(*key)).count());
+    Times {
+        insert: nanoseconds(keys, insert),
+        hit: nanoseconds(work.present.len(), hit),
+        miss: nanoseconds(work.absent.len(), miss),
+        mixed: nanoseconds(work.mixed.len(), mixed),
+        batched: nanoseconds(work.mixed.len(), batched),
+        remove: nanoseconds(keys, remove),
+        bits_per_key,
+        false_positive_rate: found as f64 / work.absent.len() as f64,
+        wrong: (keys - taken) + lost + (taken - removed),
+    }
+}
+
+fn table(points: &[Point]) -> Table {
+    let mut table = Table::new([
+        "filter", "keys", "filters", "buckets", "insert", "hit", "miss", "mixed", "batched",
+        "remove", "bits/key", "FPR %", "wrong",
+    ]);
+    for point in points {
+        for (name, times) in NAMES.iter().zip(&point.times) {
+            let is_list = *name == NAMES[0];
+            let size = |size: u64| if is_list { size.to_string() } else { "-".to_owned() };
+            let mut cells = vec![(*name).to_owned(), point.keys.to_string()];
+            cells.extend([size(point.filters as u64), size(point.buckets)]);
+            let Times { insert, hit, miss, mixed, batched, remove, .. } = *times;
+            let speeds = [insert, hit, miss, mixed, batched, remove];
+            cells.extend(speeds.map(|nanoseconds| number(Some(nanoseconds), 1)));
+            cells.push(number(Some(times.bits_per_key), 2));
+            cells.push(percent(times.false_positive_rate, 3));
+            cells.push(times.wrong.to_string());
+            table.row(cells);
+        }
+    }
+    table
+}
+
+/// A kind of operation, and where its time is.
+type Operation = (&'static str, fn(&Times) -> f64);
+
+const OPERATIONS: [Operation; 6] = [
+    ("insert", |times| times.insert),
+    ("hit", |times| times.hit),
+    ("miss", |times| times.miss),
+    ("mixed", |times| times.mixed),
+    ("batched", |times| times.batched),
+    ("remove", |times| times.remove),
+];
+
+fn line(points: &[Point], of: fn(&Times) -> f64) -> Option<Line> {
+    let times = |point: &Point| Some((point.filters as f64, of(point.times.first()?)));
+    Line::through(&points.iter().filter_map(times).collect::<Vec<_>>())
+}
+
+/// What one more filter costs the list.
+fn lines(by_length: &[Point]) -> Table {
+    let mut table = Table::new(["DCF, by its length", "ns a filter", "ns with none", "R²"]);
+    for (name, of) in OPERATIONS {
+        let line = line(by_length, of);
+        table.row([
+            name.to_owned(),
+            number(line.map(|line| line.slope), 3),
+            number(line.map(|line| line.start), 1),
+            number(line.map(|line| line.r_squared), 4),
+        ]);
+    }
+    table
+}
+
+fn verdicts(by_keys: &[Point], by_length: &[Point]) -> Vec<Verdict> {
+    let dcf: Vec<&Times> = by_length.iter().filter_map(|point| point.times.first()).collect();
+    let ends = dcf.first().zip(dcf.last());
+    let longer = ends.map(|(first, last)| last.insert / first.insert);
+    let mut verdicts = vec![Verdict::at_most(
+        "insert nearly independent of s: longest over shortest list",
+        longer,
+        NEARLY_THE_SAME,
+    )];
+    for (name, of) in OPERATIONS.into_iter().filter(|(name, _)| *name != "insert") {
+        let r_squared = line(by_length, of).map(|line| line.r_squared);
+        verdicts.push(Verdict::at_least(format!("{name} linear in s: R²"), r_squared, LINEAR));
+    }
+    let slopes = line(by_length, |times| times.hit).zip(line(by_length, |times| times.miss));
+    let half = slopes.map(|(hit, miss)| hit.slope / miss.slope);
+    verdicts.push(Verdict::at_most(
+        "a hit asks half of the filters: slope over a miss's",
+        half,
+        0.6,
+    ));
+    let rate = by_keys.iter().chain(by_length).filter_map(|point| point.times.first());
+    let rate = rate.map(|times| times.false_positive_rate).fold(0.0, f64::max);
+    verdicts.push(Verdict::at_most(
+        "DCF: largest false positive rate in %",
+        Some(100.0 * rate),
+        100.0 * RATE,
+    ));
+    verdicts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_lists_are_timed_and_give_no_wrong_answer() {
+        let (items, lengths) = (vec![2000], vec![2, 4]);
+        let options = Options { items, lengths, rounds: 2, queries: 2000, seed: 1, json: None };
+        let point = measure(&options, 2000, 4, buckets_for(500)).unwrap();
+        assert_eq!(point.times.len(), NAMES.len());
+        assert!(point.times.iter().all(|times| times.wrong == 0 && times.insert > 0.0));
+        assert!(point.times.iter().all(|times| times.false_positive_rate < 0.03));
+    }
+
+    #[test]
+    fn verdicts_follow_the_numbers() {
+        let point = |filters: usize, insert, each: f64| {
+            let miss = 10.0 + each * filters as f64;
+            let (hit, mixed, batched, remove) = (miss / 2.0, miss, miss, miss);
+            let times = Times { insert, hit, miss, mixed, batched, remove, ..Times::default() };
+            Point { keys: 1, filters, buckets: 1, times: vec![times] }
+        };
+        let words = |points: &[Point]| -> Vec<_> {
+            verdicts(&[], points).iter().map(Verdict::word).collect()
+        };
+        let good = [point(3, 50.0, 2.0), point(6, 51.0, 2.0), point(12, 55.0, 2.0)];
+        assert_eq!(words(&good), ["PASS"; 8]);
+        let bad = [point(3, 50.0, 2.0), point(6, 51.0, 9.0), point(12, 90.0, 1.0)];
+        assert_eq!(words(&bad)[..3], ["MISS"; 3]);
+    }
+}
