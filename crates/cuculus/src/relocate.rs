@@ -211,12 +211,20 @@ fn random_walk(
     max_kicks: u32,
 ) -> Option<BucketIndex> {
     let mut path: Vec<(BucketIndex, u32)> = Vec::with_capacity(32);
+    let mut noted = space.noted_buckets().map(|m| vec![0u64; m.div_ceil(64) as usize]);
     let mut ways: Vec<(u32, BucketIndex)> = Vec::with_capacity(8);
     let mut bucket = *starts.get(scramble(starts.first()?.0, 0) as usize % starts.len())?;
     for step in 0..max_kicks {
         ways.clear();
+        if let Some(noted) = &mut noted {
+            is_new(noted, bucket);
+        }
         space.ways_out(bucket, |slot, target| {
-            if target != bucket && !path.iter().any(|&(passed, _)| passed == target) {
+            let passed = match &noted {
+                Some(noted) => noted[target.0 as usize / 64] >> (target.0 % 64) & 1 == 1,
+                None => path.iter().any(|&(passed, _)| passed == target),
+            };
+            if target != bucket && !passed {
                 ways.push((slot, target));
             }
         });

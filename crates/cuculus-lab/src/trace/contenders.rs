@@ -58,8 +58,7 @@ pub(super) fn all(rate: f64, both: bool) -> Vec<Contender> {
         let consistent =
             |resizing| Way::Consistent(Consistent { resizing, search, ..Consistent::PAPER });
         for (name, way, paper, target) in [
-            ("DCF forwards", dynamic(false, Tidy::CompactIfFreed), DYNAMIC, None),
-            ("DCF restarts", dynamic(false, Tidy::Compact), NONE, None),
+            ("DCF forwards", dynamic(false, Tidy::Compact), DYNAMIC, None),
             ("DCF re-use", dynamic(true, Tidy::Compact), NONE, None),
             ("DCF re-use shrink", dynamic(true, Tidy::ShrinkToFit), NONE, None),
             ("CCF_B", consistent(Resizing::Buckets), BUCKETS, Some(PAPER_BUCKETS)),

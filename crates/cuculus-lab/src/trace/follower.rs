@@ -74,11 +74,7 @@ struct Tidied {
 /// How a dynamic filter gets smaller: it never does so by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tidy {
-    /// By moving entries to the same bucket of others, as in the paper, and only when that gives a
-    /// filter back: a compaction that does not would still go back to the first filter with room,
-    /// and holes would be used again that the paper's list has left behind.
-    CompactIfFreed,
-    /// The same, tried after every removal.
+    /// By moving entries to the same bucket of others, as in the paper.
     Compact,
     /// With kicks.
     ShrinkToFit,
@@ -91,15 +87,6 @@ impl Tidied {
 
     fn tidy(&mut self) {
         let freed = match self.tidy {
-            Tidy::CompactIfFreed => {
-                // A copy of some ten kilobytes is what it costs to know before.
-                let mut compacted = self.filter.clone();
-                let freed = compacted.compact();
-                if freed > 0 {
-                    self.filter = compacted;
-                }
-                freed
-            }
             Tidy::Compact => self.filter.compact(),
             Tidy::ShrinkToFit => self.filter.shrink_to_fit(),
         };

@@ -126,8 +126,8 @@ impl DynamicCuckooFilterBuilder {
     /// kicks at two of them at most.
     ///
     /// With `false` it is as in the paper: the list is only gone through forwards, and what lies
-    /// behind is not used again until [`compact`](DynamicCuckooFilter::compact) or
-    /// [`shrink_to_fit`](DynamicCuckooFilter::shrink_to_fit) starts from the front.
+    /// behind is used again only by [`compact`](DynamicCuckooFilter::compact) and
+    /// [`shrink_to_fit`](DynamicCuckooFilter::shrink_to_fit), to make the list shorter.
     pub fn reuse_holes(mut self, reuse: bool) -> Self {
         self.reuse_holes = reuse;
         self

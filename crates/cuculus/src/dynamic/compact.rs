@@ -13,8 +13,8 @@ impl DynamicCuckooFilter {
     /// [`capacity_per_filter`](super::DynamicCuckooFilterBuilder::capacity_per_filter) the sparsest is
     /// emptied, bucket by bucket, into the same bucket of the others, the densest first. One that
     /// cannot be emptied in full stays as it was, and the next sparsest is tried; this goes on until
-    /// nothing more can be dropped. The last filter stays. Afterwards keys go to the first filter of
-    /// the list that is below its capacity.
+    /// nothing more can be dropped. The last filter stays. Where holes are used again, keys then go to
+    /// the first filter of the list that is below its capacity.
     ///
     /// No fingerprint is hashed and nothing is kicked, so it is fast: one pass over the buckets for
     /// each filter that is dropped, and usually a few buckets for one that cannot be. For the same
@@ -174,5 +174,8 @@ impl DynamicCuckooFilter {
     fn drop_filter(&mut self, at: usize) {
         self.blocks.remove(at);
         self.blocks.shrink_to_fit();
+        // The same filter stays current, or the one after it.
+        self.current -= usize::from(at < self.current);
+        self.current = self.current.min(self.blocks.len() - 1);
     }
 }

@@ -78,6 +78,9 @@ pub struct DynamicCuckooFilter {
     pub(super) refused: u64,
 }
 
+/// Lists smaller than this are looked up key by key.
+const IN_CACHE: usize = 2 << 20;
+
 impl DynamicCuckooFilter {
     /// Starts with the defaults: a false positive rate of 1 %, buckets of four, active extension,
     /// and holes that are used again.
@@ -151,6 +154,13 @@ impl DynamicCuckooFilter {
     fn contains_each<K>(&self, keys: &[K], hash: impl Fn(&K) -> KeyHash, hits: &mut Vec<bool>) {
         hits.clear();
         hits.resize(keys.len(), false);
+        // In the caches there is no wait to overlap, and a key that is found need not go on.
+        if self.blocks.iter().map(Block::heap_bytes).sum::<usize>() < IN_CACHE {
+            for (hit, key) in hits.iter_mut().zip(keys) {
+                *hit = self.holds(&self.candidates(hash(key)));
+            }
+            return;
+        }
         let Self { places, size, instructions, .. } = *self;
         let mut hashes = [KeyHash::new(0); CHUNK];
         for (keys, hits) in keys.chunks(CHUNK).zip(hits.chunks_mut(CHUNK)) {

@@ -173,9 +173,12 @@ impl DynamicCuckooFilter {
         self.is_below_capacity(emptiest).then_some(emptiest)
     }
 
-    /// Starts again with the first filter that is below its capacity, or with the last: after
-    /// filters were emptied or dropped, whatever was current before.
+    /// Starts again with the first filter that is below its capacity, or with the last, where holes
+    /// are used again. The paper's list only goes forwards.
     pub(super) fn restart(&mut self) {
+        if !self.rules.reuse_holes {
+            return;
+        }
         let first = (0..self.blocks.len()).find(|&at| self.is_below_capacity(at));
         self.current = first.unwrap_or(self.blocks.len() - 1);
     }
