@@ -486,7 +486,7 @@ fn copies_of_a_key_never_make_the_list_longer() {
 #[test]
 fn copies_of_a_key_do_not_use_up_the_current_filter() {
     for extension in EXTENSIONS {
-        let builder = builder(16, 64).extension(extension).reuse_holes(false);
+        let builder = builder(16, 64).extension(extension);
         let mut filter = build(&builder.capacity_per_filter(240));
         insert_all(&mut filter, 0..400);
         remove_all(&mut filter, (0..400).filter(|key| key % 4 == 0));
