@@ -1,0 +1,38 @@
+//! What the papers compare cuckoo filters with, each complete and as fast as its idea allows.
+//!
+//! The filters have the traits and the hash of [`cuculus`], and obey the laws of its conformance
+//! suite. They are here to be measured against; programs that need a filter want
+//! [`cuculus`] itself. Each says when it loses.
+//!
+//! | type | from | deletes |
+//! |---|---|---|
+//! | [`BloomFilter`] | CF paper §2.1, §7 | no |
+//! | [`BlockedBloomFilter`] | CF paper §2.1, §7 | no |
+//! | [`CountingBloomFilter`] | CF paper §2.1 | yes |
+//! | [`QuotientFilter`] | CF paper §2.1, §7 | yes |
+//! | [`DynamicBloomFilter`] | DCF paper §II.C, Fig. 1 | where it can tell |
+//!
+//! "CF paper" is Fan, Andersen, Kaminsky and Mitzenmacher, *Cuckoo Filter: Practically Better Than
+//! Bloom* (2014); "DCF paper" is Chen, Liao, Jin and Wu, *The Dynamic Cuckoo Filter* (2017).
+
+mod memory; // memory that may not be there
+mod parameters; // the builders' words
+mod probes; // hash → places
+mod rates; // formulas
+
+mod counters; // counters that stick
+
+mod blocked;
+mod bloom;
+mod counting;
+mod dynamic;
+mod quotient;
+
+pub use blocked::{BlockedBloomFilter, BlockedBloomFilterBuilder};
+pub use bloom::{BloomFilter, BloomFilterBuilder};
+pub use counting::{CountingBloomFilter, CountingBloomFilterBuilder, CountingStats};
+pub use dynamic::{DynamicBloomFilter, DynamicBloomFilterBuilder, DynamicBloomStats, Removal};
+pub use quotient::{QuotientFilter, QuotientFilterBuilder, QuotientStats};
+
+#[cfg(test)]
+mod conformance;
