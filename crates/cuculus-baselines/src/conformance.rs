@@ -4,7 +4,8 @@ use cuculus::conformance::{self, Copies, State, Subject};
 use cuculus::{BuildError, Insert, Remove};
 
 use crate::{
-    BlockedBloomFilter, BloomFilter, CountingBloomFilter, DynamicBloomFilter, QuotientFilter,
+    BlockedBloomFilter, BloomFilter, CountingBloomFilter, DleftCountingBloomFilter,
+    DynamicBloomFilter, QuotientFilter,
 };
 
 const KEYS: usize = 300;
@@ -31,6 +32,7 @@ whole_state!(
     BlockedBloomFilter: Copies::CountedUpTo(1),
     CountingBloomFilter: Copies::CountedUpTo(15),
     DynamicBloomFilter: Copies::CountedUpTo(15),
+    DleftCountingBloomFilter: Copies::Bounded,
     QuotientFilter: Copies::UntilFull,
 );
 
@@ -111,5 +113,22 @@ fn quotient_filters_obey_the_laws() {
     for rate in RATES {
         let builder = QuotientFilter::builder().capacity(4 * KEYS).false_positive_rate(rate);
         all(&format!("quotient {rate}"), &|seed| builder.clone().seed(seed).build());
+    }
+}
+
+#[test]
+fn dleft_counting_bloom_filters_obey_the_laws() {
+    for slots in 2..=8 {
+        for (bits, counter) in [(8, 2), (11, 1), (13, 4), (28, 2), (17, 3)] {
+            let builder =
+                DleftCountingBloomFilter::builder().capacity(KEYS).slots_per_bucket(slots);
+            let builder = builder.remainder_bits(bits).counter_bits(counter);
+            let name = format!("d-left {slots} {bits} {counter}");
+            all(&name, &|seed| builder.clone().seed(seed).build());
+        }
+    }
+    for rate in RATES {
+        let builder = DleftCountingBloomFilter::builder().capacity(KEYS).false_positive_rate(rate);
+        all(&format!("d-left {rate}"), &|seed| builder.clone().seed(seed).build());
     }
 }

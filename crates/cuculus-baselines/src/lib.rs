@@ -9,6 +9,7 @@
 //! | [`BloomFilter`] | CF paper §2.1, §7 | no |
 //! | [`BlockedBloomFilter`] | CF paper §2.1, §7 | no |
 //! | [`CountingBloomFilter`] | CF paper §2.1 | yes |
+//! | [`DleftCountingBloomFilter`] | CF paper §2.1, §7 | yes |
 //! | [`QuotientFilter`] | CF paper §2.1, §7 | yes |
 //! | [`DynamicBloomFilter`] | DCF paper §II.C, Fig. 1 | where it can tell |
 //!
@@ -21,16 +22,19 @@ mod probes; // hash → places
 mod rates; // formulas
 
 mod counters; // counters that stick
+mod packed; // cells of a few bits
 
 mod blocked;
 mod bloom;
 mod counting;
+mod dleft;
 mod dynamic;
 mod quotient;
 
 pub use blocked::{BlockedBloomFilter, BlockedBloomFilterBuilder};
 pub use bloom::{BloomFilter, BloomFilterBuilder};
 pub use counting::{CountingBloomFilter, CountingBloomFilterBuilder, CountingStats};
+pub use dleft::{DleftCountingBloomFilter, DleftCountingBloomFilterBuilder, DleftStats};
 pub use dynamic::{DynamicBloomFilter, DynamicBloomFilterBuilder, DynamicBloomStats, Removal};
 pub use quotient::{QuotientFilter, QuotientFilterBuilder, QuotientStats};
 
