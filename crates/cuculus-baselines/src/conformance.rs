@@ -4,8 +4,8 @@ use cuculus::conformance::{self, Copies, State, Subject};
 use cuculus::{BuildError, Insert, Remove};
 
 use crate::{
-    BlockedBloomFilter, BloomFilter, CountingBloomFilter, DleftCountingBloomFilter,
-    DynamicBloomFilter, QuotientFilter,
+    AdaptiveCuckooFilter, BlockedBloomFilter, BloomFilter, CountingBloomFilter,
+    DleftCountingBloomFilter, DynamicBloomFilter, QuotientFilter,
 };
 
 const KEYS: usize = 300;
@@ -34,6 +34,7 @@ whole_state!(
     DynamicBloomFilter: Copies::CountedUpTo(15),
     DleftCountingBloomFilter: Copies::Bounded,
     QuotientFilter: Copies::UntilFull,
+    AdaptiveCuckooFilter: Copies::Bounded,
 );
 
 /// A subject of the laws that takes all keys.
@@ -130,5 +131,17 @@ fn dleft_counting_bloom_filters_obey_the_laws() {
     for rate in RATES {
         let builder = DleftCountingBloomFilter::builder().capacity(KEYS).false_positive_rate(rate);
         all(&format!("d-left {rate}"), &|seed| builder.clone().seed(seed).build());
+    }
+}
+
+#[test]
+fn adaptive_cuckoo_filters_obey_the_laws() {
+    for bits in [4, 5, 8, 12, 16, 25, 32] {
+        let builder = AdaptiveCuckooFilter::builder().capacity(KEYS).fingerprint_bits(bits);
+        all(&format!("adaptive {bits}"), &|seed| builder.clone().seed(seed).build());
+    }
+    for rate in RATES {
+        let builder = AdaptiveCuckooFilter::builder().capacity(KEYS).false_positive_rate(rate);
+        all(&format!("adaptive {rate}"), &|seed| builder.clone().seed(seed).build());
     }
 }

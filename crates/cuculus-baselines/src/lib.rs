@@ -12,9 +12,12 @@
 //! | [`DleftCountingBloomFilter`] | CF paper §2.1, §7 | yes |
 //! | [`QuotientFilter`] | CF paper §2.1, §7 | yes |
 //! | [`DynamicBloomFilter`] | DCF paper §II.C, Fig. 1 | where it can tell |
+//! | [`AdaptiveCuckooFilter`] | CCF paper §II | exactly |
+//! | [`CuckooTable`] | CF paper §2.2 | a map, not a filter |
 //!
 //! "CF paper" is Fan, Andersen, Kaminsky and Mitzenmacher, *Cuckoo Filter: Practically Better Than
-//! Bloom* (2014); "DCF paper" is Chen, Liao, Jin and Wu, *The Dynamic Cuckoo Filter* (2017).
+//! Bloom* (2014); "DCF paper" is Chen, Liao, Jin and Wu, *The Dynamic Cuckoo Filter* (2017);
+//! "CCF paper" is Luo, Guo, Rottenstreich, Ma, Luo and Ren, *The Consistent Cuckoo Filter* (2019).
 
 mod memory; // memory that may not be there
 mod parameters; // the builders' words
@@ -22,21 +25,26 @@ mod probes; // hash → places
 mod rates; // formulas
 
 mod counters; // counters that stick
+mod kicks; // room in full buckets
 mod packed; // cells of a few bits
 
+mod adaptive;
 mod blocked;
 mod bloom;
 mod counting;
 mod dleft;
 mod dynamic;
 mod quotient;
+mod table;
 
+pub use adaptive::{AdaptiveCuckooFilter, AdaptiveCuckooFilterBuilder, AdaptiveStats};
 pub use blocked::{BlockedBloomFilter, BlockedBloomFilterBuilder};
 pub use bloom::{BloomFilter, BloomFilterBuilder};
 pub use counting::{CountingBloomFilter, CountingBloomFilterBuilder, CountingStats};
 pub use dleft::{DleftCountingBloomFilter, DleftCountingBloomFilterBuilder, DleftStats};
 pub use dynamic::{DynamicBloomFilter, DynamicBloomFilterBuilder, DynamicBloomStats, Removal};
 pub use quotient::{QuotientFilter, QuotientFilterBuilder, QuotientStats};
+pub use table::{CuckooTable, CuckooTableBuilder, CuckooTableStats};
 
 #[cfg(test)]
 mod conformance;

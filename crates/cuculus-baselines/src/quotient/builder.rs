@@ -54,8 +54,7 @@ impl QuotientFilterBuilder {
         }
         let most = (slots as f64 * MAX_LOAD) as usize;
         let capacity = self.shared.capacity.unwrap_or(most);
-        let planned = QuotientFilter::rate(most.min(capacity).max(1), slots as usize, 0);
-        let rate_with = |bits: u32| planned / f64::from(bits).exp2();
+        let rate_with = |bits| QuotientFilter::rate(most.min(capacity), slots as usize, bits);
         let remainder_bits = match (self.remainder_bits, rate) {
             (Some(bits), _) => {
                 in_range("remainder_bits", u64::from(bits), 1..=u64::from(MAX_REMAINDER_BITS))?;
