@@ -32,6 +32,14 @@ struct Step {
     from: Option<(usize, usize)>,
 }
 
+/// The free slots of a bucket, and the last of them.
+#[inline(always)]
+fn room(space: &impl Space, bucket: usize) -> (u32, Option<Place>) {
+    let places = (0..space.slots_per_bucket()).map(|slot| Place { bucket, slot });
+    places.filter(|&at| space.is_free(at)).fold((0, None), |(count, _), at| (count + 1, Some(at)))
+}
+
+#[inline(always)]
 fn free_slot(space: &impl Space, bucket: usize) -> Option<Place> {
     (0..space.slots_per_bucket()).map(|slot| Place { bucket, slot }).find(|&at| space.is_free(at))
 }
@@ -43,7 +51,10 @@ pub(crate) fn make_room(
     buckets: [usize; 2],
     max_kicks: u32,
 ) -> Option<Place> {
-    if let Some(place) = buckets.into_iter().find_map(|bucket| free_slot(space, bucket)) {
+    // The emptier of the two, so that fewer pairs of full buckets arise.
+    let room = buckets.map(|bucket| room(space, bucket));
+    let emptier = if room[1].0 > room[0].0 { room[1] } else { room[0] };
+    if let (_, Some(place)) = emptier {
         return Some(place);
     }
     let mut steps: Vec<Step> = buckets.map(|bucket| Step { bucket, from: None }).into();

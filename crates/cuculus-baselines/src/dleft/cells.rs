@@ -24,33 +24,42 @@ impl Shape {
 pub(super) struct Cells {
     cells: Packed,
     shape: Shape,
-    /// The cells that are read at once.
+    /// A bucket is read in words of so many cells, and the last one of those that are left.
     at_once: u32,
-    /// The lowest and the highest bit of each of them.
+    words: u32,
+    /// The lowest and the highest bit of each cell of a word, and its counter.
     lowest: u64,
     highest: u64,
     counters: u64,
+    /// The bits of the last word that belong to the bucket.
+    last: u64,
 }
 
-/// What is in a bucket: a bit for each cell in use, and one for each with the remainder asked for.
+/// What is in a bucket.
 #[derive(Clone, Copy)]
 pub(super) struct Seen {
+    /// The cells in use.
     pub(super) used: u32,
-    pub(super) equal: u32,
+    /// Whether one of them has the remainder asked for.
+    pub(super) equal: bool,
 }
 
 impl Cells {
     pub(super) fn new(buckets: u64, shape: Shape) -> Result<Self, BuildError> {
-        let bits = shape.cell_bits();
-        let at_once = (64 / bits).min(shape.slots_per_bucket);
+        let (bits, slots) = (shape.cell_bits(), shape.slots_per_bucket);
+        let words = slots.div_ceil(64 / bits);
+        let at_once = slots.div_ceil(words);
+        let left = slots - (words - 1) * at_once;
         let lowest = (0..at_once).fold(0, |word, cell| word | 1 << (cell * bits));
         Ok(Self {
-            cells: Packed::new(buckets * u64::from(shape.slots_per_bucket), bits)?,
+            cells: Packed::new(buckets * u64::from(slots), bits)?,
             shape,
             at_once,
+            words,
             lowest,
             highest: lowest << (bits - 1),
             counters: lowest * ((1 << shape.counter_bits) - 1),
+            last: u64::MAX >> (64 - left * bits),
         })
     }
 
@@ -70,35 +79,38 @@ impl Cells {
         ((lanes & lower).wrapping_add(lower) | lanes) & self.highest
     }
 
+    /// The cells of a bucket in use, and those with a remainder, by their highest bits; `visit` is
+    /// called for each word.
     #[inline(always)]
-    pub(super) fn look(&self, bucket: u64, remainder: u64) -> Seen {
-        let Shape { counter_bits, slots_per_bucket, .. } = self.shape;
-        let lanes = self.highest | (self.highest - self.lowest) | self.lowest;
-        let wanted = self.lowest.wrapping_mul(remainder << counter_bits);
-        let first = bucket * u64::from(slots_per_bucket);
-        let mut seen = Seen { used: 0, equal: 0 };
-        let mut cell = 0;
-        while cell < slots_per_bucket {
-            let word = self.cells.word(first + u64::from(cell)) & lanes;
-            let used = self.not_zero(word & self.counters);
-            let equal = used & !self.not_zero((word ^ wanted) & !self.counters & lanes);
-            // At the end of a bucket come cells of the next.
-            let count = (slots_per_bucket - cell).min(self.at_once);
-            seen.used |= self.gathered(used, count) << cell;
-            if equal != 0 {
-                seen.equal |= self.gathered(equal, count) << cell;
-            }
-            cell += count;
+    fn each_word(&self, bucket: u64, remainder: u64, mut visit: impl FnMut(u64, u64)) {
+        let wanted = self.lowest.wrapping_mul(remainder << self.shape.counter_bits);
+        let mut cell = bucket * u64::from(self.shape.slots_per_bucket);
+        for word in 1..=self.words {
+            let mask = if word == self.words { self.last } else { u64::MAX };
+            // Beyond the bucket, no counter.
+            let cells = self.cells.word(cell) & mask;
+            let used = self.not_zero(cells & self.counters);
+            let differs = self.not_zero((cells ^ wanted) & !self.counters);
+            visit(used, used & !differs);
+            cell += u64::from(self.at_once);
         }
-        seen
     }
 
-    /// The highest bits of the first lanes, side by side.
     #[inline(always)]
-    fn gathered(&self, lanes: u64, count: u32) -> u32 {
-        let bits = self.shape.cell_bits();
-        let bit = |cell| ((lanes >> ((cell + 1) * bits - 1)) as u32 & 1) << cell;
-        (0..count).fold(0, |gathered, cell| gathered | bit(cell))
+    pub(super) fn contains(&self, bucket: u64, remainder: u64) -> bool {
+        let mut any = 0;
+        self.each_word(bucket, remainder, |_, equal| any |= equal);
+        any != 0
+    }
+
+    #[inline(always)]
+    pub(super) fn look(&self, bucket: u64, remainder: u64) -> Seen {
+        let (mut count, mut any) = (0, 0);
+        self.each_word(bucket, remainder, |used, equal| {
+            count += used.count_ones();
+            any |= equal;
+        });
+        Seen { used: count, equal: any != 0 }
     }
 
     #[inline(always)]
@@ -106,9 +118,11 @@ impl Cells {
         bucket * u64::from(self.shape.slots_per_bucket) + u64::from(cell)
     }
 
+    /// The remainder and the counter of a cell; zeros if it is empty.
     #[inline(always)]
-    pub(super) fn counter(&self, bucket: u64, cell: u32) -> u64 {
-        self.cells.get(self.at(bucket, cell)) & ((1 << self.shape.counter_bits) - 1)
+    pub(super) fn get(&self, bucket: u64, cell: u32) -> (u64, u64) {
+        let value = self.cells.get(self.at(bucket, cell));
+        (value >> self.shape.counter_bits, value & ((1 << self.shape.counter_bits) - 1))
     }
 
     /// A cell with a counter of zero is empty.

@@ -3,7 +3,7 @@
 use cuculus::{Filter, Full, FullCause, Insert, KeyHash, KeyHasher, Remove};
 
 use super::builder::DleftCountingBloomFilterBuilder;
-use super::cells::{Cells, Seen, Shape};
+use super::cells::{Cells, Shape};
 use crate::parameters::debug_with;
 use crate::probes::{remix, scale};
 
@@ -136,24 +136,23 @@ impl DleftCountingBloomFilter {
         Candidates { remainder, buckets }
     }
 
-    #[inline(always)]
-    fn look(&self, key: &Candidates) -> [Seen; SUBTABLES] {
-        key.buckets.map(|bucket| self.cells.look(bucket, key.remainder))
-    }
-
     fn highest_counter(&self) -> u64 {
         (1 << self.shape.counter_bits) - 1
     }
 
     /// The cells that count a key, with their counters.
-    #[inline(always)]
     fn matching(&self, key: &Candidates) -> impl Iterator<Item = (u64, u32, u64)> {
-        let seen = self.look(key);
-        key.buckets.into_iter().zip(seen).flat_map(move |(bucket, seen)| {
-            let cells =
-                (0..self.shape.slots_per_bucket).filter(move |cell| seen.equal >> cell & 1 == 1);
-            cells.map(move |cell| (bucket, cell, self.cells.counter(bucket, cell)))
-        })
+        let remainder = key.remainder;
+        let buckets = key.buckets.into_iter();
+        buckets.filter(move |&bucket| self.cells.contains(bucket, remainder)).flat_map(
+            move |bucket| {
+                let cells = (0..self.shape.slots_per_bucket).map(move |cell| {
+                    let (found, counter) = self.cells.get(bucket, cell);
+                    (bucket, cell, if found == remainder { counter } else { 0 })
+                });
+                cells.filter(|&(_, _, counter)| counter > 0)
+            },
+        )
     }
 }
 
@@ -165,7 +164,10 @@ impl Filter for DleftCountingBloomFilter {
 
     #[inline]
     fn contains_hash(&self, hash: KeyHash) -> bool {
-        self.look(&self.candidates(hash)).iter().any(|seen| seen.equal != 0)
+        let key = self.candidates(hash);
+        // All four at once, not one after the other.
+        let each = key.buckets.map(|bucket| self.cells.contains(bucket, key.remainder));
+        each.into_iter().fold(false, |any, one| any | one)
     }
 
     fn count_hash(&self, hash: KeyHash) -> usize {
@@ -200,9 +202,9 @@ impl Filter for DleftCountingBloomFilter {
 impl Insert for DleftCountingBloomFilter {
     fn insert_hash(&mut self, hash: KeyHash) -> Result<(), Full> {
         let key = self.candidates(hash);
-        let seen = self.look(&key);
+        let seen = key.buckets.map(|bucket| self.cells.look(bucket, key.remainder));
         let highest = self.highest_counter();
-        if seen.iter().any(|seen| seen.equal != 0) {
+        if seen.iter().any(|seen| seen.equal) {
             let found = self.matching(&key).find(|&(_, _, counter)| counter < highest);
             if let Some((bucket, cell, counter)) = found {
                 self.cells.set(bucket, cell, key.remainder, counter + 1);
@@ -213,9 +215,8 @@ impl Insert for DleftCountingBloomFilter {
         // The emptiest bucket, the leftmost of several.
         let (mut emptiest, mut fewest) = (0, u32::MAX);
         for (subtable, seen) in seen.iter().enumerate() {
-            let count = seen.used.count_ones();
-            if count < fewest {
-                (emptiest, fewest) = (subtable, count);
+            if seen.used < fewest {
+                (emptiest, fewest) = (subtable, seen.used);
             }
         }
         let slots = self.shape.slots_per_bucket;
@@ -229,8 +230,9 @@ impl Insert for DleftCountingBloomFilter {
             };
             return Err(Full::new(cause, self.len, self.slots()));
         }
-        let free = (!seen[emptiest].used).trailing_zeros();
-        self.cells.set(key.buckets[emptiest], free, key.remainder, 1);
+        let bucket = key.buckets[emptiest];
+        let free = (0..slots).find(|&cell| self.cells.get(bucket, cell).1 == 0).unwrap_or(0);
+        self.cells.set(bucket, free, key.remainder, 1);
         self.used += 1;
         self.len += 1;
         Ok(())
