@@ -17,7 +17,7 @@ pub(crate) const MAX_COUNTERS: u64 = MAX_BITS / 4;
 /// Where it loses: four times the memory of a Bloom filter, and as many places to read. A counter that
 /// has reached fifteen has lost count and is never lowered again. What it belongs to is found for ever
 /// then, which is an error in the harmless direction; with different keys at their planned number
-/// that happens to fewer than one counter in 10^15, with copies of a key to its own.
+/// that happens to two counters in 10^15, with copies of a key to its own.
 ///
 /// ```
 /// use cuculus::{Filter, Insert, Remove};

@@ -41,8 +41,8 @@ const DEFAULT_FILTERS: usize = 10;
 /// * A key that was never inserted, removed by mistake, can take counters of others, which are then
 ///   missing: false negatives, as in any counting Bloom filter.
 /// * [`remove`](Remove::remove) says true only if the key was taken out.
-/// * Memory is never given back, except by [`clear`](Insert::clear). Nor do other lists of counting Bloom
-///   filters in the papers.
+/// * Memory is given back by [`clear`](Insert::clear) only. (Its authors also merge two filters that
+///   are half empty; in the DCF paper's description there is no such step.)
 ///
 /// [`count`](Filter::count) goes up to fifteen a filter. [`slots`](Filter::slots) are counters, and
 /// [`utilization`](Filter::utilization) is the share of them above zero.
@@ -131,7 +131,11 @@ impl DynamicBloomFilterBuilder {
         in_range("capacity_per_filter", each as u64, 1..=MAX_COUNTERS)?;
         let capacity = self.shared.capacity.unwrap_or(each);
         let filters = capacity.div_ceil(each).max(1) as u64;
-        in_range("capacity", filters.saturating_mul(each as u64), 1..=(MAX_FILTERS * each) as u64)?;
+        in_range(
+            "capacity",
+            filters.saturating_mul(each as u64),
+            1..=MAX_FILTERS as u64 * each as u64,
+        )?;
         // Each of s filters may have a part of the rate only (DCF paper, Eq. 3).
         let rate = match (self.shared.rate()?, self.counters_per_filter) {
             (None, Some(_)) => None,

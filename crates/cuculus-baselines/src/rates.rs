@@ -13,12 +13,18 @@ pub(crate) fn all_are_set(cells: f64, throws: f64, probes: u32) -> f64 {
     if cells <= 2.0 {
         return 1.0; // too few for a filter; an upper bound
     }
-    let empty = f64::exp(throws * f64::ln_1p(-1.0 / cells));
-    let two_empty = f64::exp(throws * f64::ln_1p(-2.0 / cells));
-    let set = 1.0 - empty;
-    let variance = (empty / cells + (1.0 - 1.0 / cells) * two_empty - empty * empty).max(0.0);
+    let log_empty = throws * f64::ln_1p(-1.0 / cells);
+    let (empty, set) = (f64::exp(log_empty), -f64::exp_m1(log_empty));
+    // 1 − (1 + c)·e^−c for c throws a cell: the variance of X is cells·e^−c times that.
+    let each = throws / cells;
+    let spread = if each < 1e-4 { each * each / 2.0 } else { set - each * empty };
+    let variance = (empty * spread / cells).max(0.0);
     let pairs = f64::from(probes) * f64::from(probes - 1) / 2.0;
-    (set.powi(probes as i32) * (1.0 + pairs * variance / (set * set))).min(1.0)
+    if set > 0.0 {
+        (set.powi(probes as i32) * (1.0 + pairs * variance / (set * set))).min(1.0)
+    } else {
+        0.0
+    }
 }
 
 /// The rate of a Bloom filter with so many cells (bits or counters) and keys.
@@ -38,7 +44,8 @@ pub(crate) fn cells_and_hashes(keys: usize, rate: f64, hashes: Option<u32>) -> (
         let share = rate.powf(1.0 / f64::from(hashes));
         let cells = -(keys as f64) * f64::from(hashes) / f64::ln_1p(-share);
         let mut cells = cells.max(64.0);
-        while all_are_set(cells, keys as f64 * f64::from(hashes), hashes) > rate {
+        let throws = keys as f64 * f64::from(hashes);
+        while cells.is_finite() && all_are_set(cells, throws, hashes) > rate {
             cells += (cells / 4096.0).max(1.0);
         }
         (cells.ceil() as u64, hashes)
@@ -134,6 +141,17 @@ mod tests {
             assert!((cells as f64 / 1e6 - bits).abs() < 0.05, "{cells}");
             assert!(bloom(cells, 1_000_000, found) <= rate);
             assert_eq!(best_hashes(cells, 1_000_000), hashes);
+        }
+    }
+
+    /// No rate is too small to be answered.
+    #[test]
+    fn tiny_rates_end() {
+        for rate in [1e-17, 1e-40, 1e-300, f64::MIN_POSITIVE, 5e-324] {
+            for hashes in [1, 2, 32] {
+                let (cells, _) = cells_and_hashes(1000, rate, Some(hashes));
+                assert!(cells >= 1000, "{rate} {hashes}: {cells}");
+            }
         }
     }
 
