@@ -22,6 +22,14 @@ pub struct Full {
     pub inserted: usize,
 }
 
+impl Full {
+    /// The refusal of a single key, by a filter of another crate.
+    #[must_use]
+    pub const fn new(cause: FullCause, len: usize, slots: usize) -> Self {
+        Self { cause, len, slots, inserted: 0 }
+    }
+}
+
 /// Why a key was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -182,6 +182,9 @@ macro_rules! filter_by_reference {
             fn slots(&self) -> usize {
                 (**self).slots()
             }
+            fn utilization(&self) -> f64 {
+                (**self).utilization()
+            }
             fn size_in_bytes(&self) -> usize {
                 (**self).size_in_bytes()
             }

@@ -69,6 +69,14 @@ impl KeyHasher {
         Self(Algorithm::SipHash13 { key })
     }
 
+    /// xxh3-64 with a random seed from the system: what a builder uses that is given no seed.
+    ///
+    /// # Errors
+    /// [`BuildError::NoRandomSeed`] if the system has none to give.
+    pub fn random() -> Result<Self, BuildError> {
+        Ok(Self::xxh3(getrandom::u64().map_err(|_| BuildError::NoRandomSeed)?))
+    }
+
     /// The hash of a key.
     ///
     /// ```
@@ -90,7 +98,7 @@ impl KeyHasher {
     pub(crate) fn given_or_random(given: Option<&Self>) -> Result<Self, BuildError> {
         match given {
             Some(hasher) => Ok(hasher.clone()),
-            None => Ok(Self::xxh3(getrandom::u64().map_err(|_| BuildError::NoRandomSeed)?)),
+            None => Self::random(),
         }
     }
 

@@ -20,11 +20,13 @@ mod growth;
 mod laws;
 mod oracle;
 mod random;
+mod state;
 
 pub use growth::*;
 pub use laws::*;
 pub use oracle::Multiset;
 pub use random::Random;
+pub use state::{Copies, State};
 
 use crate::{Insert, Persist, Remove};
 
@@ -62,14 +64,26 @@ impl<F> Subject<'_, F> {
 
 /// All laws.
 pub fn check<F: Insert + Remove + Persist + Clone>(subject: &Subject<'_, F>) {
-    check_insert_only(subject);
+    check_unsaved(subject);
+    check_files(subject);
+}
+
+/// The laws for filters that cannot remove.
+pub fn check_insert_only<F: Insert + Persist + Clone>(subject: &Subject<'_, F>) {
+    check_unsaved_insert_only(subject);
+    check_files(subject);
+}
+
+/// The laws for filters that cannot be saved.
+pub fn check_unsaved<F: Insert + Remove + State + Clone>(subject: &Subject<'_, F>) {
+    check_unsaved_insert_only(subject);
     any_operations_agree_with_a_multiset(subject);
     removing_a_key_keeps_the_others(subject);
     removing_every_key_leaves_an_empty_filter(subject);
 }
 
-/// The laws for filters that cannot remove.
-pub fn check_insert_only<F: Insert + Persist + Clone>(subject: &Subject<'_, F>) {
+/// The laws for filters that can neither remove nor be saved.
+pub fn check_unsaved_insert_only<F: Insert + State + Clone>(subject: &Subject<'_, F>) {
     no_false_negatives(subject);
     count_is_never_low(subject);
     false_positive_rate_is_as_expected(subject);
@@ -78,6 +92,10 @@ pub fn check_insert_only<F: Insert + Persist + Clone>(subject: &Subject<'_, F>) 
     one_key_many_times_is_bounded(subject);
     clear_leaves_an_empty_filter(subject);
     same_seed_same_bytes(subject);
+}
+
+/// The laws of saving and loading.
+fn check_files<F: Insert + Persist>(subject: &Subject<'_, F>) {
     decode_inverts_encode(subject);
     damaged_bytes_are_refused(subject);
 }
