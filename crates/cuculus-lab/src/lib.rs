@@ -25,6 +25,7 @@ pub mod verdict; // numbers against targets
 // The experiments.
 pub mod capacity;
 pub mod elastic;
+pub mod figures;
 pub mod fill;
 pub mod growing;
 pub mod kicks;
