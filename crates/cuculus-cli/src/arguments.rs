@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::demo;
+use crate::{demo, lab};
 
 /// Cuckoo filters for sets that change.
 #[derive(Parser)]
@@ -19,6 +19,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Fill filters with millions of keys and measure what they promise
     Demo(demo::Options),
+    /// Run the papers' experiments, one by one or all on a page
+    Lab(lab::Options),
 }
 
 impl Arguments {

@@ -3,6 +3,7 @@
 
 mod arguments; // what was typed, and what is wrong with it in one line
 mod demo; // the first thing to run
+mod lab; // the papers' figures
 mod progress; // how far it is, on standard error
 mod text; // tables and numbers for people
 
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
     };
     let outcome = match &arguments.command {
         Command::Demo(options) => demo::run(options, &mut io::stdout().lock()),
+        Command::Lab(options) => lab::run(options, &mut io::stdout().lock()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

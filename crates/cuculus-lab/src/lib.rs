@@ -15,6 +15,7 @@ pub mod heap; // how much memory
 pub mod keys; // which keys, in which order
 pub mod machine; // what the system tells
 pub mod memory; // what the machine can do at best
+pub mod page; // numbers to look at
 pub mod pauses; // the longest of many operations
 mod prefetch; // a hint to the memory system
 pub mod report; // numbers for programs
@@ -25,6 +26,7 @@ pub mod verdict; // numbers against targets
 pub mod capacity;
 pub mod dcf;
 pub mod elastic;
+pub mod figures;
 pub mod fill;
 pub mod growing;
 pub mod kicks;

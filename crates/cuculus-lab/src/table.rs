@@ -15,6 +15,11 @@ impl Table {
         Self { rows: vec![head.into_iter().map(Into::into).collect()] }
     }
 
+    /// The rows, the head first.
+    pub fn rows(&self) -> impl Iterator<Item = &[String]> {
+        self.rows.iter().map(Vec::as_slice)
+    }
+
     /// Adds a row.
     pub fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());

@@ -1,0 +1,271 @@
+//! The page around the plots: one file, readable without a network, in light and dark, on wide
+//! screens and narrow ones.
+
+use std::fmt::Write;
+
+use super::plot::Plot;
+use super::svg::{draw, escape};
+use crate::table::Table;
+
+/// A page.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    /// What it is.
+    pub title: String,
+    /// One paragraph under the title.
+    pub introduction: String,
+    /// What it was made with: names and values.
+    pub facts: Vec<(String, String)>,
+    /// The parts, in order.
+    pub sections: Vec<Section>,
+}
+
+/// A part of a page.
+#[derive(Clone, Debug, Default)]
+pub struct Section {
+    /// Names the part in links.
+    pub name: String,
+    /// What it is about.
+    pub title: String,
+    /// The question that it answers, and where it comes from.
+    pub question: String,
+    /// The command that makes it again.
+    pub command: String,
+    /// What was found, for the summary too.
+    pub findings: Vec<Finding>,
+    /// To look at.
+    pub plots: Vec<Plot>,
+    /// To look up, each with a title.
+    pub tables: Vec<(String, Table)>,
+    /// What else there is to say.
+    pub notes: Vec<String>,
+}
+
+/// A claim and what became of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// What was claimed, with its figure.
+    pub claim: String,
+    /// What was measured.
+    pub measured: String,
+    /// Whether the claim holds.
+    pub holds: Holds,
+    /// Why, where it does not.
+    pub reason: String,
+}
+
+/// Whether a claim holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// As claimed.
+    Yes,
+    /// Not as claimed.
+    No,
+    /// In some cases, or under other conditions.
+    Partly,
+}
+
+impl Holds {
+    /// Yes or no.
+    #[must_use]
+    pub fn when(holds: bool) -> Self {
+        if holds { Self::Yes } else { Self::No }
+    }
+
+    /// For people.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Yes => "holds",
+            Self::No => "does not hold",
+            Self::Partly => "holds in part",
+        }
+    }
+
+    fn class(self) -> &'static str {
+        match self {
+            Self::Yes => "yes",
+            Self::No => "no",
+            Self::Partly => "partly",
+        }
+    }
+}
+
+impl Page {
+    /// The whole file.
+    #[must_use]
+    pub fn to_html(&self) -> String {
+        let mut html = format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n\
+             <h1>{title}</h1>\n<p>{}</p>\n",
+            escape(&self.introduction),
+            title = escape(&self.title),
+        );
+        html += &self.summary();
+        for section in &self.sections {
+            section.write(&mut html);
+        }
+        html += "<section id=\"made-with\">\n<h2>Made with</h2>\n<div class=\"wide\"><table>\n";
+        for (name, value) in &self.facts {
+            let _ = writeln!(
+                html,
+                "<tr><th scope=\"row\">{}</th><td>{}</td></tr>",
+                escape(name),
+                escape(value)
+            );
+        }
+        html + "</table></div>\n</section>\n</main>\n</body>\n</html>\n"
+    }
+
+    /// All findings, with links to where they come from.
+    fn summary(&self) -> String {
+        let findings = || self.sections.iter().flat_map(|section| &section.findings);
+        let count = |holds| findings().filter(|finding| finding.holds == holds).count();
+        let mut html = format!(
+            "<section id=\"summary\">\n<h2>What holds and what does not</h2>\n\
+             <p>Of {} claims {} hold, {} hold in part and {} do not.</p>\n\
+             <div class=\"wide\"><table>\n<thead><tr><th>where</th><th>claim</th><th>measured</th>\
+             <th>verdict</th></tr></thead>\n<tbody>\n",
+            findings().count(),
+            count(Holds::Yes),
+            count(Holds::Partly),
+            count(Holds::No)
+        );
+        for section in &self.sections {
+            for finding in &section.findings {
+                let _ = writeln!(
+                    html,
+                    "<tr><td><a href=\"#{}\">{}</a></td>{}</tr>",
+                    escape(&section.name),
+                    escape(&section.title),
+                    finding.cells()
+                );
+            }
+        }
+        html + "</tbody></table></div>\n</section>\n"
+    }
+}
+
+impl Finding {
+    fn cells(&self) -> String {
+        let reason = match self.reason.as_str() {
+            "" => String::new(),
+            reason => format!("<br><small>{}</small>", escape(reason)),
+        };
+        format!(
+            "<td>{}</td><td>{}</td><td><span class=\"{}\">{}</span>{reason}</td>",
+            escape(&self.claim),
+            escape(&self.measured),
+            self.holds.class(),
+            self.holds.word()
+        )
+    }
+}
+
+impl Section {
+    fn write(&self, html: &mut String) {
+        let _ = writeln!(
+            html,
+            "<section id=\"{}\">\n<h2>{}</h2>\n<p>{}</p>",
+            escape(&self.name),
+            escape(&self.title),
+            escape(&self.question)
+        );
+        if !self.findings.is_empty() {
+            *html += "<div class=\"wide\"><table>\n<thead><tr><th>claim</th><th>measured</th>\
+                      <th>verdict</th></tr></thead>\n<tbody>\n";
+            for finding in &self.findings {
+                let _ = writeln!(html, "<tr>{}</tr>", finding.cells());
+            }
+            *html += "</tbody></table></div>\n";
+        }
+        for plot in &self.plots {
+            let _ = writeln!(
+                html,
+                "<figure>\n<figcaption>{}</figcaption>\n{}</figure>",
+                escape(&plot.title),
+                draw(plot)
+            );
+        }
+        for (title, table) in &self.tables {
+            let _ = writeln!(html, "<h3>{}</h3>", escape(title));
+            write_table(html, table);
+        }
+        for note in &self.notes {
+            let _ = writeln!(html, "<p>{}</p>", escape(note));
+        }
+        let _ = writeln!(
+            html,
+            "<p class=\"command\"><code>{}</code></p>\n</section>",
+            escape(&self.command)
+        );
+    }
+}
+
+fn write_table(html: &mut String, table: &Table) {
+    *html += "<div class=\"wide\"><table class=\"numbers\">\n";
+    for (at, row) in table.rows().enumerate() {
+        let cell = if at == 0 { "th" } else { "td" };
+        let cells = row.iter().map(|text| format!("<{cell}>{}</{cell}>", escape(text)));
+        let _ = writeln!(html, "<tr>{}</tr>", cells.collect::<String>());
+    }
+    *html += "</table></div>\n";
+}
+
+const STYLE: &str = include_str!("style.css");
+
+#[cfg(test)]
+mod tests {
+    use super::super::plot::{Axis, Shape};
+    use super::*;
+
+    fn page() -> Page {
+        let mut table = Table::new(["filter", "bits"]);
+        table.row(["<elastic>", "12.5"]);
+        let finding = |holds| Finding {
+            claim: "fills 95 %".to_owned(),
+            measured: "91 %".to_owned(),
+            holds,
+            reason: "the walk".to_owned(),
+        };
+        Page {
+            title: "Report".to_owned(),
+            introduction: "All figures.".to_owned(),
+            facts: vec![("processor".to_owned(), "a & b".to_owned())],
+            sections: vec![Section {
+                name: "fill".to_owned(),
+                title: "How full".to_owned(),
+                question: "How full does it get?".to_owned(),
+                command: "cuculus lab run fill".to_owned(),
+                findings: vec![finding(Holds::No), finding(Holds::Yes)],
+                plots: vec![Plot::new("load", Axis::linear("x"), Axis::linear("y")).series(
+                    "s",
+                    Shape::Line,
+                    [(1.0, 2.0), (2.0, 3.0)],
+                )],
+                tables: vec![("numbers".to_owned(), table)],
+                notes: vec!["a note".to_owned()],
+            }],
+        }
+    }
+
+    #[test]
+    fn a_page_has_all_its_parts_and_needs_nothing_else() {
+        let html = page().to_html();
+        assert!(html.contains("Of 2 claims 1 hold, 0 hold in part and 1 do not."));
+        for part in ["id=\"fill\"", "&lt;elastic&gt;", "a &amp; b", "<svg", "cuculus lab run fill"]
+        {
+            assert!(html.contains(part), "{part}");
+        }
+        for outside in ["http://", "https://", "src=", "<script", "@import", "url("] {
+            assert!(!html.contains(outside), "{outside}");
+        }
+        for tag in ["section", "table", "div", "figure", "svg", "ul", "tbody", "main"] {
+            let opened = html.matches(&format!("<{tag}>")).count()
+                + html.matches(&format!("<{tag} ")).count();
+            assert_eq!(opened, html.matches(&format!("</{tag}>")).count(), "{tag}");
+        }
+    }
+}

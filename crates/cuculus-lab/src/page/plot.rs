@@ -1,0 +1,128 @@
+//! What is in a plot, before it is drawn.
+
+/// A plot of one quantity over another.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plot {
+    /// What is shown, in a few words.
+    pub title: String,
+    /// To the right.
+    pub x: Axis,
+    /// Upwards.
+    pub y: Axis,
+    /// What was measured or computed.
+    pub series: Vec<Series>,
+    /// Values to compare with, for instance those of a paper.
+    pub marks: Vec<Mark>,
+}
+
+/// An axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// The quantity and its unit.
+    pub label: String,
+    /// How values are spaced.
+    pub scale: Scale,
+    /// Whether zero is shown, whatever the values are. Not on a logarithmic axis.
+    pub from_zero: bool,
+}
+
+/// How values are spaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// Equal differences.
+    Linear,
+    /// Equal ratios. Values that are not above zero are left out.
+    Logarithmic,
+}
+
+/// A line or a cloud of points.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// For the legend.
+    pub name: String,
+    /// The points, in the order in which they are joined.
+    pub points: Vec<(f64, f64)>,
+    /// How they are drawn.
+    pub shape: Shape,
+}
+
+/// How points are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Joined, with a dot each if there are few.
+    Line,
+    /// Joined and dashed, for what was computed or is a paper's.
+    Dashed,
+    /// Dots only.
+    Dots,
+}
+
+/// A horizontal line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mark {
+    /// What it is.
+    pub label: String,
+    /// Where.
+    pub y: f64,
+}
+
+impl Axis {
+    /// A linear axis.
+    pub fn linear(label: impl Into<String>) -> Self {
+        Self { label: label.into(), scale: Scale::Linear, from_zero: false }
+    }
+
+    /// A linear axis that shows zero.
+    pub fn from_zero(label: impl Into<String>) -> Self {
+        Self { from_zero: true, ..Self::linear(label) }
+    }
+
+    /// A logarithmic axis.
+    pub fn logarithmic(label: impl Into<String>) -> Self {
+        Self { scale: Scale::Logarithmic, ..Self::linear(label) }
+    }
+
+    /// Whether a value can be shown.
+    pub(super) fn shows(&self, value: f64) -> bool {
+        value.is_finite() && (self.scale == Scale::Linear || value > 0.0)
+    }
+}
+
+impl Plot {
+    /// A plot without anything in it.
+    pub fn new(title: impl Into<String>, x: Axis, y: Axis) -> Self {
+        Self { title: title.into(), x, y, series: Vec::new(), marks: Vec::new() }
+    }
+
+    /// Adds a series.
+    #[must_use]
+    pub fn series(
+        mut self,
+        name: impl Into<String>,
+        shape: Shape,
+        points: impl IntoIterator<Item = (f64, f64)>,
+    ) -> Self {
+        let points = points.into_iter().collect();
+        self.series.push(Series { name: name.into(), points, shape });
+        self
+    }
+
+    /// Adds a value to compare with.
+    #[must_use]
+    pub fn mark(mut self, label: impl Into<String>, y: f64) -> Self {
+        self.marks.push(Mark { label: label.into(), y });
+        self
+    }
+
+    /// The points of a series that can be shown.
+    pub(super) fn shown<'a>(&'a self, series: &'a Series) -> impl Iterator<Item = (f64, f64)> + 'a {
+        let points = series.points.iter().copied();
+        points.filter(|&(x, y)| self.x.shows(x) && self.y.shows(y))
+    }
+
+    /// Whether there is anything to see.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.series.iter().all(|series| self.shown(series).next().is_none())
+    }
+}
