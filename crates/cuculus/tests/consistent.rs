@@ -643,6 +643,33 @@ fn memory_falls_with_the_set() {
     }
 }
 
+/// Neither do filters that are gone keep any.
+#[test]
+fn merged_filters_leave_no_memory_behind() {
+    let shape = paper(Resizing::Manual).max_filters(50);
+    let (mut filter, fresh) = (build(&shape), build(&shape));
+    (1..50).for_each(|_| filter.scale_out().expect("fifty"));
+    assert!(filter.size_in_bytes() > 40 * fresh.size_in_bytes());
+    assert_eq!(filter.compact(), 49);
+    // The one that is left has another ring.
+    assert!(filter.size_in_bytes() < fresh.size_in_bytes() + 500, "{}", filter.stats());
+}
+
+/// Few candidates and slots: each bucket that is added at random makes as many entries homeless as it
+/// takes, and a filter that only did that would stick at a thousand keys.
+#[test]
+fn filters_of_few_candidates_grow_too() {
+    for (candidates, slots) in [(2, 1), (1, 8)] {
+        for resizing in [Resizing::Buckets, Resizing::Adaptive] {
+            let shape = builder(32, 8, resizing).candidates(candidates).slots_per_bucket(slots);
+            let mut filter = build(&shape);
+            insert_all(&mut filter, 0..2000);
+            has_all(&filter, 0..2000);
+            assert!(filter.utilization() > 0.5, "{}", filter.utilization());
+        }
+    }
+}
+
 fn error(builder: &ConsistentCuckooFilterBuilder) -> BuildError {
     let error = builder.build().expect_err("must be refused");
     let line = error.to_string();
