@@ -47,9 +47,10 @@ mod ring; // buckets that come and go
 mod table; // buckets of packed fingerprints
 mod wide; // wider instructions, chosen at run time
 
-mod container;
+mod container; // bytes in a file
 mod error; // what can go wrong
-mod filter; // what filters can do // bytes in a file
+mod filter; // what filters can do
+mod stats; // lines of figures
 
 mod consistent; // filters on rings that follow their set
 mod cuckoo; // the filter of fixed size

@@ -203,7 +203,7 @@ fn golden_dynamic() -> Vec<(&'static str, DynamicCuckooFilter)> {
     let stats = |name| built.iter().find(|entry| entry.0 == name).expect("above").1.stats();
     assert!(stats("dynamic-empty").filters == 1 && stats("dynamic-default").filters > 3);
     let paper = stats("dynamic-paper");
-    assert!(paper.freed > 0 && paper.current + 1 < paper.filters, "{paper:?}");
+    assert!(paper.freed > 0 && paper.current > 0, "{paper:?}");
     built
 }
 

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::filter::ConsistentCuckooFilter;
-use crate::Filter;
+use crate::{Filter, stats};
 
 /// What a [`ConsistentCuckooFilter`] is like at the moment. Prints as a short table.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,7 +76,7 @@ impl ConsistentStats {
     /// All memory, divided by the keys held; infinite for an empty filter.
     #[must_use]
     pub fn bits_per_key(&self) -> f64 {
-        self.size_in_bytes as f64 * 8.0 / self.len as f64
+        stats::bits_per_key(self.size_in_bytes, self.len)
     }
 }
 
@@ -103,15 +103,9 @@ impl fmt::Display for ConsistentStats {
                 part.len, part.buckets, part.slots_per_bucket
             )?;
         }
-        write!(f, "memory                {} bytes", self.size_in_bytes)?;
-        if self.len > 0 {
-            write!(f, ", {:.2} bits a key", self.bits_per_key())?;
-        }
+        stats::memory(f, self.size_in_bytes, self.len)?;
         write!(f, ", {} of them for the rings", self.ring_bytes)?;
-        write!(f, "\nfalse positive rate   {:.4} %", 100.0 * self.expected_false_positive_rate)?;
-        if self.refused > 0 {
-            write!(f, "\nrefused keys          {}", self.refused)?;
-        }
-        Ok(())
+        stats::rate(f, self.expected_false_positive_rate)?;
+        stats::refused(f, self.refused)
     }
 }

@@ -4,7 +4,9 @@ use core::fmt;
 
 use super::batch;
 use super::builder::CuckooFilterBuilder;
-use super::room::{Candidates, Kicks, insert_into};
+use super::room::{
+    Candidates, Kicks, contained_in_unusual, insert_into, insert_into_unusual, removed_from_unusual,
+};
 use super::stats::CuckooStats;
 use crate::batch::GROUP;
 use crate::placement::{FingerprintSize, Placement, Places};
@@ -74,14 +76,6 @@ impl CuckooFilter {
         Candidates::of(self.places, self.size, hash)
     }
 
-    #[inline(never)]
-    fn contains_unusual(&self, hash: KeyHash) -> bool {
-        let key = self.candidates(hash);
-        with_table!(&self.table, table => {
-            table.contains_either(key.home, key.alternate, key.fingerprint)
-        })
-    }
-
     #[inline(always)]
     fn contains_each<K>(&self, keys: &[K], hash: impl Fn(&K) -> KeyHash, hits: &mut Vec<bool>) {
         hits.clear();
@@ -104,23 +98,6 @@ impl CuckooFilter {
     }
 }
 
-#[inline(never)]
-fn insert_into_unusual(
-    table: &mut Table,
-    places: Places,
-    kicks: Kicks,
-    key: &Candidates,
-) -> Result<(), FullCause> {
-    with_table!(table, table => insert_into(table, places, kicks, key))
-}
-
-#[inline(never)]
-fn remove_from_unusual(table: &mut Table, key: &Candidates) -> bool {
-    with_table!(table, table => {
-        table.remove_from_either(key.home, key.alternate, key.fingerprint)
-    })
-}
-
 impl Filter for CuckooFilter {
     #[inline]
     fn hasher(&self) -> &KeyHasher {
@@ -136,7 +113,7 @@ impl Filter for CuckooFilter {
             let key = Candidates::of(places, self.size, hash);
             return table.contains_either(key.home, key.alternate, key.fingerprint);
         }
-        self.contains_unusual(hash)
+        contained_in_unusual(&self.table, &self.candidates(hash))
     }
 
     fn count_hash(&self, hash: KeyHash) -> usize {
@@ -225,7 +202,7 @@ impl Remove for CuckooFilter {
             Table::Word(table) => {
                 table.remove_from_either(key.home, key.alternate, key.fingerprint)
             }
-            table => remove_from_unusual(table, &key),
+            table => removed_from_unusual(table, &key),
         };
         self.len -= usize::from(removed);
         removed

@@ -2,7 +2,7 @@
 
 use crate::placement::{BucketIndex, Fingerprint, FingerprintSize, Placement, Places};
 use crate::relocate::{Search, Space, make_room};
-use crate::table::Buckets;
+use crate::table::{Buckets, Table, with_table};
 use crate::{BuildError, FullCause, KeyHash};
 
 /// A key, as far as a filter is concerned: its fingerprint and where it may lie.
@@ -122,6 +122,33 @@ pub(crate) fn insert_into<T: Buckets>(
     let placed = table.place(bucket, key.fingerprint);
     debug_assert!(placed.is_some(), "the bucket has room");
     Ok(())
+}
+
+// The usual table is worked on where the caller stands. With every kind of table inlined there,
+// none of them would get enough registers: the others are served here.
+
+#[inline(never)]
+pub(crate) fn contained_in_unusual(table: &Table, key: &Candidates) -> bool {
+    with_table!(table, table => {
+        table.contains_either(key.home, key.alternate, key.fingerprint)
+    })
+}
+
+#[inline(never)]
+pub(crate) fn insert_into_unusual(
+    table: &mut Table,
+    places: Places,
+    kicks: Kicks,
+    key: &Candidates,
+) -> Result<(), FullCause> {
+    with_table!(table, table => insert_into(table, places, kicks, key))
+}
+
+#[inline(never)]
+pub(crate) fn removed_from_unusual(table: &mut Table, key: &Candidates) -> bool {
+    with_table!(table, table => {
+        table.remove_from_either(key.home, key.alternate, key.fingerprint)
+    })
 }
 
 /// Makes room for a key both of whose buckets are full; returns the one that has room now. After

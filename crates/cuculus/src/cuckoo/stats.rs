@@ -5,7 +5,7 @@ use core::fmt;
 use super::filter::CuckooFilter;
 use crate::placement::Placement;
 use crate::table::Layout;
-use crate::{Filter, PlacementKind};
+use crate::{Filter, PlacementKind, stats};
 
 /// What a [`CuckooFilter`] is like at the moment. Prints as a short table.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,7 +58,7 @@ impl CuckooStats {
     /// All memory, divided by the keys held; infinite for an empty filter.
     #[must_use]
     pub fn bits_per_key(&self) -> f64 {
-        self.size_in_bytes as f64 * 8.0 / self.len as f64
+        stats::bits_per_key(self.size_in_bytes, self.len)
     }
 }
 
@@ -66,25 +66,15 @@ impl fmt::Display for CuckooStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let layout = if self.semi_sorted { ", semi-sorted" } else { "" };
         writeln!(f, "keys                  {} of {}", self.len, self.capacity)?;
-        writeln!(
-            f,
-            "slots                 {} ({:.2} % used)",
-            self.slots,
-            100.0 * self.utilization
-        )?;
+        stats::slots(f, self.slots, self.utilization)?;
+        writeln!(f)?;
         writeln!(
             f,
             "buckets               {} of {} slots, fingerprints of {} bits{layout}",
             self.buckets, self.slots_per_bucket, self.fingerprint_bits
         )?;
-        write!(f, "memory                {} bytes", self.size_in_bytes)?;
-        if self.len > 0 {
-            write!(f, ", {:.2} bits a key", self.bits_per_key())?;
-        }
-        write!(f, "\nfalse positive rate   {:.4} %", 100.0 * self.expected_false_positive_rate)?;
-        if self.refused > 0 {
-            write!(f, "\nrefused keys          {}", self.refused)?;
-        }
-        Ok(())
+        stats::memory(f, self.size_in_bytes, self.len)?;
+        stats::rate(f, self.expected_false_positive_rate)?;
+        stats::refused(f, self.refused)
     }
 }

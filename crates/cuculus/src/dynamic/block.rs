@@ -1,7 +1,7 @@
 //! One cuckoo filter of the list: a table and the number of its keys. Knows nothing of the others.
 
 use crate::FullCause;
-use crate::cuckoo::room::{Candidates, Kicks, insert_into};
+use crate::cuckoo::room::{self, Candidates, Kicks, insert_into};
 use crate::placement::{BucketIndex, Fingerprint, Places};
 use crate::table::{Buckets, MAX_SLOTS, OutOfMemory, Shape, Table, WINDOW, with_table};
 
@@ -38,7 +38,7 @@ impl Block {
     pub(super) fn contains(&self, key: &Candidates) -> bool {
         match &self.table {
             Table::Word(table) => table.contains_either(key.home, key.alternate, key.fingerprint),
-            table => contained_in_unusual(table, key),
+            table => room::contained_in_unusual(table, key),
         }
     }
 
@@ -59,7 +59,7 @@ impl Block {
     ) -> Result<(), FullCause> {
         match &mut self.table {
             Table::Word(table) => insert_into(table, places, kicks, key)?,
-            table => insert_into_unusual(table, places, kicks, key)?,
+            table => room::insert_into_unusual(table, places, kicks, key)?,
         }
         self.len += 1;
         Ok(())
@@ -87,7 +87,7 @@ impl Block {
             Table::Word(table) => {
                 table.remove_from_either(key.home, key.alternate, key.fingerprint)
             }
-            table => removed_from_unusual(table, key),
+            table => room::removed_from_unusual(table, key),
         };
         self.len -= usize::from(removed);
         removed
@@ -125,28 +125,4 @@ pub(super) fn owned(bytes: &[u8]) -> Result<Vec<u8>, OutOfMemory> {
         .map_err(|_| OutOfMemory { bytes: bytes.len() as u64 })?;
     own.extend_from_slice(bytes);
     Ok(own)
-}
-
-#[inline(never)]
-fn contained_in_unusual(table: &Table, key: &Candidates) -> bool {
-    with_table!(table, table => {
-        table.contains_either(key.home, key.alternate, key.fingerprint)
-    })
-}
-
-#[inline(never)]
-fn insert_into_unusual(
-    table: &mut Table,
-    places: Places,
-    kicks: Kicks,
-    key: &Candidates,
-) -> Result<(), FullCause> {
-    with_table!(table, table => insert_into(table, places, kicks, key))
-}
-
-#[inline(never)]
-fn removed_from_unusual(table: &mut Table, key: &Candidates) -> bool {
-    with_table!(table, table => {
-        table.remove_from_either(key.home, key.alternate, key.fingerprint)
-    })
 }

@@ -5,7 +5,7 @@ use core::fmt;
 use super::filter::DynamicCuckooFilter;
 use super::growth::Extension;
 use crate::placement::Placement;
-use crate::{Filter, PlacementKind};
+use crate::{Filter, PlacementKind, stats};
 
 /// What a [`DynamicCuckooFilter`] is like at the moment. Prints as a short table.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,7 +82,7 @@ impl DynamicStats {
     /// All memory, divided by the keys held; infinite for an empty filter.
     #[must_use]
     pub fn bits_per_key(&self) -> f64 {
-        self.size_in_bytes as f64 * 8.0 / self.len as f64
+        stats::bits_per_key(self.size_in_bytes, self.len)
     }
 }
 
@@ -94,25 +94,15 @@ impl fmt::Display for DynamicStats {
             "filters               {} of {} keys, {} needed, {} appended, {} freed",
             self.filters, self.capacity_per_filter, self.filters_needed, self.appended, self.freed
         )?;
-        writeln!(
-            f,
-            "slots                 {} ({:.2} % used)",
-            self.slots,
-            100.0 * self.utilization
-        )?;
+        stats::slots(f, self.slots, self.utilization)?;
+        writeln!(f)?;
         writeln!(
             f,
             "buckets a filter      {} of {} slots, fingerprints of {} bits",
             self.buckets_per_filter, self.slots_per_bucket, self.fingerprint_bits
         )?;
-        write!(f, "memory                {} bytes", self.size_in_bytes)?;
-        if self.len > 0 {
-            write!(f, ", {:.2} bits a key", self.bits_per_key())?;
-        }
-        write!(f, "\nfalse positive rate   {:.4} %", 100.0 * self.expected_false_positive_rate)?;
-        if self.refused > 0 {
-            write!(f, "\nrefused keys          {}", self.refused)?;
-        }
-        Ok(())
+        stats::memory(f, self.size_in_bytes, self.len)?;
+        stats::rate(f, self.expected_false_positive_rate)?;
+        stats::refused(f, self.refused)
     }
 }

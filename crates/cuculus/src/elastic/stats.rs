@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::filter::ElasticFilter;
 use super::level::Level;
-use crate::Filter;
+use crate::{Filter, stats};
 
 /// What an [`ElasticFilter`] is like at the moment. Prints as a short table.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,7 +70,7 @@ impl ElasticStats {
     /// All memory, divided by the keys held; infinite for an empty filter.
     #[must_use]
     pub fn bits_per_key(&self) -> f64 {
-        self.size_in_bytes as f64 * 8.0 / self.len as f64
+        stats::bits_per_key(self.size_in_bytes, self.len)
     }
 }
 
@@ -85,10 +85,7 @@ impl fmt::Display for ElasticStats {
             self.segments,
             self.depth
         )?;
-        write!(f, "memory                {} bytes", self.size_in_bytes)?;
-        if self.len > 0 {
-            write!(f, ", {:.2} bits a key", self.bits_per_key())?;
-        }
+        stats::memory(f, self.size_in_bytes, self.len)?;
         write!(
             f,
             "\nfalse positive rate   {:.4} % of at most {:.4} %",
@@ -105,10 +102,7 @@ impl fmt::Display for ElasticStats {
         if self.elders > 0 {
             write!(f, "\nelders                {}", self.elders)?;
         }
-        if self.refused > 0 {
-            write!(f, "\nrefused keys          {}", self.refused)?;
-        }
-        Ok(())
+        stats::refused(f, self.refused)
     }
 }
 

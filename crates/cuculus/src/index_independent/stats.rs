@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::filter::IndexIndependentCuckooFilter;
-use crate::Filter;
+use crate::{Filter, stats};
 
 /// What an [`IndexIndependentCuckooFilter`] is like at the moment. Prints as a short table.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,19 +60,15 @@ impl IndexIndependentStats {
     /// All memory, divided by the keys held; infinite for an empty filter.
     #[must_use]
     pub fn bits_per_key(&self) -> f64 {
-        self.size_in_bytes as f64 * 8.0 / self.len as f64
+        stats::bits_per_key(self.size_in_bytes, self.len)
     }
 }
 
 impl fmt::Display for IndexIndependentStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "keys                  {} of {}", self.len, self.capacity)?;
-        writeln!(
-            f,
-            "slots                 {} ({:.2} % used)",
-            self.slots,
-            100.0 * self.utilization
-        )?;
+        stats::slots(f, self.slots, self.utilization)?;
+        writeln!(f)?;
         writeln!(
             f,
             "buckets               {} of {} slots, fingerprints of {} bits",
@@ -83,14 +79,8 @@ impl fmt::Display for IndexIndependentStats {
             "ring                  {} nodes a bucket, {} candidates a key, {} bytes",
             self.virtual_nodes, self.candidates, self.ring_bytes
         )?;
-        write!(f, "memory                {} bytes", self.size_in_bytes)?;
-        if self.len > 0 {
-            write!(f, ", {:.2} bits a key", self.bits_per_key())?;
-        }
-        write!(f, "\nfalse positive rate   {:.4} %", 100.0 * self.expected_false_positive_rate)?;
-        if self.refused > 0 {
-            write!(f, "\nrefused keys          {}", self.refused)?;
-        }
-        Ok(())
+        stats::memory(f, self.size_in_bytes, self.len)?;
+        stats::rate(f, self.expected_false_positive_rate)?;
+        stats::refused(f, self.refused)
     }
 }
