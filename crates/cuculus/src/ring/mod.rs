@@ -162,9 +162,8 @@ impl Ring {
         }
         let names = Names::of(names, next_name)?;
         let mut ring = Self { names, ..Self::new(virtual_nodes, salt) };
-        for bucket in (0..ring.buckets()).map(BucketIndex) {
-            ring.enter(bucket);
-        }
+        let positions = ring.names().iter().flat_map(|&name| ring.positions(name)).collect();
+        ring.nodes = Nodes::of(positions);
         Some(ring)
     }
 

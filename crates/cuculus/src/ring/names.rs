@@ -22,11 +22,22 @@ impl Names {
     }
 
     /// These names, if each is there once, and where to look for the next.
+    ///
+    /// Names that were given one after the other are spread well. Others, which somebody chose for
+    /// their places, are refused as soon as they take far more steps.
     pub(super) fn of(names: Vec<u32>, next: u32) -> Option<Self> {
-        let mut all = Self { by_index: names, next, ..Self::new() };
-        all.rebuild();
-        let known = (0..).zip(&all.by_index).all(|(index, &name)| all.index(name) == Some(index));
-        known.then_some(all)
+        let mut sorted = names.clone();
+        sorted.sort_unstable();
+        if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+            return None;
+        }
+        let places = vec![EMPTY; Self::places_for(names.len())];
+        let mut all = Self { by_index: names, places, next };
+        let mut steps_left = 32 * all.by_index.len() + 1024;
+        for index in 0..all.by_index.len() as u32 {
+            steps_left = steps_left.checked_sub(all.enter(index))?;
+        }
+        Some(all)
     }
 
     pub(super) fn as_slice(&self) -> &[u32] {
@@ -93,18 +104,23 @@ impl Names {
         }
     }
 
-    fn enter(&mut self, index: u32) {
+    /// Finds a place for an index, and says how many were tried.
+    fn enter(&mut self, index: u32) -> usize {
         let name = self.by_index[index as usize];
-        let free = self.places(name).find(|&place| self.places[place] == EMPTY);
+        let mut tried = self.places(name).enumerate();
+        let free = tried.find(|&(_, place)| self.places[place] == EMPTY);
         debug_assert!(free.is_some(), "a fifth is empty");
-        if let Some(place) = free {
+        free.map_or(0, |(steps, place)| {
             self.places[place] = index;
-        }
+            steps
+        })
     }
 
     fn rebuild(&mut self) {
         self.places = vec![EMPTY; Self::places_for(self.by_index.len())];
-        (0..self.by_index.len() as u32).for_each(|index| self.enter(index));
+        for index in 0..self.by_index.len() as u32 {
+            self.enter(index);
+        }
     }
 
     /// Frees the name of an index, which the last index's name gets.
@@ -135,7 +151,9 @@ impl Names {
         for place in (at + 1..len).chain(0..at) {
             match core::mem::replace(&mut self.places[place], EMPTY) {
                 EMPTY => break,
-                pushed => self.enter(pushed),
+                pushed => {
+                    self.enter(pushed);
+                }
             }
         }
     }
@@ -179,5 +197,10 @@ mod tests {
             }
         }
         assert!(Names::of(vec![5, 7, 5], 0).is_none());
+        // All hashed to the first places: multiples of what undoes the hash's factor.
+        let crowded = (0..20_000u32).map(|number| number.wrapping_mul(0x0e8b_2f51));
+        let crowded: Vec<u32> = crowded.collect();
+        assert!(crowded.iter().all(|name| name.wrapping_mul(0x9e37_79b1) < 1 << 20));
+        assert!(Names::of(crowded, 0).is_none());
     }
 }

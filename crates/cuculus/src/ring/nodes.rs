@@ -28,6 +28,23 @@ impl Nodes {
         Self { cells: vec![Vec::new()], cell_bits: 0, len: 0 }
     }
 
+    /// These positions, which must differ. Sorted at once: added one by one, positions that somebody
+    /// chose to be close together would take the square of their number of steps.
+    pub(crate) fn of(mut positions: Vec<u32>) -> Self {
+        positions.sort_unstable();
+        let len = positions.len();
+        let cells = (len / MOST_IN_A_CELL).max(1).next_power_of_two();
+        let mut nodes = Self { cells: Vec::with_capacity(cells), cell_bits: cells.ilog2(), len };
+        let mut rest = &positions[..];
+        for cell in 0..cells {
+            let in_cell = rest.partition_point(|&position| nodes.cell(position) == cell);
+            let (here, after) = rest.split_at(in_cell);
+            nodes.cells.push(here.to_vec());
+            rest = after;
+        }
+        nodes
+    }
+
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.len
@@ -144,6 +161,13 @@ mod tests {
             for point in [0, u32::MAX, position, position.wrapping_add(1), scrambled(!step)] {
                 let expected = set.range(point..).next().or(set.first()).copied();
                 assert_eq!(nodes.successor(point), expected, "step {step}, point {point}");
+            }
+            if step % 500 == 0 {
+                let again = Nodes::of(set.iter().rev().copied().collect());
+                for point in (0..100).map(scrambled) {
+                    assert_eq!(again.successor(point), nodes.successor(point));
+                }
+                assert_eq!(again.len(), nodes.len());
             }
             let fair = 6 * set.len() + 24 * (set.len() / super::FEWEST_IN_A_CELL + 1);
             let reserve = 12 * super::RESERVE * (set.len() / super::FEWEST_IN_A_CELL + 1);
