@@ -121,15 +121,18 @@ fn finding(ratio: u64, rates: &[f64], plain: f64) -> Finding {
     let holds = last <= plain / 10.0;
     Finding {
         claim: format!(
-            "{ratio} absent keys a key held: at the last pass the rate is at most a tenth of a \
+            "{ratio} absent for each key held: at the last pass the rate is at most a tenth of a \
              cuckoo filter's"
         ),
-        measured: format!(
-            "{} % of {} %, {:.1} times less",
-            percent(last, 4),
-            percent(plain, 3),
-            plain / last.max(1e-12)
-        ),
+        measured: match last {
+            0.0 => format!("no mistake is left of {} %", percent(plain, 3)),
+            _ => format!(
+                "{} % where a cuckoo filter has {} %, {:.1} times less",
+                percent(last, 4),
+                percent(plain, 3),
+                plain / last
+            ),
+        },
         holds: match holds {
             true => Holds::Yes,
             false if last <= plain / 2.0 => Holds::Partly,

@@ -3,6 +3,7 @@
 use cuculus::analysis::orientability_threshold;
 use cuculus_baselines::CuckooTable;
 
+use super::cf_judge::because;
 use super::{Figure, Outcome, Settings, Size};
 use crate::keys::WorkKey;
 use crate::page::{Axis, Finding, Holds, Plot, Shape};
@@ -89,7 +90,7 @@ fn findings(lines: &[Vec<(f64, f64)>; 2], thresholds: &[(f64, f64)]) -> Vec<Find
     let (short, beyond) =
         (worst(|load, limit| limit - load, 1), worst(|load, limit| load - limit, 1));
     let gap = one.iter().zip(two).map(|(one, two)| (one.1 - two.1).abs()).fold(0.0, f64::max);
-    vec![
+    let findings = [
         Finding {
             claim: "four-way buckets use more of the table than single slots: at least 95 % \
                     against about half"
@@ -101,15 +102,13 @@ fn findings(lines: &[Vec<(f64, f64)>; 2], thresholds: &[(f64, f64)]) -> Vec<Find
             holds: Holds::when(
                 [one, two].iter().all(|line| line[3].1 >= 0.95 && (line[0].1 - 0.5).abs() < 0.1),
             ),
-            reason: "with one slot the threshold of a half is not sharp: a first cycle too many \
-                     may come earlier or later"
-                .to_owned(),
+            reason: String::new(),
         },
         Finding {
             claim: format!("from two slots on the load is within {FINITE} of the threshold"),
             measured: format!("at most {short:.3} short of it and {:.3} beyond", beyond.max(0.0)),
             holds: Holds::when(short <= FINITE && beyond <= FINITE),
-            reason: "a search of 500 buckets gives up a little before the threshold".to_owned(),
+            reason: String::new(),
         },
         Finding {
             claim: format!("one table is as good as two (means within {FINITE})"),
@@ -117,7 +116,14 @@ fn findings(lines: &[Vec<(f64, f64)>; 2], thresholds: &[(f64, f64)]) -> Vec<Find
             holds: Holds::when(gap <= FINITE),
             reason: String::new(),
         },
-    ]
+    ];
+    let reasons = [
+        "with one slot the threshold of a half is not sharp: the first cycle too many may come \
+         earlier or later",
+        "a search of 500 buckets gives up a little before the threshold",
+        "",
+    ];
+    findings.into_iter().zip(reasons).map(|(finding, why)| because(finding, why)).collect()
 }
 
 #[cfg(test)]
