@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::figures::cf_table3::{Scale, table3};
+use crate::figures::cf_table3::{PAPER_LOG2_BUCKETS, Scale, table3};
 use crate::figures::{Settings, Size};
 
 /// How large.
@@ -30,7 +30,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let scale = if options.full { 0 } else { options.scale };
     let progress = |part: &str| eprintln!("{part}");
     let settings = Settings { size: Size::Quick, seed: options.seed, progress: &progress };
-    let scale = Scale { log2_buckets: 25 - scale, rounds: 1, questions: QUESTIONS };
+    let scale = Scale { log2_buckets: PAPER_LOG2_BUCKETS - scale, rounds: 1, questions: QUESTIONS };
     let outcome = table3(&scale, &settings)?;
     for (title, table) in &outcome.tables {
         println!("{title}\n{table}");

@@ -133,7 +133,7 @@ fn findings(slots: u32, paper: f64, lines: &[Vec<(f64, f64)>]) -> [Finding; 2] {
             holds: Holds::when(least >= paper - 0.01),
             reason: String::new(),
         },
-        because(larger, "buckets this large take too many equal fingerprints for these sizes"),
+        because(larger, "sixteen places for equal fingerprints are enough at these sizes"),
     ]
 }
 

@@ -20,8 +20,6 @@ pub(super) const LOOKUP: Figure = Figure {
 
 /// Shares of positive questions, in per cent.
 const SHARES: [u64; 6] = [0, 20, 40, 60, 80, 100];
-const CACHED: &str = "a filter that fits the caches does not wait for memory, and what is left is \
-                      the branch that nobody can foretell; the paper's has 192 MB";
 
 const AT_ONCE: &str = "all bits of a key are in one block, and ours compares them without a branch";
 
@@ -82,7 +80,7 @@ fn lookup(scale: SpeedScale, settings: &Settings<'_>) -> anyhow::Result<Outcome>
         plot = plot.series(kind.name(), Shape::Line, points);
     }
     Ok(Outcome {
-        findings: findings(&lines),
+        findings: findings(&lines, scale.in_caches()),
         plots: vec![plot],
         tables: vec![("million lookups a second, by the share of positives".to_owned(), table)],
         notes: vec![format!(
@@ -93,7 +91,8 @@ fn lookup(scale: SpeedScale, settings: &Settings<'_>) -> anyhow::Result<Outcome>
     })
 }
 
-fn findings(lines: &Lines) -> Vec<Finding> {
+/// `in_caches` is the reason where the size of the filters may be.
+fn findings(lines: &Lines, in_caches: &str) -> Vec<Finding> {
     let of = |wanted: Kind| {
         lines.iter().find(|(kind, _)| *kind == wanted).map_or(&[] as &[f64], |(_, line)| line)
     };
@@ -120,9 +119,9 @@ fn findings(lines: &Lines) -> Vec<Finding> {
         .map(|i| all_but_quotient.iter().map(|&kind| of(kind)[i]).fold(f64::INFINITY, f64::min))
         .collect();
     vec![
-        because(level("CF, over all shares of positives", cuckoo, 0.8), CACHED),
-        because(level("CF, all negative against all positive", &ends(cuckoo), 0.85), CACHED),
-        because(falls("BF with more positives", bloom, 0.8), CACHED),
+        because(level("CF, over all shares of positives", cuckoo, 0.8), in_caches),
+        because(level("CF, all negative against all positive", &ends(cuckoo), 0.85), in_caches),
+        because(falls("BF with more positives", bloom, 0.8), in_caches),
         because(falls("blk-BF with more positives", of(Kind::Blocked), 0.8), AT_ONCE),
         count_above(
             "CF is faster than ss-CF, BF, QF and dl-CBF at every share",
@@ -135,7 +134,7 @@ fn findings(lines: &Lines) -> Vec<Finding> {
                 &of(Kind::SemiSorted)[2..],
                 &bloom[2..],
             ),
-            CACHED,
+            in_caches,
         ),
         count_above("QF is the slowest at every share", &least, of(Kind::Quotient)),
         level("dl-CBF, all negative against all positive", &ends(of(dleft)), 0.8),
@@ -172,7 +171,7 @@ mod tests {
                 (kind, line.to_vec())
             })
             .to_vec();
-        let holds: Vec<Holds> = findings(&lines).iter().map(|finding| finding.holds).collect();
+        let holds: Vec<Holds> = findings(&lines, "").iter().map(|finding| finding.holds).collect();
         assert_eq!(holds[..5], [Holds::Yes; 5]);
         assert_eq!(holds[5..], [Holds::Partly, Holds::Yes, Holds::Yes]);
     }

@@ -21,8 +21,6 @@ pub(super) const OCCUPANCY: Figure = Figure {
 
 /// A filter is filled and emptied in so many steps.
 const STEPS: usize = 10;
-const CACHED: &str = "the filter fits the caches, so what it computes shows; the paper's waits for \
-                      memory";
 
 /// What is timed at each step.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -122,7 +120,7 @@ fn occupancy(scale: SpeedScale, settings: &Settings<'_>) -> anyhow::Result<Outco
         tables.push((format!("million {title} a second, by the share of capacity in use"), table));
     }
     Ok(Outcome {
-        findings: findings(&courses),
+        findings: findings(&courses, scale.in_caches()),
         plots,
         tables,
         notes: vec![format!(
@@ -190,7 +188,8 @@ fn cuckoo_fastest(courses: &[Course], act: Act, what: &str, others: &[Kind]) -> 
     }
 }
 
-fn findings(courses: &[Course]) -> Vec<Finding> {
+/// `in_caches` is the reason where the size of the filters may be.
+fn findings(courses: &[Course], in_caches: &str) -> Vec<Finding> {
     let line = |wanted: Kind, act| {
         let course = courses.iter().find(|course| course.kind == wanted);
         course.map_or(&[] as &[f64], |course| course.line(act))
@@ -200,14 +199,23 @@ fn findings(courses: &[Course]) -> Vec<Finding> {
     let others = [sorted, bloom, Kind::Quotient, dleft];
     let deleting = [sorted, Kind::Quotient, dleft];
     let mut findings = vec![
-        because(level("CF, negative lookups over loads", line(cuckoo, Act::Negative), 0.8), CACHED),
-        because(level("CF, positive lookups over loads", line(cuckoo, Act::Positive), 0.8), CACHED),
-        because(level("ss-CF, negative lookups", line(sorted, Act::Negative), 0.8), CACHED),
-        because(level("ss-CF, positive lookups", line(sorted, Act::Positive), 0.8), CACHED),
+        because(
+            level("CF, negative lookups over loads", line(cuckoo, Act::Negative), 0.8),
+            in_caches,
+        ),
+        because(
+            level("CF, positive lookups over loads", line(cuckoo, Act::Positive), 0.8),
+            in_caches,
+        ),
+        because(level("ss-CF, negative lookups", line(sorted, Act::Negative), 0.8), in_caches),
+        because(level("ss-CF, positive lookups", line(sorted, Act::Positive), 0.8), in_caches),
         falls("QF, positive lookups as it fills", line(Kind::Quotient, Act::Positive), 0.6),
         falls("BF, negative lookups as it fills", line(bloom, Act::Negative), 0.7),
-        because(level("BF, positive lookups over loads", line(bloom, Act::Positive), 0.8), CACHED),
-        because(level("dl-CBF, negative lookups", line(dleft, Act::Negative), 0.8), CACHED),
+        because(
+            level("BF, positive lookups over loads", line(bloom, Act::Positive), 0.8),
+            in_caches,
+        ),
+        because(level("dl-CBF, negative lookups", line(dleft, Act::Negative), 0.8), in_caches),
         cuckoo_fastest(courses, Act::Negative, "negative lookups", &others),
         cuckoo_fastest(courses, Act::Positive, "positive lookups", &others),
         falls("CF, insertions as it fills", line(cuckoo, Act::Insert), 0.7),
