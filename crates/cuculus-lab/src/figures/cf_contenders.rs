@@ -292,7 +292,7 @@ mod tests {
         for kind in KINDS {
             let mut contender = filled(kind, 1 << 13, 1).unwrap();
             let bits = contender.bits_per_item() * contender.len() as f64;
-            let same = (bits / f64::from(12 * 4 << 13) - 1.0).abs() < 0.06;
+            let same = (bits / f64::from(48 << 13) - 1.0).abs() < 0.06;
             assert!(same || kind == Kind::Elastic, "{} has {bits} bits", kind.name());
             let inserted = keys(1, 0..contender.len() as u64);
             assert_eq!(contender.found(&inserted), inserted.len(), "{}", kind.name());
