@@ -1,7 +1,17 @@
 //! The papers' figures and tables, each as an experiment with a name and a question. An experiment
 //! returns what it found; printing and drawing are done elsewhere.
 
+mod acf;
 mod ccf_model;
+mod cf_contenders;
+mod cf_judge;
+mod cf_load;
+mod cf_lookup;
+mod cf_occupancy;
+mod cf_properties;
+mod cf_space;
+pub(crate) mod cf_table3;
+mod cuckoo_table;
 mod dcf_model;
 
 use serde_json::{Value, json};
@@ -57,6 +67,14 @@ pub struct Outcome {
 
 /// All experiments, in the order of the papers.
 pub const ALL: &[Figure] = &[
+    cuckoo_table::LOADS,
+    cf_properties::PROPERTIES,
+    cf_load::LOAD,
+    cf_space::SPACE,
+    cf_table3::TABLE3,
+    cf_lookup::LOOKUP,
+    cf_occupancy::OCCUPANCY,
+    acf::ADAPTIVE,
     dcf_model::RATES,
     dcf_model::RELOCATIONS,
     dcf_model::MEMORY,
