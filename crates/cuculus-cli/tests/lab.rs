@@ -52,6 +52,30 @@ fn mistakes_are_one_line_and_exit_code_2() {
     }
 }
 
+/// Nothing is run before the whole trace is read.
+#[test]
+fn a_malformed_trace_is_named_by_its_line() {
+    let directory = TempDir::new().expect("a temporary directory");
+    let path = directory.path().join("flows.csv");
+    let csv = path.display().to_string();
+    is_refused(&["lab", "run", "ccf-trace", "--csv", &csv], "flows.csv");
+    for (text, hint) in [
+        ("source,destination,start,end\na,b,1,2\na,b,soon,2\n", "line 3: start is \"soon\""),
+        ("a,b,1,2\na,b,3\n", "line 2: 3 columns"),
+        ("a,b,5,2\n", "line 1: the flow ends at 2"),
+        ("", "no flows"),
+    ] {
+        fs::write(&path, text).expect("written");
+        is_refused(&["lab", "run", "ccf-trace", "--csv", &csv], hint);
+    }
+    is_refused(&["lab", "run", "dcf-rates", "--csv", &csv], "only ccf-trace");
+    let flows = |n: u32| format!("10.0.0.{n},10.0.1.{n},{n},{}\n", n + 40);
+    fs::write(&path, (0..200).map(flows).collect::<String>()).expect("written");
+    let output = output_of(&["lab", "run", "ccf-trace", "--csv", &csv]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr_of(&output));
+    assert!(stdout_of(&output).contains("200 flows, at most 41 alive"), "{}", stdout_of(&output));
+}
+
 fn report(names: &str) -> (TempDir, String) {
     let directory = TempDir::new().expect("a temporary directory");
     let out = directory.path().join("new").join("report").display().to_string();

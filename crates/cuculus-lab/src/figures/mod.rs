@@ -1,8 +1,17 @@
 //! The papers' figures and tables, each as an experiment with a name and a question. An experiment
 //! returns what it found; printing and drawing are done elsewhere.
 
+mod ccf_features;
 mod ccf_model;
+mod ccf_ring;
+mod ccf_trace;
+mod dbf;
+mod dcf_compact;
+mod dcf_duplicates;
 mod dcf_model;
+mod dcf_times;
+
+pub use ccf_trace::of_trace;
 
 use serde_json::{Value, json};
 
@@ -57,11 +66,20 @@ pub struct Outcome {
 
 /// All experiments, in the order of the papers.
 pub const ALL: &[Figure] = &[
+    dbf::ADDRESSES,
     dcf_model::RATES,
+    dcf_duplicates::DUPLICATES,
     dcf_model::RELOCATIONS,
     dcf_model::MEMORY,
+    dcf_times::TIMES,
+    dcf_compact::COMPACT,
+    ccf_features::FEATURES,
+    ccf_ring::RATES,
     ccf_model::THRESHOLDS,
+    ccf_ring::LOADS,
     ccf_model::SUCCESS,
+    ccf_trace::TRACE,
+    ccf_trace::PARAMETERS,
 ];
 
 impl Figure {
