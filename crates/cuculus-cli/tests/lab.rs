@@ -100,11 +100,13 @@ fn a_report_has_the_numbers_beside_the_page() {
 /// Narrow and wide, light and dark: nothing sticks out, every plot shows something, no errors.
 #[test]
 fn a_browser_shows_the_report() {
-    let (_directory, html) = report("dcf-rates,dcf-memory,ccf-thresholds");
+    // With many tables, plots of lines and of dots, and numbers of all sizes.
+    let names = "dbf,dcf-duplicates,dcf-memory,dcf-compact,ccf-features,ccf-thresholds";
+    let (_directory, html) = report(names);
     let looks = [Scheme::Light, Scheme::Dark].map(|scheme| look(&html, scheme));
     for seen in &looks {
         assert_eq!(seen.faults(), [""; 0]);
-        assert!(seen.frames.iter().all(|frame| frame["plots"] == 3), "{seen:?}");
+        assert!(seen.frames.iter().all(|frame| frame["plots"] == 10), "{seen:?}");
     }
     let [light, dark] = looks.map(|seen| seen.frames[0].clone());
     assert_ne!(light["backgroundColor"], dark["backgroundColor"]);

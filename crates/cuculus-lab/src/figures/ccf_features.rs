@@ -145,7 +145,7 @@ fn table(all: &[Measured]) -> Table {
             paper(0),
             sizes.len().to_string(),
             number(one.step().map(|step| 100.0 * step), 1),
-            percent(one.given_back(), 0),
+            percent(one.given_back().max(0.0), 0),
             number(Some(one.followed.mean_utilization), 3),
             paper(1),
             number(Some(one.followed.mean_bits_per_key), 1),

@@ -142,7 +142,7 @@ fn loads(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
             },
             Finding {
                 claim: "T̂ for the unequal shares of a ring bounds the load".to_owned(),
-                measured: format!("at most {} points beyond", percent(beyond, 2)),
+                measured: format!("at most {} points beyond", percent(beyond.max(0.0), 2)),
                 holds: Holds::when(beyond <= FINITE),
                 reason: String::new(),
             },

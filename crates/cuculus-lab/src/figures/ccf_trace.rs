@@ -98,16 +98,17 @@ fn of_the_paper(row: &Row) -> Vec<Finding> {
         let ours = followed.mean_utilization;
         findings.push(Finding {
             claim: format!(
-                "{}: {paper:.4} of the slots in use on average (within {SAME})",
+                "{}: {paper:.4} of the slots in use on average (within {SAME}; in part if more)",
                 contender.name
             ),
             measured: format!("{ours:.4}"),
-            holds: Holds::when((ours - paper).abs() <= SAME),
-            reason: match ours > paper {
-                true => "higher than in the paper, where the trace and the limits are not stated"
-                    .to_owned(),
-                false => "lower than in the paper, whose trace is not public".to_owned(),
+            holds: match ours - paper {
+                off if off.abs() <= SAME => Holds::Yes,
+                off if off > 0.0 => Holds::Partly,
+                _ => Holds::No,
             },
+            reason: "the paper's trace is not public, nor is it said when a filter counts as full"
+                .to_owned(),
         });
     }
     if let Some(paper) = contender.paper.few_empty {
@@ -270,16 +271,17 @@ fn parameters(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
 
 /// Shares of the samples above a utilisation, as the paper's text has them.
 fn shares(rows: &[Row]) -> Vec<Finding> {
-    let said: [(&str, f64, f64, &str); 4] = [
-        ("as in the paper", 0.98, 0.12, "fewer than 12 %"),
-        ("k = 16", 0.98, 0.5, "nearly half"),
-        ("as in the paper", 0.95, 0.76, "76 %"),
-        ("v = 1", 0.95, 0.16, "16 %"),
+    // Of the first it is said that there are fewer.
+    let said: [(&str, f64, [f64; 2], &str); 4] = [
+        ("as in the paper", 0.98, [0.0, 0.12], "fewer than 12 %"),
+        ("k = 16", 0.98, [0.5, 0.5], "nearly half"),
+        ("as in the paper", 0.95, [0.76, 0.76], "76 %"),
+        ("v = 1", 0.95, [0.16, 0.16], "16 %"),
     ];
-    let finding = |(name, above, paper, words): (&str, f64, f64, &str)| {
+    let finding = |(name, above, [least, most], words): (&str, f64, [f64; 2], &str)| {
         let row = rows.iter().find(|row| row.contender.name == name)?;
         let ours = 1.0 - row.followed.share_below(above);
-        let same = (ours - paper).abs() <= SAME_SHARE;
+        let same = least - SAME_SHARE <= ours && ours <= most + SAME_SHARE;
         Some(Finding {
             claim: format!(
                 "{name}: {words} of the samples use more than {above} of the slots (within {} points)",

@@ -2,7 +2,7 @@
 
 use cuculus::{
     ConsistentCuckooFilter, CuckooFilter, DynamicCuckooFilter, ElasticFilter, Filter,
-    IndexIndependentCuckooFilter, PlacementKind,
+    IndexIndependentCuckooFilter, Insert, PlacementKind, Resizing,
 };
 use cuculus_baselines::{AdaptiveCuckooFilter, BloomFilter, DynamicBloomFilter};
 
@@ -14,126 +14,109 @@ const KICKS: &str = "limit on kicks";
 const NODES: &str = "nodes on the ring";
 const EACH: &str = "size of a filter of the list";
 
-/// The names of the parameters of which both values are taken; a filter's size must be what was
-/// asked for.
+/// The names of the parameters of which both values build; a number of cells must be what was
+/// asked for too.
 pub(super) fn of(filter: &str) -> Vec<&'static str> {
-    let mut chosen = Vec::new();
-    let mut choose = |name, values: [u64; 2], taken: &dyn Fn(u64) -> bool| {
-        if values.into_iter().all(taken) {
-            chosen.push(name);
-        }
+    // Builders share their words, not a trait.
+    macro_rules! choices {
+        ($any:expr, $($name:expr => $word:ident $values:expr),* $(,)?) => {{
+            let any = $any;
+            let both = [$(($name, $values.into_iter().all(|value| any.clone().$word(value).build().is_ok()))),*];
+            both.into_iter().filter(|(_, taken)| *taken).map(|(name, _)| name).collect()
+        }};
+    }
+    let mut chosen: Vec<&'static str> = match filter {
+        "BF" => choices!(BloomFilter::builder().capacity(100), HASHES => hashes [3, 4]),
+        "DBF" => choices!(
+            DynamicBloomFilter::builder().capacity(1000).capacity_per_filter(100),
+            HASHES => hashes [3, 4],
+            EACH => capacity_per_filter [100, 200],
+        ),
+        "CF" | "SCF" => choices!(
+            CuckooFilter::builder().buckets(256).fingerprint_bits(12).placement(placement(filter)),
+            BITS => fingerprint_bits [12, 13],
+            SLOTS => slots_per_bucket [2, 3],
+            KICKS => max_kicks [50, 100],
+        ),
+        "ACF" => choices!(
+            AdaptiveCuckooFilter::builder().buckets(256).fingerprint_bits(12),
+            BITS => fingerprint_bits [12, 13],
+            KICKS => max_kicks [50, 100],
+        ),
+        "DCF" => choices!(
+            DynamicCuckooFilter::builder().buckets_per_filter(64).fingerprint_bits(12),
+            BITS => fingerprint_bits [12, 13],
+            SLOTS => slots_per_bucket [2, 3],
+            KICKS => max_kicks [50, 100],
+            EACH => buckets_per_filter [64, 128],
+        ),
+        "I2CF" => choices!(
+            IndexIndependentCuckooFilter::builder().buckets(256).fingerprint_bits(16),
+            HASHES => candidates [2, 3],
+            BITS => fingerprint_bits [16, 17],
+            SLOTS => slots_per_bucket [2, 3],
+            KICKS => max_kicks [50, 100],
+            NODES => virtual_nodes [1, 10],
+        ),
+        "CCF" => choices!(
+            ConsistentCuckooFilter::builder().buckets_per_filter(64).fingerprint_bits(16),
+            HASHES => candidates [2, 3],
+            BITS => fingerprint_bits [16, 17],
+            SLOTS => slots_per_bucket [2, 3],
+            KICKS => max_kicks [50, 100],
+            NODES => virtual_nodes [1, 10],
+            EACH => buckets_per_filter [64, 128],
+        ),
+        _ => choices!(ElasticFilter::builder(), "load" => target_load [0.90, 0.95]),
     };
-    match filter {
+    chosen.extend(takes_any_size(filter).unwrap_or(false).then_some(SIZE));
+    chosen
+}
+
+/// Whether a size that is no power of two is what one gets; `None` if it cannot be built.
+fn takes_any_size(filter: &str) -> Option<bool> {
+    const ODD: u64 = 257;
+    let cuckoo = |slots: usize| slots as u64 == 4 * ODD;
+    Some(match filter {
         "BF" => {
-            let any = BloomFilter::builder().capacity(100);
-            choose(SIZE, [1000, 1001], &|bits| {
-                any.clone().bits(bits).build().is_ok_and(|built| built.slots() as u64 == bits)
-            });
-            choose(HASHES, [3, 4], &|hashes| any.clone().hashes(hashes as u32).build().is_ok());
+            let built = BloomFilter::builder().capacity(20).bits(ODD).build().ok()?;
+            built.slots() as u64 == ODD
         }
         "DBF" => {
-            let any = DynamicBloomFilter::builder().capacity(1000).capacity_per_filter(100);
-            choose(SIZE, [1000, 1001], &|cells| {
-                let built = any.clone().counters_per_filter(cells).build();
-                built.is_ok_and(|built| built.slots() as u64 == cells)
-            });
-            choose(HASHES, [3, 4], &|hashes| any.clone().hashes(hashes as u32).build().is_ok());
-            choose(EACH, [100, 101], &|keys| {
-                any.clone().capacity_per_filter(keys as usize).build().is_ok()
-            });
+            let any = DynamicBloomFilter::builder().capacity_per_filter(20);
+            any.counters_per_filter(ODD).build().ok()?.slots() as u64 == ODD
         }
         "CF" | "SCF" => {
-            let placement =
-                if filter == "CF" { PlacementKind::Xor } else { PlacementKind::Simplified };
-            let any =
-                CuckooFilter::builder().buckets(256).fingerprint_bits(12).placement(placement);
-            choose(SIZE, [256, 257], &|buckets| {
-                let built = any.clone().buckets(buckets).build();
-                built.is_ok_and(|built| built.slots() as u64 == 4 * buckets)
-            });
-            choose(BITS, [12, 13], &|bits| {
-                any.clone().fingerprint_bits(bits as u32).build().is_ok()
-            });
-            choose(SLOTS, [2, 3], &|slots| {
-                any.clone().slots_per_bucket(slots as u32).build().is_ok()
-            });
-            choose(KICKS, [50, 51], &|kicks| any.clone().max_kicks(kicks as u32).build().is_ok());
+            let any = CuckooFilter::builder().buckets(ODD).fingerprint_bits(12);
+            cuckoo(any.placement(placement(filter)).build().ok()?.slots())
         }
         "ACF" => {
-            let any = AdaptiveCuckooFilter::builder().buckets(256).fingerprint_bits(12);
-            choose(SIZE, [256, 257], &|buckets| {
-                let built = any.clone().buckets(buckets).build();
-                built.is_ok_and(|built| built.slots() as u64 == 4 * buckets)
-            });
-            choose(BITS, [12, 13], &|bits| {
-                any.clone().fingerprint_bits(bits as u32).build().is_ok()
-            });
-            choose(KICKS, [50, 51], &|kicks| any.clone().max_kicks(kicks as u32).build().is_ok());
+            let any = AdaptiveCuckooFilter::builder().buckets(ODD).fingerprint_bits(12);
+            cuckoo(any.build().ok()?.slots())
         }
         "DCF" => {
-            let any = DynamicCuckooFilter::builder().buckets_per_filter(64).fingerprint_bits(12);
-            let any = any.placement(PlacementKind::Xor);
-            choose(SIZE, [64, 65], &|buckets| {
-                let built = any.clone().buckets_per_filter(buckets).build();
-                built.is_ok_and(|built| built.slots() as u64 == 4 * buckets)
-            });
-            choose(BITS, [12, 13], &|bits| {
-                any.clone().fingerprint_bits(bits as u32).build().is_ok()
-            });
-            choose(SLOTS, [2, 3], &|slots| {
-                any.clone().slots_per_bucket(slots as u32).build().is_ok()
-            });
-            choose(KICKS, [50, 51], &|kicks| any.clone().max_kicks(kicks as u32).build().is_ok());
-            choose(EACH, [64, 128], &|buckets| {
-                any.clone().buckets_per_filter(buckets).build().is_ok()
-            });
+            let any = DynamicCuckooFilter::builder().buckets_per_filter(ODD).fingerprint_bits(12);
+            cuckoo(any.placement(PlacementKind::Xor).build().ok()?.slots())
         }
         "I2CF" => {
-            let any = IndexIndependentCuckooFilter::builder().buckets(256).fingerprint_bits(16);
-            choose(SIZE, [256, 257], &|buckets| {
-                let built = any.clone().buckets(buckets).build();
-                built.is_ok_and(|built| built.buckets() as u64 == buckets)
-            });
-            choose(HASHES, [2, 3], &|hashes| any.clone().candidates(hashes as u32).build().is_ok());
-            choose(BITS, [16, 17], &|bits| {
-                any.clone().fingerprint_bits(bits as u32).build().is_ok()
-            });
-            choose(SLOTS, [2, 3], &|slots| {
-                any.clone().slots_per_bucket(slots as u32).build().is_ok()
-            });
-            choose(KICKS, [50, 51], &|kicks| any.clone().max_kicks(kicks as u32).build().is_ok());
-            choose(NODES, [1, 10], &|nodes| {
-                any.clone().virtual_nodes(nodes as u32).build().is_ok()
-            });
+            let any = IndexIndependentCuckooFilter::builder().buckets(ODD).fingerprint_bits(16);
+            any.build().ok()?.buckets() as u64 == ODD
         }
         "CCF" => {
-            let any = ConsistentCuckooFilter::builder().buckets_per_filter(64).fingerprint_bits(16);
-            choose(SIZE, [64, 65], &|buckets| {
-                any.clone().buckets_per_filter(buckets).build().is_ok()
-            });
-            choose(HASHES, [2, 3], &|hashes| any.clone().candidates(hashes as u32).build().is_ok());
-            choose(BITS, [16, 17], &|bits| {
-                any.clone().fingerprint_bits(bits as u32).build().is_ok()
-            });
-            choose(SLOTS, [2, 3], &|slots| {
-                any.clone().slots_per_bucket(slots as u32).build().is_ok()
-            });
-            choose(KICKS, [50, 51], &|kicks| any.clone().max_kicks(kicks as u32).build().is_ok());
-            choose(NODES, [1, 10], &|nodes| {
-                any.clone().virtual_nodes(nodes as u32).build().is_ok()
-            });
-            choose(EACH, [64, 128], &|buckets| {
-                any.clone().buckets_per_filter(buckets).build().is_ok()
-            });
+            let any = ConsistentCuckooFilter::builder().buckets_per_filter(ODD);
+            let any = any.fingerprint_bits(16).resizing(Resizing::Filters);
+            // Without a key there may be no filter yet.
+            let mut built = any.build().ok()?;
+            built.insert(&1u64).is_ok() && built.buckets() as u64 == ODD
         }
-        _ => {
-            let any = ElasticFilter::builder().false_positive_rate(0.01);
-            choose("load", [90, 95], &|load| {
-                any.clone().target_load(load as f64 / 100.0).build().is_ok()
-            });
-        }
-    }
-    chosen
+        // Its sizes are its own.
+        _ => false,
+    })
+}
+
+/// As in the papers of the two filters.
+fn placement(filter: &str) -> PlacementKind {
+    if filter == "CF" { PlacementKind::Xor } else { PlacementKind::Simplified }
 }
 
 #[cfg(test)]
