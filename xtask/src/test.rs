@@ -12,6 +12,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     }
     tools::component("fmt", "rustfmt")?;
     tools::component("clippy", "clippy")?;
+    // The pages of the laboratory are looked at by a browser.
+    tools::debian("chromium", "chromium")?;
     let start = Instant::now();
     let workspace = ["--workspace", "--all-features"];
 

@@ -28,6 +28,26 @@ pub(crate) fn package(subcommand: &str, package: &str) -> Result<(), Failure> {
     step(&format!("install {package}"), &mut cargo(["install", package, "--locked"]))
 }
 
+/// A program that is a package of Debian.
+pub(crate) fn debian(name: &str, package: &str) -> Result<(), Failure> {
+    let there = || succeeds(&mut program(name, ["--version"]));
+    if there() {
+        return Ok(());
+    }
+    // A fresh image has no lists of packages.
+    let update = step("package lists", &mut program("apt-get", ["update"]));
+    let install = ["install", "--yes", "--no-install-recommends", package];
+    let _ =
+        update.and_then(|()| step(&format!("install {package}"), &mut program("apt-get", install)));
+    if there() {
+        return Ok(());
+    }
+    Err(Failure::Failed(format!(
+        "{name} is missing and cannot be installed here; install it with `sudo apt-get install \
+         {package}`"
+    )))
+}
+
 /// Whether rustup has a nightly toolchain.
 pub(crate) fn has_nightly() -> bool {
     let list = program("rustup", ["toolchain", "list"]).output();

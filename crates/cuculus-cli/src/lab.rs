@@ -6,9 +6,10 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use clap::{Args, Subcommand};
 use cuculus_lab::figures::{self, Figure, Outcome, Settings, Size};
+use cuculus_lab::flows::Trace;
 use cuculus_lab::machine;
 use cuculus_lab::page::Page;
 
@@ -36,6 +37,9 @@ struct Run {
     name: String,
     #[command(flatten)]
     how: How,
+    /// A trace of real flows for ccf-trace, as lines of source,destination,start,end in seconds
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
     /// Print all numbers as JSON instead
     #[arg(long)]
     json: bool,
@@ -76,10 +80,19 @@ impl How {
     }
 
     fn run(self, figure: &Figure, progress: &Progress) -> anyhow::Result<Outcome> {
+        self.run_with(figure, progress, figure.run)
+    }
+
+    fn run_with(
+        self,
+        figure: &Figure,
+        progress: &Progress,
+        run: impl FnOnce(&Settings<'_>) -> anyhow::Result<Outcome>,
+    ) -> anyhow::Result<Outcome> {
         let told = |part: &str| progress.part(format!("{}: {part}", figure.name));
         told(figure.title);
         let settings = Settings { size: self.size(), seed: self.seed, progress: &told };
-        (figure.run)(&settings).with_context(|| format!("{} failed", figure.name))
+        run(&settings).with_context(|| format!("{} failed", figure.name))
     }
 }
 
@@ -108,7 +121,15 @@ fn named(name: &str) -> anyhow::Result<&'static Figure> {
 
 fn run_one(options: &Run, out: &mut impl Write) -> anyhow::Result<()> {
     let figure = named(&options.name)?;
-    let outcome = options.how.run(figure, &Progress::new(1))?;
+    let outcome = match &options.csv {
+        None => options.how.run(figure, &Progress::new(1))?,
+        Some(path) => {
+            ensure!(figure.name == "ccf-trace", "only ccf-trace takes --csv");
+            let trace = Trace::from_csv(path)?;
+            let run = |settings: &Settings<'_>| figures::of_trace(&trace, settings);
+            options.how.run_with(figure, &Progress::new(1), run)?
+        }
+    };
     if options.json {
         writeln!(out, "{:#}", outcome.to_json())?;
         return Ok(());

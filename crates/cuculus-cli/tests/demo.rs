@@ -1,24 +1,10 @@
 //! `cuculus demo` through its real door: the binary, its output, its exit code.
 
-use std::process::{Command, Output, Stdio};
+mod binary;
 
-fn cuculus(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cuculus"));
-    command.args(arguments);
-    command
-}
+use std::process::Stdio;
 
-fn output_of(arguments: &[&str]) -> Output {
-    cuculus(arguments).output().expect("the binary runs")
-}
-
-fn stdout_of(output: &Output) -> &str {
-    std::str::from_utf8(&output.stdout).expect("text")
-}
-
-fn stderr_of(output: &Output) -> &str {
-    std::str::from_utf8(&output.stderr).expect("text")
-}
+use binary::{cuculus, is_refused, output_of, stderr_of, stdout_of};
 
 #[test]
 fn the_demo_ends_with_a_row_for_each_filter() {
@@ -63,7 +49,6 @@ fn the_figures_come_as_json_too() {
     assert_eq!(report["saved"]["keys"], 10_000);
 }
 
-/// One line on standard error with the remedy, nothing on standard output, exit code 2.
 #[test]
 fn mistakes_are_one_line_and_exit_code_2() {
     for (arguments, hint) in [
@@ -74,13 +59,7 @@ fn mistakes_are_one_line_and_exit_code_2() {
         (&["dmeo"], "'demo'"),
         (&[], "`cuculus demo`"),
     ] {
-        let output = output_of(arguments);
-        let complaint = stderr_of(&output);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {complaint}");
-        assert!(complaint.starts_with("cuculus: "), "{complaint}");
-        assert_eq!(complaint.lines().count(), 1, "{complaint}");
-        assert!(complaint.contains(hint), "{complaint}");
-        assert!(output.stdout.is_empty());
+        is_refused(arguments, hint);
     }
 }
 

@@ -40,22 +40,29 @@ const MAX_KICKS: u32 = 500;
 /// Long enough for no two of the keys to be alike.
 const BITS: u32 = 30;
 /// What a table of finite size may be off a threshold for infinite ones.
-const FINITE: f64 = 0.005;
+pub(crate) const FINITE: f64 = 0.005;
 
 /// The loads of one kind.
 #[derive(Clone, Debug, Serialize)]
-struct Load {
-    candidates: u32,
-    slots: u32,
-    nodes: u32,
-    walk: f64,
-    breadth_first: f64,
+pub(crate) struct Load {
+    pub(crate) candidates: u32,
+    pub(crate) slots: u32,
+    pub(crate) nodes: u32,
+    pub(crate) walk: f64,
+    pub(crate) breadth_first: f64,
     /// A cuckoo filter as large, which has two candidates, all equally likely.
-    even: Option<f64>,
-    upper_threshold: f64,
-    orientability: f64,
-    ring_threshold: f64,
-    planned: f64,
+    pub(crate) even: Option<f64>,
+    pub(crate) upper_threshold: f64,
+    pub(crate) orientability: f64,
+    pub(crate) ring_threshold: f64,
+    pub(crate) planned: f64,
+}
+
+impl Load {
+    /// By the better search.
+    pub(crate) fn reached(&self) -> f64 {
+        self.walk.max(self.breadth_first)
+    }
 }
 
 /// Fills filters and prints how far each came.
@@ -70,15 +77,7 @@ pub fn run(options: &Options) -> anyhow::Result<bool> {
         options.buckets,
         options.seeds.max(1)
     );
-    let mut loads = Vec::new();
-    for &candidates in &options.candidates {
-        eprintln!("{candidates} candidates");
-        for &slots in &options.slots {
-            for &nodes in &options.nodes {
-                loads.push(measure(options, candidates, slots, nodes)?);
-            }
-        }
-    }
+    let loads = measure_all(options, &|part| eprintln!("{part}"))?;
     println!("{}", table(&loads));
     let verdicts = verdicts(&loads);
     println!("{}", verdict::table(&verdicts));
@@ -88,6 +87,20 @@ pub fn run(options: &Options) -> anyhow::Result<bool> {
         report::write(path, &asked, &json!(loads), &verdicts)?;
     }
     Ok(true)
+}
+
+/// All kinds.
+pub(crate) fn measure_all(options: &Options, told: &dyn Fn(&str)) -> anyhow::Result<Vec<Load>> {
+    let mut loads = Vec::new();
+    for &candidates in &options.candidates {
+        told(&format!("{candidates} candidates"));
+        for &slots in &options.slots {
+            for &nodes in &options.nodes {
+                loads.push(measure(options, candidates, slots, nodes)?);
+            }
+        }
+    }
+    Ok(loads)
 }
 
 fn measure(options: &Options, candidates: u32, slots: u32, nodes: u32) -> anyhow::Result<Load> {
@@ -138,7 +151,7 @@ fn first_refusal(mut filter: impl Insert, seed: u64) -> f64 {
     filter.utilization()
 }
 
-fn table(loads: &[Load]) -> Table {
+pub(crate) fn table(loads: &[Load]) -> Table {
     let mut table = Table::new([
         "k, b, v",
         "walk",
@@ -166,20 +179,19 @@ fn table(loads: &[Load]) -> Table {
 
 fn verdicts(loads: &[Load]) -> Vec<Verdict> {
     let most = |of: fn(&Load) -> f64| loads.iter().map(of).max_by(f64::total_cmp);
-    let reached = |load: &Load| load.walk.max(load.breadth_first);
     // With one slot and two candidates the threshold is not sharp.
     let sharp = loads.iter().filter(|load| (load.candidates, load.slots) != (2, 1));
-    let beyond = sharp.map(|load| reached(load) - load.orientability).max_by(f64::total_cmp);
+    let beyond = sharp.map(|load| load.reached() - load.orientability).max_by(f64::total_cmp);
     vec![
         Verdict::at_most(
             "load beyond T̂ of the ring, at most",
-            most(|load| load.walk.max(load.breadth_first) - load.ring_threshold),
+            most(|load| load.reached() - load.ring_threshold),
             FINITE,
         ),
         Verdict::at_most("load beyond the true threshold, at most", beyond, FINITE),
         Verdict::at_most(
             "T̂ as a threshold (the paper's claim): load short of it, at most",
-            most(|load| load.upper_threshold - load.walk.max(load.breadth_first)),
+            most(|load| load.upper_threshold - load.reached()),
             FINITE,
         ),
         Verdict::at_most(

@@ -38,28 +38,28 @@ const SLOTS: u32 = 4;
 /// More fingerprints than this that have more equal keys than places, by expectation, and the keys
 /// cannot be stored.
 const OVERFULL: f64 = 0.01;
-const SIGMAS: f64 = 5.0;
+pub(crate) const SIGMAS: f64 = 5.0;
 
 /// What one filter said.
 #[derive(Clone, Debug, Serialize)]
-struct Rate {
-    filter: &'static str,
-    bits: u32,
-    keys: usize,
-    filters: usize,
-    measured: f64,
+pub(crate) struct Rate {
+    pub(crate) filter: &'static str,
+    pub(crate) bits: u32,
+    pub(crate) keys: usize,
+    pub(crate) filters: usize,
+    pub(crate) measured: f64,
     /// Of as many keys and fingerprint values as there are.
-    expected: f64,
+    pub(crate) expected: f64,
     /// As printed.
-    paper: f64,
+    pub(crate) paper: f64,
     sigma: f64,
     /// Keys that were not taken, or not found.
-    wrong: usize,
+    pub(crate) wrong: usize,
 }
 
 impl Rate {
     /// How many standard deviations the measured rate is off.
-    fn deviation(&self) -> f64 {
+    pub(crate) fn deviation(&self) -> f64 {
         (self.measured - self.expected).abs() / self.sigma
     }
 }
@@ -77,17 +77,7 @@ pub fn run(options: &Options) -> anyhow::Result<bool> {
          fingerprints have places for.\n",
         options.probes
     );
-    let mut rates = Vec::new();
-    for &bits in &options.bits {
-        eprintln!("{bits} bits");
-        for &keys in &options.keys {
-            if analysis::overfull_fingerprints(bits, CANDIDATES, SLOTS, keys as f64) < OVERFULL {
-                // Other keys for each, so that what is off by chance is not off in the same way.
-                let seed = options.seed + 1000 * u64::from(bits) + keys as u64;
-                rates.extend(measure(&Options { seed, ..options.clone() }, bits, keys)?);
-            }
-        }
-    }
+    let rates = measure_all(options, &|part| eprintln!("{part}"))?;
     println!("{}", table(&rates));
     let most = rates.iter().map(Rate::deviation).max_by(f64::total_cmp);
     let times = |rate: &Rate| rate.measured / rate.paper;
@@ -105,6 +95,22 @@ pub fn run(options: &Options) -> anyhow::Result<bool> {
         report::write(path, &asked, &json!(rates), &verdicts)?;
     }
     Ok(wrong == 0)
+}
+
+/// All filters with all lengths and numbers of keys that go together.
+pub(crate) fn measure_all(options: &Options, told: &dyn Fn(&str)) -> anyhow::Result<Vec<Rate>> {
+    let mut rates = Vec::new();
+    for &bits in &options.bits {
+        told(&format!("{bits} bits"));
+        for &keys in &options.keys {
+            if analysis::overfull_fingerprints(bits, CANDIDATES, SLOTS, keys as f64) < OVERFULL {
+                // Other keys for each, so that what is off by chance is not off in the same way.
+                let seed = options.seed + 1000 * u64::from(bits) + keys as u64;
+                rates.extend(measure(&Options { seed, ..options.clone() }, bits, keys)?);
+            }
+        }
+    }
+    Ok(rates)
 }
 
 fn measure(options: &Options, bits: u32, keys: usize) -> anyhow::Result<[Rate; 3]> {
@@ -179,7 +185,7 @@ fn deviation(bits: u32, keys: f64, probes: f64) -> f64 {
     (rate * (1.0 - rate) / probes + different.max(0.0)).sqrt()
 }
 
-fn table(rates: &[Rate]) -> Table {
+pub(crate) fn table(rates: &[Rate]) -> Table {
     let mut table = Table::new([
         "filter",
         "bits",

@@ -8,8 +8,7 @@ use cuculus::{DynamicCuckooFilter, Filter, Remove};
 use serde::Serialize;
 use serde_json::json;
 
-use super::line::Line;
-use super::{buckets_for, paper_list};
+use super::{Line, buckets_for, paper_list};
 use crate::clock::timed;
 use crate::keys::Workload;
 use crate::report;
@@ -44,23 +43,23 @@ const SHARES: [f64; 22] = [
 
 /// Which keys go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-enum Order {
+pub(crate) enum Order {
     OldestFirst,
     AtRandom,
 }
 
 /// What was given back after one share of the keys was removed.
 #[derive(Clone, Debug, Serialize)]
-struct Freed {
-    order: Order,
-    share: f64,
+pub(crate) struct Freed {
+    pub(crate) order: Order,
+    pub(crate) share: f64,
     /// Filters that the keys left do not need.
-    ideal: usize,
-    compact: usize,
-    shrink_to_fit: usize,
-    compact_seconds: f64,
-    shrink_seconds: f64,
-    false_negatives: usize,
+    pub(crate) ideal: usize,
+    pub(crate) compact: usize,
+    pub(crate) shrink_to_fit: usize,
+    pub(crate) compact_seconds: f64,
+    pub(crate) shrink_seconds: f64,
+    pub(crate) false_negatives: usize,
 }
 
 /// Removes more and more and prints what is given back.
@@ -79,16 +78,7 @@ pub fn run(options: &Options) -> anyhow::Result<bool> {
         options.items,
         options.rounds.max(1)
     );
-    let work = Workload::<u64>::new(options.seed, options.items, options.items);
-    let mut list = paper_list(options.items, filters, buckets).seed(options.seed).build()?;
-    list.extend(work.keys.iter().copied());
-    let (query, _) = timed(|| work.present.iter().filter(|key| list.contains(*key)).count());
-    let mut rows = Vec::new();
-    for (order, keys) in [(Order::OldestFirst, &work.keys[..]), (Order::AtRandom, work.shuffled())]
-    {
-        eprintln!("{order:?}");
-        rows.extend(SHARES.map(|share| freed(&list, keys, order, share, each, options.rounds)));
-    }
+    let (rows, query) = measure(options, &|part| eprintln!("{part}"))?;
     println!("{}", table(&rows, filters));
     let verdicts = verdicts(&rows, query);
     println!("{}", verdict::table(&verdicts));
@@ -99,6 +89,27 @@ pub fn run(options: &Options) -> anyhow::Result<bool> {
         report::write(path, &asked, &json!(rows), &verdicts)?;
     }
     Ok(rows.iter().all(|row| row.false_negatives == 0))
+}
+
+/// What is given back for each share in both orders, and how long asking for every key takes.
+pub(crate) fn measure(
+    options: &Options,
+    told: &dyn Fn(&str),
+) -> anyhow::Result<(Vec<Freed>, Duration)> {
+    let filters = options.filters.max(1);
+    let each = options.items.div_ceil(filters).max(1);
+    let work = Workload::<u64>::new(options.seed, options.items, options.items);
+    let list = paper_list(options.items, filters, buckets_for(each));
+    let mut list = list.seed(options.seed).build()?;
+    list.extend(work.keys.iter().copied());
+    let (query, _) = timed(|| work.present.iter().filter(|key| list.contains(*key)).count());
+    let mut rows = Vec::new();
+    for (order, keys) in [(Order::OldestFirst, &work.keys[..]), (Order::AtRandom, work.shuffled())]
+    {
+        told(&format!("{order:?}"));
+        rows.extend(SHARES.map(|share| freed(&list, keys, order, share, each, options.rounds)));
+    }
+    Ok((rows, query))
 }
 
 fn freed(
@@ -138,7 +149,7 @@ fn freed(
     }
 }
 
-fn table(rows: &[Freed], filters: usize) -> Table {
+pub(crate) fn table(rows: &[Freed], filters: usize) -> Table {
     let mut table = Table::new([
         "removed",
         "%",
@@ -194,13 +205,16 @@ fn verdicts(rows: &[Freed], query: Duration) -> Vec<Verdict> {
     ]
 }
 
-/// The paper has the time of compacting linear in the share that is empty.
+/// The paper has the time of compacting linear in the share that is empty: how much of the
+/// variance a line explains.
+pub(crate) fn linear(rows: &[Freed], order: Order) -> Option<f64> {
+    let rows = rows.iter().filter(|row| row.order == order);
+    let points: Vec<_> = rows.map(|row| (row.share, row.compact_seconds * 1e6)).collect();
+    Line::through(&points).map(|line| line.r_squared)
+}
+
 fn line(rows: &[Freed]) -> String {
-    let of = |order: Order| {
-        let rows = rows.iter().filter(|row| row.order == order);
-        let points: Vec<_> = rows.map(|row| (row.share, row.compact_seconds * 1e6)).collect();
-        number(Line::through(&points).map(|line| line.r_squared), 3)
-    };
+    let of = |order: Order| number(linear(rows, order), 3);
     format!(
         "Time of compact against the share removed, R² of a line: oldest first {}, at random {}.\n\
          Ours knows before it moves anything whether a filter can be emptied, so its time is that\n\

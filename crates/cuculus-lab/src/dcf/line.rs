@@ -4,16 +4,16 @@ use serde::Serialize;
 
 /// The line with the least squares, and the share of the variance that it explains.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(super) struct Line {
-    pub(super) slope: f64,
-    pub(super) start: f64,
+pub(crate) struct Line {
+    pub(crate) slope: f64,
+    pub(crate) start: f64,
     /// 1 if all points lie on it.
-    pub(super) r_squared: f64,
+    pub(crate) r_squared: f64,
 }
 
 impl Line {
     /// Through two points or more with different x.
-    pub(super) fn through(points: &[(f64, f64)]) -> Option<Self> {
+    pub(crate) fn through(points: &[(f64, f64)]) -> Option<Self> {
         let count = points.len() as f64;
         let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
         let (x, y) = (mean(|point| point.0), mean(|point| point.1));

@@ -5,15 +5,17 @@ pub mod compact;
 mod line;
 pub mod times;
 
+pub(crate) use line::Line;
+
 use cuculus::{DynamicCuckooFilter, DynamicCuckooFilterBuilder, Extension, PlacementKind, Search};
 
 /// The paper's false positive rate: 2·4·6 / 2^12, six filters of buckets of four, 12 bits.
-const RATE: f64 = 1.17e-2;
+pub(crate) const RATE: f64 = 1.17e-2;
 const SLOTS: u32 = 4;
 
 /// The list that takes `keys` keys with exactly `filters` filters, as the paper has it: powers of
 /// two, a random walk, and the next filter when a share of the keys is in.
-fn paper_list(keys: usize, filters: usize, buckets: u64) -> DynamicCuckooFilterBuilder {
+pub(crate) fn paper_list(keys: usize, filters: usize, buckets: u64) -> DynamicCuckooFilterBuilder {
     DynamicCuckooFilter::builder()
         .capacity(keys)
         .capacity_per_filter(keys.div_ceil(filters))
@@ -34,7 +36,7 @@ fn fingerprint_bits(filters: usize) -> u32 {
 }
 
 /// The smallest power of two whose slots take so many keys at a load of 15/16, the paper's.
-fn buckets_for(keys: usize) -> u64 {
+pub(crate) fn buckets_for(keys: usize) -> u64 {
     ((keys as f64 / (0.9375 * f64::from(SLOTS))).ceil() as u64).next_power_of_two()
 }
 

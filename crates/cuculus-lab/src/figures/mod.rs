@@ -2,7 +2,10 @@
 //! returns what it found; printing and drawing are done elsewhere.
 
 mod acf;
+mod ccf_features;
 mod ccf_model;
+mod ccf_ring;
+mod ccf_trace;
 mod cf_contenders;
 mod cf_judge;
 mod cf_load;
@@ -12,7 +15,13 @@ mod cf_properties;
 mod cf_space;
 pub(crate) mod cf_table3;
 mod cuckoo_table;
+mod dbf;
+mod dcf_compact;
+mod dcf_duplicates;
 mod dcf_model;
+mod dcf_times;
+
+pub use ccf_trace::of_trace;
 
 use serde_json::{Value, json};
 
@@ -75,11 +84,20 @@ pub const ALL: &[Figure] = &[
     cf_lookup::LOOKUP,
     cf_occupancy::OCCUPANCY,
     acf::ADAPTIVE,
+    dbf::ADDRESSES,
     dcf_model::RATES,
+    dcf_duplicates::DUPLICATES,
     dcf_model::RELOCATIONS,
     dcf_model::MEMORY,
+    dcf_times::TIMES,
+    dcf_compact::COMPACT,
+    ccf_features::FEATURES,
+    ccf_ring::RATES,
     ccf_model::THRESHOLDS,
+    ccf_ring::LOADS,
     ccf_model::SUCCESS,
+    ccf_trace::TRACE,
+    ccf_trace::PARAMETERS,
 ];
 
 impl Figure {

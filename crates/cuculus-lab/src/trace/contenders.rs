@@ -5,7 +5,7 @@ use cuculus::{Resizing, Search};
 use super::follower::{Consistent, Dynamic, Tidy, Way};
 
 /// The paper's mean utilisation of CCF_B.
-pub(super) const PAPER_BUCKETS: f64 = 0.9481;
+pub(crate) const PAPER_BUCKETS: f64 = 0.9481;
 /// And of CCF_F.
 const PAPER_FILTERS: f64 = 0.9425;
 /// The densest that the elastic builder takes.
@@ -13,23 +13,23 @@ const DENSEST: f64 = 0.96;
 
 /// A filter to follow the trace with, and what is known of it.
 #[derive(Clone, Debug)]
-pub(super) struct Contender {
-    pub(super) name: String,
-    pub(super) way: Way,
-    pub(super) paper: Paper,
+pub(crate) struct Contender {
+    pub(crate) name: String,
+    pub(crate) way: Way,
+    pub(crate) paper: Paper,
     /// The least mean utilisation that it must have.
-    pub(super) target: Option<f64>,
+    pub(crate) target: Option<f64>,
 }
 
 /// What the paper says of a filter.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Paper {
-    pub(super) mean: Option<f64>,
+pub(crate) struct Paper {
+    pub(crate) mean: Option<f64>,
     /// The share below .90, as it is printed there.
-    pub(super) badly_used: Option<&'static str>,
-    pub(super) most: Option<f64>,
+    pub(crate) badly_used: Option<&'static str>,
+    pub(crate) most: Option<f64>,
     /// The share of the samples with fewer than 500 empty slots.
-    pub(super) few_empty: Option<f64>,
+    pub(crate) few_empty: Option<f64>,
 }
 
 const DYNAMIC: Paper =
@@ -51,7 +51,7 @@ const NONE: Paper = Paper { mean: None, badly_used: None, most: None, few_empty:
 /// Those of the paper with its random walk and with a breadth-first search, then the elastic filter
 /// with this false positive rate. Some of the second kind are left out unless `both`: they take
 /// long and teach little.
-pub(super) fn all(rate: f64, both: bool) -> Vec<Contender> {
+pub(crate) fn all(rate: f64, both: bool) -> Vec<Contender> {
     let mut all = Vec::new();
     for (search, how) in [(Search::RandomWalk, "walk"), (Search::BreadthFirst, "bfs")] {
         let dynamic = |reuse_holes, tidy| Way::Dynamic(Dynamic { reuse_holes, tidy, search });

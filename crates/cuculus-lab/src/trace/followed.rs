@@ -6,44 +6,58 @@ use serde::Serialize;
 use super::follower::{Follower, Way};
 use crate::clock::timed;
 use crate::flows::{Event, Flow, Trace};
+use crate::keys::WorkKey;
 
 /// Every so many events all flows that are alive are looked for.
 const EVENTS_BETWEEN_CHECKS: usize = 500;
+/// Absent keys that are asked for at the peak.
+const PROBES: u64 = 100_000;
 /// A table less full than this wastes memory, in the paper's words.
-pub(super) const WELL_USED: f64 = 0.90;
+pub(crate) const WELL_USED: f64 = 0.90;
 /// More empty slots than this are many, in the paper's words.
 const FEW_EMPTY: usize = 500;
 
 /// What a filter was like over the whole trace, by samples after every event.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(super) struct Followed {
+pub(crate) struct Followed {
     /// Of every sample that had slots; of none no share is in use.
     #[serde(skip)]
-    utilizations: Vec<f64>,
-    pub(super) samples: usize,
-    pub(super) mean_utilization: f64,
+    pub(crate) utilizations: Vec<f64>,
+    /// The slots of every sample, in order of size.
+    #[serde(skip)]
+    pub(crate) slots: Vec<usize>,
+    /// The slots that were empty.
+    #[serde(skip)]
+    pub(crate) empty: Vec<usize>,
+    /// The keys.
+    #[serde(skip)]
+    pub(crate) keys: Vec<usize>,
+    pub(crate) samples: usize,
+    pub(crate) mean_utilization: f64,
     /// While at least a tenth of the most keys were there: a set of one key wastes nearly all of
     /// any filter.
-    pub(super) least_utilization: f64,
-    pub(super) most_utilization: f64,
+    pub(crate) least_utilization: f64,
+    pub(crate) most_utilization: f64,
     /// The share of the samples below each of some utilisations: the curve of the paper's Fig. 4c.
-    pub(super) shares_below: Vec<(f64, f64)>,
+    pub(crate) shares_below: Vec<(f64, f64)>,
     /// The share of the samples with fewer than 500 empty slots.
-    pub(super) few_empty: f64,
-    pub(super) most_empty: usize,
+    pub(crate) few_empty: f64,
+    pub(crate) most_empty: usize,
     /// All memory over all keys, both summed over the samples.
-    pub(super) mean_bits_per_key: f64,
+    pub(crate) mean_bits_per_key: f64,
     /// Of which for rings.
-    pub(super) mean_ring_bits_per_key: f64,
-    pub(super) most_keys: usize,
-    pub(super) bits_per_key_at_the_peak: f64,
-    pub(super) rate_at_the_peak: f64,
-    pub(super) most_filters: usize,
-    pub(super) bytes_at_the_end: usize,
+    pub(crate) mean_ring_bits_per_key: f64,
+    pub(crate) most_keys: usize,
+    pub(crate) bits_per_key_at_the_peak: f64,
+    pub(crate) rate_at_the_peak: f64,
+    /// Of absent keys that were asked for then.
+    pub(crate) measured_rate: f64,
+    pub(crate) most_filters: usize,
+    pub(crate) bytes_at_the_end: usize,
     /// Insertions and removals alone, without samples and checks, if they were timed.
-    pub(super) seconds: Option<f64>,
-    pub(super) refused: usize,
-    pub(super) false_negatives: usize,
+    pub(crate) seconds: Option<f64>,
+    pub(crate) refused: usize,
+    pub(crate) false_negatives: usize,
 }
 
 /// Sums over the samples.
@@ -58,9 +72,11 @@ struct Sums {
 }
 
 /// A trace with what every filter needs of it.
-pub(super) struct Course {
+pub(crate) struct Course {
     keys: Vec<String>,
     events: Vec<Event>,
+    /// The most flows alive at once.
+    peak: usize,
     seed: u64,
 }
 
@@ -72,23 +88,37 @@ enum Outcome {
 }
 
 impl Course {
-    pub(super) fn new(trace: &Trace, seed: u64) -> Self {
-        Self { keys: trace.flows.iter().map(Flow::key).collect(), events: trace.events(), seed }
+    pub(crate) fn new(trace: &Trace, seed: u64) -> Self {
+        Self {
+            keys: trace.flows.iter().map(Flow::key).collect(),
+            events: trace.events(),
+            peak: trace.peak(),
+            seed,
+        }
     }
 
-    pub(super) fn events(&self) -> usize {
+    pub(crate) fn events(&self) -> usize {
         self.events.len()
     }
 
     /// Follows the trace and samples it.
-    pub(super) fn follow(&self, way: &Way) -> anyhow::Result<Followed> {
-        let mut filter = way.empty(self.seed)?;
-        let hashes = self.hashes(&*filter);
-        Ok(self.sampled(&mut *filter, &hashes))
+    pub(crate) fn follow(&self, way: &Way) -> anyhow::Result<Followed> {
+        Ok(self.follow_with(&mut *way.empty(self.seed)?))
+    }
+
+    /// The same with a filter that is there already, and empty.
+    pub(crate) fn follow_with(&self, filter: &mut dyn Follower) -> Followed {
+        let hashes = self.hashes(filter);
+        self.sampled(filter, &hashes)
+    }
+
+    /// The most flows alive at once.
+    pub(crate) fn peak(&self) -> usize {
+        self.peak
     }
 
     /// Follows the trace twice, which is the same twice: with a clock, and with samples.
-    pub(super) fn follow_timed(&self, way: &Way) -> anyhow::Result<Followed> {
+    pub(crate) fn follow_timed(&self, way: &Way) -> anyhow::Result<Followed> {
         let mut filter = way.empty(self.seed)?;
         let hashes = self.hashes(&*filter);
         let (time, ()) = timed(|| {
@@ -108,13 +138,21 @@ impl Course {
     fn sampled(&self, filter: &mut dyn Follower, hashes: &[KeyHash]) -> Followed {
         let mut alive = vec![false; hashes.len()];
         let (mut followed, mut sums) = (Followed::default(), Sums::default());
+        let mut living = 0;
         for (at, event) in self.events.iter().enumerate() {
-            match step(filter, event, hashes, &mut alive) {
+            let was_alive = alive[event.flow];
+            let outcome = step(filter, event, hashes, &mut alive);
+            living = living + usize::from(alive[event.flow]) - usize::from(was_alive);
+            match outcome {
                 Outcome::Fine => {}
                 Outcome::Refused => followed.refused += 1,
                 Outcome::Lost => followed.false_negatives += 1,
             }
-            followed.sample(filter, &mut sums);
+            let first_peak = living == self.peak && followed.most_keys < living;
+            followed.sample(filter, living, &mut sums);
+            if first_peak {
+                followed.measured_rate = measured_rate(filter);
+            }
             if at % EVENTS_BETWEEN_CHECKS == 0 {
                 let living = hashes.iter().zip(&alive).filter(|(_, alive)| **alive);
                 let lost = living.filter(|&(&hash, _)| !filter.filter().contains_hash(hash));
@@ -125,6 +163,13 @@ impl Course {
         followed.finish(&sums);
         followed
     }
+}
+
+/// Of keys that no trace has: a flow has two addresses.
+fn measured_rate(filter: &dyn Follower) -> f64 {
+    let filter = filter.filter();
+    let absent = (0..PROBES).map(|number| filter.hasher().hash(&u64::absent(0, number)));
+    absent.filter(|&hash| filter.contains_hash(hash)).count() as f64 / PROBES as f64
 }
 
 fn step(
@@ -143,10 +188,13 @@ fn step(
 }
 
 impl Followed {
-    fn sample(&mut self, follower: &dyn Follower, sums: &mut Sums) {
+    fn sample(&mut self, follower: &dyn Follower, keys: usize, sums: &mut Sums) {
         let filter = follower.filter();
-        let (keys, slots, bytes) = (filter.len(), filter.slots(), filter.size_in_bytes());
+        let (slots, bytes) = (filter.slots(), filter.size_in_bytes());
         self.samples += 1;
+        self.slots.push(slots);
+        self.empty.push(slots - keys);
+        self.keys.push(keys);
         if slots > 0 {
             let used = filter.utilization();
             self.utilizations.push(used);
@@ -167,6 +215,9 @@ impl Followed {
     }
 
     fn finish(&mut self, sums: &Sums) {
+        for counts in [&mut self.slots, &mut self.empty, &mut self.keys] {
+            counts.sort_unstable();
+        }
         let used = &mut self.utilizations;
         used.sort_by(f64::total_cmp);
         self.mean_utilization = used.iter().sum::<f64>() / used.len() as f64;
@@ -181,12 +232,12 @@ impl Followed {
     }
 
     /// The share of the samples with a smaller utilisation, once finished.
-    pub(super) fn share_below(&self, utilization: f64) -> f64 {
+    pub(crate) fn share_below(&self, utilization: f64) -> f64 {
         let below = self.utilizations.partition_point(|&used| used < utilization);
         below as f64 / self.utilizations.len() as f64
     }
 
-    pub(super) fn wrong_answers(&self) -> usize {
+    pub(crate) fn wrong_answers(&self) -> usize {
         self.refused + self.false_negatives
     }
 }

@@ -7,7 +7,7 @@ use cuculus::{
 };
 
 /// A filter that gets larger and smaller with its set.
-pub(super) trait Follower {
+pub(crate) trait Follower {
     fn filter(&self) -> &dyn Filter;
 
     /// Whether the key was taken.
@@ -64,7 +64,7 @@ impl Follower for ConsistentCuckooFilter {
 }
 
 /// A dynamic filter and what it does after removals.
-struct Tidied {
+pub(crate) struct Tidied {
     filter: DynamicCuckooFilter,
     tidy: Tidy,
     /// Nothing is tried before so many slots are free.
@@ -73,7 +73,7 @@ struct Tidied {
 
 /// How a dynamic filter gets smaller: it never does so by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tidy {
+pub(crate) enum Tidy {
     /// By moving entries to the same bucket of others, as in the paper.
     Compact,
     /// With kicks.
@@ -81,6 +81,10 @@ pub(super) enum Tidy {
 }
 
 impl Tidied {
+    pub(crate) fn new(filter: DynamicCuckooFilter, tidy: Tidy) -> Self {
+        Self { filter, tidy, try_from: 0 }
+    }
+
     fn slots_per_filter(&self) -> usize {
         self.filter.slots() / self.filter.filters()
     }
@@ -128,7 +132,7 @@ impl Follower for Tidied {
 
 /// Which filter, with which parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Way {
+pub(crate) enum Way {
     Dynamic(Dynamic),
     Consistent(Consistent),
     Elastic { target_load: Option<f64>, rate: f64 },
@@ -136,27 +140,27 @@ pub(super) enum Way {
 
 /// The parameters of a dynamic filter that differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Dynamic {
-    pub(super) reuse_holes: bool,
-    pub(super) tidy: Tidy,
-    pub(super) search: Search,
+pub(crate) struct Dynamic {
+    pub(crate) reuse_holes: bool,
+    pub(crate) tidy: Tidy,
+    pub(crate) search: Search,
 }
 
 /// The parameters of a consistent filter that differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Consistent {
-    pub(super) resizing: Resizing,
-    pub(super) candidates: u32,
-    pub(super) slots: u32,
-    pub(super) sparse_below: u32,
-    pub(super) max_kicks: u32,
-    pub(super) virtual_nodes: u32,
-    pub(super) search: Search,
+pub(crate) struct Consistent {
+    pub(crate) resizing: Resizing,
+    pub(crate) candidates: u32,
+    pub(crate) slots: u32,
+    pub(crate) sparse_below: u32,
+    pub(crate) max_kicks: u32,
+    pub(crate) virtual_nodes: u32,
+    pub(crate) search: Search,
 }
 
 impl Consistent {
     /// The paper's CCF_B, which it varies in Fig. 5.
-    pub(super) const PAPER: Self = Self {
+    pub(crate) const PAPER: Self = Self {
         resizing: Resizing::Buckets,
         candidates: 2,
         slots: SLOTS,
@@ -180,7 +184,7 @@ const FULL_FILTER: usize = 186;
 
 impl Way {
     /// An empty filter.
-    pub(super) fn empty(&self, seed: u64) -> anyhow::Result<Box<dyn Follower>> {
+    pub(crate) fn empty(&self, seed: u64) -> anyhow::Result<Box<dyn Follower>> {
         Ok(match *self {
             Self::Dynamic(Dynamic { reuse_holes, tidy, search }) => {
                 let (extension, capacity) = match reuse_holes {
@@ -197,7 +201,7 @@ impl Way {
                     .extension(extension)
                     .reuse_holes(reuse_holes)
                     .capacity_per_filter(capacity);
-                Box::new(Tidied { filter: builder.seed(seed).build()?, tidy, try_from: 0 })
+                Box::new(Tidied::new(builder.seed(seed).build()?, tidy))
             }
             Self::Consistent(of) => Box::new(
                 ConsistentCuckooFilter::builder()

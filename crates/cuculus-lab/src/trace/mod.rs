@@ -1,11 +1,11 @@
 //! How well filters follow a set of flows that come and go: the experiment of the Consistent Cuckoo
 //! Filter paper (Figs. 4 and 5), with the filters that it compares and ours.
 
-mod contenders;
+pub(crate) mod contenders;
 mod followed;
 mod follower;
-mod report;
-mod sweep;
+pub(crate) mod report;
+pub(crate) mod sweep;
 
 use std::path::PathBuf;
 
@@ -15,8 +15,9 @@ use serde_json::json;
 
 use crate::flows::{Synthetic, Trace};
 use crate::verdict;
-use contenders::Contender;
-use followed::{Course, Followed};
+pub(crate) use contenders::Contender;
+pub(crate) use followed::{Course, Followed};
+pub(crate) use follower::{Follower, Tidied, Tidy};
 
 /// Which trace, and which filters.
 #[derive(Args, Clone, Debug)]
@@ -55,9 +56,9 @@ impl Options {
 }
 
 /// A contender and what it was like.
-struct Row {
-    contender: Contender,
-    followed: Followed,
+pub(crate) struct Row {
+    pub(crate) contender: Contender,
+    pub(crate) followed: Followed,
 }
 
 /// Follows the trace with every filter and prints how full each was.
@@ -98,6 +99,7 @@ pub fn run(options: &Options) -> anyhow::Result<bool> {
     let verdicts = report::verdicts(&rows);
     println!("{}", verdict::table(&verdicts));
     let findings = if options.sweep { sweep::findings(&rows) } else { Vec::new() };
+    let findings: Vec<String> = findings.iter().map(ToString::to_string).collect();
     findings.iter().for_each(|finding| println!("{finding}"));
     if let Some(path) = &options.json {
         let ways = rows.iter().map(

@@ -6,7 +6,7 @@ use crate::flows::Trace;
 use crate::table::{Table, number, percent};
 use crate::verdict::Verdict;
 
-pub(super) fn head(sweep: bool, name: &str, trace: &Trace, course: &Course) -> String {
+pub(crate) fn head(sweep: bool, name: &str, trace: &Trace, course: &Course) -> String {
     let question = match sweep {
         true => "How full is a CCF_B with other parameters, while flows come and go?",
         false => "How full, and how large, are filters while flows come and go?",
@@ -20,7 +20,7 @@ pub(super) fn head(sweep: bool, name: &str, trace: &Trace, course: &Course) -> S
     )
 }
 
-pub(super) fn utilization(rows: &[Row]) -> Table {
+pub(crate) fn utilization(rows: &[Row]) -> Table {
     let mut table = Table::new([
         "share of the slots in use",
         "mean",
@@ -59,13 +59,14 @@ pub(super) fn utilization(rows: &[Row]) -> Table {
     table
 }
 
-pub(super) fn memory(rows: &[Row]) -> Table {
+pub(crate) fn memory(rows: &[Row]) -> Table {
     let mut table = Table::new([
         "everything counted",
         "bits/key, mean",
         "of which rings",
         "at the peak",
         "FPR there",
+        "measured",
         "bytes at the end",
         "seconds",
     ]);
@@ -76,6 +77,7 @@ pub(super) fn memory(rows: &[Row]) -> Table {
             number(Some(followed.mean_ring_bits_per_key), 2),
             number(Some(followed.bits_per_key_at_the_peak), 2),
             format!("{:.2e}", followed.rate_at_the_peak),
+            format!("{:.2e}", followed.measured_rate),
             followed.bytes_at_the_end.to_string(),
             number(followed.seconds, 3),
         ]);
@@ -83,7 +85,7 @@ pub(super) fn memory(rows: &[Row]) -> Table {
     table
 }
 
-pub(super) fn verdicts(rows: &[Row]) -> Vec<Verdict> {
+pub(crate) fn verdicts(rows: &[Row]) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
     for Row { contender, followed } in rows {
         if let Some(target) = contender.target {

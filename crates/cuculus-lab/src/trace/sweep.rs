@@ -1,5 +1,7 @@
 //! The paper's Fig. 5: CCF_B with one parameter after the other changed.
 
+use std::fmt;
+
 use cuculus::Search;
 use cuculus::analysis::ring_threshold;
 
@@ -8,7 +10,7 @@ use super::contenders::{Contender, PAPER_BUCKETS, Paper};
 use super::follower::{Consistent, Way};
 
 /// How far from the paper's mean ours may be and still be called the same.
-const SAME: f64 = 0.01;
+pub(crate) const SAME: f64 = 0.01;
 
 struct Change {
     name: &'static str,
@@ -67,7 +69,7 @@ const CHANGES: [Change; 14] = [
 ];
 
 /// The reference and its changes.
-pub(super) fn all() -> Vec<Contender> {
+pub(crate) fn all() -> Vec<Contender> {
     let contender = |change: &Change| Contender {
         name: change.name.to_owned(),
         way: Way::Consistent(change.with),
@@ -79,23 +81,44 @@ pub(super) fn all() -> Vec<Contender> {
 
 /// For every figure of the paper whether ours is the same, and if not why; beside it what random
 /// arcs allow, which nothing that removes sparse buckets has to keep to.
-pub(super) fn findings(rows: &[Row]) -> Vec<String> {
+pub(crate) fn findings(rows: &[Row]) -> Vec<Compared> {
     rows.iter().filter_map(|row| finding(row.followed.mean_utilization, &row.contender)).collect()
 }
 
-fn finding(ours: f64, contender: &Contender) -> Option<String> {
+/// One of the paper's means beside ours.
+pub(crate) struct Compared {
+    pub(crate) name: &'static str,
+    pub(crate) paper: f64,
+    pub(crate) ours: f64,
+    /// T̂ of random arcs, as a load.
+    pub(crate) random: f64,
+    /// What our rows show, where ours is not the paper's.
+    pub(crate) reason: &'static str,
+}
+
+impl Compared {
+    pub(crate) fn reproduces(&self) -> bool {
+        (self.ours - self.paper).abs() <= SAME
+    }
+}
+
+impl fmt::Display for Compared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, paper, ours, random, reason } = self;
+        write!(f, "{name}: paper {paper:.4}, ours {ours:.4}, T̂ of random arcs {random:.3}: ")?;
+        match self.reproduces() {
+            true => write!(f, "reproduces"),
+            false => write!(f, "does not reproduce: {reason}"),
+        }
+    }
+}
+
+fn finding(ours: f64, contender: &Contender) -> Option<Compared> {
     let change = CHANGES.iter().find(|change| change.name == contender.name)?;
     let paper = change.paper?;
     let Consistent { candidates, slots, virtual_nodes, .. } = change.with;
     let random = ring_threshold(candidates, slots, virtual_nodes) / f64::from(slots);
-    let judgement = match (ours - paper).abs() <= SAME {
-        true => "reproduces".to_owned(),
-        false => format!("does not reproduce: {}", change.reason),
-    };
-    let name = change.name;
-    Some(format!(
-        "{name}: paper {paper:.4}, ours {ours:.4}, T̂ of random arcs {random:.3}: {judgement}"
-    ))
+    Some(Compared { name: change.name, paper, ours, random, reason: change.reason })
 }
 
 #[cfg(test)]
@@ -107,7 +130,7 @@ mod tests {
         let contenders = all();
         let of = |name: &str, ours| {
             let contender = contenders.iter().find(|contender| contender.name == name).unwrap();
-            finding(ours, contender)
+            finding(ours, contender).map(|compared| compared.to_string())
         };
         assert!(of("k = 16", 0.955).unwrap().ends_with(": reproduces"));
         assert!(of("k = 16", 0.985).unwrap().contains("does not reproduce: higher"));

@@ -1,0 +1,32 @@
+//! The binary as a user has it: what it was told, what it said. Shared by the tests of all commands.
+
+use std::process::{Command, Output};
+
+pub(crate) fn cuculus(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cuculus"));
+    command.args(arguments);
+    command
+}
+
+pub(crate) fn output_of(arguments: &[&str]) -> Output {
+    cuculus(arguments).output().expect("the binary runs")
+}
+
+pub(crate) fn stdout_of(output: &Output) -> &str {
+    std::str::from_utf8(&output.stdout).expect("text")
+}
+
+pub(crate) fn stderr_of(output: &Output) -> &str {
+    std::str::from_utf8(&output.stderr).expect("text")
+}
+
+/// One line on standard error with the remedy, nothing on standard output, exit code 2.
+pub(crate) fn is_refused(arguments: &[&str], hint: &str) {
+    let output = output_of(arguments);
+    let complaint = stderr_of(&output);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {complaint}");
+    assert!(complaint.starts_with("cuculus: "), "{complaint}");
+    assert_eq!(complaint.lines().count(), 1, "{complaint}");
+    assert!(complaint.contains(hint), "{complaint}");
+    assert!(output.stdout.is_empty());
+}

@@ -1,0 +1,138 @@
+//! Every filter of the paper's Table I as one that follows a trace, as well as it can.
+
+use cuculus::{
+    ConsistentCuckooFilter, CuckooFilter, DynamicCuckooFilter, ElasticFilter, Filter,
+    IndexIndependentCuckooFilter, Insert, KeyHash, PlacementKind, Remove, Resizing, analysis,
+};
+use cuculus_baselines::{AdaptiveCuckooFilter, BloomFilter, DynamicBloomFilter, Removal};
+
+use super::RATE;
+use crate::trace::{Follower, Tidied, Tidy};
+
+/// Lists of filters have filters of so many keys.
+const EACH: usize = 192;
+const BUCKETS: u64 = 64;
+/// A ring this empty is made smaller.
+const SPARSE: f64 = 0.85;
+
+/// All, planned for so many keys at once where they must be planned.
+pub(super) fn all(
+    keys: usize,
+    seed: u64,
+) -> anyhow::Result<Vec<(&'static str, Box<dyn Follower>)>> {
+    let bits = analysis::fingerprint_bits_for_keys(keys as f64, RATE);
+    let cuckoo = |placement| {
+        let builder = CuckooFilter::builder().capacity(keys).false_positive_rate(RATE);
+        builder.placement(placement).seed(seed).build()
+    };
+    let list = DynamicCuckooFilter::builder().capacity(keys).false_positive_rate(RATE);
+    let list = list.capacity_per_filter(EACH).seed(seed).build()?;
+    let consistent = ConsistentCuckooFilter::builder()
+        .buckets_per_filter(BUCKETS)
+        .max_filters(1024)
+        .fingerprint_bits(bits)
+        .resizing(Resizing::Adaptive)
+        .seed(seed);
+    let ring = IndexIndependentCuckooFilter::builder();
+    let ring = ring.buckets(BUCKETS).fingerprint_bits(bits).seed(seed).build()?;
+    let bloom = BloomFilter::builder().capacity(keys).false_positive_rate(RATE);
+    let blooms = DynamicBloomFilter::builder().capacity(keys).false_positive_rate(RATE);
+    let adaptive = AdaptiveCuckooFilter::builder().capacity(keys).false_positive_rate(RATE);
+    let elastic = ElasticFilter::builder().false_positive_rate(RATE);
+    Ok(vec![
+        ("BF", Box::new(Bloom(bloom.seed(seed).build()?))),
+        ("DBF", Box::new(Blooms(blooms.capacity_per_filter(EACH).seed(seed).build()?))),
+        ("CF", Box::new(Fixed(cuckoo(PlacementKind::Xor)?))),
+        ("DCF", Box::new(Tidied::new(list, Tidy::Compact))),
+        ("ACF", Box::new(Fixed(adaptive.seed(seed).build()?))),
+        ("SCF", Box::new(Fixed(cuckoo(PlacementKind::Simplified)?))),
+        ("I2CF", Box::new(Ring(ring))),
+        ("CCF", Box::new(consistent.build()?)),
+        ("elastic", Box::new(elastic.seed(seed).build()?)),
+    ])
+}
+
+/// A filter of fixed size.
+struct Fixed<F>(F);
+
+impl<F: Insert + Remove> Follower for Fixed<F> {
+    fn filter(&self) -> &dyn Filter {
+        &self.0
+    }
+
+    fn insert(&mut self, hash: KeyHash) -> bool {
+        self.0.insert_hash(hash).is_ok()
+    }
+
+    fn remove(&mut self, hash: KeyHash) -> bool {
+        self.0.remove_hash(hash)
+    }
+}
+
+/// A filter that keeps what it is given.
+struct Bloom(BloomFilter);
+
+impl Follower for Bloom {
+    fn filter(&self) -> &dyn Filter {
+        &self.0
+    }
+
+    fn insert(&mut self, hash: KeyHash) -> bool {
+        self.0.insert_hash(hash).is_ok()
+    }
+
+    fn remove(&mut self, hash: KeyHash) -> bool {
+        self.0.contains_hash(hash)
+    }
+}
+
+/// A list that keeps what it cannot tell from others.
+struct Blooms(DynamicBloomFilter);
+
+impl Follower for Blooms {
+    fn filter(&self) -> &dyn Filter {
+        &self.0
+    }
+
+    fn insert(&mut self, hash: KeyHash) -> bool {
+        self.0.insert_hash(hash).is_ok()
+    }
+
+    fn remove(&mut self, hash: KeyHash) -> bool {
+        self.0.try_remove_hash(hash) != Removal::Absent
+    }
+
+    fn filters(&self) -> usize {
+        self.0.filters()
+    }
+}
+
+/// One ring, with buckets added when a key is refused and removed when it is sparse.
+struct Ring(IndexIndependentCuckooFilter);
+
+impl Follower for Ring {
+    fn filter(&self) -> &dyn Filter {
+        &self.0
+    }
+
+    fn insert(&mut self, hash: KeyHash) -> bool {
+        while self.0.insert_hash(hash).is_err() {
+            if self.0.add_bucket().is_err() {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn remove(&mut self, hash: KeyHash) -> bool {
+        let removed = self.0.remove_hash(hash);
+        if self.0.utilization() < SPARSE {
+            self.0.remove_bucket();
+        }
+        removed
+    }
+
+    fn ring_bytes(&self) -> usize {
+        self.0.stats().ring_bytes
+    }
+}
