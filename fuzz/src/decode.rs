@@ -193,13 +193,12 @@ fn load<F: Persist + Filter>(bytes: &[u8]) -> Option<F> {
             // (A filter of a list has some hundred bytes beside its slots, and at least one byte in a
             // file; but there are no more than 65,536.)
             let tables = if container::is_dynamic(bytes) { bytes.len().min(65_536) } else { 0 };
-            assert!(filter.size_in_bytes() <= times * bytes.len() + 512 * tables + 1024);
             // (A bucket on a ring has at least four bytes in a file, and up to 64 nodes of six bytes
             // in memory.)
             let times = if container::has_rings(bytes) { 120 } else { times };
             let size = filter.size_in_bytes();
             assert!(
-                size <= times * bytes.len() + 1024,
+                size <= times * bytes.len() + 512 * tables + 1024,
                 "{size} for {} bytes of kind {}",
                 bytes.len(),
                 bytes[10]
