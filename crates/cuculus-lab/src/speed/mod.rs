@@ -2,6 +2,7 @@
 //! machine in the same run.
 
 mod adapter;
+mod baselines;
 mod case;
 mod contest;
 mod contestant;

@@ -6,6 +6,7 @@ use cuculus::{
 };
 
 use super::adapter::{Adapter, Batches, Built, Deletes, Grows};
+use super::baselines;
 use super::contestant::{Contestant, Entry};
 use crate::keys::WorkKey;
 
@@ -84,6 +85,7 @@ pub(super) fn contestants<K: WorkKey>(rate: f64, all: bool) -> Vec<Box<dyn Conte
         vec![entry::<Plain, K>(rate), entry::<SemiSorted, K>(rate)];
     if all {
         contestants.push(entry::<Xor, K>(rate));
+        contestants.extend(baselines::contestants(rate));
     }
     contestants
 }
