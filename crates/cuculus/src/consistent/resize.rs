@@ -1,7 +1,7 @@
 //! Growing and shrinking, all or nothing each time.
 
 use super::filter::ConsistentCuckooFilter;
-use super::policy::{Growth, History, SUDDEN};
+use super::policy::{Growth, History, Resizing, SUDDEN};
 use crate::index_independent::builder::IndexIndependentCuckooFilterBuilder;
 use crate::index_independent::most_for_one;
 use crate::index_independent::ring_table::{Log, RingPlan, RingTable};
@@ -126,12 +126,10 @@ impl ConsistentCuckooFilter {
         let buckets = counts.fold(0, u32::saturating_add);
         let (count, load) = (self.filters.len(), self.utilization());
         match self.policy.growth(&self.history, count, buckets, self.first.buckets, load) {
-            Growth::None => Err(match load {
-                _ if self.policy.resizing == super::Resizing::Manual => {
-                    FullCause::NoRoom { max_kicks: self.first.kicks.max }
-                }
-                _ => FullCause::Crowded,
-            }),
+            Growth::None if self.policy.resizing == Resizing::Manual => {
+                Err(FullCause::NoRoom { max_kicks: self.first.kicks.max })
+            }
+            Growth::None => Err(FullCause::Crowded),
             Growth::Buckets => {
                 let at = self.fewest_buckets();
                 let table = &mut self.filters[at];
