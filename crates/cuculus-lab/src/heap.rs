@@ -3,27 +3,46 @@
 #![allow(unsafe_code, reason = "an allocator has no safe form")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::cell::Cell;
+use std::hint::black_box;
 
-static LIVE: AtomicUsize = AtomicUsize::new(0);
+thread_local! {
+    /// Neither made on first use nor dropped, so the allocator may touch it at any time.
+    static LIVE: Cell<usize> = const { Cell::new(0) };
+}
 
-/// The system's allocator, with a count of the bytes that were asked for and not yet given back.
+/// The system's allocator, with a count of the bytes that a thread asked for and gave back.
 ///
-/// Counts with a load and a store instead of an atomic addition, which would cost as much as a
-/// small allocation and burden filters that allocate while they work. Exact as long as one thread
-/// allocates at a time, and all experiments have one thread.
+/// Each thread has its own count: an atomic addition would cost as much as a small allocation and
+/// burden filters that allocate while they work, and what other threads do is none of an
+/// experiment's business. Every experiment has one thread.
 pub struct CountingAllocator;
 
-/// The bytes allocated at the moment, or `None` if [`CountingAllocator`] is not the program's
-/// allocator.
-#[must_use]
-pub fn live_bytes() -> Option<usize> {
-    // A program has allocated something before it gets here.
-    Some(LIVE.load(Relaxed)).filter(|&bytes| bytes > 0)
+/// A moment from which memory is counted.
+#[derive(Clone, Copy, Debug)]
+pub struct Mark(usize);
+
+impl Mark {
+    /// Now, or `None` if [`CountingAllocator`] is not the program's allocator.
+    #[must_use]
+    pub fn now() -> Option<Self> {
+        let before = LIVE.get();
+        let probe = black_box(Box::new(0u8));
+        let counted = LIVE.get() != before;
+        drop(probe);
+        counted.then_some(Self(before))
+    }
+
+    /// What this thread has allocated since then and not freed; zero if it freed more.
+    #[must_use]
+    pub fn held(self) -> usize {
+        // A thread that frees what others allocated counts below zero, and wraps around.
+        usize::try_from(LIVE.get().wrapping_sub(self.0) as isize).unwrap_or(0)
+    }
 }
 
 fn count(freed: usize, allocated: usize) {
-    LIVE.store(LIVE.load(Relaxed).wrapping_sub(freed).wrapping_add(allocated), Relaxed);
+    LIVE.set(LIVE.get().wrapping_sub(freed).wrapping_add(allocated));
 }
 
 // SAFETY: every call goes to the system's allocator with the arguments unchanged, so its promises

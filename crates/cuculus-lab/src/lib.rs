@@ -1,8 +1,7 @@
 //! Experiments and measurements of the cuculus filters.
 //!
 //! Each experiment has options for the command line and a `run` that prints tables and verdicts
-//! computed from the numbers in them. The bench target `lab` starts them, and brings the filters
-//! of other crates for [`speed`] and [`growing`]:
+//! computed from the numbers in them. The bench target `lab` starts them:
 //!
 //! ```text
 //! cargo bench -p cuculus-lab --bench lab -- speed --items 1000000
@@ -17,6 +16,7 @@ pub mod machine; // what the system tells
 pub mod memory; // what the machine can do at best
 pub mod page; // numbers to look at
 pub mod pauses; // the longest of many operations
+pub mod peers; // the filters of other crates
 mod prefetch; // a hint to the memory system
 pub mod report; // numbers for programs
 pub mod table; // numbers in columns

@@ -1,6 +1,4 @@
-//! The command line of the experiments, and the filters of other crates for the comparison.
-
-mod peers;
+//! The command line of the experiments.
 
 use std::process::ExitCode;
 
@@ -75,8 +73,8 @@ fn main() -> ExitCode {
 fn run(experiment: Option<Experiment>) -> anyhow::Result<bool> {
     match experiment {
         Some(Experiment::Speed(options)) => match options.keys {
-            KeyKind::U64 => speed::run::<u64>(&options, peers::contestants),
-            KeyKind::Str24 => speed::run::<Text24>(&options, peers::contestants),
+            KeyKind::U64 => speed::run::<u64>(&options),
+            KeyKind::Str24 => speed::run::<Text24>(&options),
         },
         Some(Experiment::Fill(options)) => fill::run(&options).map(|()| true),
         Some(Experiment::Table3(options)) => table3::run(&options).map(|()| true),
@@ -87,7 +85,7 @@ fn run(experiment: Option<Experiment>) -> anyhow::Result<bool> {
             KeyKind::U64 => speed::run_elastic::<u64>(&options),
             KeyKind::Str24 => speed::run_elastic::<Text24>(&options),
         },
-        Some(Experiment::Growing(options)) => growing::run(&options, peers::growers()),
+        Some(Experiment::Growing(options)) => growing::run(&options),
         Some(Experiment::Trace(options)) => trace::run(&options),
         Some(Experiment::DcfTimes(options)) => dcf::times::run(&options),
         Some(Experiment::DcfCompact(options)) => dcf::compact::run(&options),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Options;
 use super::waits::{self, Waits};
 use super::walk::{LAST_KEYS, Walk, missing, step};
-use crate::heap::live_bytes;
+use crate::heap::Mark;
 use crate::keys::WorkKey;
 use crate::machine::resident_bytes;
 
@@ -134,7 +134,10 @@ struct Seen<'a> {
     walk: &'a Walk,
     probes: usize,
     resident_before: Option<usize>,
-    live_before: Option<usize>,
+    /// When the filter was made.
+    mark: Option<Mark>,
+    /// What is held since then that is not the filter's.
+    others: usize,
     filter: ElasticFilter,
     checkpoints: Vec<Checkpoint>,
     utilization: Mean,
@@ -146,12 +149,13 @@ impl<'a> Seen<'a> {
     fn new(walk: &'a Walk, probes: usize) -> anyhow::Result<Self> {
         // All that the program needs beside the filter is there before the memory is looked at.
         let checkpoints = Vec::with_capacity(2 * SIZES.len() + 2);
-        let (resident_before, live_before) = (resident_bytes(), live_bytes());
+        let (resident_before, mark) = (resident_bytes(), Mark::now());
         Ok(Self {
             walk,
             probes,
             resident_before,
-            live_before,
+            mark,
+            others: 0,
             filter: walk.empty()?,
             checkpoints,
             utilization: Mean::default(),
@@ -176,25 +180,23 @@ impl<'a> Seen<'a> {
     }
 
     fn look(&mut self, up: bool, keys: usize) {
-        let live = live_bytes();
+        let held = self.mark.map(Mark::held);
         let resident = resident_bytes();
         self.false_negatives += missing(&self.filter, self.walk.sample(up, keys, SAMPLE));
         self.refused += self.filter.len().abs_diff(keys);
-        let checkpoint = self.checkpoint(up, keys, live, resident);
+        let checkpoint = self.checkpoint(up, keys, held, resident);
         self.checkpoints.push(checkpoint);
-        // What the list of checkpoints holds is not the filter's.
-        let own = live_bytes().zip(live).map(|(now, then)| now.saturating_sub(then));
-        self.live_before = self.live_before.zip(own).map(|(before, own)| before + own);
+        let now = self.mark.map_or(0, Mark::held);
+        self.others += now.saturating_sub(held.unwrap_or(now));
     }
 
     fn checkpoint(
         &self,
         up: bool,
         keys: usize,
-        live: Option<usize>,
+        held: Option<usize>,
         resident: Option<usize>,
     ) -> Checkpoint {
-        let since = |now: Option<usize>, before: Option<usize>| Some(now?.saturating_sub(before?));
         let stats = self.filter.stats();
         Checkpoint {
             up,
@@ -203,9 +205,11 @@ impl<'a> Seen<'a> {
             measured_rate: self.measured_rate(),
             probes: self.probes,
             bytes: stats.size_in_bytes,
-            counted_bytes: since(live, self.live_before)
-                .map(|bytes| bytes + size_of::<ElasticFilter>()),
-            resident_growth: since(resident, self.resident_before),
+            counted_bytes: held
+                .map(|bytes| bytes.saturating_sub(self.others) + size_of::<ElasticFilter>()),
+            resident_growth: resident
+                .zip(self.resident_before)
+                .map(|(now, before)| now.saturating_sub(before)),
             utilization: stats.utilization,
             slot_widths: stats.slot_widths,
             elders: stats.elders,

@@ -20,6 +20,7 @@ mod dcf_compact;
 mod dcf_duplicates;
 mod dcf_model;
 mod dcf_times;
+mod peers;
 
 pub use ccf_trace::of_trace;
 
@@ -98,6 +99,8 @@ pub const ALL: &[Figure] = &[
     ccf_model::SUCCESS,
     ccf_trace::TRACE,
     ccf_trace::PARAMETERS,
+    peers::FIXED,
+    peers::GROWING,
 ];
 
 impl Figure {

@@ -6,12 +6,15 @@ use anyhow::Context;
 use serde::Serialize;
 
 use crate::clock::{mops, timed};
-use crate::heap::live_bytes;
+use crate::heap::Mark;
 use crate::keys::Workload;
 use crate::pauses::{Pauses, Summary};
 use crate::speed::Grows;
 
 type Work = Workload<u64>;
+
+/// How often memory is looked at while the number of keys doubles.
+const LOOKS_A_DOUBLING: f64 = 8.0;
 
 /// A filter that grows, whatever its type.
 pub struct Grower {
@@ -54,13 +57,15 @@ pub struct Grown {
     pub waits: Option<Waits>,
 }
 
-/// How long single insertions take.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+/// How long single insertions take, and how the memory grows with them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Waits {
     /// Of one run.
     pub raw: Summary,
     /// The shorter time of two runs for each.
     pub least: Summary,
+    /// Numbers of keys, and the bits a key with so many.
+    pub bits: Vec<(usize, f64)>,
 }
 
 impl Grown {
@@ -108,8 +113,8 @@ impl Grower {
 
 fn grow<F: Grows<u64>>(first: usize, work: &Work, rate: f64) -> anyhow::Result<Grown> {
     let keys = &work.keys;
-    let before = live_bytes().unwrap_or(0);
-    let held = || live_bytes().unwrap_or(0).saturating_sub(before) + size_of::<F>();
+    let mark = Mark::now();
+    let held = || bytes_of::<F>(mark);
     let mut filter = F::start(first, keys.len(), rate)?;
     let (insert_time, taken) =
         timed(|| keys.iter().map(|key| usize::from(filter.insert(key))).sum::<usize>());
@@ -136,6 +141,11 @@ fn grow<F: Grows<u64>>(first: usize, work: &Work, rate: f64) -> anyhow::Result<G
     })
 }
 
+/// What a filter takes by the allocator's count, and its own value.
+fn bytes_of<F>(mark: Option<Mark>) -> usize {
+    mark.map_or(0, Mark::held) + size_of::<F>()
+}
+
 fn count<F: Grows<u64>>(filter: &F, keys: &[u64]) -> usize {
     black_box(keys.iter().map(|key| usize::from(filter.contains(key))).sum())
 }
@@ -143,16 +153,23 @@ fn count<F: Grows<u64>>(filter: &F, keys: &[u64]) -> usize {
 /// Peers that relocate at random do not do the same twice, but they grow at the same places, and
 /// the long waits are there.
 fn waits<F: Grows<u64>>(first: usize, work: &Work, rate: f64) -> anyhow::Result<Waits> {
-    let run = || -> anyhow::Result<Pauses> {
-        let mut filter = F::start(first, work.keys.len(), rate)?;
+    let run = || -> anyhow::Result<(Pauses, Vec<(usize, f64)>)> {
         let mut pauses = Pauses::with_capacity(work.keys.len());
-        for key in &work.keys {
+        let mut bits = Vec::with_capacity(usize::BITS as usize * LOOKS_A_DOUBLING as usize);
+        let mut next_look = first as f64;
+        let mark = Mark::now();
+        let mut filter = F::start(first, work.keys.len(), rate)?;
+        for (held, key) in (1..).zip(&work.keys) {
             pauses.time(|| filter.insert(key));
+            if held as f64 >= next_look {
+                bits.push((held, bytes_of::<F>(mark) as f64 * 8.0 / held as f64));
+                next_look *= (1.0 / LOOKS_A_DOUBLING).exp2();
+            }
         }
-        Ok(pauses)
+        Ok((pauses, bits))
     };
-    let (first, second) = (run()?, run()?);
-    Ok(Waits { raw: first.summary(), least: first.least(&second).summary() })
+    let ((first, bits), (second, _)) = (run()?, run()?);
+    Ok(Waits { raw: first.summary(), least: first.least(&second).summary(), bits })
 }
 
 #[cfg(test)]

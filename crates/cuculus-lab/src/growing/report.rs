@@ -1,6 +1,6 @@
 //! The numbers as text, and what we claim of them.
 
-use super::{Case, FIRST, Grown, Options, Waits};
+use super::{Case, FIRST, Grown, Options};
 use crate::machine::processor;
 use crate::table::{Table, number, percent};
 use crate::verdict::Verdict;
@@ -18,7 +18,7 @@ pub(super) fn head(options: &Options) -> String {
     )
 }
 
-pub(super) fn table(case: &Case) -> String {
+pub(crate) fn table(case: &Case) -> Table {
     let mut table = Table::new([
         "filter",
         "insert",
@@ -37,7 +37,8 @@ pub(super) fn table(case: &Case) -> String {
         "as timed",
     ]);
     for row in &case.rows {
-        let waits = row.waits.map(|Waits { raw, least }| [least.p9999, least.max, raw.max]);
+        let waits =
+            row.waits.as_ref().map(|waits| [waits.least.p9999, waits.least.max, waits.raw.max]);
         let wait = |at: usize| waits.map(|waits| f64::from(waits[at]) / 1000.0);
         let speeds = [row.insert_mops, row.hit_mops, row.miss_mops, row.remove_mops];
         let errors = [row.refused, row.false_negatives, row.not_removed, row.lost];
@@ -50,7 +51,7 @@ pub(super) fn table(case: &Case) -> String {
         cells.extend([0, 1, 2].map(|at| number(wait(at), 1)));
         table.row(cells);
     }
-    format!("{} keys, rate {} %\n{table}", case.keys, 100.0 * case.rate)
+    table
 }
 
 /// Ahead of each peer in lookups, bits and kept keys.

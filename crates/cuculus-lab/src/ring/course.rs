@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::layouts::Ring;
 use crate::clock::{nanoseconds, timed};
-use crate::heap::live_bytes;
+use crate::heap::Mark;
 
 /// Changes of a sorted list of millions of nodes take milliseconds each.
 const MOST_MOVED: usize = 1 << 28;
@@ -66,9 +66,9 @@ impl Course {
     }
 
     pub(super) fn measure<R: Ring>(&self) -> Cost {
-        let before = live_bytes();
+        let mark = Mark::now();
         let mut ring = R::of(&self.nodes);
-        let held = live_bytes().zip(before).map(|(after, before)| after.saturating_sub(before));
+        let held = mark.map(Mark::held);
         let (lookup, sum) = timed(|| {
             let answers = self.points.iter().map(|&point| ring.successor(point));
             answers.fold(0u32, u32::wrapping_add)

@@ -24,19 +24,19 @@ pub(super) struct Case {
 
 /// The numbers of one filter.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Row {
-    pub(super) name: &'static str,
-    pub(super) label: String,
-    pub(super) speeds: Speeds,
-    pub(super) bits_per_key: f64,
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    pub(crate) label: String,
+    pub(crate) speeds: Speeds,
+    pub(crate) bits_per_key: f64,
     /// The share of absent keys that were found.
-    pub(super) false_positive_rate: f64,
+    pub(crate) false_positive_rate: f64,
     /// Keys not taken.
-    pub(super) refused: usize,
+    pub(crate) refused: usize,
     /// Keys taken, one by one or in batches, and not found.
-    pub(super) false_negatives: usize,
+    pub(crate) false_negatives: usize,
     /// Keys taken that could not be removed, and keys not removed that are gone afterwards.
-    pub(super) lost: usize,
+    pub(crate) lost: usize,
 }
 
 impl Row {
@@ -53,7 +53,8 @@ impl Case {
         rate: f64,
         mut contestants: Vec<Box<dyn Contestant<K>>>,
         rounds: usize,
-        large: &Lines,
+        large: Option<&Lines>,
+        progress: &dyn Fn(&str),
     ) -> anyhow::Result<Self> {
         let mut case = Self {
             contest,
@@ -65,20 +66,16 @@ impl Case {
         };
         let mut own_size = None;
         for round in 0..rounds.max(1) {
-            eprintln!(
-                "{} keys at {} %: round {} of {}",
-                case.items,
-                100.0 * rate,
-                round + 1,
-                rounds.max(1)
-            );
+            let of = rounds.max(1);
+            let percent = 100.0 * rate;
+            progress(&format!("{} keys at {percent} %: round {} of {of}", case.items, round + 1));
             for &phase in contest.phases() {
                 for (contestant, row) in contestants.iter_mut().zip(&mut case.rows) {
                     run(phase, work, contestant.as_mut(), row, round == 0)?;
                 }
             }
             let ours = contestants.iter().find(|contestant| contestant.name() == super::ours::NAME);
-            if let (None, Some(ours)) = (&own_size, ours) {
+            if let (None, Some(ours), Some(_)) = (&own_size, ours, large) {
                 own_size = Some(Lines::of_bytes(ours.bytes()));
             }
             contestants.iter_mut().for_each(|contestant| contestant.clear());
@@ -86,7 +83,9 @@ impl Case {
                 let limits = lines.measure(&work.numbers);
                 case.limits = Some(case.limits.unwrap_or_default().best(limits));
             }
-            case.large_limits = case.large_limits.best(large.measure(&work.numbers));
+            if let Some(large) = large {
+                case.large_limits = case.large_limits.best(large.measure(&work.numbers));
+            }
         }
         Ok(case)
     }
@@ -221,7 +220,7 @@ mod tests {
     fn measured<const FAULT: u8>(contest: Contest, work: &Workload<u64>) -> Row {
         let toy = Box::new(Entry::<Toy<FAULT>, u64>::new(0.01).deleting());
         let lines = Lines::of_bytes(64);
-        let case = Case::measure(contest, work, 0.01, vec![toy], 2, &lines).unwrap();
+        let case = Case::measure(contest, work, 0.01, vec![toy], 2, Some(&lines), &|_| ()).unwrap();
         case.rows[0].clone()
     }
 

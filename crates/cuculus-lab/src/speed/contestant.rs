@@ -8,7 +8,8 @@ use anyhow::Context;
 use cuculus::KeyHash;
 
 use super::adapter::{Adapter, Batches, Built, Deletes};
-use crate::{clock, heap};
+use crate::clock;
+use crate::heap::Mark;
 
 /// How long all the work took, and how many times the answer was yes.
 pub type Counted = (Duration, usize);
@@ -136,10 +137,6 @@ fn count_dependent<F: Adapter<K>, K>(filter: &F, keys: &[K]) -> usize {
     hits
 }
 
-fn live_bytes() -> usize {
-    heap::live_bytes().unwrap_or(0)
-}
-
 impl<F: Adapter<K>, K> Contestant<K> for Entry<F, K> {
     fn name(&self) -> &'static str {
         F::NAME
@@ -152,11 +149,11 @@ impl<F: Adapter<K>, K> Contestant<K> for Entry<F, K> {
 
     fn build(&mut self, keys: &[K]) -> anyhow::Result<Duration> {
         self.built = None;
-        let before = live_bytes();
+        let mark = Mark::now();
         let (time, built) = clock::timed(|| F::build(keys, self.rate));
         let built = built.with_context(|| format!("cannot build {}", F::NAME))?;
         let list = built.refused.capacity() * size_of::<K>();
-        self.bytes = live_bytes().saturating_sub(before + list) + size_of::<F>();
+        self.bytes = mark.map_or(0, Mark::held).saturating_sub(list) + size_of::<F>();
         self.built = Some(built);
         Ok(time)
     }

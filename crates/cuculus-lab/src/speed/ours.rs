@@ -1,8 +1,8 @@
 //! Our filters, as a user gets them from the builder.
 
 use cuculus::{
-    BuildError, CuckooFilter, CuckooFilterBuilder, ElasticFilter, Filter, Insert, KeyHash,
-    PlacementKind, Remove,
+    BuildError, CuckooFilter, CuckooFilterBuilder, DynamicCuckooFilter, ElasticFilter, Filter,
+    Insert, KeyHash, PlacementKind, Remove,
 };
 
 use super::adapter::{Adapter, Batches, Built, Deletes, Grows};
@@ -23,14 +23,18 @@ pub(crate) trait Variant {
     const NAME: &'static str;
     type Filter: Filter + Insert + Remove;
 
-    /// A filter for so many keys.
-    fn empty(capacity: usize, rate: f64) -> Result<Self::Filter, BuildError>;
+    /// What must be known about it beside the name.
+    const NOTE: &'static str = "";
+
+    /// A filter for so many keys at first and in the end, for those that must know.
+    fn empty(first: usize, most: usize, rate: f64) -> Result<Self::Filter, BuildError>;
 }
 
 pub(crate) struct Plain;
 struct SemiSorted;
 struct Xor;
 pub(crate) struct Elastic;
+pub(crate) struct Dynamic;
 
 fn fixed(capacity: usize, rate: f64) -> CuckooFilterBuilder {
     CuckooFilter::builder().capacity(capacity).false_positive_rate(rate)
@@ -40,8 +44,8 @@ impl Variant for Plain {
     const NAME: &'static str = "cuculus";
     type Filter = CuckooFilter;
 
-    fn empty(capacity: usize, rate: f64) -> Result<CuckooFilter, BuildError> {
-        fixed(capacity, rate).build()
+    fn empty(_: usize, most: usize, rate: f64) -> Result<CuckooFilter, BuildError> {
+        fixed(most, rate).build()
     }
 }
 
@@ -49,8 +53,8 @@ impl Variant for SemiSorted {
     const NAME: &'static str = "cuculus semi-sorted";
     type Filter = CuckooFilter;
 
-    fn empty(capacity: usize, rate: f64) -> Result<CuckooFilter, BuildError> {
-        fixed(capacity, rate).semi_sorted(true).build()
+    fn empty(_: usize, most: usize, rate: f64) -> Result<CuckooFilter, BuildError> {
+        fixed(most, rate).semi_sorted(true).build()
     }
 }
 
@@ -58,8 +62,8 @@ impl Variant for Xor {
     const NAME: &'static str = "cuculus xor";
     type Filter = CuckooFilter;
 
-    fn empty(capacity: usize, rate: f64) -> Result<CuckooFilter, BuildError> {
-        fixed(capacity, rate).placement(PlacementKind::Xor).build()
+    fn empty(_: usize, most: usize, rate: f64) -> Result<CuckooFilter, BuildError> {
+        fixed(most, rate).placement(PlacementKind::Xor).build()
     }
 }
 
@@ -69,14 +73,30 @@ impl Variant for Elastic {
     const NAME: &'static str = "cuculus elastic";
     type Filter = ElasticFilter;
 
-    fn empty(_: usize, rate: f64) -> Result<ElasticFilter, BuildError> {
+    fn empty(_: usize, _: usize, rate: f64) -> Result<ElasticFilter, BuildError> {
         ElasticFilter::builder().false_positive_rate(rate).seed(1).build()
+    }
+}
+
+/// A list of filters, which keeps its rate up to a number of keys that must be declared.
+impl Variant for Dynamic {
+    const NAME: &'static str = "cuculus DCF";
+    const NOTE: &'static str = "largest size declared";
+    type Filter = DynamicCuckooFilter;
+
+    fn empty(_: usize, most: usize, rate: f64) -> Result<DynamicCuckooFilter, BuildError> {
+        DynamicCuckooFilter::builder().capacity(most).false_positive_rate(rate).seed(1).build()
     }
 }
 
 /// Whether a row of this name is ours.
 pub(super) fn is_ours(name: &str) -> bool {
     name.starts_with(NAME)
+}
+
+/// Our filters that a user would choose from.
+pub(super) fn main_contestants<K: WorkKey>(rate: f64) -> Vec<Box<dyn Contestant<K>>> {
+    vec![entry::<Plain, K>(rate), entry::<SemiSorted, K>(rate), entry::<Elastic, K>(rate)]
 }
 
 /// Our filters in the competition.
@@ -106,6 +126,10 @@ pub(crate) struct Ours<V: Variant> {
 impl<V: Variant, K: WorkKey> Adapter<K> for Ours<V> {
     const NAME: &'static str = V::NAME;
 
+    fn note() -> String {
+        V::NOTE.to_owned()
+    }
+
     fn build(keys: &[K], rate: f64) -> anyhow::Result<Built<Self, K>> {
         let empty = <Self as Grows<K>>::start(keys.len(), keys.len(), rate)?;
         Ok(Built::one_by_one(empty, keys, Self::insert))
@@ -125,8 +149,8 @@ impl<V: Variant, K: WorkKey> Deletes<K> for Ours<V> {
 }
 
 impl<V: Variant, K: WorkKey> Grows<K> for Ours<V> {
-    fn start(first: usize, _: usize, rate: f64) -> anyhow::Result<Self> {
-        Ok(Self { filter: V::empty(first, rate)? })
+    fn start(first: usize, most: usize, rate: f64) -> anyhow::Result<Self> {
+        Ok(Self { filter: V::empty(first, most, rate)? })
     }
 
     #[inline(always)]

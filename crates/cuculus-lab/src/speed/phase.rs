@@ -2,7 +2,7 @@
 
 /// A part of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(crate) enum Phase {
     /// The constructor and all insertions, one by one.
     Build,
     /// The same in batches.
@@ -61,7 +61,7 @@ impl Phase {
     ];
 
     /// The name in a table's head.
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Build => "build",
             Self::BuildBatched => "build batch",
@@ -81,14 +81,14 @@ impl Phase {
 
 /// Millions of operations per second of each phase, the best of all rounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Speeds([Option<f64>; Phase::COUNT]);
+pub(crate) struct Speeds([Option<f64>; Phase::COUNT]);
 
 impl Speeds {
-    pub(super) fn get(&self, phase: Phase) -> Option<f64> {
+    pub(crate) fn get(&self, phase: Phase) -> Option<f64> {
         self.0[phase as usize]
     }
 
-    pub(super) fn keep_best(&mut self, phase: Phase, mops: f64) {
+    pub(crate) fn keep_best(&mut self, phase: Phase, mops: f64) {
         let best = &mut self.0[phase as usize];
         *best = Some(best.map_or(mops, |best| best.max(mops)));
     }

@@ -1,7 +1,7 @@
 //! `scalable_cuckoo_filter`: a list of cuckoo filters that grows.
 
-use cuculus_lab::keys::WorkKey;
-use cuculus_lab::speed::{Adapter, Built, Deletes, Grows};
+use crate::keys::WorkKey;
+use crate::speed::{Adapter, Built, Deletes, Grows};
 use scalable_cuckoo_filter::ScalableCuckooFilter;
 
 pub(super) struct Scalable<K>(ScalableCuckooFilter<K>);

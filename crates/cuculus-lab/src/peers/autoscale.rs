@@ -2,9 +2,9 @@
 
 use std::hash::BuildHasher;
 
+use crate::keys::WorkKey;
+use crate::speed::{Adapter, Built, Deletes, Grows};
 use autoscale_cuckoo_filter::{CuckooFilter, CuckooFilterBuilder};
-use cuculus_lab::keys::WorkKey;
-use cuculus_lab::speed::{Adapter, Built, Deletes, Grows};
 use foldhash::quality::{FixedState, FoldHasher};
 
 /// The crate's default hash function needs AES instructions when it is compiled, and without it

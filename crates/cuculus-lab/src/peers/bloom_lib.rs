@@ -1,8 +1,8 @@
 //! `bloom-lib`: a cuckoo filter with slots of 16 bits, whatever rate is asked for.
 
+use crate::keys::WorkKey;
+use crate::speed::{Adapter, Built, Deletes};
 use ::bloom_lib::CuckooFilter;
-use cuculus_lab::keys::WorkKey;
-use cuculus_lab::speed::{Adapter, Built, Deletes};
 
 pub(super) struct Wide<K>(CuckooFilter<K>);
 

@@ -1,8 +1,8 @@
 //! `fastbloom`: a Bloom filter, so without deletion.
 
+use crate::keys::WorkKey;
+use crate::speed::{Adapter, Built};
 use ::fastbloom::BloomFilter;
-use cuculus_lab::keys::WorkKey;
-use cuculus_lab::speed::{Adapter, Built};
 use foldhash::fast::FixedState;
 
 /// With the hash function that the crate's front page shows and measures, instead of the SipHash

@@ -1,7 +1,7 @@
 //! `qfilter`: a rank-and-select quotient filter.
 
-use cuculus_lab::keys::WorkKey;
-use cuculus_lab::speed::{Adapter, Built, Deletes, Grows};
+use crate::keys::WorkKey;
+use crate::speed::{Adapter, Built, Deletes, Grows};
 
 /// Its `insert` stores keys that look the same once, and removing one of them loses the others;
 /// `insert_duplicated` is the call for those who remove.

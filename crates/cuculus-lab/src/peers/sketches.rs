@@ -1,8 +1,8 @@
 //! `sketches`: a packed cuckoo filter.
 
+use crate::keys::WorkKey;
+use crate::speed::{Adapter, Built, Deletes};
 use ::sketches::cuckoo_filter::CuckooFilter;
-use cuculus_lab::keys::WorkKey;
-use cuculus_lab::speed::{Adapter, Built, Deletes};
 
 pub(super) struct Packed(CuckooFilter);
 

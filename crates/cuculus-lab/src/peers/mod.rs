@@ -10,11 +10,11 @@ mod scalable;
 mod sketches;
 mod xorf;
 
-use cuculus_lab::growing::Grower;
-use cuculus_lab::keys::WorkKey;
-use cuculus_lab::speed::{Contestant, Entry};
+use crate::growing::Grower;
+use crate::keys::WorkKey;
+use crate::speed::{Contestant, Entry};
 
-use self::xorf::FuseKey;
+pub use self::xorf::FuseKey;
 
 /// All peers, for a false positive rate.
 pub(crate) fn contestants<K: WorkKey + FuseKey>(rate: f64) -> Vec<Box<dyn Contestant<K>>> {

@@ -3,17 +3,21 @@
 use std::borrow::Cow;
 use std::hash::BuildHasher;
 
+use crate::keys::{Text24, WorkKey};
+use crate::speed::{Adapter, Built, Contestant, Entry};
 use ::xorf::{BinaryFuse8, BinaryFuse16, Filter};
 use anyhow::anyhow;
-use cuculus_lab::keys::{Text24, WorkKey};
-use cuculus_lab::speed::{Adapter, Built, Contestant, Entry};
 use foldhash::fast::FixedState;
 
 /// Keys as the filter takes them. It hashes numbers by itself; texts are the user's to hash.
-pub(crate) trait FuseKey: Sized + Clone {
+pub trait FuseKey: Sized + Clone {
+    /// What a reader must know about that.
     const NOTE: &'static str;
 
+    /// A key.
     fn number(&self) -> u64;
+
+    /// Many of them.
     fn numbers(keys: &[Self]) -> Cow<'_, [u64]>;
 }
 
