@@ -20,9 +20,9 @@ const SMALLEST: u32 = 32;
 const SLAB: usize = 1 << 16;
 /// Fewer blocks than this have a slab each. More share slabs whose sizes are powers of two, so
 /// that what is given back by one size of block is what another asks for.
-const FEW: usize = 16;
+const FEW: usize = 64;
 /// Blocks in a slab, at least.
-const IN_A_SLAB: usize = 16;
+const IN_A_SLAB: usize = 8;
 /// Slabs hold at most this part of the blocks of their size, so that little of the last is unused.
 const SLAB_SHARE: usize = 4;
 const SLAB_ALIGN: usize = 8;
