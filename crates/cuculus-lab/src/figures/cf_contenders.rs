@@ -23,7 +23,7 @@ const PLANNED_LOAD: f64 = 0.95;
 /// Below the .78 at which the paper's d-left filter refused a key.
 const DLEFT_LOAD: f64 = 0.75;
 /// The rate of the paper's cuckoo filter, for a filter that is told a rate and not its memory.
-const ELASTIC_RATE: f64 = 0.0019;
+pub(super) const ELASTIC_RATE: f64 = 0.0019;
 /// Keys made at a time, so that the largest tables need no list of all keys.
 const GROUP: u64 = 1 << 14;
 

@@ -1,6 +1,6 @@
 //! Table 1 of the Cuckoo Filter paper: what the filters need and can do, measured.
 
-use cuculus::{CuckooFilter, Filter, Insert, Remove};
+use cuculus::{CuckooFilter, ElasticFilter, Filter, Insert, Remove};
 use cuculus_baselines::{
     BlockedBloomFilter, BloomFilter, CountingBloomFilter, DleftCountingBloomFilter, QuotientFilter,
 };
@@ -34,7 +34,7 @@ const RATE: f64 = 0.001;
 struct Paper {
     name: &'static str,
     /// From and to, in units of a Bloom filter.
-    space: [f64; 2],
+    space: Option<[f64; 2]>,
     lines: &'static str,
     deletes: bool,
 }
@@ -109,7 +109,7 @@ fn rows(scale: &Scale, settings: &Settings<'_>) -> anyhow::Result<Vec<(Paper, Me
     let (items, seed) = (scale.items as usize, settings.seed);
     let paper = |name, space, lines, deletes| {
         (settings.progress)(name);
-        Paper { name, space, lines, deletes }
+        Paper { name, space: Some(space), lines, deletes }
     };
     let mut rows = Vec::new();
 
@@ -160,6 +160,22 @@ fn rows(scale: &Scale, settings: &Settings<'_>) -> anyhow::Result<Vec<(Paper, Me
         };
         rows.push((row, of_filter(filter, lines, scale, seed)?));
     }
+
+    (settings.progress)("elastic");
+    for (name, hint) in [("elastic", false), ("elastic, told the number", true)] {
+        // Not in the paper: what is claimed is ours.
+        let row = Paper { name, space: None, lines: "-", deletes: true };
+        let builder = ElasticFilter::builder().false_positive_rate(RATE).seed(seed);
+        let builder = if hint { builder.expected_items(items) } else { builder };
+        let lines = |filter: &ElasticFilter| {
+            let stats = filter.stats();
+            let widths = stats.slot_widths.iter();
+            let bits: f64 = widths.map(|&(width, slots)| f64::from(width) * slots as f64).sum();
+            // Where the segment is, and two buckets of four.
+            1.0 + lines_of(2.0, 4.0 * bits / stats.slots.max(1) as f64)
+        };
+        rows.push((row, of_filter(builder.build()?, lines, scale, seed)?));
+    }
     Ok(rows)
 }
 
@@ -179,13 +195,16 @@ fn properties(scale: &Scale, settings: &Settings<'_>) -> anyhow::Result<Outcome>
         "paper",
     ]);
     for (paper, ours) in &rows {
-        let [from, to] = paper.space;
+        let printed = paper.space.map(|[from, to]| match from {
+            0.0 => format!("≤ {to}x"),
+            _ => format!("{from}x - {to}x"),
+        });
         table.row([
             paper.name.to_owned(),
             number(Some(ours.bits_per_item), 2),
             percent(ours.rate, 4),
             format!("{:.2}x", ours.space()),
-            if from == 0.0 { format!("≤ {to}x") } else { format!("{from}x - {to}x") },
+            printed.unwrap_or_else(|| "-".to_owned()),
             number(Some(ours.lines[0]), 2),
             number(Some(ours.lines[1]), 2),
             paper.lines.to_owned(),
@@ -200,7 +219,9 @@ fn properties(scale: &Scale, settings: &Settings<'_>) -> anyhow::Result<Outcome>
             "Space is in units of a space-optimised Bloom filter of the rate that was measured. \
              Lines are those that a lookup touches, from the measured fill: k probes in a Bloom \
              filter or those until an empty place; the buckets of the others, which may lie across \
-             the end of a line; the mean cluster of a quotient filter. A filter deletes if half of \
+             the end of a line; the mean cluster of a quotient filter; one line more for where a segment of an elastic \
+             filter is. An elastic filter of few keys has long entries, to be ready for growth. A filter \
+             deletes if half of \
              its keys can be taken out so that they are gone and the others are all found."
                 .to_owned(),
         ],
@@ -211,8 +232,19 @@ fn properties(scale: &Scale, settings: &Settings<'_>) -> anyhow::Result<Outcome>
 /// A tenth either way counts as what the paper says.
 const TOLERANCE: f64 = 0.1;
 
-fn findings(paper: &Paper, ours: &Measured) -> [Finding; 2] {
-    let [from, to] = paper.space;
+fn findings(paper: &Paper, ours: &Measured) -> Vec<Finding> {
+    let deletes = |deletes: bool| if deletes { "deletes" } else { "does not delete" };
+    let deletion = Finding {
+        claim: format!("{}: {}", paper.name, deletes(paper.deletes)),
+        measured: deletes(ours.deletes).to_owned(),
+        holds: Holds::when(paper.deletes == ours.deletes),
+        reason: String::new(),
+    };
+    paper.space.map(|range| space(paper.name, range, ours)).into_iter().chain([deletion]).collect()
+}
+
+/// The claim about space.
+fn space(name: &str, [from, to]: [f64; 2], ours: &Measured) -> Finding {
     let space = ours.space();
     let range = if from == to {
         format!("{from}")
@@ -222,7 +254,7 @@ fn findings(paper: &Paper, ours: &Measured) -> [Finding; 2] {
         format!("{from} to {to}")
     };
     let holds = space >= from - TOLERANCE && space <= to + TOLERANCE;
-    let reason = match paper.name {
+    let reason = match name {
         _ if holds => "",
         "d-left counting Bloom" => {
             "with buckets of eight cells, as its authors have it, fewer stay empty than with the \
@@ -233,24 +265,12 @@ fn findings(paper: &Paper, ours: &Measured) -> [Finding; 2] {
         "quotient" => "three bits a slot beside the remainder, and a tenth of the slots empty",
         _ => "",
     };
-    let deletes = |deletes: bool| if deletes { "deletes" } else { "does not delete" };
-    [
-        Finding {
-            claim: format!(
-                "{}: {range} times the space of a Bloom filter (± {TOLERANCE})",
-                paper.name
-            ),
-            measured: format!("{space:.2} times"),
-            holds: Holds::when(holds),
-            reason: reason.to_owned(),
-        },
-        Finding {
-            claim: format!("{}: {}", paper.name, deletes(paper.deletes)),
-            measured: deletes(ours.deletes).to_owned(),
-            holds: Holds::when(paper.deletes == ours.deletes),
-            reason: String::new(),
-        },
-    ]
+    Finding {
+        claim: format!("{name}: {range} times the space of a Bloom filter (± {TOLERANCE})"),
+        measured: format!("{space:.2} times"),
+        holds: Holds::when(holds),
+        reason: reason.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -268,7 +288,7 @@ mod tests {
     fn it_runs() {
         let settings = Settings { size: Size::Quick, seed: 1, progress: &|_| () };
         let outcome = properties(&Scale { items: 1 << 12, questions: 1 << 16 }, &settings).unwrap();
-        assert_eq!(outcome.tables[0].1.rows().count(), 8);
+        assert_eq!(outcome.tables[0].1.rows().count(), 10);
         let deletions = outcome.findings.iter().filter(|f| f.claim.contains("delete"));
         assert!(deletions.into_iter().all(|finding| finding.holds == Holds::Yes));
     }

@@ -1,6 +1,6 @@
 //! Table 2 and Figs. 3 and 4 of the Cuckoo Filter paper: bits per item by the rate.
 
-use cuculus::{CuckooFilter, Filter};
+use cuculus::{CuckooFilter, ElasticFilter, Filter};
 use cuculus_baselines::{BlockedBloomFilter, BloomFilter};
 
 use super::cf_contenders::{Contender, deleting, false_positive_rate, fill, one_by_one, plain};
@@ -108,6 +108,23 @@ fn bloom_lines(scale: &Scale, settings: &Settings<'_>) -> anyhow::Result<[Line; 
     Ok([line("BF", bloom), line("blk-BF", blocked)])
 }
 
+/// Grown from nothing, with the number of keys declared and without.
+fn elastic_lines(scale: &Scale, settings: &Settings<'_>) -> anyhow::Result<Vec<Line>> {
+    let mut lines = Vec::new();
+    for (name, hint) in [("elastic, told the number", true), ("elastic", false)] {
+        let mut points = Vec::new();
+        for bits in [4, 6, 8, 10, 12] {
+            (settings.progress)(&format!("{name}, a rate of 2^-{bits}"));
+            let builder = ElasticFilter::builder().false_positive_rate(f64::from(-bits).exp2());
+            let builder = if hint { builder.expected_items(scale.keys as usize) } else { builder };
+            let filter = builder.seed(settings.seed).spare_bytes(0).build()?;
+            points.push(point(deleting(filter), scale.keys, scale, settings.seed));
+        }
+        lines.push(Line { name: name.to_owned(), slots: None, points });
+    }
+    Ok(lines)
+}
+
 fn space(scale: &Scale, settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let mut lines = Vec::new();
     for slots in [2, 4, 8] {
@@ -115,6 +132,7 @@ fn space(scale: &Scale, settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     }
     lines.push(cuckoo_line(4, true, scale, settings)?);
     lines.extend(bloom_lines(scale, settings)?);
+    lines.extend(elastic_lines(scale, settings)?);
     for line in &mut lines {
         line.points.retain(|at| at.rate * scale.questions as f64 >= FEWEST_FALSE_POSITIVES);
     }
@@ -154,7 +172,9 @@ fn space(scale: &Scale, settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         tables: vec![("full filters: bits per item and rate".to_owned(), table)],
         notes: vec![format!(
             "Cuckoo filters of {} slots are filled to the first refusal. Points with fewer than \
-             {FEWEST_FALSE_POSITIVES} false positives among {} questions are left out.",
+             {FEWEST_FALSE_POSITIVES} false positives among {} questions are left out. \
+             The elastic filters grow from nothing and are set to spend nothing on longer entries for \
+             later, which small ones do by default.",
             scale.keys, scale.questions
         )],
     })
@@ -255,7 +275,7 @@ mod tests {
     fn it_runs() {
         let settings = Settings { size: Size::Quick, seed: 1, progress: &|_| () };
         let outcome = space(&Scale { keys: 1 << 10, questions: 1 << 14 }, &settings).unwrap();
-        assert_eq!(outcome.plots[0].series.len(), 10);
+        assert_eq!(outcome.plots[0].series.len(), 12);
         assert_eq!(outcome.findings.len(), 6);
     }
 }

@@ -21,6 +21,7 @@ mod dcf_duplicates;
 mod dcf_model;
 mod dcf_times;
 mod peers;
+mod systems;
 
 pub use ccf_trace::of_trace;
 
@@ -77,6 +78,7 @@ pub struct Outcome {
 
 /// All experiments, in the order of the papers.
 pub const ALL: &[Figure] = &[
+    systems::SYSTEMS,
     cuckoo_table::LOADS,
     cf_properties::PROPERTIES,
     cf_load::LOAD,

@@ -123,18 +123,27 @@ impl Page {
     fn summary(&self) -> String {
         let findings = || self.sections.iter().flat_map(|section| &section.findings);
         let count = |holds| findings().filter(|finding| finding.holds == holds).count();
-        let mut html = format!(
+        let holds = |holds| self.found(|finding| (finding.holds == Holds::Yes) == holds);
+        format!(
             "<section id=\"summary\">\n<h2>What holds and what does not</h2>\n\
-             <p>Of {} claims {} hold, {} hold in part and {} do not.</p>\n\
-             <div class=\"wide\"><table>\n<thead><tr><th>where</th><th>claim</th><th>measured</th>\
-             <th>verdict</th></tr></thead>\n<tbody>\n",
+             <p>Of {} claims {} hold, {} hold in part and {} do not.</p>\n{}\
+             <details>\n<summary>The claims that hold</summary>\n{}</details>\n</section>\n",
             findings().count(),
             count(Holds::Yes),
             count(Holds::Partly),
-            count(Holds::No)
-        );
+            count(Holds::No),
+            holds(false),
+            holds(true)
+        )
+    }
+
+    /// Findings as a table, with links to where they come from.
+    fn found(&self, wanted: impl Fn(&Finding) -> bool) -> String {
+        let mut html = "<div class=\"wide\"><table>\n<thead><tr><th>where</th><th>claim</th>\
+                        <th>measured</th><th>verdict</th></tr></thead>\n<tbody>\n"
+            .to_owned();
         for section in &self.sections {
-            for finding in &section.findings {
+            for finding in section.findings.iter().filter(|finding| wanted(finding)) {
                 let _ = writeln!(
                     html,
                     "<tr><td><a href=\"#{}\">{}</a></td>{}</tr>",
@@ -144,7 +153,7 @@ impl Page {
                 );
             }
         }
-        html + "</tbody></table></div>\n</section>\n"
+        html + "</tbody></table></div>\n"
     }
 }
 
@@ -262,7 +271,7 @@ mod tests {
         for outside in ["http://", "https://", "src=", "<script", "@import", "url("] {
             assert!(!html.contains(outside), "{outside}");
         }
-        for tag in ["section", "table", "div", "figure", "svg", "ul", "tbody", "main"] {
+        for tag in ["section", "table", "div", "figure", "svg", "ul", "tbody", "details", "main"] {
             let opened = html.matches(&format!("<{tag}>")).count()
                 + html.matches(&format!("<{tag} ")).count();
             assert_eq!(opened, html.matches(&format!("</{tag}>")).count(), "{tag}");

@@ -77,7 +77,7 @@ pub(super) fn draw(plot: &Plot) -> String {
     }
     for (at, series) in plot.series.iter().enumerate() {
         let points: Vec<(f64, f64)> = plot.shown(series).collect();
-        let colour = at % COLOURS;
+        let (colour, again) = look(at);
         if series.shape != Shape::Dots && points.len() > 1 {
             let path: Vec<String> =
                 points.iter().map(|&(x, y)| format!("{:.1},{:.1}", right(x), down(y))).collect();
@@ -92,7 +92,7 @@ pub(super) fn draw(plot: &Plot) -> String {
             for &(x, y) in &points {
                 let _ = writeln!(
                     svg,
-                    "<circle class=\"dot c{colour}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\"><title>{}: {}, \
+                    "<circle class=\"dot c{colour}{again}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\"><title>{}: {}, \
                      {}</title></circle>",
                     right(x),
                     down(y),
@@ -107,14 +107,20 @@ pub(super) fn draw(plot: &Plot) -> String {
     svg + &legend(plot)
 }
 
+/// The colour of a series, and how its dots differ when all colours were used before.
+fn look(series: usize) -> (usize, &'static str) {
+    (series % COLOURS, if series < COLOURS { "" } else { " hollow" })
+}
+
 fn legend(plot: &Plot) -> String {
     let mut legend = "<ul class=\"legend\">".to_owned();
     for (at, series) in plot.series.iter().enumerate() {
         let dashed = if series.shape == Shape::Dashed { " dashed" } else { "" };
-        let colour = at % COLOURS;
+        let (colour, again) = look(at);
+        let dots = if series.shape == Shape::Dots { " dots" } else { "" };
         let _ = write!(
             legend,
-            "<li><span class=\"swatch c{colour}{dashed}\"></span>{}</li>",
+            "<li><span class=\"swatch c{colour}{dashed}{dots}{again}\"></span>{}</li>",
             escape(&series.name)
         );
     }
