@@ -246,16 +246,15 @@ fn judge(system: &System) -> Finding {
         Some(1..) => "it gives up where several of its filters may hold the key",
         _ => "",
     };
+    let (forgets, removed) = match stayed {
+        Some(stayed) => (", and forgets", format!(", {stayed} not removed")),
+        None => ("", String::new()),
+    };
     Finding {
-        claim: format!("{}: finds what it holds, at most 1 % beside, and forgets", system.name),
-        measured: format!(
-            "{missed} not found, {} %, {}, {lost} lost",
-            percent(rate, 3),
-            stayed
-                .map_or_else(|| "no deletion".to_owned(), |stayed| format!("{stayed} not removed"))
-        ),
+        claim: format!("{}: finds what it holds, at most 1 % beside{forgets}", system.name),
+        measured: format!("{missed} not found, {} %{removed}, {lost} lost", percent(rate, 3)),
         holds: match (right, stayed) {
-            (true, Some(0)) => Holds::Yes,
+            (true, None | Some(0)) => Holds::Yes,
             (true, _) => Holds::Partly,
             (false, _) => Holds::No,
         },
@@ -281,7 +280,9 @@ mod tests {
     fn a_lost_key_is_a_fault() {
         let system = |seen| System { name: "x", figures: "", seen };
         assert_eq!(judge(&system(Seen { stayed: Some(0), ..Seen::default() })).holds, Holds::Yes);
-        assert_eq!(judge(&system(Seen::default())).holds, Holds::Partly);
+        assert_eq!(judge(&system(Seen::default())).holds, Holds::Yes);
+        let gives_up = Seen { stayed: Some(3), ..Seen::default() };
+        assert_eq!(judge(&system(gives_up)).holds, Holds::Partly);
         assert_eq!(judge(&system(Seen { missed: 1, ..Seen::default() })).holds, Holds::No);
         assert_eq!(judge(&system(Seen { rate: 0.02, ..Seen::default() })).holds, Holds::No);
     }

@@ -139,7 +139,7 @@ impl Page {
 
     /// Findings as a table, with links to where they come from.
     fn found(&self, wanted: impl Fn(&Finding) -> bool) -> String {
-        let mut html = "<div class=\"wide\"><table>\n<thead><tr><th>where</th><th>claim</th>\
+        let mut html = "<div class=\"wide\"><table class=\"findings\">\n<thead><tr><th>where</th><th>claim</th>\
                         <th>measured</th><th>verdict</th></tr></thead>\n<tbody>\n"
             .to_owned();
         for section in &self.sections {
@@ -183,7 +183,7 @@ impl Section {
             escape(&self.question)
         );
         if !self.findings.is_empty() {
-            *html += "<div class=\"wide\"><table>\n<thead><tr><th>claim</th><th>measured</th>\
+            *html += "<div class=\"wide\"><table class=\"findings\">\n<thead><tr><th>claim</th><th>measured</th>\
                       <th>verdict</th></tr></thead>\n<tbody>\n";
             for finding in &self.findings {
                 let _ = writeln!(html, "<tr>{}</tr>", finding.cells());
