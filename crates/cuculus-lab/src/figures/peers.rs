@@ -155,7 +155,7 @@ fn growing(keys: usize, rounds: usize, settings: &Settings<'_>) -> anyhow::Resul
     let mut bits = Plot::new(
         "bits a key while the set grows",
         Axis::logarithmic("keys"),
-        Axis::from_zero("bits a key"),
+        Axis::logarithmic("bits a key"),
     );
     let mut waits = Plot::new(
         "the longest insertion by space",

@@ -51,7 +51,7 @@ pub struct Series {
 pub enum Shape {
     /// Joined, with a dot each if there are few.
     Line,
-    /// Joined and dashed, for what was computed or is a paper's.
+    /// Joined and dashed, without dots, for what was computed or is a paper's.
     Dashed,
     /// Dots only.
     Dots,

@@ -88,7 +88,8 @@ pub(super) fn draw(plot: &Plot) -> String {
                 path.join(" ")
             );
         }
-        if series.shape == Shape::Dots || points.len() <= MOST_DOTS {
+        let few = series.shape == Shape::Line && points.len() <= MOST_DOTS;
+        if series.shape == Shape::Dots || few {
             for &(x, y) in &points {
                 let _ = writeln!(
                     svg,
@@ -157,7 +158,7 @@ mod tests {
         let svg = draw(&plot);
         assert!(svg.contains("a &lt; b") && svg.contains("ours &amp; co"));
         assert_eq!(svg.matches("<polyline").count(), 2);
-        assert_eq!(svg.matches("<circle").count(), 9 + 2 + 1);
+        assert_eq!(svg.matches("<circle").count(), 9 + 1);
         assert_eq!(svg.matches("class=\"mark\"").count(), 1);
         assert_eq!(svg.matches("<li>").count(), 3);
         assert!(!svg.contains("NaN") && !svg.contains("inf"));
