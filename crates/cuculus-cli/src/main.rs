@@ -2,6 +2,7 @@
 //! code; the commands themselves are modules.
 
 mod arguments; // what was typed, and what is wrong with it in one line
+mod count; // numbers as people write them
 mod demo; // the first thing to run
 mod lab; // the papers' figures
 mod progress; // how far it is, on standard error
