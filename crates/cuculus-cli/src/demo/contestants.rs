@@ -13,8 +13,8 @@ use crate::text::thousands;
 const SEED: u64 = 1;
 
 /// The consistent filter searches its ring and adds a bucket for every fourth key: an insert takes
-/// it some twenty times as long as the elastic filter. So it follows an eighth of the set.
-const CONSISTENT_TAKES_EVERY: u64 = 8;
+/// it some twenty times as long as the elastic filter. So it follows a sixteenth of the set.
+const CONSISTENT_TAKES_EVERY: u64 = 16;
 /// With the default of 50 it is two per cent smaller, and takes three times as long.
 const CONSISTENT_KICKS: u32 = 10;
 
@@ -99,10 +99,10 @@ pub(super) fn entries(most: u64) -> Result<Vec<Entry>> {
             dynamic,
         )?,
         entry(
-            "CCF (1/8)",
+            "CCF (1/16)",
             format!(
                 "ConsistentCuckooFilter, by buckets, told that there will be {} keys at most; it \
-                 follows every eighth key only, since with all of them it would take minutes",
+                 follows every sixteenth key only, since with all of them it would take minutes",
                 thousands(share)
             ),
             CONSISTENT_TAKES_EVERY,

@@ -31,13 +31,13 @@ const PROBES: u64 = 50_000;
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  cuculus demo                     4,000,000 keys, in less than a minute
+  cuculus demo                     3,000,000 keys, in less than a minute
   cuculus demo --keys 1M           a smaller set
   cuculus demo --out .             the page goes to ./demo.html
   cuculus demo --json > demo.json  every number that the plots show")]
 pub(crate) struct Options {
     /// Keys in the set when it is largest
-    #[arg(long, value_name = "N", default_value = "4M", value_parser = count::between(10_000, 50_000_000))]
+    #[arg(long, value_name = "N", default_value = "3M", value_parser = count::between(10_000, 50_000_000))]
     keys: Count,
 
     /// The directory for the page, demo.html; made if it is not there

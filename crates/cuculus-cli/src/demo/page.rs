@@ -9,7 +9,7 @@ use cuculus_lab::machine;
 use cuculus_lab::page::{Axis, Finding, Holds, Page, Plot, Section, Shape};
 
 use super::cannot_write;
-use super::follower::{Follower, Moment};
+use super::follower::{Follower, Moment, kept};
 use super::keys::LAST;
 use super::report::Report;
 use crate::text::{bytes, nanoseconds, percent, thousands};
@@ -79,108 +79,122 @@ impl Report {
                 ("version".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
                 ("time taken".to_owned(), format!("{:.0} s", self.seconds)),
             ],
-            sections: vec![self.course()],
+            sections: vec![self.memory(), self.mistakes(), self.pauses(), self.numbers()],
         }
     }
 
-    fn course(&self) -> Section {
-        let mut notes: Vec<String> = self
-            .filters
-            .iter()
-            .map(|filter| format!("{}: {}.", filter.name, filter.note))
-            .collect();
-        notes.push(
-            "Every operation was done by two equal filters, and the shorter of the two times counts: \
-             what other programs take from the processor is rarely in both. Lookups are in batches."
-                .to_owned(),
-        );
+    fn memory(&self) -> Section {
+        let findings = self.filters.first().map(|elastic| {
+            let (top, last) = (elastic.top().bytes, elastic.last().bytes);
+            finding(
+                "the elastic filter gives its memory back",
+                format!("{} at its largest, {} at the end", bytes(top), bytes(last)),
+                last < top / 4,
+            )
+        });
         Section {
-            name: "course".to_owned(),
-            title: "From nothing to millions and back".to_owned(),
-            question:
-                "What does each filter take while the set grows and shrinks, and does it keep \
-                       its promise?"
-                    .to_owned(),
-            command: format!("cuculus demo --keys {}", self.most_keys),
-            findings: self.findings(),
-            plots: self.plots(),
-            tables: vec![
-                (format!("At {} keys", thousands(self.most_keys)), self.largest().for_a_page()),
-                ("On the whole way".to_owned(), self.whole_way().for_a_page()),
+            name: "memory".to_owned(),
+            title: "Memory".to_owned(),
+            question: "What does each filter take while the set grows and shrinks?".to_owned(),
+            findings: findings.into_iter().collect(),
+            plots: vec![
+                self.plot("Memory", Axis::from_zero("megabytes"), |now| now.bytes as f64 / 1e6),
+                self.plot("Memory for each key", Axis::logarithmic("bits a key"), |now| {
+                    now.bits_per_key
+                }),
+                self.plot("Slots in use", Axis::from_zero("per cent"), |now| {
+                    100.0 * now.utilization
+                }),
             ],
-            notes,
+            ..Section::default()
         }
     }
 
-    fn findings(&self) -> Vec<Finding> {
+    fn mistakes(&self) -> Section {
         let asked: u64 = self.filters.iter().map(|filter| filter.totals.held_keys_asked).sum();
         let missed: u64 = self.filters.iter().map(|filter| filter.totals.held_keys_missed).sum();
-        let each = |tell: &dyn Fn(&Follower) -> String| {
-            let told: Vec<String> = self
-                .filters
-                .iter()
-                .map(|filter| format!("{} {}", filter.name, tell(filter)))
-                .collect();
-            told.join(", ")
-        };
-        let plain = |claim: &str, measured: String, holds: bool| Finding {
-            claim: claim.to_owned(),
-            measured,
-            holds: Holds::when(holds),
-            reason: String::new(),
-        };
-        let mut findings = vec![
-            plain(
-                "every key that is in is found",
-                format!("{missed} missed of {} asked for", thousands(asked)),
-                missed == 0,
-            ),
-            plain(
-                "the rate is kept at every size (highest at a stop, chance included)",
-                each(&|filter| percent(filter.highest_rate(), 3)),
-                self.filters
-                    .iter()
-                    .all(|filter| filter.highest_rate() <= 1.25 * self.promised_rate),
-            ),
-        ];
-        if let Some(elastic) = self.filters.first() {
-            let (top, last) = (elastic.top(), elastic.last());
-            findings.push(plain(
-                "the elastic filter gives its memory back",
-                format!("{} at its largest, {} at the end", bytes(top.bytes), bytes(last.bytes)),
-                last.bytes < top.bytes / 4,
-            ));
+        let highest =
+            |filter: &Follower| format!("{} {}", filter.name, percent(filter.highest_rate(), 3));
+        let highest: Vec<String> = self.filters.iter().map(highest).collect();
+        let rates = self.plot("Absent keys found", Axis::logarithmic("per cent"), |now| {
+            100.0 * now.measured_rate
+        });
+        Section {
+            name: "mistakes".to_owned(),
+            title: "Mistakes".to_owned(),
+            question: "Is every key found that is in, and how many that are not?".to_owned(),
+            findings: vec![
+                finding(
+                    "every key that is in is found",
+                    format!("{missed} missed of {} asked for", thousands(asked)),
+                    missed == 0,
+                ),
+                finding(
+                    "the rate is kept at every size (the highest at any stop, within chance)",
+                    highest.join(", "),
+                    self.filters.iter().all(|filter| kept(filter.highest_rate())),
+                ),
+            ],
+            plots: vec![rates.mark("promised", 100.0 * self.promised_rate)],
+            ..Section::default()
+        }
+    }
+
+    fn pauses(&self) -> Section {
+        let findings = self.filters.first().map(|elastic| {
             let longest = elastic.totals.longest_nanoseconds;
-            findings.push(plain(
+            finding(
                 "the elastic filter has no pause above one millisecond",
                 format!("{} at most", nanoseconds(longest as f64)),
                 longest < 1_000_000,
-            ));
+            )
+        });
+        let title = "The longest operation between two stops";
+        Section {
+            name: "pauses".to_owned(),
+            title: "Pauses".to_owned(),
+            question: "How long does a program wait at worst?".to_owned(),
+            findings: findings.into_iter().collect(),
+            plots: vec![self.plot(title, Axis::logarithmic("microseconds"), |now| {
+                now.longest_nanoseconds as f64 / 1e3
+            })],
+            notes: vec![
+                "Every operation was done by two equal filters, and the shorter of the two times \
+                 counts: what other programs take from the processor is rarely in both."
+                    .to_owned(),
+            ],
+            ..Section::default()
         }
-        findings
     }
 
-    fn plots(&self) -> Vec<Plot> {
-        let course = || Axis::from_zero("millions of keys inserted, then removed");
-        let plot = |title: &str, y: Axis, of: fn(&Moment) -> f64| {
-            self.filters.iter().fold(Plot::new(title, course(), y), |plot, filter| {
-                let at = |moment: &Moment| (moment.operations as f64 / 1e6, of(moment));
-                plot.series(filter.name, Shape::Line, filter.moments.iter().map(at))
-            })
-        };
-        vec![
-            plot("Memory", Axis::from_zero("megabytes"), |now| now.bytes as f64 / 1e6),
-            plot("Memory for each key", Axis::logarithmic("bits a key"), |now| now.bits_per_key),
-            plot("Slots in use", Axis::from_zero("per cent"), |now| 100.0 * now.utilization),
-            plot("Absent keys found by mistake", Axis::logarithmic("per cent"), |now| {
-                100.0 * now.measured_rate
-            })
-            .mark("promised", 100.0 * self.promised_rate),
-            plot(
-                "The longest operation between two stops",
-                Axis::logarithmic("microseconds"),
-                |now| now.longest_nanoseconds as f64 / 1e3,
-            ),
-        ]
+    fn numbers(&self) -> Section {
+        let largest = format!("At {} keys", thousands(self.most_keys));
+        let note = |filter: &Follower| format!("{}: {}.", filter.name, filter.note);
+        Section {
+            name: "numbers".to_owned(),
+            title: "Numbers".to_owned(),
+            question: "The filters side by side. Lookups are in batches; times are for one key."
+                .to_owned(),
+            tables: vec![
+                (largest, self.largest().for_a_page()),
+                ("On the whole way".to_owned(), self.whole_way().for_a_page()),
+            ],
+            notes: self.filters.iter().map(note).collect(),
+            command: format!("cuculus demo --keys {}", self.most_keys),
+            ..Section::default()
+        }
     }
+
+    fn plot(&self, title: &str, y: Axis, of: fn(&Moment) -> f64) -> Plot {
+        let course = Axis::from_zero("millions of keys inserted, then removed");
+        self.filters.iter().fold(Plot::new(title, course, y), |plot, filter| {
+            let at = |moment: &Moment| (moment.operations as f64 / 1e6, of(moment));
+            plot.series(filter.name, Shape::Line, filter.moments.iter().map(at))
+        })
+    }
+}
+
+fn finding(claim: &str, measured: String, holds: bool) -> Finding {
+    let holds = Holds::when(holds);
+    Finding { claim: claim.to_owned(), measured, holds, reason: String::new() }
 }

@@ -14,7 +14,7 @@ use crate::text::thousands;
 
 /// The columns with their widths, the most important first: those that do not fit are left out.
 const COLUMNS: [(&str, usize); 8] = [
-    ("filter", 9),
+    ("filter", 10),
     ("keys", 10),
     ("memory", 8),
     ("bits/key", 8),
@@ -164,6 +164,6 @@ mod tests {
             assert!(line.chars().count() <= width.saturating_sub(1), "{width}: {line:?}");
             assert!(line.split_whitespace().all(|word| head.iter().any(|cell| cell == word)));
         }
-        assert_eq!(fitting(&head, 40), "filter           keys    memory");
+        assert_eq!(fitting(&head, 40), "filter            keys    memory");
     }
 }
