@@ -134,7 +134,7 @@ impl Report {
             "filter",
             "at the end",
             "used",
-            "rate up to",
+            "max rate",
             "lost",
             "insert",
             "lookup",

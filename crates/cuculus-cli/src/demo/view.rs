@@ -102,9 +102,9 @@ impl Screen {
         let style = plain("{bar:20.cyan} {percent:>3} %  {elapsed:>3}  {wide_msg}");
         let bar = all.add(ProgressBar::new(course.operations(end)).with_style(style));
         bar.enable_steady_tick(Duration::from_millis(200));
-        let head = text("{wide_msg:.dim}");
+        let head = text("{msg:.dim}");
         // The first row is ours, and stands out.
-        let style = |row: usize| if row == 0 { "{wide_msg:.bold}" } else { "{wide_msg}" };
+        let style = |row: usize| if row == 0 { "{msg:.bold}" } else { "{msg}" };
         let rows = (0..rows).map(|row| text(style(row))).collect();
         Self { bar, head, rows }
     }

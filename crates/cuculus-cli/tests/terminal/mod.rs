@@ -121,6 +121,7 @@ impl Drop for Terminal {
 }
 
 fn lines(screen: &vt100::Parser) -> Vec<String> {
-    let text = screen.screen().contents();
-    text.lines().map(|line| line.trim_end().to_owned()).filter(|line| !line.is_empty()).collect()
+    let (_, columns) = screen.screen().size();
+    let rows = screen.screen().rows(0, columns).map(|row| row.trim_end().to_owned());
+    rows.filter(|row| !row.is_empty()).collect()
 }
