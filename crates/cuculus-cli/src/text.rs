@@ -35,8 +35,10 @@ pub(crate) fn bytes(number: usize) -> String {
 pub(crate) fn nanoseconds(time: f64) -> String {
     match time {
         ..1e3 => format!("{time:.0} ns"),
-        ..1e6 => format!("{:.1} µs", time / 1e3),
-        ..1e9 => format!("{:.1} ms", time / 1e6),
+        ..1e5 => format!("{:.1} µs", time / 1e3),
+        ..1e6 => format!("{:.0} µs", time / 1e3),
+        ..1e8 => format!("{:.1} ms", time / 1e6),
+        ..1e9 => format!("{:.0} ms", time / 1e6),
         _ => format!("{:.1} s", time / 1e9),
     }
 }
@@ -115,8 +117,8 @@ mod tests {
     fn sizes_and_times_have_the_unit_that_suits_them() {
         let sizes = [0, 999, 4704, 7_615_000, 12_000_000_000].map(bytes);
         assert_eq!(sizes, ["0 B", "999 B", "4.7 kB", "7.62 MB", "12.00 GB"]);
-        let times = [12.0, 1234.0, 2.5e6, 3e9].map(nanoseconds);
-        assert_eq!(times, ["12 ns", "1.2 µs", "2.5 ms", "3.0 s"]);
+        let times = [12.0, 1234.0, 147_900.0, 2.5e6, 384e6, 3e9].map(nanoseconds);
+        assert_eq!(times, ["12 ns", "1.2 µs", "148 µs", "2.5 ms", "384 ms", "3.0 s"]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use browser::{Scheme, look};
 use serde_json::Value;
 use tempfile::TempDir;
 
-const NAMES: [&str; 4] = ["elastic", "fixed CF", "DCF", "CCF (1/16)"];
+const NAMES: [&str; 4] = ["elastic", "fixed CF", "DCF", "CCF 1/16"];
 
 fn directory() -> (TempDir, String) {
     let directory = TempDir::new().expect("a temporary directory");

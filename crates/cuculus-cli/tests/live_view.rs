@@ -6,7 +6,7 @@ mod terminal;
 use tempfile::TempDir;
 use terminal::Terminal;
 
-const NAMES: [&str; 4] = ["elastic", "fixed CF", "DCF", "CCF (1/16)"];
+const NAMES: [&str; 4] = ["elastic", "fixed CF", "DCF", "CCF 1/16"];
 /// Enough for some seconds, so that the table is seen.
 const KEYS: &str = "200k";
 const INTERRUPT: &[u8] = b"\x03";
@@ -64,7 +64,7 @@ fn a_narrow_terminal_loses_columns_and_no_line_is_broken() {
     let terminal = demo(&directory, (40, 12), &[]);
     let lines = terminal.wait_for(|lines| rows(lines).is_some());
     let head = lines.iter().find(|line| line.starts_with("filter "));
-    assert_eq!(head.map(String::as_str), Some("filter            keys    memory"), "{lines:#?}");
+    assert_eq!(head.map(String::as_str), Some("filter          keys    memory"), "{lines:#?}");
     let unit = |row: &String| row.ends_with("kB") || row.ends_with("MB") || row.ends_with(" B");
     assert!(rows(&lines).expect("a table").iter().all(unit), "{lines:#?}");
     assert_eq!(terminal.end().exit_code, 0);

@@ -99,7 +99,7 @@ pub(super) fn entries(most: u64) -> Result<Vec<Entry>> {
             dynamic,
         )?,
         entry(
-            "CCF (1/16)",
+            "CCF 1/16",
             format!(
                 "ConsistentCuckooFilter, by buckets, told that there will be {} keys at most; it \
                  follows every sixteenth key only, since with all of them it would take minutes",

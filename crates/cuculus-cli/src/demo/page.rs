@@ -160,7 +160,8 @@ impl Report {
             })],
             notes: vec![
                 "Every operation was done by two equal filters, and the shorter of the two times \
-                 counts: what other programs take from the processor is rarely in both."
+                 counts: what other programs take from the processor is rarely in both. Nor does an \
+                 operation count for more than the program was on a processor for it and fifteen others."
                     .to_owned(),
             ],
             ..Section::default()

@@ -14,17 +14,22 @@ use crate::text::thousands;
 
 /// The columns with their widths, the most important first: those that do not fit are left out.
 const COLUMNS: [(&str, usize); 8] = [
-    ("filter", 10),
+    ("filter", 8),
     ("keys", 10),
     ("memory", 8),
     ("bits/key", 8),
-    ("used", 6),
+    ("used", 5),
     ("measured", 8),
     ("promised", 8),
     ("longest", 7),
 ];
 /// What the shell has for a program that was interrupted.
 const INTERRUPTED: i32 = 130;
+/// Columns at the right that stay empty: a terminal shows an interrupt as two characters, and if
+/// they went on to the next line the table would not be cleared as a whole.
+const MARGIN: usize = 3;
+/// Below this width the bar is short, and only what is being done stands beside it.
+const NARROW: usize = 75;
 
 pub(super) struct View {
     /// None if nobody is watching.
@@ -54,8 +59,12 @@ impl View {
         let way = if stop.growing { "growing" } else { "shrinking" };
         match &self.screen {
             Some(screen) => {
-                let keys = thousands(stop.keys);
-                screen.bar.set_message(format!("{way} to {}: {keys} keys", thousands(goal)));
+                let (goal, keys) = (thousands(goal), thousands(stop.keys));
+                let message = match width() < NARROW {
+                    true => way.to_owned(),
+                    false => format!("{way} to {goal}: {keys} keys"),
+                };
+                screen.bar.set_message(message);
                 screen.head.set_message(line(COLUMNS.map(|(name, _)| name.to_owned())));
             }
             None if self.begins(stop) => {
@@ -99,7 +108,10 @@ impl Screen {
             all.add(ProgressBar::new_spinner().with_style(style))
         };
         let end = Stop { growing: false, keys: LAST, all: true };
-        let style = plain("{bar:20.cyan} {percent:>3} %  {elapsed:>3}  {wide_msg}");
+        let style = plain(match width() < NARROW {
+            true => "{bar:10.cyan} {percent:>3} %  {elapsed:>3}  {msg}",
+            false => "{bar:20.cyan} {percent:>3} %  {elapsed:>3}  {msg}",
+        });
         let bar = all.add(ProgressBar::new(course.operations(end)).with_style(style));
         bar.enable_steady_tick(Duration::from_millis(200));
         let head = text("{msg:.dim}");
@@ -132,9 +144,13 @@ fn leave_cleanly_when_interrupted(all: &MultiProgress) {
     });
 }
 
+/// The width of the terminal, which may change while the demo runs.
+fn width() -> usize {
+    Term::stderr().size_checked().map_or(80, |(_, columns)| usize::from(columns))
+}
+
 fn line(cells: [String; COLUMNS.len()]) -> String {
-    let width = Term::stderr().size_checked().map_or(80, |(_, columns)| usize::from(columns));
-    fitting(&cells, width)
+    fitting(&cells, width())
 }
 
 /// The cells of a row that fit into a terminal of this width, each whole or not at all.
@@ -142,8 +158,7 @@ fn fitting(cells: &[String], width: usize) -> String {
     let mut line = String::new();
     for (at, (cell, (_, wide))) in cells.iter().zip(COLUMNS).enumerate() {
         let cell = if at == 0 { format!("{cell:<wide$}") } else { format!("  {cell:>wide$}") };
-        // The last column of a terminal stays empty: some go on to the next line after it.
-        if line.chars().count() + cell.chars().count() >= width {
+        if line.chars().count() + cell.chars().count() + MARGIN > width {
             break;
         }
         line += &cell;
@@ -161,9 +176,9 @@ mod tests {
         assert!(fitting(&head, 80).ends_with("longest"));
         for width in 0..100 {
             let line = fitting(&head, width);
-            assert!(line.chars().count() <= width.saturating_sub(1), "{width}: {line:?}");
+            assert!(line.chars().count() <= width.saturating_sub(MARGIN), "{width}: {line:?}");
             assert!(line.split_whitespace().all(|word| head.iter().any(|cell| cell == word)));
         }
-        assert_eq!(fitting(&head, 40), "filter            keys    memory");
+        assert_eq!(fitting(&head, 40), "filter          keys    memory");
     }
 }
