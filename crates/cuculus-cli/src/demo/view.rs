@@ -25,9 +25,8 @@ const COLUMNS: [(&str, usize); 8] = [
 ];
 /// What the shell has for a program that was interrupted.
 const INTERRUPTED: i32 = 130;
-/// Columns at the right that stay empty: a terminal shows an interrupt as two characters, and if
-/// they went on to the next line the table would not be cleared as a whole.
-const MARGIN: usize = 3;
+/// Columns at the right that stay empty, so that the table does not touch the edge.
+const MARGIN: usize = 1;
 /// Below this width the bar is short, and only what is being done stands beside it.
 const NARROW: usize = 75;
 
@@ -140,6 +139,11 @@ fn leave_cleanly_when_interrupted(all: &MultiProgress) {
     let _ = ctrlc::set_handler(move || {
         let _ = all.clear();
         all.set_draw_target(ProgressDrawTarget::hidden());
+        // The terminal showed the interrupt after the last row, at the right edge, so on a line of
+        // its own: all that was cleared was one line lower than the table.
+        if io::stdin().is_terminal() {
+            let _ = Term::stderr().clear_last_lines(1);
+        }
         std::process::exit(INTERRUPTED);
     });
 }
