@@ -73,7 +73,7 @@ fn every_number_comes_as_json_and_every_promise_is_kept() {
         at(moments).and_then(|moment| moment["bytes"].as_u64()).expect("a number")
     };
     let largest = |filter| bytes(filter, |all| all.iter().max_by_key(|at| at["bytes"].as_u64()));
-    let last = |filter| bytes(filter, |all| all.last());
+    let last = |filter| bytes(filter, <[Value]>::last);
     assert!(last(0) * 20 < largest(0), "the elastic filter gives its memory back");
     assert_eq!(last(1), largest(1), "the fixed one does not");
 }
