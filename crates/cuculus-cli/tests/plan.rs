@@ -49,6 +49,9 @@ fn a_peak_is_for_the_elastic_filter() {
     assert_eq!(plan["take"], "elastic, hint");
     let bytes = |name| kind(&plan, name)["bytes"].as_u64().expect("a number");
     assert!(bytes("elastic, hint") * 5 < bytes("fixed cuckoo"), "{plan}");
+    let output = output_of(&["plan", "--items", "50k", "--peak", "2M", "--fpr", "0.001"]);
+    let text = stdout_of(&output);
+    assert!(text.lines().all(|line| line.chars().count() < 80), "{text}");
     assert!(plan["because"].as_str().is_some_and(|words| words.contains("peak")), "{plan}");
 }
 

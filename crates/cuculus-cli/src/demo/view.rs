@@ -64,7 +64,7 @@ impl View {
                     false => format!("{way} to {goal}: {keys} keys"),
                 };
                 screen.bar.set_message(message);
-                screen.head.set_message(line(COLUMNS.map(|(name, _)| name.to_owned())));
+                screen.head.set_message(line(&COLUMNS.map(|(name, _)| name.to_owned())));
             }
             None if self.begins(stop) => {
                 // A closed standard error is no reason to stop.
@@ -83,7 +83,7 @@ impl View {
     /// A filter has got to the stop.
     pub(super) fn show(&self, row: usize, follower: &Follower) {
         if let Some(row) = self.screen.as_ref().and_then(|screen| screen.rows.get(row)) {
-            row.set_message(line(cells(follower)));
+            row.set_message(line(&cells(follower)));
         }
     }
 
@@ -153,8 +153,8 @@ fn width() -> usize {
     Term::stderr().size_checked().map_or(80, |(_, columns)| usize::from(columns))
 }
 
-fn line(cells: [String; COLUMNS.len()]) -> String {
-    fitting(&cells, width())
+fn line(cells: &[String; COLUMNS.len()]) -> String {
+    fitting(cells, width())
 }
 
 /// The cells of a row that fit into a terminal of this width, each whole or not at all.

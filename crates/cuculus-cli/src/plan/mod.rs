@@ -127,7 +127,7 @@ fn write_text(
 fn table(need: &Need, lines: &[Line]) -> Table {
     let peaks = need.peak > need.items;
     let mut head = vec!["filter", "memory", "bits/item"];
-    head.extend(peaks.then_some("at the peak"));
+    head.extend(peaks.then_some("at peak"));
     head.extend(["rate", "reads", "deletes", "grows"]);
     let mut table = Table::new(&head);
     let yes = |yes: bool| if yes { "yes" } else { "no" }.to_owned();
