@@ -15,7 +15,7 @@ const SEED: u64 = 1;
 /// The consistent filter searches its ring and adds a bucket for every fourth key: an insert takes
 /// it some twenty times as long as the elastic filter. So it follows a sixteenth of the set.
 const CONSISTENT_TAKES_EVERY: u64 = 16;
-/// With the default of 50 it is two per cent smaller, and takes three times as long.
+/// With the default of 50 it is three per cent smaller, and takes nearly three times as long.
 const CONSISTENT_KICKS: u32 = 10;
 
 /// What the demo asks of a filter.
