@@ -5,11 +5,22 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::{demo, lab};
+use crate::{demo, lab, plan, shell};
 
 /// Cuckoo filters for sets that change.
 #[derive(Parser)]
-#[command(name = "cuculus", version)]
+#[command(
+    name = "cuculus",
+    version,
+    after_help = "\
+Examples:
+  cuculus demo                             see the filters at work, in less than a minute
+  cuculus plan --items 1M --fpr 0.01       what each kind of filter would cost
+  cuculus lab list                         the papers' experiments
+  cuculus completions bash                 completions for a shell
+
+Exit codes: 0, 1 (not found, where that is the question), 2 (an error, said in one line)."
+)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -17,10 +28,25 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Fill filters with millions of keys and measure what they promise
+    /// See four filters follow a set from nothing to millions of keys and back
+    ///
+    /// An elastic filter, a fixed one, a dynamic one (DCF) and a consistent one (CCF) take the same
+    /// keys; a table shows how they fare, and a page with plots is written.
     Demo(demo::Options),
+    /// Tell what each kind of filter costs for a set, and which one to take
+    Plan(plan::Options),
     /// Run the papers' experiments, one by one or all on a page
+    #[command(after_help = "\
+Examples:
+  cuculus lab list                       the names of all experiments
+  cuculus lab run ccf-thresholds         one of them, as tables
+  cuculus lab run cf-load --json         one of them, for programs
+  cuculus lab report --out report        all of them, on a page with plots")]
     Lab(lab::Options),
+    /// Print completions for a shell
+    Completions(shell::Completions),
+    /// Print the manual page, or write the pages of all commands
+    Man(shell::Man),
 }
 
 impl Arguments {

@@ -2,9 +2,12 @@
 //! code; the commands themselves are modules.
 
 mod arguments; // what was typed, and what is wrong with it in one line
+mod count; // numbers as people write them
 mod demo; // the first thing to run
 mod lab; // the papers' figures
+mod plan; // what each filter would cost
 mod progress; // how far it is, on standard error
+mod shell; // completions and manual pages
 mod text; // tables and numbers for people
 
 use std::io::{self, Write};
@@ -29,6 +32,9 @@ fn main() -> ExitCode {
     let outcome = match &arguments.command {
         Command::Demo(options) => demo::run(options, &mut io::stdout().lock()),
         Command::Lab(options) => lab::run(options, &mut io::stdout().lock()),
+        Command::Plan(options) => plan::run(options, &mut io::stdout().lock()),
+        Command::Completions(options) => shell::completions(options, &mut io::stdout().lock()),
+        Command::Man(options) => shell::man(options, &mut io::stdout().lock()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -39,11 +39,6 @@ impl Progress {
     pub(crate) fn advance(&self, units: u64) {
         self.bar.inc(units);
     }
-
-    /// Writes to the screen while the bar is out of the way.
-    pub(crate) fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
-        self.bar.suspend(write)
-    }
 }
 
 /// An error, too, leaves a clean line behind.

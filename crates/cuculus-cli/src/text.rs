@@ -20,6 +20,45 @@ pub(crate) fn percent(share: f64, decimals: usize) -> String {
     format!("{:.decimals$} %", 100.0 * share)
 }
 
+/// A number of bytes in three figures or so.
+pub(crate) fn bytes(number: usize) -> String {
+    let number = number as f64;
+    match number {
+        ..1e3 => format!("{number} B"),
+        ..1e6 => format!("{:.1} kB", number / 1e3),
+        ..1e9 => format!("{:.2} MB", number / 1e6),
+        _ => format!("{:.2} GB", number / 1e9),
+    }
+}
+
+/// A time in three figures or so.
+pub(crate) fn nanoseconds(time: f64) -> String {
+    match time {
+        ..1e3 => format!("{time:.0} ns"),
+        ..1e5 => format!("{:.1} µs", time / 1e3),
+        ..1e6 => format!("{:.0} µs", time / 1e3),
+        ..1e8 => format!("{:.1} ms", time / 1e6),
+        ..1e9 => format!("{:.0} ms", time / 1e6),
+        _ => format!("{:.1} s", time / 1e9),
+    }
+}
+
+/// A paragraph in lines of at most 79 characters, the later ones indented.
+pub(crate) fn wrapped(text: &str) -> String {
+    let (mut lines, mut line) = (String::new(), String::new());
+    for word in text.split_whitespace() {
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > 79 {
+            lines += &line;
+            lines.push('\n');
+            line = format!("  {word}");
+        } else {
+            line += if line.is_empty() { "" } else { " " };
+            line += word;
+        }
+    }
+    lines + &line
+}
+
 /// Rows under a head: the first column to the left, the others, which are numbers, to the right.
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
@@ -32,6 +71,14 @@ impl Table {
 
     pub(crate) fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells);
+    }
+
+    /// The same rows for a page.
+    pub(crate) fn for_a_page(&self) -> cuculus_lab::table::Table {
+        let mut rows = self.rows.iter();
+        let mut table = cuculus_lab::table::Table::new(rows.next().cloned().unwrap_or_default());
+        rows.for_each(|row| table.row(row.clone()));
+        table
     }
 
     pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -64,6 +111,22 @@ mod tests {
         let numbers = [0, 999, 1000, 123_456, 1_234_567];
         let expected = ["0", "999", "1,000", "123,456", "1,234,567"];
         assert_eq!(numbers.map(thousands), expected);
+    }
+
+    #[test]
+    fn sizes_and_times_have_the_unit_that_suits_them() {
+        let sizes = [0, 999, 4704, 7_615_000, 12_000_000_000].map(bytes);
+        assert_eq!(sizes, ["0 B", "999 B", "4.7 kB", "7.62 MB", "12.00 GB"]);
+        let times = [12.0, 1234.0, 147_900.0, 2.5e6, 384e6, 3e9].map(nanoseconds);
+        assert_eq!(times, ["12 ns", "1.2 µs", "148 µs", "2.5 ms", "384 ms", "3.0 s"]);
+    }
+
+    #[test]
+    fn paragraphs_are_cut_between_words() {
+        let text = wrapped(&"word ".repeat(40));
+        assert!(text.lines().all(|line| line.len() <= 79), "{text}");
+        assert_eq!(text.split_whitespace().count(), 40);
+        assert!(text.lines().skip(1).all(|line| line.starts_with("  word")));
     }
 
     #[test]

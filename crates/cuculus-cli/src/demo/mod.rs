@@ -1,104 +1,106 @@
-//! `cuculus demo`: fills filters, asks them, deletes, fills one to refusal, saves one, and says
-//! what came out. Knows the order of the scenes; each is a module.
+//! `cuculus demo`: a set grows from nothing to millions and back, and four filters follow it. Knows
+//! the order of things; each is a module.
 
-mod keys; // which keys go in, and which do not
-mod refusal; // a filter that is full
-mod report; // the outcome, as text and as JSON
-mod saved; // a filter in a file
-mod trial; // a filter that is used
+mod contestants; // who takes part
+mod follower; // one filter on its way
+mod keys; // the set
+mod page; // the outcome to look at
+mod report; // the outcome as text and as JSON
+mod view; // how it goes, while it goes
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
-use cuculus::{CuckooFilter, CuckooFilterBuilder};
 
-use crate::progress::Progress;
+use crate::count::{self, Count};
+use follower::Follower;
+use keys::{Course, Stop};
 use report::Report;
+use view::View;
+
+/// The share of absent keys that every filter may report as present.
+const RATE: f64 = 0.01;
+/// Absent keys that a filter is asked for at each stop.
+const PROBES: u64 = 50_000;
 
 /// Options of the demo.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  cuculus demo                     3,000,000 keys, in less than a minute
+  cuculus demo --keys 1M           a smaller set
+  cuculus demo --out .             the page goes to ./demo.html
+  cuculus demo --json > demo.json  every number that the plots show")]
 pub(crate) struct Options {
-    /// Keys that go into each filter
-    #[arg(
-        long,
-        value_name = "KEYS",
-        default_value_t = 4_000_000,
-        value_parser = clap::value_parser!(u64).range(1_000..=1_000_000_000)
-    )]
-    items: u64,
+    /// Keys in the set when it is largest
+    #[arg(long, value_name = "N", default_value = "3M", value_parser = count::between(10_000, 50_000_000))]
+    keys: Count,
 
-    /// Print the figures as JSON
+    /// The directory for the page, demo.html; made if it is not there
+    ///
+    /// Without it the page goes to the directory for temporary files, under a name of its own.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// Print all numbers as JSON instead
     #[arg(long)]
     json: bool,
-}
-
-const CANNOT_WRITE: &str = "cannot write to standard output";
-
-/// The same seed every time: what differs between two runs is the speed.
-const SEED: u64 = 1;
-
-struct Contestant {
-    name: &'static str,
-    rate: f64,
-    semi_sorted: bool,
-}
-
-const CONTESTANTS: [Contestant; 3] = [
-    Contestant { name: "plain, 1 %", rate: 0.01, semi_sorted: false },
-    Contestant { name: "plain, 0.1 %", rate: 0.001, semi_sorted: false },
-    Contestant { name: "semi-sorted, 0.1 %", rate: 0.001, semi_sorted: true },
-];
-
-impl Contestant {
-    fn builder(&self, capacity: u64) -> CuckooFilterBuilder {
-        CuckooFilter::builder()
-            .capacity(usize::try_from(capacity).unwrap_or(usize::MAX))
-            .false_positive_rate(self.rate)
-            .semi_sorted(self.semi_sorted)
-            .seed(SEED)
-    }
 }
 
 /// Runs the demo; the figures go to `out`.
 ///
 /// # Errors
-/// A filter that cannot be built, a promise that was not kept, or an output that cannot be
-/// written.
+/// A promise that was not kept, or a page or an output that cannot be written.
 pub(crate) fn run(options: &Options, out: &mut dyn Write) -> Result<()> {
-    let start = Instant::now();
-    let items = options.items;
+    let place = page::Place::new(options.out.as_deref())?;
+    let course = Course::new(options.keys.get());
+    let entries = contestants::entries(course.most())?;
     if !options.json {
-        report::heading(items, out).context(CANNOT_WRITE)?;
+        report::heading(course.most(), out)?;
     }
-    let units = CONTESTANTS.len() as u64 * trial::units(items) + saved::units(items);
-    let progress = Progress::new(units);
-
-    let mut trials = Vec::new();
-    let mut full_stats = String::new();
-    let mut last = None;
-    for contestant in &CONTESTANTS {
-        let filter = contestant.builder(items).build().context(contestant.name)?;
-        let mut trial = trial::Trial::new(contestant.name, contestant.rate, filter, &progress);
-        trial.fill(items)?;
-        trial.ask(items)?;
-        full_stats = trial.filter.stats().to_string();
-        trial.delete(items)?;
-        let (outcome, filter) = trial.end();
-        trials.push(outcome);
-        last = Some(filter);
+    let started = Instant::now();
+    let mut followers: Vec<Follower> =
+        entries.into_iter().map(|entry| Follower::new(entry, course)).collect();
+    let view = View::new(course, &followers);
+    for stop in course.stops() {
+        view.next(stop);
+        go(&mut followers, stop, &view)?;
+        view.reached(stop);
     }
-    let refusal = refusal::stage(items)?;
-    let filter = last.context("no filter was tried")?;
-    let saved = saved::stage(&filter, items, &progress)?;
-    let seconds = start.elapsed().as_secs_f64();
+    drop(view);
+    let report = Report::new(course.most(), followers, started.elapsed());
+    let page = place.write(&report.page().to_html())?;
+    match options.json {
+        true => report.write_json(&page, out),
+        false => report.write_text(&page, out),
+    }
+}
 
-    let report =
-        Report { version: env!("CARGO_PKG_VERSION"), items, trials, refusal, saved, seconds };
-    let written = progress.aside(|| match options.json {
-        true => report.write_json(out),
-        false => report.write_text(&full_stats, out),
-    });
-    written.context(CANNOT_WRITE)
+/// All filters to the next stop: the last, which is the slowest, beside the others.
+fn go(followers: &mut [Follower], stop: Stop, view: &View) -> Result<()> {
+    let (last, others) = match followers.split_last_mut() {
+        Some(split) => split,
+        None => return Ok(()),
+    };
+    let step = |row: usize, follower: &mut Follower| {
+        let gone = follower.go(stop).map(drop);
+        view.show(row, follower);
+        gone
+    };
+    thread::scope(|scope| {
+        let row = others.len();
+        let beside = scope.spawn(move || step(row, last));
+        let gone = others.iter_mut().enumerate().try_for_each(|(row, one)| step(row, one));
+        let beside = beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        gone.and(beside)
+    })
+}
+
+/// What is said of a file that cannot be written.
+fn cannot_write(place: &Path) -> String {
+    format!("cannot write a page to {}; give another directory with --out", place.display())
 }

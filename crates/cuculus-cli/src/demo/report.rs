@@ -1,97 +1,158 @@
 //! The outcome of the demo, as text for people and as JSON for programs.
 
-use std::io::Write;
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde::Serialize;
 
-use super::refusal::Refusal;
-use super::saved::Saved;
-use super::trial::Outcome;
-use crate::text::{Table, percent, thousands};
+use super::RATE;
+use super::follower::{Follower, Moment};
+use super::keys::LAST;
+use crate::text::{Table, bytes, nanoseconds, percent, thousands, wrapped};
+
+const CANNOT_WRITE: &str = "cannot write to standard output";
 
 #[derive(Serialize)]
 pub(super) struct Report {
-    pub(super) version: &'static str,
-    pub(super) items: u64,
-    pub(super) trials: Vec<Outcome>,
-    pub(super) refusal: Refusal,
-    pub(super) saved: Saved,
+    version: &'static str,
+    pub(super) most_keys: u64,
+    pub(super) promised_rate: f64,
+    pub(super) filters: Vec<Follower>,
     pub(super) seconds: f64,
 }
 
 /// What is said before the work begins.
-pub(super) fn heading(items: u64, out: &mut dyn Write) -> Result<()> {
-    writeln!(
+pub(super) fn heading(most: u64, out: &mut dyn Write) -> Result<()> {
+    let most = thousands(most);
+    let said = writeln!(
         out,
-        "cuculus {}: {} keys of 8 bytes into each filter, one thread",
+        "cuculus {}: from nothing to {most} keys and back to {}, four filters",
         env!("CARGO_PKG_VERSION"),
-        thousands(items)
-    )?;
-    Ok(out.flush()?)
+        thousands(LAST)
+    );
+    said.and_then(|()| out.flush()).context(CANNOT_WRITE)
+}
+
+/// A filter as it is now, in a row: name, keys, memory, bits a key, utilisation, rates, and the
+/// longest operation until now.
+pub(super) fn cells(follower: &Follower) -> [String; 8] {
+    let Some(now) = follower.moments.last() else {
+        return [follower.name, "", "", "", "", "", "", ""].map(str::to_owned);
+    };
+    [
+        follower.name.to_owned(),
+        thousands(now.keys),
+        bytes(now.bytes),
+        format!("{:.1}", now.bits_per_key),
+        percent(now.utilization, 0),
+        percent(now.measured_rate, 3),
+        percent(RATE, 0),
+        nanoseconds(follower.totals.longest_nanoseconds as f64),
+    ]
+}
+
+impl Follower {
+    /// When the set was largest.
+    pub(super) fn top(&self) -> Moment {
+        self.moments.iter().copied().max_by_key(|moment| moment.keys).unwrap_or_default()
+    }
+
+    /// At the end.
+    pub(super) fn last(&self) -> Moment {
+        self.moments.last().copied().unwrap_or_default()
+    }
+
+    /// The largest share of absent keys found at any stop.
+    pub(super) fn highest_rate(&self) -> f64 {
+        self.moments.iter().map(|moment| moment.measured_rate).fold(0.0, f64::max)
+    }
+
+    /// The mean utilisation, and the least at a stop.
+    pub(super) fn utilization(&self) -> (f64, f64) {
+        let all = || self.moments.iter().map(|moment| moment.utilization);
+        (all().sum::<f64>() / self.moments.len().max(1) as f64, all().fold(1.0, f64::min))
+    }
 }
 
 impl Report {
-    pub(super) fn write_json(&self, out: &mut dyn Write) -> Result<()> {
-        let json = serde_json::to_string_pretty(self)?;
-        writeln!(out, "{json}")?;
-        Ok(())
+    pub(super) fn new(most_keys: u64, filters: Vec<Follower>, time: Duration) -> Self {
+        let (version, seconds) = (env!("CARGO_PKG_VERSION"), time.as_secs_f64());
+        Self { version, most_keys, promised_rate: RATE, filters, seconds }
     }
 
-    pub(super) fn write_text(&self, full_stats: &str, out: &mut dyn Write) -> Result<()> {
-        let Self { refusal, saved, .. } = self;
-        writeln!(
-            out,
-            "\nFilled to refusal, with room for {} keys",
-            thousands(refusal.capacity as u64)
-        )?;
-        let (keys, load) = (thousands(refusal.keys as u64), percent(refusal.load, 1));
-        writeln!(out, "  took {keys} ({load} of its slots), then: {}", refusal.error)?;
-        writeln!(out, "  the refusal changed nothing: same bytes as without it")?;
+    pub(super) fn write_json(&self, page: &Path, out: &mut dyn Write) -> Result<()> {
+        let mut json = serde_json::to_value(self)?;
+        json["page"] = page.display().to_string().into();
+        writeln!(out, "{json:#}").context(CANNOT_WRITE)
+    }
 
-        writeln!(out, "\nSaved and loaded, with {} keys", thousands(saved.keys as u64))?;
-        writeln!(
-            out,
-            "  {} bytes, written in {:.0} ms, read and checked in {:.0} ms: same bytes, every key \
-             found",
-            thousands(saved.file_bytes),
-            1e3 * saved.write_seconds,
-            1e3 * saved.read_seconds
-        )?;
+    pub(super) fn write_text(&self, page: &Path, out: &mut dyn Write) -> Result<()> {
+        self.try_write_text(page, out).context(CANNOT_WRITE)
+    }
 
-        let name = self.trials.last().map_or("", |trial| trial.name);
-        writeln!(out, "\nThe filter {name:?} when it was full")?;
-        for line in full_stats.lines() {
-            writeln!(out, "  {line}")?;
+    fn try_write_text(&self, page: &Path, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "\nAt {} keys", thousands(self.most_keys))?;
+        self.largest().write(out)?;
+        writeln!(out, "\nOn the whole way")?;
+        self.whole_way().write(out)?;
+        writeln!(out)?;
+        for filter in &self.filters {
+            writeln!(out, "{}", wrapped(&format!("{}: {}", filter.name, filter.note)))?;
         }
-
-        writeln!(
-            out,
-            "\nMillions of keys a second, hashing included; lookups of present and of absent keys"
-        )?;
-        self.table().write(out)?;
-        writeln!(out, "{:.1} s in all", self.seconds)?;
-        Ok(())
+        let asked: u64 = self.filters.iter().map(|filter| filter.totals.held_keys_asked).sum();
+        let asked = thousands(asked);
+        writeln!(out, "\n{asked} questions for keys that were in, {} s", self.seconds.round())?;
+        writeln!(out, "page: {}", page.display())
     }
 
-    fn table(&self) -> Table {
+    /// The filters when the set was largest.
+    pub(super) fn largest(&self) -> Table {
         let mut table = Table::new(&[
-            "filter", "promised", "measured", "missed", "bits/key", "load", "insert", "lookup",
-            "batched", "delete",
+            "filter", "keys", "memory", "bits/key", "used", "measured", "expected", "promised",
         ]);
-        let millions = |speed: f64| format!("{:.1}", speed / 1e6);
-        for trial in &self.trials {
+        for filter in &self.filters {
+            let top = filter.top();
             table.row(vec![
-                trial.name.into(),
-                percent(trial.promised_false_positive_rate, 3),
-                percent(trial.measured_false_positive_rate, 3),
-                thousands(trial.false_negatives),
-                format!("{:.2}", trial.bits_per_key),
-                percent(trial.load, 1),
-                millions(trial.inserts_per_second),
-                millions(trial.lookups_per_second),
-                millions(trial.batched_lookups_per_second),
-                millions(trial.deletes_per_second),
+                filter.name.to_owned(),
+                thousands(top.keys),
+                bytes(top.bytes),
+                format!("{:.1}", top.bits_per_key),
+                percent(top.utilization, 1),
+                percent(top.measured_rate, 3),
+                percent(top.expected_rate, 3),
+                percent(self.promised_rate, 0),
+            ]);
+        }
+        table
+    }
+
+    /// What came of the whole way. Columns are short: a terminal has eighty.
+    pub(super) fn whole_way(&self) -> Table {
+        let mut table = Table::new(&[
+            "filter",
+            "at the end",
+            "used",
+            "max rate",
+            "lost",
+            "insert",
+            "lookup",
+            "remove",
+            "longest",
+        ]);
+        for filter in &self.filters {
+            let totals = &filter.totals;
+            table.row(vec![
+                filter.name.to_owned(),
+                bytes(filter.last().bytes),
+                percent(filter.utilization().0, 0),
+                percent(filter.highest_rate(), 3),
+                thousands(totals.held_keys_missed),
+                nanoseconds(totals.insert_nanoseconds),
+                nanoseconds(totals.lookup_nanoseconds),
+                nanoseconds(totals.remove_nanoseconds),
+                nanoseconds(totals.longest_nanoseconds as f64),
             ]);
         }
         table

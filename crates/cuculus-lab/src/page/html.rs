@@ -29,7 +29,7 @@ pub struct Section {
     pub title: String,
     /// The question that it answers, and where it comes from.
     pub question: String,
-    /// The command that makes it again.
+    /// The command that makes it again, if this part has one of its own.
     pub command: String,
     /// What was found, for the summary too.
     pub findings: Vec<Finding>,
@@ -205,11 +205,11 @@ impl Section {
         for note in &self.notes {
             let _ = writeln!(html, "<p>{}</p>", escape(note));
         }
-        let _ = writeln!(
-            html,
-            "<p class=\"command\"><code>{}</code></p>\n</section>",
-            escape(&self.command)
-        );
+        if !self.command.is_empty() {
+            let command = escape(&self.command);
+            let _ = writeln!(html, "<p class=\"command\"><code>{command}</code></p>");
+        }
+        *html += "</section>\n";
     }
 }
 

@@ -1,0 +1,257 @@
+//! The kinds of filters that a plan compares: what each is built with and what it takes.
+
+use std::thread;
+
+use cuculus::{
+    ConsistentCuckooFilter, CuckooFilter, DynamicCuckooFilter, ElasticFilter, Filter, Resizing,
+};
+use cuculus_baselines::{BlockedBloomFilter, BloomFilter, CountingBloomFilter, QuotientFilter};
+
+use super::cost::{Cost, Part};
+use super::{Line, Need};
+
+/// Filters of fixed size take as many bits a key in a part as in the whole.
+const FIXED_PART: u64 = 1 << 18;
+/// The elastic filter keeps something in reserve that depends on its size, less and less.
+const ELASTIC_PART: u64 = 3 << 20;
+/// What the elastic filter may spend on longer entries while it is small: in a part, a part of it.
+const ELASTIC_SPARE_BYTES: f64 = 196_608.0;
+/// A consistent filter inserts slowly; what it takes for a key is the same from a few thousand on.
+const CONSISTENT_PART: u64 = 1 << 14;
+
+/// A segment's description, then two buckets.
+const ELASTIC_READS: u64 = 3;
+const TWO_BUCKETS: u64 = 2;
+/// For each candidate two for the ring, two for the bucket's name, and the bucket.
+const RING_READS: u64 = 2 * 5;
+/// The block of the slot, and often the next.
+const QUOTIENT_READS: u64 = 2;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Elastic,
+    ElasticWithHint,
+    Fixed,
+    SemiSorted,
+    Dynamic,
+    Consistent,
+    Bloom,
+    BlockedBloom,
+    CountingBloom,
+    Quotient,
+}
+
+impl Kind {
+    pub(super) const ALL: [Self; 10] = [
+        Self::Elastic,
+        Self::ElasticWithHint,
+        Self::Fixed,
+        Self::SemiSorted,
+        Self::Dynamic,
+        Self::Consistent,
+        Self::Bloom,
+        Self::BlockedBloom,
+        Self::CountingBloom,
+        Self::Quotient,
+    ];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Elastic => "elastic",
+            Self::ElasticWithHint => "elastic, hint",
+            Self::Fixed => "fixed cuckoo",
+            Self::SemiSorted => "semi-sorted",
+            Self::Dynamic => "dynamic (DCF)",
+            Self::Consistent => "consistent (CCF)",
+            Self::Bloom => "Bloom",
+            Self::BlockedBloom => "blocked Bloom",
+            Self::CountingBloom => "counting Bloom",
+            Self::Quotient => "quotient",
+        }
+    }
+
+    pub(super) fn deletes(self) -> bool {
+        !matches!(self, Self::Bloom | Self::BlockedBloom)
+    }
+
+    /// Whether its memory follows the set.
+    pub(super) fn grows(self) -> bool {
+        matches!(self, Self::Elastic | Self::ElasticWithHint | Self::Dynamic | Self::Consistent)
+    }
+
+    fn cost(self, need: &Need) -> Result<Cost, String> {
+        if need.delete && !self.deletes() {
+            return Err("cannot delete".to_owned());
+        }
+        let part = Part::of(need.items, need.peak, FIXED_PART);
+        let (capacity, rate) = (part.capacity, need.rate);
+        // The builders have the same words and no trait in common.
+        macro_rules! build {
+            ($kind:ty) => {
+                <$kind>::builder().capacity(capacity).false_positive_rate(rate).seed(1)
+            };
+        }
+        match self {
+            Self::Elastic => elastic(need, None),
+            Self::ElasticWithHint => elastic(need, Some(need.peak)),
+            Self::Fixed => part.fixed(build!(CuckooFilter).build(), |_| TWO_BUCKETS),
+            Self::SemiSorted => {
+                part.fixed(build!(CuckooFilter).semi_sorted(true).build(), |_| TWO_BUCKETS)
+            }
+            Self::Dynamic => {
+                let at_peak = Part { items: part.capacity, ..part };
+                let filter = at_peak.filled(build!(DynamicCuckooFilter).build())?;
+                let peak_bytes = part.scale(filter.size_in_bytes());
+                let reads = |now: &DynamicCuckooFilter| TWO_BUCKETS * now.filters() as u64;
+                let now = part.fixed(build!(DynamicCuckooFilter).build(), reads)?;
+                Ok(Cost { peak_bytes, ..now })
+            }
+            Self::Consistent => consistent(need),
+            Self::Bloom => part.fixed(build!(BloomFilter).build(), |it| it.hashes().into()),
+            Self::BlockedBloom => part.fixed(build!(BlockedBloomFilter).build(), |_| 1),
+            Self::CountingBloom => {
+                part.fixed(build!(CountingBloomFilter).build(), |it| it.hashes().into())
+            }
+            Self::Quotient => part.fixed(build!(QuotientFilter).build(), |_| QUOTIENT_READS),
+        }
+    }
+}
+
+fn elastic(need: &Need, hint: Option<u64>) -> Result<Cost, String> {
+    let with = |items: u64| -> Result<(ElasticFilter, Part), String> {
+        let part = Part::halved(items, ELASTIC_PART);
+        let mut builder = ElasticFilter::builder().false_positive_rate(need.rate).seed(1);
+        if part.times > 1.0 {
+            builder = builder.spare_bytes((ELASTIC_SPARE_BYTES / part.times) as u64);
+        }
+        if let Some(hint) = hint {
+            builder = builder.expected_items((hint as f64 / part.times) as usize);
+        }
+        Ok((part.filled(builder.build())?, part))
+    };
+    let (filter, part) = with(need.items)?;
+    let bytes = part.scale(filter.size_in_bytes());
+    let peak_bytes = match need.peak > need.items {
+        true => with(need.peak).map(|(filter, part)| part.scale(filter.size_in_bytes()))?,
+        false => bytes,
+    };
+    let expected_rate = filter.expected_false_positive_rate();
+    Ok(Cost { bytes, peak_bytes, expected_rate, reads: ELASTIC_READS })
+}
+
+fn consistent(need: &Need) -> Result<Cost, String> {
+    let part = Part::of(need.items, need.items, CONSISTENT_PART);
+    // Its fingerprints are as long as all keys need, whatever is filled in here.
+    let peak = usize::try_from(need.peak).map_err(|error| error.to_string())?;
+    let builder = ConsistentCuckooFilter::builder()
+        .capacity(peak)
+        .false_positive_rate(need.rate)
+        .resizing(Resizing::Buckets)
+        .seed(1);
+    let filter = part.filled(builder.build())?;
+    let bytes = part.scale(filter.size_in_bytes());
+    let peak_bytes = (bytes as f64 * need.peak as f64 / need.items as f64) as u64;
+    // The rate is n/2^f: it grows with the keys.
+    let expected_rate = (filter.expected_false_positive_rate() * part.times).min(1.0);
+    Ok(Cost { bytes, peak_bytes, expected_rate, reads: RING_READS * filter.filters() as u64 })
+}
+
+/// What each kind takes, in the order of [`Kind::ALL`].
+pub(super) fn costs(need: &Need) -> Vec<Line> {
+    thread::scope(|scope| {
+        let cost = |kind: Kind| (kind, scope.spawn(move || kind.cost(need)));
+        let working: Vec<_> = Kind::ALL.into_iter().map(cost).collect();
+        let done = working.into_iter().map(|(kind, cost)| {
+            let cost = cost.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            Line { kind, cost }
+        });
+        done.collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cost(kind: Kind, need: &Need) -> Cost {
+        kind.cost(need).unwrap_or_else(|reason| panic!("{kind:?}: {reason}"))
+    }
+
+    /// Larger than the parts that a plan looks at.
+    #[test]
+    fn a_plan_agrees_with_filters_that_are_really_built() {
+        let items = 3_700_000;
+        let need = Need { items, peak: items, rate: 0.01, delete: false };
+        let whole = Part { items: items as usize, capacity: items as usize, times: 1.0 };
+        macro_rules! really {
+            ($($kind:expr => $type:ty $(, $word:ident($value:expr))?;)*) => {[$({
+                let builder = <$type>::builder().capacity(items as usize);
+                let builder = builder.false_positive_rate(need.rate)$(.$word($value))?.seed(2);
+                let filter = whole.filled(builder.build()).expect("built");
+                ($kind, filter.size_in_bytes(), filter.expected_false_positive_rate())
+            }),*]};
+        }
+        let mut built = really! {
+            Kind::Fixed => CuckooFilter;
+            Kind::SemiSorted => CuckooFilter, semi_sorted(true);
+            Kind::Dynamic => DynamicCuckooFilter;
+            Kind::Bloom => BloomFilter;
+            Kind::BlockedBloom => BlockedBloomFilter;
+            Kind::CountingBloom => CountingBloomFilter;
+            Kind::Quotient => QuotientFilter;
+        }
+        .to_vec();
+        for (kind, hint) in [(Kind::Elastic, 0), (Kind::ElasticWithHint, items as usize)] {
+            let builder = ElasticFilter::builder().false_positive_rate(0.01).seed(2);
+            let filter = whole.filled(builder.expected_items(hint).build()).expect("built");
+            built.push((kind, filter.size_in_bytes(), filter.expected_false_positive_rate()));
+        }
+        for (kind, bytes, rate) in built {
+            let planned = cost(kind, &need);
+            let off = planned.bytes as f64 / bytes as f64 - 1.0;
+            assert!(off.abs() < 0.04, "{kind:?}: {planned:?}, {bytes} bytes");
+            let off = planned.expected_rate / rate - 1.0;
+            // The elastic filter spends its rate step by step.
+            assert!(off.abs() < 0.15, "{kind:?}: {planned:?}, {rate}");
+        }
+    }
+
+    /// Slower than the others, so with fewer items; its rate is n/2^f.
+    #[test]
+    fn the_plan_of_a_consistent_filter_agrees_with_one_that_is_built() {
+        let items = 80_000;
+        let need = Need { items, peak: items, rate: 0.01, delete: false };
+        let builder = ConsistentCuckooFilter::builder().capacity(items as usize);
+        let builder = builder.false_positive_rate(0.01).resizing(Resizing::Buckets).seed(2);
+        let whole = Part { items: items as usize, capacity: items as usize, times: 1.0 };
+        let filter = whole.filled(builder.build()).expect("built");
+        let planned = cost(Kind::Consistent, &need);
+        let off = planned.bytes as f64 / filter.size_in_bytes() as f64 - 1.0;
+        assert!(off.abs() < 0.05, "{planned:?} {}", filter.size_in_bytes());
+        let off = planned.expected_rate / filter.expected_false_positive_rate() - 1.0;
+        assert!(off.abs() < 0.05, "{planned:?} {}", filter.expected_false_positive_rate());
+    }
+
+    /// A fixed filter costs what the peak costs; one that follows costs less.
+    #[test]
+    fn a_peak_is_paid_always_or_only_when_it_comes() {
+        let usual = Need { items: 100_000, peak: 100_000, rate: 0.01, delete: false };
+        let need = Need { peak: 1_000_000, ..usual };
+        for kind in Kind::ALL {
+            let (planned, alone) = (cost(kind, &need), cost(kind, &usual));
+            assert!(planned.peak_bytes >= planned.bytes, "{kind:?}: {planned:?}");
+            match kind.grows() {
+                true => assert!(planned.bytes < planned.peak_bytes / 2, "{kind:?}: {planned:?}"),
+                false => assert!(planned.bytes > 9 * alone.bytes, "{kind:?}: {planned:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn deletion_rules_out_the_kinds_without_it() {
+        let need = Need { items: 1000, peak: 1000, rate: 0.01, delete: true };
+        for kind in Kind::ALL {
+            assert_eq!(kind.cost(&need).is_ok(), kind.deletes(), "{kind:?}");
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! `cuculus plan`: what each kind of filter costs for a set, and which one to take. Knows how the
+//! answer is told; costs and advice are modules.
+
+mod advice; // which one, in words
+mod cost; // what a kind takes, found by building it
+mod kinds; // which kinds there are
+
+use std::io::Write;
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use serde_json::json;
+
+use crate::count::{self, Count};
+use crate::text::{Table, bytes, percent, thousands, wrapped};
+use cost::Cost;
+use kinds::Kind;
+
+/// More than the largest filter holds.
+const MOST_ITEMS: u64 = 10_000_000_000;
+
+/// Options of the plan.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  cuculus plan --items 1M --fpr 0.01                      a set of known size
+  cuculus plan --items 1M --peak 20M --fpr 1% --delete    mostly a million keys, at times twenty
+  cuculus plan --items 1e9 --fpr 0.001 --json             for programs")]
+pub(crate) struct Options {
+    /// Keys in the set, as 1000000, 1_000_000, 1M or 1e6
+    #[arg(long, value_name = "N", value_parser = count::between(1, MOST_ITEMS))]
+    items: Count,
+
+    /// The share of absent keys that may be found by mistake, as 0.01 or 1%
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    fpr: f64,
+
+    /// Keys in the set when it is largest, if that is not always
+    ///
+    /// A filter of fixed size must be built for the peak; the others follow the set.
+    #[arg(long, value_name = "N", value_parser = count::between(1, MOST_ITEMS))]
+    peak: Option<Count>,
+
+    /// Keys are deleted too: rules out the filters that cannot
+    #[arg(long)]
+    delete: bool,
+
+    /// Print the plan as JSON instead
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a plan is for.
+#[derive(Clone, Copy, Debug)]
+struct Need {
+    items: u64,
+    /// The most items at any time.
+    peak: u64,
+    rate: f64,
+    delete: bool,
+}
+
+/// A share between 0 and 1, both excluded, as a number or in per cent.
+fn rate(text: &str) -> Result<f64, String> {
+    let (number, unit) = match text.strip_suffix('%') {
+        Some(number) => (number.trim_end(), 0.01),
+        None => (text, 1.0),
+    };
+    let rate = number.parse::<f64>().map(|rate| rate * unit);
+    let rate = rate.map_err(|_| "a share is wanted, as in 0.01, 1% or 1e-3".to_owned())?;
+    match rate > 0.0 && rate < 1.0 {
+        true => Ok(rate),
+        false => Err("it must be above 0 and below 1, as in 0.01 or 1%".to_owned()),
+    }
+}
+
+/// A kind and what it takes, or why it cannot be used.
+struct Line {
+    kind: Kind,
+    cost: Result<Cost, String>,
+}
+
+/// Prints the plan.
+///
+/// # Errors
+/// A peak below the usual size, or an output that cannot be written.
+pub(crate) fn run(options: &Options, out: &mut dyn Write) -> Result<()> {
+    let items = options.items.get();
+    let peak = options.peak.map_or(items, Count::get);
+    ensure!(
+        peak >= items,
+        "--peak {peak} is below --items {items}; the peak is the most keys at any time"
+    );
+    let need = Need { items, peak, rate: options.fpr, delete: options.delete };
+    let lines: Vec<Line> = kinds::costs(&need);
+    let advice = advice::of(&need, &lines);
+    let written = match options.json {
+        true => writeln!(out, "{:#}", to_json(&need, &lines, &advice)),
+        false => write_text(&need, &lines, &advice, out),
+    };
+    written.context("cannot write to standard output")
+}
+
+fn write_text(
+    need: &Need,
+    lines: &[Line],
+    advice: &advice::Advice,
+    out: &mut dyn Write,
+) -> std::io::Result<()> {
+    let peak = match need.peak > need.items {
+        true => format!(", {} at the peak", thousands(need.peak)),
+        false => String::new(),
+    };
+    writeln!(out, "{} items{peak}, a rate of {} %\n", thousands(need.items), 100.0 * need.rate)?;
+    table(need, lines).write(out)?;
+    let refusals: Vec<_> =
+        lines.iter().filter_map(|line| Some((line, line.cost.as_ref().err()?))).collect();
+    if !refusals.is_empty() {
+        writeln!(out)?;
+    }
+    for (line, reason) in refusals {
+        writeln!(out, "{}", wrapped(&format!("{}: {reason}", line.kind.name())))?;
+    }
+    writeln!(out, "\n{}", wrapped(&advice.words))
+}
+
+fn table(need: &Need, lines: &[Line]) -> Table {
+    let peaks = need.peak > need.items;
+    let mut head = vec!["filter", "memory", "bits/item"];
+    head.extend(peaks.then_some("at peak"));
+    head.extend(["rate", "reads", "deletes", "grows"]);
+    let mut table = Table::new(&head);
+    let yes = |yes: bool| if yes { "yes" } else { "no" }.to_owned();
+    for line in lines {
+        let Ok(cost) = &line.cost else { continue };
+        let mut row = vec![
+            line.kind.name().to_owned(),
+            bytes(cost.bytes as usize),
+            format!("{:.1}", cost.bits_per_item(need.items)),
+        ];
+        row.extend(peaks.then(|| bytes(cost.peak_bytes as usize)));
+        row.extend([
+            percent(cost.expected_rate, decimals(need.rate)),
+            cost.reads.to_string(),
+            yes(line.kind.deletes()),
+            yes(line.kind.grows()),
+        ]);
+        table.row(row);
+    }
+    table
+}
+
+/// Enough for two figures of the rate.
+fn decimals(rate: f64) -> usize {
+    (-(100.0 * rate).log10()).ceil().clamp(0.0, 12.0) as usize + 2
+}
+
+fn to_json(need: &Need, lines: &[Line], advice: &advice::Advice) -> serde_json::Value {
+    let kinds = lines.iter().map(|line| {
+        let (name, deletes, grows) = (line.kind.name(), line.kind.deletes(), line.kind.grows());
+        match &line.cost {
+            Ok(cost) => json!({
+                "kind": name,
+                "bytes": cost.bytes,
+                "bits_per_item": cost.bits_per_item(need.items),
+                "peak_bytes": cost.peak_bytes,
+                "expected_rate": cost.expected_rate,
+                "memory_reads": cost.reads,
+                "deletes": deletes,
+                "grows": grows,
+            }),
+            Err(reason) => json!({
+                "kind": name, "ruled_out": reason, "deletes": deletes, "grows": grows,
+            }),
+        }
+    });
+    json!({
+        "items": need.items,
+        "peak": need.peak,
+        "false_positive_rate": need.rate,
+        "delete": need.delete,
+        "kinds": kinds.collect::<Vec<_>>(),
+        "take": advice.take.map(Kind::name),
+        "because": advice.words,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_shares_or_per_cent() {
+        for (text, expected) in [("0.01", 0.01), ("1%", 0.01), ("1e-3", 0.001), ("0.5 %", 0.005)] {
+            let got = rate(text).unwrap();
+            assert!((got - expected).abs() < 1e-15, "{text}: {got}");
+        }
+        for text in ["0", "1", "100%", "-0.1", "NaN", "inf", "", "%", "one"] {
+            assert!(rate(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn rates_are_told_with_two_figures_at_least() {
+        assert_eq!([0.2, 0.01, 0.001, 1e-5].map(decimals), [2, 2, 3, 5]);
+    }
+}
