@@ -93,6 +93,15 @@ impl CuckooFilter {
         });
     }
 
+    /// Counts what a batch inserted, and says why it stopped.
+    fn end_batch(&mut self, inserted: &Inserted) -> Result<(), Full> {
+        self.len += inserted.count;
+        match inserted.stopped {
+            None => Ok(()),
+            Some(cause) => Err(Full { inserted: inserted.count, ..self.full(cause) }),
+        }
+    }
+
     pub(super) fn full(&self, cause: FullCause) -> Full {
         Full { cause, len: self.len, slots: self.slots(), inserted: 0 }
     }
@@ -180,11 +189,21 @@ impl Insert for CuckooFilter {
         let inserted = with_table!(&mut self.table, table => {
             wide::run(self.instructions, InsertAll { table, places, kicks, size, hashes })
         });
-        self.len += inserted.count;
-        match inserted.stopped {
-            None => Ok(()),
-            Some(cause) => Err(Full { inserted: inserted.count, ..self.full(cause) }),
-        }
+        self.end_batch(&inserted)
+    }
+
+    fn insert_absent_batch(
+        &mut self,
+        hashes: &[KeyHash],
+        absent: &mut Vec<bool>,
+    ) -> Result<(), Full> {
+        absent.clear();
+        let (places, kicks, size) = (self.places, self.kicks, self.size);
+        let inserted = with_table!(&mut self.table, table => {
+            let job = InsertAbsent { table, places, kicks, size, hashes, absent };
+            wide::run(self.instructions, job)
+        });
+        self.end_batch(&inserted)
     }
 
     fn clear(&mut self) {
@@ -209,6 +228,23 @@ impl Remove for CuckooFilter {
     }
 }
 
+/// The keys of a group, whose buckets are on their way.
+#[inline(always)]
+fn asked_for<T: Buckets>(
+    table: &T,
+    places: Places,
+    size: FingerprintSize,
+    hashes: &[KeyHash],
+) -> [Candidates; GROUP] {
+    let mut keys = [Candidates::of(places, size, KeyHash::new(0)); GROUP];
+    for (key, &hash) in keys.iter_mut().zip(hashes) {
+        *key = Candidates::of(places, size, hash);
+        table.prefetch(table.spot(key.home));
+        table.prefetch(table.spot(key.alternate));
+    }
+    keys
+}
+
 /// `insert` for each hash, until one is refused.
 struct InsertAll<'a, T> {
     table: &'a mut T,
@@ -231,17 +267,46 @@ impl<T: Buckets> wide::Job for InsertAll<'_, T> {
         let Self { table, places, kicks, size, hashes } = self;
         let mut count = 0;
         for hashes in hashes.chunks(GROUP) {
-            let mut keys = [Candidates::of(places, size, hashes[0]); GROUP];
-            for (key, &hash) in keys.iter_mut().zip(hashes) {
-                *key = Candidates::of(places, size, hash);
-                table.prefetch(table.spot(key.home));
-                table.prefetch(table.spot(key.alternate));
-            }
+            let keys = asked_for(table, places, size, hashes);
             for key in &keys[..hashes.len()] {
                 if let Err(cause) = insert_into(table, places, kicks, key) {
                     return Inserted { count, stopped: Some(cause) };
                 }
                 count += 1;
+            }
+        }
+        Inserted { count, stopped: None }
+    }
+}
+
+/// `insert` for each hash that is not contained, until one is refused. The test and the insert wait
+/// for the same two buckets, so together they take hardly longer than the insert.
+struct InsertAbsent<'a, T> {
+    table: &'a mut T,
+    places: Places,
+    kicks: Kicks,
+    size: FingerprintSize,
+    hashes: &'a [KeyHash],
+    absent: &'a mut Vec<bool>,
+}
+
+impl<T: Buckets> wide::Job for InsertAbsent<'_, T> {
+    type Output = Inserted;
+
+    #[inline(always)]
+    fn run(self) -> Inserted {
+        let Self { table, places, kicks, size, hashes, absent } = self;
+        let mut count = 0;
+        absent.reserve(hashes.len());
+        for hashes in hashes.chunks(GROUP) {
+            let keys = asked_for(table, places, size, hashes);
+            for key in &keys[..hashes.len()] {
+                let is_absent = !table.contains_either(key.home, key.alternate, key.fingerprint);
+                if is_absent && let Err(cause) = insert_into(table, places, kicks, key) {
+                    return Inserted { count, stopped: Some(cause) };
+                }
+                count += usize::from(is_absent);
+                absent.push(is_absent);
             }
         }
         Inserted { count, stopped: None }
