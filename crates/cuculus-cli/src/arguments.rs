@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::{demo, lab};
+use crate::{build, change, demo, info, lab, merge, query, uniq};
 
 /// Cuckoo filters for sets that change.
 #[derive(Parser)]
@@ -19,6 +19,15 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Fill filters with millions of keys and measure what they promise
     Demo(demo::Options),
+    Uniq(uniq::Options),
+    Build(build::Options),
+    Add(change::Add),
+    Remove(change::Remove),
+    Query(query::Query),
+    Count(query::Count),
+    Info(info::Info),
+    Verify(info::Verify),
+    Merge(merge::Options),
     /// Run the papers' experiments, one by one or all on a page
     Lab(lab::Options),
 }

@@ -228,21 +228,46 @@ impl Remove for CuckooFilter {
     }
 }
 
-/// The keys of a group, whose buckets are on their way.
-#[inline(always)]
-fn asked_for<T: Buckets>(
-    table: &T,
+/// Candidates of keys whose buckets are on their way, a group of them ahead of the one that is
+/// worked on. One is asked for as one is worked on: in bursts they would wait for each other, which
+/// made lookups here take twice as long.
+struct AskedFor<'a> {
     places: Places,
     size: FingerprintSize,
-    hashes: &[KeyHash],
-) -> [Candidates; GROUP] {
-    let mut keys = [Candidates::of(places, size, KeyHash::new(0)); GROUP];
-    for (key, &hash) in keys.iter_mut().zip(hashes) {
-        *key = Candidates::of(places, size, hash);
-        table.prefetch(table.spot(key.home));
-        table.prefetch(table.spot(key.alternate));
+    ring: [Candidates; GROUP],
+    at: usize,
+    coming: core::slice::Iter<'a, KeyHash>,
+}
+
+impl<'a> AskedFor<'a> {
+    #[inline(always)]
+    fn new(
+        table: &impl Buckets,
+        places: Places,
+        size: FingerprintSize,
+        hashes: &'a [KeyHash],
+    ) -> Self {
+        let ring = [Candidates::of(places, size, KeyHash::new(0)); GROUP];
+        let mut asked = Self { places, size, ring, at: 0, coming: hashes.iter() };
+        for _ in 0..GROUP {
+            asked.next(table);
+        }
+        asked
     }
-    keys
+
+    /// The next key to work on; a later one is asked for in its place.
+    #[inline(always)]
+    fn next(&mut self, table: &impl Buckets) -> Candidates {
+        let place = &mut self.ring[self.at % GROUP];
+        let key = *place;
+        self.at += 1;
+        if let Some(&hash) = self.coming.next() {
+            *place = Candidates::of(self.places, self.size, hash);
+            table.prefetch(table.spot(place.home));
+            table.prefetch(table.spot(place.alternate));
+        }
+        key
+    }
 }
 
 /// `insert` for each hash, until one is refused.
@@ -265,17 +290,14 @@ impl<T: Buckets> wide::Job for InsertAll<'_, T> {
     #[inline(always)]
     fn run(self) -> Inserted {
         let Self { table, places, kicks, size, hashes } = self;
-        let mut count = 0;
-        for hashes in hashes.chunks(GROUP) {
-            let keys = asked_for(table, places, size, hashes);
-            for key in &keys[..hashes.len()] {
-                if let Err(cause) = insert_into(table, places, kicks, key) {
-                    return Inserted { count, stopped: Some(cause) };
-                }
-                count += 1;
+        let mut asked = AskedFor::new(table, places, size, hashes);
+        for count in 0..hashes.len() {
+            let key = asked.next(table);
+            if let Err(cause) = insert_into(table, places, kicks, &key) {
+                return Inserted { count, stopped: Some(cause) };
             }
         }
-        Inserted { count, stopped: None }
+        Inserted { count: hashes.len(), stopped: None }
     }
 }
 
@@ -298,16 +320,15 @@ impl<T: Buckets> wide::Job for InsertAbsent<'_, T> {
         let Self { table, places, kicks, size, hashes, absent } = self;
         let mut count = 0;
         absent.reserve(hashes.len());
-        for hashes in hashes.chunks(GROUP) {
-            let keys = asked_for(table, places, size, hashes);
-            for key in &keys[..hashes.len()] {
-                let is_absent = !table.contains_either(key.home, key.alternate, key.fingerprint);
-                if is_absent && let Err(cause) = insert_into(table, places, kicks, key) {
-                    return Inserted { count, stopped: Some(cause) };
-                }
-                count += usize::from(is_absent);
-                absent.push(is_absent);
+        let mut asked = AskedFor::new(table, places, size, hashes);
+        for _ in hashes {
+            let key = asked.next(table);
+            let is_absent = !table.contains_either(key.home, key.alternate, key.fingerprint);
+            if is_absent && let Err(cause) = insert_into(table, places, kicks, &key) {
+                return Inserted { count, stopped: Some(cause) };
             }
+            count += usize::from(is_absent);
+            absent.push(is_absent);
         }
         Inserted { count, stopped: None }
     }
