@@ -9,6 +9,7 @@ mod info; // what is in a file, and whether it is whole
 mod input; // keys as options of the commands
 mod keys; // lines, read and hashed
 mod lab; // the papers' figures
+mod memory; // large pages for large filters
 mod merge; // several filters in one
 mod progress; // how far it is, on standard error
 mod query; // which keys a filter contains
@@ -20,6 +21,9 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use arguments::{Arguments, Command};
+
+#[global_allocator]
+static ALLOCATOR: memory::LargePages = memory::LargePages;
 
 /// Something was not found, where that is the question.
 const NOT_FOUND: u8 = 1;

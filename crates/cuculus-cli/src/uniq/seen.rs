@@ -10,7 +10,7 @@ use cuculus::{BuildError, CuckooFilter, Filter, Insert, KeyHash, KeyHasher};
 
 /// Keys of the first filter if nothing is known, and the fewest and most if there is a guess: a
 /// wrong guess must not cost memory that the lines do not need.
-const FIRST: usize = 1 << 20;
+const FIRST: usize = 1 << 21;
 const LEAST: usize = 1 << 12;
 const MOST: usize = 1 << 26;
 /// Hashes that are worked on together: their buckets in one filter are still in the core's cache
