@@ -87,9 +87,10 @@ fn contests(options: &Options, release: &Path, directory: &Path) -> Result<Vec<C
                 .words("uniq --stats --json --save")
                 .file(&directory.join("seen"))
                 .file(&file)
-                .fresh(&directory.join("seen")),
-            Run::new("awk '!seen[$0]++'", Path::new("awk")).word("!seen[$0]++").file(&file),
-            Run::new("sort -u", Path::new("sort")).words("-u").file(&file),
+                .fresh(&directory.join("seen"))
+                .slow(),
+            Run::new("awk '!seen[$0]++'", Path::new("awk")).word("!seen[$0]++").file(&file).slow(),
+            Run::new("sort -u", Path::new("sort")).words("-u").file(&file).slow(),
         ];
         let title = format!("uniq, {} lines of 24 bytes, {}", options.lines, share.words());
         contests.push(Contest { title, runs: measure::interleaved(&runs, options.rounds)? });
@@ -117,7 +118,8 @@ fn queries(
         let build = Run::new(&format!("cuculus build --kind {kind}, {keys} keys"), cuculus)
             .words(&format!("build --force --kind {kind}"))
             .file(&file)
-            .file(&held);
+            .file(&held)
+            .slow();
         let query = |name: String, keys: &Path| {
             Run::new(&name, cuculus).words("query").file(&file).file(keys)
         };

@@ -22,7 +22,7 @@ use set::Set;
 /// Print each line the first time it is seen.
 ///
 /// Unlike `sort -u` it keeps the order and prints at once; unlike a hash table it remembers some
-/// fifteen bits a line, however long the lines are. The price: a line that is new may be
+/// twenty bits a line, however long the lines are. The price: a line that is new may be
 /// taken for one that was seen, and dropped, with the probability --fpr. --stats says how many
 /// such lines are to be expected. A line that was seen is never printed again.
 ///
