@@ -62,8 +62,11 @@ fn more_lines_than_expected_are_no_different() {
     let mixed = lines("", 10_000) + &"long ".repeat(60_000) + "\n" + &lines("x", 500_000);
     for text in [mixed.clone(), "long ".repeat(60_000) + "\n" + &mixed] {
         let file = workshop.write("mixed", &text);
-        let count: usize = succeeds(&["uniq", "-c", &file], "").trim().parse().expect("a number");
-        assert!(count.abs_diff(510_001) < 700, "{count}");
+        let output = fed(&["uniq", "-c", &file, "--stats", "--json"], "");
+        let count: usize = stdout_of(&output).trim().parse().expect("a number");
+        assert!(count.abs_diff(510_001) < 600, "{count}");
+        let rate = json(stderr_of(&output))["false_positive_rate"].as_f64().expect("a rate");
+        assert!(rate <= 0.001, "{rate}");
     }
 }
 
