@@ -2,6 +2,7 @@
 //! in its own module.
 
 mod bench;
+mod bench_cli;
 mod fuzz;
 mod run;
 mod soak;
@@ -32,6 +33,12 @@ const COMMANDS: &[Command] = &[
         arguments: "[ARGS…]",
         summary: "the lab's benchmarks (default: speed)",
         run: bench::run,
+    },
+    Command {
+        name: "bench-cli",
+        arguments: "[--lines N] [--rounds N] [--json]",
+        summary: "the command-line tool beside awk and sort (default: 20 million lines)",
+        run: bench_cli::run,
     },
     Command {
         name: "fuzz",

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::{demo, lab, plan, shell};
+use crate::{build, change, demo, info, lab, merge, plan, query, shell, uniq};
 
 /// Cuckoo filters for sets that change.
 #[derive(Parser)]
@@ -33,6 +33,15 @@ pub(crate) enum Command {
     /// An elastic filter, a fixed one, a dynamic one (DCF) and a consistent one (CCF) take the same
     /// keys; a table shows how they fare, and a page with plots is written.
     Demo(demo::Options),
+    Uniq(uniq::Options),
+    Build(build::Options),
+    Add(change::Add),
+    Remove(change::Remove),
+    Query(query::Query),
+    Count(query::Count),
+    Info(info::Info),
+    Verify(info::Verify),
+    Merge(merge::Options),
     /// Tell what each kind of filter costs for a set, and which one to take
     Plan(plan::Options),
     /// Run the papers' experiments, one by one or all on a page

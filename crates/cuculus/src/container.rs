@@ -84,6 +84,38 @@ impl Kind {
         Self::IndexIndependent,
         Self::Consistent,
     ];
+
+    /// Bytes at the beginning of a saved filter that tell its kind.
+    pub const PREFIX: usize = MAGIC.len() + 4;
+
+    /// The kind of filter that begins with these bytes, to know which type to load. Nothing else is
+    /// checked yet.
+    ///
+    /// ```
+    /// use cuculus::{ElasticFilter, Kind, Persist};
+    ///
+    /// let bytes = ElasticFilter::builder().build()?.to_bytes();
+    /// assert_eq!(Kind::of_prefix(&bytes[..Kind::PREFIX])?, Kind::Elastic);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`DecodeError`] if they do not begin a filter, or one that this release does not know.
+    pub fn of_prefix(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut fields = Fields(check_magic(bytes)?);
+        if fields.0.len() < Self::PREFIX - MAGIC.len() {
+            let (needed, got) = (HEADER as u64, bytes.len() as u64);
+            return Err(DecodeError::Truncated { needed, got });
+        }
+        check_version(&mut fields)?;
+        let got = fields.u16()?;
+        let kind = Self::ALL.iter().find(|&&kind| kind as u16 == got);
+        kind.copied().ok_or(DecodeError::Invalid {
+            field: "kind of filter",
+            got: u64::from(got),
+            expected: "one of 1 to 6; a newer release may know it",
+        })
+    }
 }
 
 const MAGIC: [u8; 8] = *b"\x89CUCULUS";
@@ -137,19 +169,12 @@ impl<R: Read> Incoming<R> {
     pub(crate) fn open(mut reader: R, kind: Kind) -> Result<Self, DecodeError> {
         let mut head = Vec::with_capacity(HEADER + 256);
         read_up_to(&mut reader, &mut head, HEADER)?;
-        // The most telling complaint first: a text file is not a filter that was cut short.
-        let magic = head.len().min(MAGIC.len());
-        if head[..magic] != MAGIC[..magic] {
-            return Err(DecodeError::NotAFilter);
-        }
+        check_magic(&head)?;
         let fields: [u8; HEADER] = head.as_slice().try_into().map_err(|_| {
             DecodeError::Truncated { needed: HEADER as u64, got: head.len() as u64 }
         })?;
         let mut fields = Fields(&fields[MAGIC.len()..]);
-        let version = fields.u16()?;
-        if version != VERSION {
-            return Err(DecodeError::Version { got: version, newest: VERSION });
-        }
+        check_version(&mut fields)?;
         let got = fields.u16()?;
         let hash_id = fields.u8()?;
         fields.zeros(3)?;
@@ -208,6 +233,20 @@ impl<R: Read> Incoming<R> {
             return Err(DecodeError::Checksum { part: "payload" });
         }
         Ok(payload)
+    }
+}
+
+/// What follows the magic. A beginning of the magic is one that was cut short; anything else is the
+/// most telling complaint, since a text file is not a filter that was cut short.
+fn check_magic(head: &[u8]) -> Result<&[u8], DecodeError> {
+    let (magic, rest) = head.split_at(head.len().min(MAGIC.len()));
+    if MAGIC.starts_with(magic) { Ok(rest) } else { Err(DecodeError::NotAFilter) }
+}
+
+fn check_version(fields: &mut Fields<'_>) -> Result<(), DecodeError> {
+    match fields.u16()? {
+        VERSION => Ok(()),
+        got => Err(DecodeError::Version { got, newest: VERSION }),
     }
 }
 

@@ -121,6 +121,37 @@ pub trait Insert: Filter {
         Ok(())
     }
 
+    /// Inserts those of many keys that are not contained yet, and says which: `absent[i]` is true
+    /// if key `i` was inserted, and false if it, or one that looks the same, was there before or
+    /// earlier in the batch. `absent` is cleared first. The filter is then the same, byte for byte,
+    /// as after testing and inserting the keys in turn.
+    ///
+    /// For sets that only grow: of two keys that look the same the second is not stored, and would
+    /// vanish with the first if that were removed.
+    ///
+    /// # Errors
+    /// Stops at the first key that is refused. `absent` has the answers for the keys before it, and
+    /// [`Full::inserted`] tells how many of them went in.
+    fn insert_absent_batch(
+        &mut self,
+        hashes: &[KeyHash],
+        absent: &mut Vec<bool>,
+    ) -> Result<(), Full> {
+        self.contains_batch(hashes, absent);
+        let mut inserted = 0;
+        for (i, &hash) in hashes.iter().enumerate() {
+            // Asked again, since the batch itself may have brought the key.
+            let is_absent = !absent[i] && !self.contains_hash(hash);
+            if is_absent && let Err(full) = self.insert_hash(hash) {
+                absent.truncate(i);
+                return Err(Full { inserted, ..full });
+            }
+            inserted += usize::from(is_absent);
+            absent[i] = is_absent;
+        }
+        Ok(())
+    }
+
     /// Removes all keys and keeps the parameters and the seed.
     fn clear(&mut self);
 
@@ -204,6 +235,13 @@ macro_rules! changes_by_reference {
             }
             fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Full> {
                 (**self).insert_batch(hashes)
+            }
+            fn insert_absent_batch(
+                &mut self,
+                hashes: &[KeyHash],
+                absent: &mut Vec<bool>,
+            ) -> Result<(), Full> {
+                (**self).insert_absent_batch(hashes, absent)
             }
             fn clear(&mut self) {
                 (**self).clear();

@@ -102,9 +102,19 @@ impl KeyHasher {
         }
     }
 
-    /// The seed, if the function is xxh3-64.
+    /// The name of the function.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self.0 {
+            Algorithm::Xxh3 { .. } => "xxh3-64",
+            Algorithm::SipHash13 { .. } => "SipHash-1-3",
+        }
+    }
+
+    /// The seed, if the function is xxh3-64. The key of the other one is a secret.
     #[inline]
-    pub(crate) fn xxh3_seed(&self) -> Option<u64> {
+    #[must_use]
+    pub const fn xxh3_seed(&self) -> Option<u64> {
         match self.0 {
             Algorithm::Xxh3 { seed } => Some(seed),
             Algorithm::SipHash13 { .. } => None,
@@ -138,10 +148,7 @@ fn siphash(key: u128, bytes: &[u8]) -> u64 {
 /// Names the function; the seed stays out of logs.
 impl fmt::Debug for KeyHasher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.0 {
-            Algorithm::Xxh3 { .. } => "KeyHasher(xxh3-64)",
-            Algorithm::SipHash13 { .. } => "KeyHasher(SipHash-1-3)",
-        })
+        write!(f, "KeyHasher({})", self.name())
     }
 }
 

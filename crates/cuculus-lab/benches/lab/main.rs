@@ -11,7 +11,7 @@ use cuculus_lab::{
 };
 
 #[global_allocator]
-static HEAP: CountingAllocator = CountingAllocator;
+static HEAP: CountingAllocator = CountingAllocator::system();
 
 /// Experiments and measurements of the cuculus filters.
 #[derive(Parser)]

@@ -107,6 +107,25 @@ pub fn batch_equals_scalar<F: Insert + State>(subject: &Subject<'_, F>) {
         let one_by_one: Vec<bool> = queries.iter().map(|&h| batch.contains_hash(h)).collect();
         assert!(hits == one_by_one, "{}: answers of a batch", subject.name);
     }
+    // Each key twice, in one piece and in two.
+    let (mut turns, mut batch) = (subject.make(4), subject.make(4));
+    let twice: Vec<KeyHash> = keys.iter().flat_map(|&key| [key; 2]).chain(keys.clone()).collect();
+    for piece in twice.chunks(100) {
+        let in_turn: Vec<bool> = piece
+            .iter()
+            .map_while(|&hash| match turns.contains_hash(hash) {
+                true => Some(false),
+                false => turns.insert_hash(hash).is_ok().then_some(true),
+            })
+            .collect();
+        let inserted = batch.insert_absent_batch(piece, &mut hits);
+        assert!(hits == in_turn, "{}: which of a batch were absent", subject.name);
+        assert_eq!(inserted.is_ok(), hits.len() == piece.len(), "{}", subject.name);
+        if let Err(full) = inserted {
+            assert_eq!(full.inserted, hits.iter().filter(|&&absent| absent).count());
+        }
+    }
+    assert!(batch.state() == turns.state(), "{}: bytes after absent keys", subject.name);
     let keys: Vec<u64> = subject.keys(100).chain(subject.strangers(1500)).collect();
     for keys in [&keys[..], &keys[..1], &[]] {
         batch.contains_keys(keys, &mut hits);

@@ -93,6 +93,15 @@ impl CuckooFilter {
         });
     }
 
+    /// Counts what a batch inserted, and says why it stopped.
+    fn end_batch(&mut self, inserted: &Inserted) -> Result<(), Full> {
+        self.len += inserted.count;
+        match inserted.stopped {
+            None => Ok(()),
+            Some(cause) => Err(Full { inserted: inserted.count, ..self.full(cause) }),
+        }
+    }
+
     pub(super) fn full(&self, cause: FullCause) -> Full {
         Full { cause, len: self.len, slots: self.slots(), inserted: 0 }
     }
@@ -180,11 +189,21 @@ impl Insert for CuckooFilter {
         let inserted = with_table!(&mut self.table, table => {
             wide::run(self.instructions, InsertAll { table, places, kicks, size, hashes })
         });
-        self.len += inserted.count;
-        match inserted.stopped {
-            None => Ok(()),
-            Some(cause) => Err(Full { inserted: inserted.count, ..self.full(cause) }),
-        }
+        self.end_batch(&inserted)
+    }
+
+    fn insert_absent_batch(
+        &mut self,
+        hashes: &[KeyHash],
+        absent: &mut Vec<bool>,
+    ) -> Result<(), Full> {
+        absent.clear();
+        let (places, kicks, size) = (self.places, self.kicks, self.size);
+        let inserted = with_table!(&mut self.table, table => {
+            let job = InsertAbsent { table, places, kicks, size, hashes, absent };
+            wide::run(self.instructions, job)
+        });
+        self.end_batch(&inserted)
     }
 
     fn clear(&mut self) {
@@ -209,6 +228,48 @@ impl Remove for CuckooFilter {
     }
 }
 
+/// Candidates of keys whose buckets are on their way, a group of them ahead of the one that is
+/// worked on. One is asked for as one is worked on: in bursts they would wait for each other, which
+/// made lookups here take twice as long.
+struct AskedFor<'a> {
+    places: Places,
+    size: FingerprintSize,
+    ring: [Candidates; GROUP],
+    at: usize,
+    coming: core::slice::Iter<'a, KeyHash>,
+}
+
+impl<'a> AskedFor<'a> {
+    #[inline(always)]
+    fn new(
+        table: &impl Buckets,
+        places: Places,
+        size: FingerprintSize,
+        hashes: &'a [KeyHash],
+    ) -> Self {
+        let ring = [Candidates::of(places, size, KeyHash::new(0)); GROUP];
+        let mut asked = Self { places, size, ring, at: 0, coming: hashes.iter() };
+        for _ in 0..GROUP {
+            asked.next(table);
+        }
+        asked
+    }
+
+    /// The next key to work on; a later one is asked for in its place.
+    #[inline(always)]
+    fn next(&mut self, table: &impl Buckets) -> Candidates {
+        let place = &mut self.ring[self.at % GROUP];
+        let key = *place;
+        self.at += 1;
+        if let Some(&hash) = self.coming.next() {
+            *place = Candidates::of(self.places, self.size, hash);
+            table.prefetch(table.spot(place.home));
+            table.prefetch(table.spot(place.alternate));
+        }
+        key
+    }
+}
+
 /// `insert` for each hash, until one is refused.
 struct InsertAll<'a, T> {
     table: &'a mut T,
@@ -229,20 +290,45 @@ impl<T: Buckets> wide::Job for InsertAll<'_, T> {
     #[inline(always)]
     fn run(self) -> Inserted {
         let Self { table, places, kicks, size, hashes } = self;
+        let mut asked = AskedFor::new(table, places, size, hashes);
+        for count in 0..hashes.len() {
+            let key = asked.next(table);
+            if let Err(cause) = insert_into(table, places, kicks, &key) {
+                return Inserted { count, stopped: Some(cause) };
+            }
+        }
+        Inserted { count: hashes.len(), stopped: None }
+    }
+}
+
+/// `insert` for each hash that is not contained, until one is refused. The test and the insert wait
+/// for the same two buckets, so together they take hardly longer than the insert.
+struct InsertAbsent<'a, T> {
+    table: &'a mut T,
+    places: Places,
+    kicks: Kicks,
+    size: FingerprintSize,
+    hashes: &'a [KeyHash],
+    absent: &'a mut Vec<bool>,
+}
+
+impl<T: Buckets> wide::Job for InsertAbsent<'_, T> {
+    type Output = Inserted;
+
+    #[inline(always)]
+    fn run(self) -> Inserted {
+        let Self { table, places, kicks, size, hashes, absent } = self;
         let mut count = 0;
-        for hashes in hashes.chunks(GROUP) {
-            let mut keys = [Candidates::of(places, size, hashes[0]); GROUP];
-            for (key, &hash) in keys.iter_mut().zip(hashes) {
-                *key = Candidates::of(places, size, hash);
-                table.prefetch(table.spot(key.home));
-                table.prefetch(table.spot(key.alternate));
+        absent.reserve(hashes.len());
+        let mut asked = AskedFor::new(table, places, size, hashes);
+        for _ in hashes {
+            let key = asked.next(table);
+            let is_absent = !table.contains_either(key.home, key.alternate, key.fingerprint);
+            if is_absent && let Err(cause) = insert_into(table, places, kicks, &key) {
+                return Inserted { count, stopped: Some(cause) };
             }
-            for key in &keys[..hashes.len()] {
-                if let Err(cause) = insert_into(table, places, kicks, key) {
-                    return Inserted { count, stopped: Some(cause) };
-                }
-                count += 1;
-            }
+            count += usize::from(is_absent);
+            absent.push(is_absent);
         }
         Inserted { count, stopped: None }
     }

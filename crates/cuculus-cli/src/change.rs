@@ -1,0 +1,149 @@
+//! `cuculus add` and `cuculus remove`: a file with some keys more, or fewer.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, anyhow};
+use clap::Args;
+use cuculus::{Full, FullCause, Insert};
+use serde_json::json;
+
+use crate::input::Keys;
+use crate::keys::Block;
+use crate::saved::{self, Replacement};
+use crate::text::thousands;
+use crate::{NOT_FOUND, input};
+
+/// Add keys to a filter.
+///
+/// The file is replaced in one step when all keys are in, so that an error, or a process that is
+/// killed, leaves it as it was. A key that is added twice is stored twice, and has to be removed
+/// twice; with --unique it is stored once.
+#[derive(Args)]
+pub(crate) struct Add {
+    /// The filter
+    file: PathBuf,
+    #[command(flatten)]
+    keys: Keys,
+    #[command(flatten)]
+    unique: Unique,
+    /// Print what was done as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Remove keys from a filter.
+///
+/// Remove only keys that were added: another one is found by mistake with the filter's false
+/// positive rate, and then takes the entry of a key that is still wanted. The file is replaced in
+/// one step. The exit code is 1 if some keys were not there; the others are removed all the same.
+#[derive(Args)]
+pub(crate) struct Remove {
+    /// The filter
+    file: PathBuf,
+    #[command(flatten)]
+    keys: Keys,
+    /// Print what was done as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args, Clone, Copy)]
+pub(crate) struct Unique {
+    /// Leave out keys that the filter already contains. A key that only looks like one of those is
+    /// left out too, so do not remove keys from such a filter
+    #[arg(long = "unique")]
+    pub(crate) is_set: bool,
+}
+
+pub(crate) fn add(options: &Add, out: &mut impl Write) -> Result<ExitCode> {
+    let replacement = Replacement::of_existing(&options.file)?;
+    let mut filter = saved::load(&options.file)?;
+    let name = || options.file.display().to_string();
+    let set = filter.as_insert().with_context(name)?;
+    let source = options.keys.source(set.hasher(), false)?;
+    let (read, added) = insert_all(source, set, options.unique)?;
+    filter.save(replacement)?;
+    let keys = filter.as_filter().len();
+    if options.json {
+        writeln!(out, "{}", json!({ "read": read, "added": added, "keys": keys }))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn remove(options: &Remove, out: &mut impl Write) -> Result<ExitCode> {
+    let replacement = Replacement::of_existing(&options.file)?;
+    let mut filter = saved::load(&options.file)?;
+    let name = || options.file.display().to_string();
+    let set = filter.as_remove().with_context(name)?;
+    let source = options.keys.source(set.hasher(), false)?;
+    let (mut read, mut removed) = (0, 0);
+    source.each_block(|block| {
+        read += block.len() as u64;
+        for &hash in &block.hashes {
+            removed += u64::from(set.remove_hash(hash));
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    filter.save(replacement)?;
+    let (keys, missing) = (filter.as_filter().len(), read - removed);
+    if options.json {
+        writeln!(out, "{}", json!({ "read": read, "removed": removed, "keys": keys }))?;
+    }
+    if missing == 0 {
+        return Ok(ExitCode::SUCCESS);
+    }
+    crate::complain(&format!("{} of {} keys were not there", thousands(missing), thousands(read)));
+    Ok(ExitCode::from(NOT_FOUND))
+}
+
+/// Inserts all keys; returns how many there were and how many went in.
+pub(crate) fn insert_all(
+    source: input::Source,
+    set: &mut dyn Insert,
+    unique: Unique,
+) -> Result<(u64, u64)> {
+    let (mut read, mut added) = (0, 0);
+    let mut absent = Vec::new();
+    source.each_block(|block| {
+        if unique.is_set {
+            insert_absent(set, block, &mut absent)?;
+            added += absent.iter().filter(|&&absent| absent).count() as u64;
+        } else {
+            let inserted = set.insert_batch(&block.hashes);
+            inserted.map_err(|full| refusal(&full, &block.origin_of(full.inserted)))?;
+            added += block.len() as u64;
+        }
+        read += block.len() as u64;
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok((read, added))
+}
+
+/// Inserts those keys of a block that are not contained yet, and says which.
+pub(crate) fn insert_absent(
+    set: &mut dyn Insert,
+    block: &Block,
+    absent: &mut Vec<bool>,
+) -> Result<()> {
+    let inserted = set.insert_absent_batch(&block.hashes, absent);
+    inserted.map_err(|full| refusal(&full, &block.origin_of(absent.len())))
+}
+
+/// What the library says in the words of its calls, in those of the options where they differ.
+pub(crate) fn refusal(full: &Full, origin: &str) -> anyhow::Error {
+    match full.cause {
+        FullCause::EqualEntries { held } => anyhow!(
+            "{origin}: the key is stored {held} times already, the most that fit; with --unique \
+             each key is stored once"
+        ),
+        FullCause::NoRoom { .. } => anyhow!(
+            "{origin}: the filter is full at {} keys; build one with a larger --capacity, or of \
+             --kind elastic, which grows",
+            thousands(full.len as u64)
+        ),
+        _ => anyhow!("{origin}: {full}"),
+    }
+}

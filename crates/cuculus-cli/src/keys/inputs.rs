@@ -1,0 +1,104 @@
+//! Which files the lines come from, in which order, and how large they are.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+
+/// The inputs of a command: files, or standard input.
+#[derive(Clone)]
+pub(crate) struct Inputs {
+    paths: Vec<PathBuf>,
+    /// The bytes of all of them, if all are plain files.
+    pub(crate) size: Option<u64>,
+}
+
+impl Inputs {
+    /// These files, or standard input if there are none; `-` is standard input too. A file that is
+    /// not there is missed before any work is done.
+    pub(crate) fn new(files: &[PathBuf]) -> Result<Self> {
+        let paths = if files.is_empty() { vec![PathBuf::from("-")] } else { files.to_vec() };
+        let mut size = Some(0u64);
+        for path in &paths {
+            let metadata = if is_standard_input(path) {
+                standard_input_metadata()
+            } else {
+                Some(fs::metadata(path).with_context(|| cannot_read(path))?)
+            };
+            if metadata.as_ref().is_some_and(fs::Metadata::is_dir) {
+                bail!("{}: it is a directory; give files", cannot_read(path));
+            }
+            let bytes = metadata.filter(fs::Metadata::is_file).map(|metadata| metadata.len());
+            size = size.zip(bytes).map(|(sum, bytes)| sum.saturating_add(bytes));
+        }
+        Ok(Self { paths, size })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.paths.len()
+    }
+
+    /// How an input is called in a complaint.
+    fn name(&self, input: usize) -> String {
+        match self.paths.get(input) {
+            Some(path) if !is_standard_input(path) => path.display().to_string(),
+            _ => "standard input".to_owned(),
+        }
+    }
+
+    pub(super) fn open(&self, input: usize) -> Result<Input> {
+        let name = self.name(input).into();
+        match self.paths.get(input) {
+            Some(path) if !is_standard_input(path) => {
+                let file = File::open(path).with_context(|| cannot_read(path))?;
+                let is_plain = file.metadata().is_ok_and(|metadata| metadata.is_file());
+                Ok(Input { name, reader: Box::new(file), is_plain })
+            }
+            _ => {
+                let is_plain = standard_input_metadata().is_some_and(|metadata| metadata.is_file());
+                Ok(Input { name, reader: standard_input(), is_plain })
+            }
+        }
+    }
+}
+
+/// An input that is open.
+pub(super) struct Input {
+    pub(super) name: Arc<str>,
+    pub(super) reader: Box<dyn Read + Send>,
+    /// Whether all of it is there already, so that waiting for a full block costs nobody time.
+    pub(super) is_plain: bool,
+}
+
+fn is_standard_input(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+fn cannot_read(path: &Path) -> String {
+    format!("cannot read {}", path.display())
+}
+
+/// Standard input as a file: blocks are large, and a buffer in between would copy them.
+#[cfg(unix)]
+fn standard_input_file() -> Option<File> {
+    use std::os::fd::AsFd;
+    io::stdin().as_fd().try_clone_to_owned().ok().map(File::from)
+}
+
+#[cfg(not(unix))]
+fn standard_input_file() -> Option<File> {
+    None
+}
+
+fn standard_input() -> Box<dyn Read + Send> {
+    match standard_input_file() {
+        Some(file) => Box::new(file),
+        None => Box::new(io::stdin()),
+    }
+}
+
+fn standard_input_metadata() -> Option<fs::Metadata> {
+    standard_input_file()?.metadata().ok()
+}

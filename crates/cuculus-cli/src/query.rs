@@ -1,0 +1,123 @@
+//! `cuculus query` and `cuculus count`: which keys a filter contains, and how often.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::json;
+
+use crate::NOT_FOUND;
+use crate::input::Keys;
+use crate::keys::Printer;
+use crate::saved;
+
+/// Print the keys that a filter contains.
+///
+/// A key that was added is always found; another one is found by mistake with the filter's false
+/// positive rate, which `cuculus info` tells. The exit code is 0 if some key was found (with
+/// --invert: some key was not), and 1 if none was.
+#[derive(Args)]
+pub(crate) struct Query {
+    /// The filter
+    file: PathBuf,
+    #[command(flatten)]
+    keys: Keys,
+    /// The keys that the filter does not contain
+    #[arg(short, long)]
+    invert: bool,
+    /// Print nothing and stop at the first key that would be printed: the exit code is the answer
+    #[arg(short, long, conflicts_with_all = ["count", "json"])]
+    quiet: bool,
+    /// Print only how many keys there are
+    #[arg(short, long, conflicts_with = "json")]
+    count: bool,
+    /// Print only how many keys were asked for and found, as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Print how often each key is in a filter.
+///
+/// A line has the number, a tabulator and the key. The number is never too small, and too large
+/// where other keys look the same. The exit code is 1 if no key was found.
+#[derive(Args)]
+pub(crate) struct Count {
+    /// The filter
+    file: PathBuf,
+    #[command(flatten)]
+    keys: Keys,
+    /// Print only the sums, as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn query(options: &Query, out: &mut impl Write) -> Result<ExitCode> {
+    let filter = saved::load(&options.file)?;
+    let filter = filter.as_filter();
+    let prints = !(options.quiet || options.count || options.json);
+    let source = options.keys.source(filter.hasher(), prints)?;
+    let mut printer = Printer::new(&mut *out, options.keys.lines.separator());
+    let mut chosen = Vec::new();
+    let (mut asked, mut found, mut matched) = (0u64, 0u64, 0u64);
+    source.each_block(|block| {
+        filter.contains_batch(&block.hashes, &mut chosen);
+        let hits = chosen.iter().filter(|&&hit| hit).count() as u64;
+        asked += block.len() as u64;
+        found += hits;
+        if options.invert {
+            chosen.iter_mut().for_each(|hit| *hit = !*hit);
+        }
+        matched += if options.invert { block.len() as u64 - hits } else { hits };
+        if prints {
+            printer.print(block, &chosen)?;
+        }
+        let is_answered = options.quiet && matched > 0;
+        Ok(if is_answered { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    })?;
+    if options.count {
+        writeln!(out, "{matched}")?;
+    }
+    if options.json {
+        writeln!(out, "{}", json!({ "asked": asked, "found": found }))?;
+    }
+    Ok(found_code(matched))
+}
+
+pub(crate) fn count(options: &Count, out: &mut impl Write) -> Result<ExitCode> {
+    let filter = saved::load(&options.file)?;
+    let filter = filter.as_filter();
+    let source = options.keys.source(filter.hasher(), !options.json)?;
+    let separator = options.keys.lines.separator();
+    let (mut hits, mut lines) = (Vec::new(), Vec::new());
+    let (mut asked, mut found, mut copies) = (0, 0, 0);
+    source.each_block(|block| {
+        // Most keys are counted by asking whether there are any, many at a time.
+        filter.contains_batch(&block.hashes, &mut hits);
+        lines.clear();
+        for (i, (&hash, &hit)) in block.hashes.iter().zip(&hits).enumerate() {
+            let count = if hit { filter.count_hash(hash) as u64 } else { 0 };
+            copies += count;
+            found += u64::from(count > 0);
+            if !options.json {
+                write!(lines, "{count}\t")?;
+                lines.extend_from_slice(block.line(i));
+                lines.push(separator);
+            }
+        }
+        asked += block.len() as u64;
+        out.write_all(&lines)?;
+        out.flush()?;
+        Ok(ControlFlow::Continue(()))
+    })?;
+    if options.json {
+        writeln!(out, "{}", json!({ "asked": asked, "found": found, "copies": copies }))?;
+    }
+    Ok(found_code(found))
+}
+
+fn found_code(found: u64) -> ExitCode {
+    if found > 0 { ExitCode::SUCCESS } else { ExitCode::from(NOT_FOUND) }
+}

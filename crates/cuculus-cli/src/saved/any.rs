@@ -1,0 +1,140 @@
+//! A filter of whichever kind a file holds, and what each kind can do.
+
+use std::error::Error;
+use std::fmt;
+use std::io::{self, BufWriter, Read, Write};
+
+use anyhow::Result as Anyhow;
+use cuculus::{
+    ConsistentCuckooFilter, CuckooFilter, CuckooMaplet, DecodeError, DynamicCuckooFilter,
+    ElasticFilter, Filter, IndexIndependentCuckooFilter, Insert, Kind, Persist, Remove,
+};
+
+use super::replace::Replacement;
+
+/// Bytes that are written at a time.
+const PIECE: usize = 1 << 20;
+
+pub(crate) enum AnyFilter {
+    Cuckoo(CuckooFilter),
+    Maplet(CuckooMaplet),
+    Elastic(ElasticFilter),
+    Dynamic(DynamicCuckooFilter),
+    IndexIndependent(IndexIndependentCuckooFilter),
+    Consistent(ConsistentCuckooFilter),
+}
+
+/// Binds the filter, whatever its type.
+macro_rules! with_filter {
+    ($any:expr, $filter:ident => $body:expr) => {
+        match $any {
+            AnyFilter::Cuckoo($filter) => $body,
+            AnyFilter::Maplet($filter) => $body,
+            AnyFilter::Elastic($filter) => $body,
+            AnyFilter::Dynamic($filter) => $body,
+            AnyFilter::IndexIndependent($filter) => $body,
+            AnyFilter::Consistent($filter) => $body,
+        }
+    };
+}
+
+/// The same for those that take and forget keys; a maplet wants a value with each.
+macro_rules! with_set {
+    ($any:expr, $filter:ident => $body:expr) => {
+        match $any {
+            AnyFilter::Cuckoo($filter) => Ok($body),
+            AnyFilter::Maplet(_) => Err(HoldsValues),
+            AnyFilter::Elastic($filter) => Ok($body),
+            AnyFilter::Dynamic($filter) => Ok($body),
+            AnyFilter::IndexIndependent($filter) => Ok($body),
+            AnyFilter::Consistent($filter) => Ok($body),
+        }
+    };
+}
+
+impl AnyFilter {
+    /// The filter that these bytes are, all of them.
+    pub(crate) fn read_from(mut reader: impl Read) -> Result<Self, DecodeError> {
+        let mut prefix = Vec::with_capacity(Kind::PREFIX);
+        reader.by_ref().take(Kind::PREFIX as u64).read_to_end(&mut prefix)?;
+        let kind = Kind::of_prefix(&prefix)?;
+        let mut whole = prefix.chain(&mut reader);
+        let filter = match kind {
+            Kind::Cuckoo => Self::Cuckoo(Persist::read_from(&mut whole)?),
+            Kind::Maplet => Self::Maplet(Persist::read_from(&mut whole)?),
+            Kind::Elastic => Self::Elastic(Persist::read_from(&mut whole)?),
+            Kind::Dynamic => Self::Dynamic(Persist::read_from(&mut whole)?),
+            Kind::IndexIndependent => Self::IndexIndependent(Persist::read_from(&mut whole)?),
+            Kind::Consistent => Self::Consistent(Persist::read_from(&mut whole)?),
+            // A kind that the library knows and this program does not.
+            other => return Err(DecodeError::Kind { got: other as u16, expected: 3 }),
+        };
+        match io::copy(&mut whole, &mut io::sink())? {
+            0 => Ok(filter),
+            extra => Err(DecodeError::TrailingBytes { extra }),
+        }
+    }
+
+    /// Writes the filter to a file, all or nothing.
+    pub(crate) fn save(&self, replacement: Replacement) -> Anyhow<()> {
+        replacement.commit(|file| {
+            // An elastic filter is thousands of pieces.
+            let mut writer = BufWriter::with_capacity(PIECE, file);
+            with_filter!(self, filter => filter.write_to(&mut writer))?;
+            writer.flush()
+        })
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        match self {
+            Self::Cuckoo(_) => Kind::Cuckoo,
+            Self::Maplet(_) => Kind::Maplet,
+            Self::Elastic(_) => Kind::Elastic,
+            Self::Dynamic(_) => Kind::Dynamic,
+            Self::IndexIndependent(_) => Kind::IndexIndependent,
+            Self::Consistent(_) => Kind::Consistent,
+        }
+    }
+
+    pub(crate) fn as_filter(&self) -> &dyn Filter {
+        with_filter!(self, filter => filter)
+    }
+
+    /// The filter as one that takes keys, if it does.
+    pub(crate) fn as_insert(&mut self) -> Result<&mut dyn Insert, HoldsValues> {
+        with_set!(self, filter => filter)
+    }
+
+    /// The filter as one that forgets keys, if it does.
+    pub(crate) fn as_remove(&mut self) -> Result<&mut dyn Remove, HoldsValues> {
+        with_set!(self, filter => filter)
+    }
+}
+
+/// A maplet was asked to take or forget keys as they are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HoldsValues;
+
+impl fmt::Display for HoldsValues {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "a cuckoo maplet has a value with each key, which this tool can neither give nor take; \
+             change it with the library",
+        )
+    }
+}
+
+impl Error for HoldsValues {}
+
+/// What people call a kind.
+pub(crate) fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Cuckoo => "cuckoo filter",
+        Kind::Maplet => "cuckoo maplet",
+        Kind::Elastic => "elastic filter",
+        Kind::Dynamic => "dynamic cuckoo filter",
+        Kind::IndexIndependent => "index-independent cuckoo filter",
+        Kind::Consistent => "consistent cuckoo filter",
+        _ => "filter of a newer kind",
+    }
+}

@@ -1,0 +1,97 @@
+//! What a file can have beyond bytes: a lock, an identity, an owner and permissions. Elsewhere than
+//! on Unix there are none of these, and two writers at a time are not kept apart.
+
+#[cfg(not(unix))]
+pub(super) use other::{Identity, is_locked_now, keep_permissions, open_existing, sync_directory};
+#[cfg(unix)]
+pub(super) use unix::{Identity, is_locked_now, keep_permissions, open_existing, sync_directory};
+
+#[cfg(unix)]
+mod unix {
+    use std::fs::{File, Metadata, OpenOptions};
+    use std::io;
+    use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+    use std::path::Path;
+
+    use rustix::fs::{FlockOperation, Gid, OFlags, Uid, fchown, flock};
+
+    /// Which file it is, whatever its name.
+    #[derive(PartialEq, Eq)]
+    pub(in crate::saved) struct Identity(u64, u64);
+
+    impl Identity {
+        pub(in crate::saved) fn of(metadata: &Metadata) -> Self {
+            Self(metadata.dev(), metadata.ino())
+        }
+    }
+
+    /// A file to be written, if it is there; never through a symbolic link, which somebody else may
+    /// have put there.
+    pub(in crate::saved) fn open_existing(path: &Path) -> io::Result<File> {
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        OpenOptions::new().write(true).custom_flags(flags.bits() as i32).open(path)
+    }
+
+    /// Takes the lock of a file, which ends with the process however that ends; false if another
+    /// has it.
+    pub(in crate::saved) fn is_locked_now(file: &File) -> io::Result<bool> {
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(true),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Gives a new file the permissions of the old one and, where that is allowed, its owner.
+    pub(in crate::saved) fn keep_permissions(new: &File, old: &Metadata) -> io::Result<()> {
+        let is = new.metadata()?;
+        if (is.uid(), is.gid()) != (old.uid(), old.gid()) {
+            // Only root may give a file away. For others it becomes their own, as with any editor.
+            let owner = (Some(Uid::from_raw(old.uid())), Some(Gid::from_raw(old.gid())));
+            let _ = fchown(new, owner.0, owner.1);
+        }
+        // After the owner, since a change of that takes bits away.
+        new.set_permissions(old.permissions())
+    }
+
+    /// Makes a new name in a directory outlast a loss of power.
+    pub(in crate::saved) fn sync_directory(path: &Path) -> io::Result<()> {
+        match File::open(path)?.sync_all() {
+            // Some file systems cannot; there is nothing better to be done.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+            synced => synced,
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod other {
+    use std::fs::{File, Metadata, OpenOptions};
+    use std::io;
+    use std::path::Path;
+
+    #[derive(PartialEq, Eq)]
+    pub(in crate::saved) struct Identity;
+
+    impl Identity {
+        pub(in crate::saved) fn of(_: &Metadata) -> Self {
+            Self
+        }
+    }
+
+    pub(in crate::saved) fn open_existing(path: &Path) -> io::Result<File> {
+        OpenOptions::new().write(true).open(path)
+    }
+
+    pub(in crate::saved) fn is_locked_now(_: &File) -> io::Result<bool> {
+        Ok(true)
+    }
+
+    pub(in crate::saved) fn keep_permissions(new: &File, old: &Metadata) -> io::Result<()> {
+        new.set_permissions(old.permissions())
+    }
+
+    pub(in crate::saved) fn sync_directory(_: &Path) -> io::Result<()> {
+        Ok(())
+    }
+}

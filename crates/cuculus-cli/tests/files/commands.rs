@@ -1,0 +1,222 @@
+//! Each command does what it says, on each kind of filter.
+
+use crate::binary::{output_of, stderr_of, stdout_of};
+use crate::workshop::{Workshop, fed, json, lines, succeeds};
+
+const KINDS: [(&str, &str); 6] = [
+    ("elastic", "elastic filter"),
+    ("cuckoo", "cuckoo filter"),
+    ("semi-sorted", "cuckoo filter"),
+    ("dynamic", "dynamic cuckoo filter"),
+    ("index-independent", "index-independent cuckoo filter"),
+    ("consistent", "consistent cuckoo filter"),
+];
+
+#[test]
+fn every_kind_is_built_asked_changed_and_verified() {
+    for (kind, name) in KINDS {
+        let workshop = Workshop::new();
+        let keys = lines("key", 5000);
+        let options = ["--kind", kind, "--capacity", "8000"];
+        let file = workshop.build("filter", &options, &keys);
+        let count = || json(&succeeds(&["info", "--json", &file], ""))["keys"].clone();
+        assert_eq!(count(), 5000, "{kind}");
+        assert_eq!(succeeds(&["query", &file], &keys), keys, "{kind}: every key is found");
+
+        let strangers = lines("stranger", 5000);
+        let missed = succeeds(&["query", &file, "--invert"], &strangers);
+        let rate = 1.0 - missed.lines().count() as f64 / 5000.0;
+        // 1 % asked for: 50 of 5,000 strangers, and four deviations.
+        assert!(rate < 0.016, "{kind}: {rate}");
+
+        let more = lines("more", 1000);
+        let added = succeeds(&["add", &file, "--json"], &more);
+        assert_eq!(json(&added), serde_json::json!({"read": 1000, "added": 1000, "keys": 6000}));
+        assert_eq!(succeeds(&["query", &file], &more), more, "{kind}");
+
+        let removed = succeeds(&["remove", &file, "--json"], &keys);
+        assert_eq!(
+            json(&removed),
+            serde_json::json!({"read": 5000, "removed": 5000, "keys": 1000})
+        );
+        assert_eq!(succeeds(&["query", &file], &more), more, "{kind}: the others are still there");
+
+        let verdict = succeeds(&["verify", &file], "");
+        assert_eq!(verdict, format!("{file}: sound, {name}, 1,000 keys\n"));
+        assert_eq!(workshop.files(), ["filter"], "{kind}: nothing else is left");
+    }
+}
+
+#[test]
+fn the_same_keys_and_seed_give_the_same_file() {
+    let workshop = Workshop::new();
+    let keys = lines("key", 20_000);
+    for (kind, _) in KINDS {
+        workshop.build("one", &["--kind", kind, "--force"], &keys);
+        let files = [workshop.write("first", lines("key", 7)), workshop.write("rest", &keys[35..])];
+        let two = workshop.at("two");
+        let arguments = ["build", &two, &files[0], &files[1], "--seed", "1", "--force", "--kind"];
+        succeeds(&[&arguments[..], &[kind]].concat(), "");
+        assert!(workshop.read("one") == workshop.read("two"), "{kind}");
+    }
+}
+
+#[test]
+fn keys_may_be_bytes_and_numbers() {
+    let workshop = Workshop::new();
+    let text = workshop.build("text", &[], "abc\nd\n");
+    assert_eq!(succeeds(&["query", &text, "--hex"], "616263\n64\n65\n"), "616263\n64\n");
+    assert_eq!(succeeds(&["query", &text, "--null"], "abc\0x\0d"), "abc\0d\0");
+    let numbers = workshop.build("numbers", &["--u64"], "0\n18446744073709551615\n");
+    // Numbers are their eight bytes, the lowest first.
+    assert_eq!(succeeds(&["query", &numbers, "--hex"], "0000000000000000\n"), "0000000000000000\n");
+    assert_eq!(succeeds(&["query", &numbers, "--u64", "--count"], "0\n1\n2\n"), "1\n");
+    let empty = workshop.build("empty", &[], "");
+    assert_eq!(fed(&["query", &empty, "-q"], "abc\n").status.code(), Some(1));
+    assert_eq!(json(&succeeds(&["info", &empty, "--json"], ""))["bits_per_key"], json("null"));
+}
+
+#[test]
+fn a_last_line_without_an_end_is_a_line() {
+    let workshop = Workshop::new();
+    let file = workshop.build("filter", &[], "one\ntwo");
+    assert_eq!(succeeds(&["query", &file], "zero\ntwo"), "two\n");
+    assert_eq!(succeeds(&["query", &file], "two"), "two\n");
+    assert_eq!(succeeds(&["query", &file], "one\ntwo"), "one\ntwo\n");
+    let empty_key = workshop.build("empty key", &[], "\n");
+    assert_eq!(succeeds(&["query", &empty_key], "\nx\n"), "\n");
+}
+
+/// Longer than the blocks that are read, and cut anywhere.
+#[test]
+fn lines_of_any_length_are_whole() {
+    let workshop = Workshop::new();
+    let long: String = (0..40).map(|i| "x".repeat(17_777 * i) + "\n").collect();
+    let keys = workshop.write("keys", &long);
+    let file = workshop.build("filter", &[], &long);
+    assert!(succeeds(&["query", &file, &keys], "") == long);
+    assert!(succeeds(&["query", &file], &long) == long);
+    assert_eq!(json(&succeeds(&["info", &file, "--json"], ""))["keys"], 40);
+}
+
+#[test]
+fn the_exit_code_of_a_query_is_its_answer() {
+    let workshop = Workshop::new();
+    let file = workshop.build("filter", &[], &lines("key", 100));
+    for (arguments, input, code) in [
+        (&["query", &file, "--quiet"][..], "no\nkey7\n", 0),
+        (&["query", &file, "--quiet"], "no\n", 1),
+        (&["query", &file, "--quiet"], "", 1),
+        (&["query", &file, "--quiet", "--invert"], "key1\nkey2\n", 1),
+        (&["query", &file, "--quiet", "--invert"], "key1\nno\n", 0),
+        (&["query", &file], "no\n", 1),
+        (&["query", &file, "--count"], "no\n", 1),
+        (&["count", &file], "no\n", 1),
+    ] {
+        let output = fed(arguments, input);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?} {input:?}");
+        assert!(stderr_of(&output).is_empty());
+    }
+    let summary = succeeds(&["query", &file, "--json"], "key1\nno\nkey2\n");
+    assert_eq!(json(&summary), serde_json::json!({"asked": 3, "found": 2}));
+}
+
+#[test]
+fn keys_are_counted_and_removed_as_often_as_they_were_added() {
+    let workshop = Workshop::new();
+    let file = workshop.build("filter", &[], "a\nb\nb\nb\n");
+    assert_eq!(succeeds(&["count", &file], "a\nb\nc\n"), "1\ta\n3\tb\n0\tc\n");
+    let sums = succeeds(&["count", &file, "--json"], "a\nb\nc\n");
+    assert_eq!(json(&sums), serde_json::json!({"asked": 3, "found": 2, "copies": 4}));
+    let output = fed(&["remove", &file], "b\nb\nc\n");
+    assert_eq!(output.status.code(), Some(1), "one was not there");
+    assert_eq!(stderr_of(&output), "cuculus: 1 of 3 keys were not there\n");
+    assert_eq!(succeeds(&["count", &file], "a\nb\n"), "1\ta\n1\tb\n", "the others are removed");
+}
+
+#[test]
+fn unique_keys_are_stored_once() {
+    let workshop = Workshop::new();
+    for kind in ["elastic", "cuckoo"] {
+        let keys = "key\n".repeat(1000) + "other\n";
+        let file = workshop.build(kind, &["--kind", kind, "--unique"], &keys);
+        assert_eq!(succeeds(&["count", &file], "key\nother\n"), "1\tkey\n1\tother\n");
+        let added = succeeds(&["add", &file, "--unique", "--json"], "other\nthird\nthird\n");
+        assert_eq!(json(&added), serde_json::json!({"read": 3, "added": 1, "keys": 3}));
+    }
+}
+
+#[test]
+fn elastic_filters_with_one_seed_are_merged() {
+    let workshop = Workshop::new();
+    let keys = ["a", "b", "c"].map(|prefix| lines(prefix, 3000));
+    let files: Vec<String> = keys
+        .iter()
+        .enumerate()
+        .map(|(i, keys)| workshop.build(&format!("{i}"), &[], keys))
+        .collect();
+    let before = workshop.read("1");
+    let merged = succeeds(&["merge", &files[0], &files[1], &files[2], "--json"], "");
+    assert_eq!(json(&merged), serde_json::json!({"added": 6000, "keys": 9000}));
+    let all = keys.concat();
+    assert_eq!(succeeds(&["query", &files[0]], &all), all);
+    assert!(workshop.read("1") == before);
+}
+
+#[test]
+fn info_tells_what_was_asked_for() {
+    let workshop = Workshop::new();
+    let file =
+        workshop.build("filter", &["--fpr", "0.001", "--kind", "cuckoo"], &lines("k", 10_000));
+    let info = json(&succeeds(&["info", &file, "--json"], ""));
+    assert_eq!(info["kind"], "cuckoo filter");
+    assert_eq!((&info["hash"], &info["seed"]), (&json("\"xxh3-64\""), &json("1")));
+    assert_eq!(info["file_bytes"], workshop.read("filter").len());
+    assert_eq!(info["details"]["capacity"], 10_000);
+    let rate = info["expected_false_positive_rate"].as_f64().expect("a rate");
+    assert!(rate > 0.0005 && rate <= 0.001, "{rate}");
+    let text = succeeds(&["info", &file], "");
+    for words in ["kind                  cuckoo filter\n", "10,000\n", "xxh3-64 with the seed 1\n"]
+    {
+        assert!(text.contains(words), "{text}");
+    }
+}
+
+/// A maplet that the library wrote, in the version that it was first written in.
+#[test]
+fn a_maplet_is_asked_but_not_changed() {
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../cuculus/tests/golden/v1/maplet.cuculus");
+    let workshop = Workshop::new();
+    let file = workshop.write("maplet", std::fs::read(golden).expect("the golden file"));
+    let info = json(&succeeds(&["info", &file, "--json"], ""));
+    assert_eq!(info["kind"], "cuckoo maplet");
+    assert!(info["details"]["value_bits"].is_u64(), "{info}");
+    assert!(succeeds(&["verify", &file], "").contains("sound, cuckoo maplet"));
+    let before = workshop.read("maplet");
+    for command in ["add", "remove"] {
+        let output = fed(&[command, &file], "key\n");
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr_of(&output).contains("a value with each key"), "{}", stderr_of(&output));
+    }
+    assert!(workshop.read("maplet") == before);
+    assert_eq!(workshop.files(), ["maplet"]);
+}
+
+#[test]
+fn the_help_of_each_command_says_what_it_promises() {
+    for (command, words) in [
+        ("uniq", "dropped, with the probability --fpr"),
+        ("query", "exit code is 0 if some key was found"),
+        ("remove", "Remove only keys that were added"),
+        ("build", "--capacity"),
+        ("add", "leaves it as it was"),
+        ("count", "never too small"),
+        ("info", "--json"),
+        ("verify", "checksums"),
+        ("merge", "same seed"),
+    ] {
+        let output = output_of(&[command, "--help"]);
+        let text = stdout_of(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(words), "{command}: {text}");
+    }
+}

@@ -1,0 +1,209 @@
+//! What is wrong is said in one line with exit code 2, and nothing is lost.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use crate::binary::{cuculus, is_refused, stderr_of, stdout_of};
+use crate::workshop::{Workshop, fed, json, lines, succeeds};
+
+/// One line with a hint, exit code 2.
+fn complains(output: &Output, hint: &str) {
+    let complaint = stderr_of(output);
+    assert_eq!(output.status.code(), Some(2), "{complaint}");
+    assert!(complaint.starts_with("cuculus: ") && complaint.contains(hint), "{complaint}");
+    assert_eq!(complaint.lines().count(), 1, "{complaint}");
+}
+
+#[test]
+fn files_that_are_not_there_or_no_filters() {
+    let workshop = Workshop::new();
+    let text = workshop.write("text", "not a filter\n");
+    let empty = workshop.write("empty", "");
+    let keys = workshop.write("keys", "key\n");
+    let missing = workshop.at("missing");
+    for command in ["add", "remove", "query", "count", "info", "verify"] {
+        is_refused(&[command, &missing], "cannot open ");
+        is_refused(&[command, &text], "not a saved filter");
+        is_refused(&[command, &empty], "cut short");
+    }
+    is_refused(&["merge", &missing, &text], "No such file");
+    is_refused(&["merge", &text, &missing], "not a saved filter");
+    let filter = workshop.build("filter", &[], "key\n");
+    for command in ["add", "remove", "query", "count"] {
+        is_refused(&[command, &filter, &keys, &missing], &format!("cannot read {missing}"));
+        is_refused(&[command, &filter, &workshop.at("")], "it is a directory");
+    }
+    is_refused(&["build", &workshop.at("new"), &missing], "cannot read ");
+    is_refused(&["uniq", &missing], "cannot read ");
+    is_refused(&["uniq", "--load", &missing], "cannot open ");
+    is_refused(&["build", &workshop.at("no/such/directory")], "cannot write ");
+    assert_eq!(workshop.files(), ["empty", "filter", "keys", "text"]);
+}
+
+#[test]
+fn damage_is_found_wherever_it_is() {
+    let workshop = Workshop::new();
+    for kind in ["elastic", "cuckoo", "semi-sorted", "dynamic", "index-independent", "consistent"] {
+        workshop.build("whole", &["--kind", kind, "--force"], &lines("key", 2000));
+        let whole = workshop.read("whole");
+        for at in [0, 9, 11, 20, 50, 60, 100, whole.len() / 2, whole.len() - 1] {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x10;
+            let file = workshop.write("damaged", &damaged);
+            for command in ["verify", "query", "add"] {
+                is_refused(&[command, &file], &file);
+            }
+            assert!(workshop.read("damaged") == damaged, "{kind}");
+        }
+        let cut = workshop.write("cut", &whole[..whole.len() - 5]);
+        is_refused(&["verify", &cut], "cut short");
+        let longer = workshop.write("longer", [&whole[..], b"more"].concat());
+        is_refused(&["verify", &longer], "4 bytes follow after the end of the filter");
+    }
+    // Each file has its verdict, the sound ones after a damaged one too.
+    let files = ["cut", "whole"].map(|name| workshop.at(name));
+    let output = fed(&["verify", &files[0], &files[1], "--json"], "");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr_of(&output).is_empty());
+    let verdicts: Vec<_> = stdout_of(&output).lines().map(json).collect();
+    assert_eq!((&verdicts[0]["sound"], &verdicts[1]["sound"]), (&json("false"), &json("true")));
+    assert!(verdicts[0]["error"].as_str().is_some_and(|error| error.contains("cut short")));
+    assert_eq!(verdicts[1]["keys"], 2000);
+}
+
+#[test]
+fn keys_that_cannot_be_read_are_named_with_file_and_line() {
+    let workshop = Workshop::new();
+    let filter = workshop.build("filter", &["--u64"], "1\n2\n");
+    let before = workshop.read("filter");
+    let bad = workshop.write("bad", "1\n2\nthree\n");
+    for command in ["add", "remove", "query", "count"] {
+        let output = fed(&[command, &filter, &bad, "--u64"], "");
+        complains(&output, &format!("{bad}:3: \"three\" is not a number"));
+        let output = fed(&[command, &filter, "--hex"], "00\n0\n");
+        complains(&output, "standard input:2: \"0\" is not hexadecimal");
+    }
+    let late = lines("", 200_000) + "x\n";
+    let output = fed(&["add", &filter, "--u64"], &late);
+    complains(&output, "standard input:200001: \"x\"");
+    let output = fed(&["build", &workshop.at("new"), "--u64"], "1\n\n");
+    complains(&output, "standard input:2: \"\"");
+    assert!(workshop.read("filter") == before);
+    assert_eq!(workshop.files(), ["bad", "filter"]);
+}
+
+#[test]
+fn options_that_exclude_each_other_or_cannot_be_kept() {
+    let workshop = Workshop::new();
+    let filter = workshop.build("filter", &[], "key\n");
+    let new = workshop.at("new");
+    for (arguments, hint) in [
+        (&["query", &filter, "--hex", "--u64"][..], "cannot be used with '--u64'"),
+        (&["query", &filter, "--quiet", "--count"], "cannot be used with"),
+        (&["query", &filter, "--json", "--count"], "cannot be used with"),
+        (&["query"], "required"),
+        (&["merge", &filter], "required"),
+        (&["verify"], "required"),
+        (&["uniq", "--fpr", "0.1", "--load", &filter], "cannot be used with"),
+        (&["uniq", "--json"], "--stats"),
+        (&["uniq", "--fpr", "0"], "is not between 0 and 1"),
+        (&["uniq", "--fpr", "1e-30"], "is below"),
+        (&["uniq", "--fpr", "2", "--save", &new], "is not between 0 and 1"),
+        (&["build", &new, "--fpr", "1.5"], "is not between 0 and 1"),
+        (&["build", &new, "--fpr", "x"], "invalid float"),
+        (&["build", &new, "--kind", "bloom"], "elastic, cuckoo"),
+        (&["build", &new, "--kind", "cuckoo", "--capacity", "99999999999999"], "buckets"),
+        (&["build", &filter], "--force"),
+        (&["uniq", "--save", &filter], "exists"),
+    ] {
+        is_refused(arguments, hint);
+    }
+    assert_eq!(workshop.files(), ["filter"]);
+}
+
+#[test]
+fn filters_that_are_full_say_which_key_was_too_much() {
+    let workshop = Workshop::new();
+    let copies = fed(&["build", &workshop.at("new")], "key\n".repeat(9));
+    complains(&copies, "standard input:9: the key is stored 8 times already");
+    let full = fed(
+        &["build", &workshop.at("new"), "--kind", "cuckoo", "--capacity", "100"],
+        lines("key", 5000),
+    );
+    complains(&full, "larger --capacity");
+    assert_eq!(workshop.files(), [""; 0]);
+    let small = workshop.build("small", &["--kind", "cuckoo", "--capacity", "100"], "key\n");
+    let before = workshop.read("small");
+    complains(&fed(&["add", &small], lines("key", 5000)), "the filter is full");
+    assert!(workshop.read("small") == before);
+}
+
+#[test]
+fn filters_that_cannot_become_one() {
+    let workshop = Workshop::new();
+    let a = workshop.build("a", &["--fpr", "0.00001"], &lines("a", 50_000));
+    let b = workshop.build("b", &["--fpr", "0.2", "--capacity", "50000"], &lines("b", 50_000));
+    let cuckoo = workshop.build("cuckoo", &["--kind", "cuckoo"], "a\n");
+    let other = workshop.at("other");
+    succeeds(&["build", &other, "--seed", "2"], "a\n");
+    let before = workshop.read("a");
+    is_refused(&["merge", &a, &cuckoo], "only elastic filters can be merged");
+    is_refused(&["merge", &cuckoo, &a], "is a cuckoo filter");
+    is_refused(&["merge", &a, &other], "different hash functions or seeds");
+    is_refused(&["merge", &a, &b], "false positive rate");
+    assert!(workshop.read("a") == before);
+}
+
+/// A real disk that is full: a file system in memory of one MiB.
+#[test]
+fn a_full_disk_leaves_the_old_file() {
+    struct Mounted(String);
+    impl Drop for Mounted {
+        fn drop(&mut self) {
+            let _ = Command::new("umount").arg(&self.0).status();
+        }
+    }
+    let workshop = Workshop::new();
+    let disk = workshop.at("disk");
+    fs::create_dir(&disk).expect("a directory");
+    let mount = ["-t", "tmpfs", "-o", "size=1m", "tmpfs", &disk];
+    let mounted = Command::new("mount").args(mount).status().is_ok_and(|status| status.success());
+    assert!(mounted, "this test mounts a small file system, which needs root: run it as root");
+    let _mounted = Mounted(disk.clone());
+
+    let file = format!("{disk}/filter");
+    succeeds(&["build", &file, "--seed", "1"], lines("key", 100_000));
+    let before = fs::read(&file).expect("the file");
+    complains(&fed(&["add", &file], lines("more", 1_000_000)), "No space left on device");
+    assert!(fs::read(&file).expect("the file") == before);
+    let left = fs::read_dir(&disk).expect("the directory").count();
+    assert_eq!(left, 1, "what could not be written is removed");
+    let new = format!("{disk}/new");
+    complains(&fed(&["build", &new, "--capacity", "9000000", "--kind", "cuckoo"], ""), "No space");
+    assert!(fs::metadata(&new).is_err());
+    let save = ["uniq", "--count", "--save", &new];
+    complains(&fed(&save, lines("line", 1_000_000)), "No space left on device");
+    assert!(fs::metadata(&new).is_err());
+    // Less is fine again.
+    succeeds(&["remove", &file], lines("key", 90_000));
+}
+
+/// The same by another way, which needs no rights: files may not be larger than 64 KiB.
+#[test]
+fn a_limit_of_the_size_of_files_leaves_the_old_file() {
+    let workshop = Workshop::new();
+    let file = workshop.build("filter", &[], &lines("key", 1000));
+    let before = workshop.read("filter");
+    let keys = workshop.write("keys", lines("more", 200_000));
+    let limited = "trap '' XFSZ; ulimit -f 64; exec \"$0\" \"$@\"";
+    let binary = cuculus(&[]).get_program().to_owned();
+    let output = Command::new("bash")
+        .args(["-c", limited])
+        .arg(binary)
+        .args(["add", &file, &keys])
+        .output()
+        .expect("bash runs");
+    complains(&output, "File too large");
+    assert!(workshop.read("filter") == before);
+    assert_eq!(workshop.files(), ["filter", "keys"]);
+}

@@ -1,0 +1,167 @@
+//! How long a program takes and how much memory it holds at most. Knows programs and their
+//! arguments, nothing of what they do.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::run::Failure;
+
+/// How often the memory of a program is looked at. What it grows by after the last look is missed.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// A program to be measured. What it prints is thrown away.
+pub(super) struct Run {
+    name: String,
+    program: PathBuf,
+    arguments: Vec<OsString>,
+    /// A file that comes through a pipe.
+    piped: Option<PathBuf>,
+    /// A file that must not be there before.
+    fresh: Option<PathBuf>,
+    is_slow: bool,
+}
+
+impl Run {
+    pub(super) fn new(name: &str, program: &Path) -> Self {
+        let (name, program) = (name.to_owned(), program.to_owned());
+        Self { name, program, arguments: Vec::new(), piped: None, fresh: None, is_slow: false }
+    }
+
+    pub(super) fn words(mut self, words: &str) -> Self {
+        self.arguments.extend(words.split_whitespace().map(OsString::from));
+        self
+    }
+
+    pub(super) fn word(mut self, word: &str) -> Self {
+        self.arguments.push(word.into());
+        self
+    }
+
+    pub(super) fn file(mut self, path: &Path) -> Self {
+        self.arguments.push(path.into());
+        self
+    }
+
+    pub(super) fn piped(mut self, path: &Path) -> Self {
+        self.piped = Some(path.to_owned());
+        self
+    }
+
+    pub(super) fn fresh(mut self, path: &Path) -> Self {
+        self.fresh = Some(path.to_owned());
+        self
+    }
+
+    /// A program that takes so long that one round has to do: what shortens the others' time by a
+    /// tenth makes no difference to it.
+    pub(super) fn slow(mut self) -> Self {
+        self.is_slow = true;
+        self
+    }
+
+    fn measure(&self) -> Result<Measured, Failure> {
+        if let Some(path) = &self.fresh
+            && path.exists()
+        {
+            fs::remove_file(path)?;
+        }
+        let mut feeder = match &self.piped {
+            None => None,
+            Some(path) => Some(Command::new("cat").arg(path).stdout(Stdio::piped()).spawn()?),
+        };
+        let stdin = feeder.as_mut().and_then(|feeder| feeder.stdout.take());
+        let start = Instant::now();
+        let mut child = Command::new(&self.program)
+            .args(&self.arguments)
+            .env("LC_ALL", "C")
+            .stdin(stdin.map_or(Stdio::null(), Stdio::from))
+            .stdout(File::options().write(true).open("/dev/null")?)
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| Failure::Failed(format!("cannot run {}: {error}", self.name)))?;
+        let mut peak_bytes = 0;
+        let status = loop {
+            peak_bytes = peak_of(&child).unwrap_or(0).max(peak_bytes);
+            match child.try_wait()? {
+                Some(status) => break status,
+                None => thread::sleep(LOOK),
+            }
+        };
+        let seconds = start.elapsed().as_secs_f64();
+        if let Some(mut feeder) = feeder {
+            feeder.wait()?;
+        }
+        let mut said = String::new();
+        if let Some(mut stderr) = child.stderr.take() {
+            stderr.read_to_string(&mut said)?;
+        }
+        if !matches!(status.code(), Some(0 | 1)) {
+            return Err(Failure::Failed(format!("{} failed ({status}): {said}", self.name)));
+        }
+        let filter_bytes = number_after(&said, "\"filter_bytes\":");
+        Ok(Measured { name: self.name.clone(), seconds, peak_bytes, filter_bytes })
+    }
+}
+
+/// The most memory that a program has held so far. Linux counts it.
+fn peak_of(child: &Child) -> io::Result<u64> {
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id()))?;
+    Ok(number_after(&status, "VmHWM:").unwrap_or(0) * 1024)
+}
+
+fn number_after(text: &str, label: &str) -> Option<u64> {
+    let (_, rest) = text.split_once(label)?;
+    let rest = rest.trim_start();
+    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    rest[..end].parse().ok()
+}
+
+/// The best of some runs.
+pub(super) struct Measured {
+    pub(super) name: String,
+    pub(super) seconds: f64,
+    pub(super) peak_bytes: u64,
+    /// What the program says its filter takes.
+    filter_bytes: Option<u64>,
+}
+
+impl Measured {
+    pub(super) fn peak_of_filter(&self) -> Option<f64> {
+        self.filter_bytes.map(|bytes| self.peak_bytes as f64 / bytes.max(1) as f64)
+    }
+
+    pub(super) fn to_json(&self) -> String {
+        let Self { name, seconds, peak_bytes, filter_bytes } = self;
+        let filter_bytes = filter_bytes.map_or("null".to_owned(), |bytes| bytes.to_string());
+        format!(
+            "{{\"name\":{name:?},\"seconds\":{seconds:.3},\"peak_bytes\":{peak_bytes},\
+             \"filter_bytes\":{filter_bytes}}}"
+        )
+    }
+}
+
+/// All programs in turn, and that some times, so that a slow minute of the machine is one for all.
+pub(super) fn interleaved(runs: &[Run], rounds: u32) -> Result<Vec<Measured>, Failure> {
+    let mut best: Vec<Measured> = Vec::new();
+    for _ in 0..rounds {
+        for (i, run) in runs.iter().enumerate() {
+            if run.is_slow && i < best.len() {
+                continue;
+            }
+            let measured = run.measure()?;
+            match best.get_mut(i) {
+                None => best.push(measured),
+                Some(best) => {
+                    best.peak_bytes = best.peak_bytes.max(measured.peak_bytes);
+                    best.seconds = best.seconds.min(measured.seconds);
+                }
+            }
+        }
+    }
+    Ok(best)
+}

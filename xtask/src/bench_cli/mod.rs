@@ -1,0 +1,182 @@
+//! `cargo xtask bench-cli`: the command-line tool on millions of lines beside awk, sort and a program
+//! that only reads and hashes. Knows which programs run on which files; how they are measured and
+//! what is in the files stands beside it.
+
+mod data; // files of lines
+mod measure; // the time and memory of a program
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::run::{Failure, cargo, root, step};
+use data::Share;
+use measure::{Measured, Run};
+
+struct Options {
+    lines: u64,
+    rounds: u32,
+    json: bool,
+}
+
+impl Options {
+    fn parse(words: &[String]) -> Result<Self, Failure> {
+        let mut options = Self { lines: 20_000_000, rounds: 3, json: false };
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            let mut number = || {
+                let number = words.next().and_then(|number| number.parse().ok());
+                number.filter(|&number: &u32| number > 0).ok_or_else(|| {
+                    Failure::Usage(format!("{word} needs a number above 0, as in {word} 3"))
+                })
+            };
+            match word.as_str() {
+                "--lines" => options.lines = u64::from(number()?),
+                "--rounds" => options.rounds = number()?,
+                "--json" => options.json = true,
+                _ => {
+                    return Err(Failure::Usage(format!(
+                        "bench-cli does not take {word:?}; it takes [--lines N] [--rounds N] [--json]"
+                    )));
+                }
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// What was measured under a title, the first being what the others are compared with.
+struct Contest {
+    title: String,
+    runs: Vec<Measured>,
+}
+
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    let options = Options::parse(arguments)?;
+    let build = ["build", "--release", "-p", "cuculus-cli", "--bin", "cuculus"];
+    step("build", &mut cargo(build.into_iter().chain(["--example", "read_and_hash"])))?;
+    let target = env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), PathBuf::from);
+    let directory = target.join("bench-cli");
+    fs::create_dir_all(&directory)?;
+    let measured = contests(&options, &target.join("release"), &directory);
+    // The files are large, and quickly made again.
+    fs::remove_dir_all(&directory)?;
+    let contests = measured?;
+    if options.json {
+        println!("{}", json(&options, &contests));
+    } else {
+        contests.iter().for_each(|contest| print(contest, options.lines));
+    }
+    Ok(())
+}
+
+fn contests(options: &Options, release: &Path, directory: &Path) -> Result<Vec<Contest>, Failure> {
+    let cuculus = release.join("cuculus");
+    let reference = release.join("examples/read_and_hash");
+    let mut contests = Vec::new();
+    for share in [Share::Distinct, Share::Half] {
+        let file = directory.join("lines");
+        data::write(&file, options.lines, share)?;
+        let runs = vec![
+            Run::new("read and hash only", &reference).file(&file),
+            Run::new("cuculus uniq", &cuculus).words("uniq --stats --json").file(&file),
+            Run::new("cuculus uniq, from a pipe", &cuculus)
+                .words("uniq --stats --json")
+                .piped(&file),
+            Run::new("cuculus uniq --save", &cuculus)
+                .words("uniq --stats --json --save")
+                .file(&directory.join("seen"))
+                .file(&file)
+                .fresh(&directory.join("seen"))
+                .slow(),
+            Run::new("awk '!seen[$0]++'", Path::new("awk")).word("!seen[$0]++").file(&file).slow(),
+            Run::new("sort -u", Path::new("sort")).words("-u").file(&file).slow(),
+        ];
+        let title = format!("uniq, {} lines of 24 bytes, {}", options.lines, share.words());
+        contests.push(Contest { title, runs: measure::interleaved(&runs, options.rounds)? });
+    }
+    contests.push(queries(options, &cuculus, &reference, directory)?);
+    Ok(contests)
+}
+
+/// All lines asked for in filters of four fifths of them.
+fn queries(
+    options: &Options,
+    cuculus: &Path,
+    reference: &Path,
+    directory: &Path,
+) -> Result<Contest, Failure> {
+    let (asked, held) = (directory.join("asked"), directory.join("held"));
+    let keys = options.lines / 5 * 4;
+    data::write(&asked, options.lines, Share::Distinct)?;
+    data::write(&held, keys, Share::Distinct)?;
+    let nothing = directory.join("nothing");
+    fs::write(&nothing, "")?;
+    let mut runs = vec![Run::new("read and hash only", reference).file(&asked)];
+    for kind in ["elastic", "cuckoo"] {
+        let file = directory.join(kind);
+        let build = Run::new(&format!("cuculus build --kind {kind}, {keys} keys"), cuculus)
+            .words(&format!("build --force --kind {kind}"))
+            .file(&file)
+            .file(&held)
+            .slow();
+        let query = |name: String, keys: &Path| {
+            Run::new(&name, cuculus).words("query").file(&file).file(keys)
+        };
+        runs.push(build);
+        runs.push(query(format!("cuculus query, {kind}"), &asked));
+        runs.push(query(format!("cuculus query, {kind}, no keys: loading"), &nothing));
+    }
+    let title = format!("query, {} keys of 24 bytes in filters of {keys}", options.lines);
+    Ok(Contest { title, runs: measure::interleaved(&runs, options.rounds)? })
+}
+
+fn print(contest: &Contest, lines: u64) {
+    println!("\n{}", contest.title);
+    println!(
+        "{:<45} {:>8} {:>8} {:>8} {:>9} {:>9}",
+        "", "seconds", "ns/line", "times", "peak MiB", "of filter"
+    );
+    let first = contest.runs.first().map_or(1.0, |run| run.seconds);
+    for run in &contest.runs {
+        println!(
+            "{:<45} {:>8.2} {:>8.1} {:>8.2} {:>9.1} {:>9}",
+            run.name,
+            run.seconds,
+            run.seconds * 1e9 / lines as f64,
+            run.seconds / first,
+            run.peak_bytes as f64 / f64::from(1 << 20),
+            run.peak_of_filter().map_or("–".to_owned(), |share| format!("{share:.2}")),
+        );
+    }
+}
+
+fn json(options: &Options, contests: &[Contest]) -> String {
+    let contests: Vec<String> = contests
+        .iter()
+        .map(|contest| {
+            let runs: Vec<String> = contest.runs.iter().map(Measured::to_json).collect();
+            format!("{{\"title\":{:?},\"runs\":[{}]}}", contest.title, runs.join(","))
+        })
+        .collect();
+    let (lines, rounds) = (options.lines, options.rounds);
+    format!("{{\"lines\":{lines},\"rounds\":{rounds},\"contests\":[{}]}}", contests.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_numbers_above_zero() {
+        let parse = |line: &str| {
+            let words: Vec<String> = line.split_whitespace().map(String::from).collect();
+            Options::parse(&words).map(|o| (o.lines, o.rounds, o.json)).map_err(|f| f.exit_code())
+        };
+        assert_eq!(parse(""), Ok((20_000_000, 3, false)));
+        assert_eq!(parse("--json --lines 5 --rounds 1"), Ok((5, 1, true)));
+        for line in ["--lines", "--lines 0", "--rounds x", "lines"] {
+            assert_eq!(parse(line), Err(2), "{line}");
+        }
+    }
+}
