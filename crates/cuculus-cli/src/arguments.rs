@@ -16,6 +16,9 @@ use crate::{build, change, demo, info, lab, merge, plan, query, shell, uniq};
 Examples:
   cuculus demo                             see the filters at work, in less than a minute
   cuculus plan --items 1M --fpr 0.01       what each kind of filter would cost
+  cuculus uniq access.log                  each line the first time only
+  cuculus build seen.cf < keys             a filter of keys, in a file
+  cuculus query seen.cf < more-keys        those that it contains
   cuculus lab list                         the papers' experiments
   cuculus completions bash                 completions for a shell
 

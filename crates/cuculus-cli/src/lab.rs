@@ -32,6 +32,12 @@ enum Command {
 }
 
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  cuculus lab run cf-table3               Table 3 of the Cuckoo Filter paper, at a small size
+  cuculus lab run cf-table3 --full        the same with 192 MB for each filter: half an hour
+  cuculus lab run ccf-trace --csv FILE    filters that follow a trace of your own
+  cuculus lab run dcf-times --json        all numbers, for programs")]
 struct Run {
     /// The name of an experiment, as `cuculus lab list` has it
     name: String,
@@ -46,6 +52,10 @@ struct Run {
 }
 
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  cuculus lab report --out report                       all experiments, in minutes
+  cuculus lab report --out report --only systems,peers  some of them")]
 struct Report {
     /// The directory to write report.html and report.json to; made if it is not there
     #[arg(long, value_name = "DIR")]
