@@ -26,6 +26,11 @@ const PIECE: usize = 4096;
 /// others are sized once; without --capacity their keys are counted first, which takes eight bytes
 /// a key while it lasts.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  cuculus build words.cf words.txt                   an elastic filter of the lines
+  find / -print0 | cuculus build -0 names.cf         of names, whatever is in them
+  cuculus build --kind cuckoo --fpr 1e-4 w.cf w.txt  of fixed size, with few mistakes")]
 pub(crate) struct Options {
     /// The file to write
     file: PathBuf,

@@ -22,6 +22,10 @@ use crate::{NOT_FOUND, input};
 /// killed, leaves it as it was. A key that is added twice is stored twice, and has to be removed
 /// twice; with --unique it is stored once.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  cuculus add words.cf more.txt           more keys
+  cuculus add --unique words.cf more.txt  without those that are in")]
 pub(crate) struct Add {
     /// The filter
     file: PathBuf,
@@ -40,6 +44,9 @@ pub(crate) struct Add {
 /// positive rate, and then takes the entry of a key that is still wanted. The file is replaced in
 /// one step. The exit code is 1 if some keys were not there; the others are removed all the same.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  cuculus remove words.cf old.txt  keys that were added before")]
 pub(crate) struct Remove {
     /// The filter
     file: PathBuf,

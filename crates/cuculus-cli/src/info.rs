@@ -14,6 +14,10 @@ use crate::text::{percent, thousands};
 
 /// Describe a filter in a file.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  cuculus info words.cf         kind, keys, memory, rate
+  cuculus info --json words.cf  for programs")]
 pub(crate) struct Info {
     /// The filter
     file: PathBuf,
@@ -26,6 +30,9 @@ pub(crate) struct Info {
 ///
 /// The exit code is 2 if a file is damaged, or not a filter.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  cuculus verify *.cf  exit code 0 if all are whole")]
 pub(crate) struct Verify {
     /// The filters
     #[arg(required = true, value_name = "FILE")]

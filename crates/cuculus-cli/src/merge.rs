@@ -17,6 +17,9 @@ use crate::saved::{self, AnyFilter, Replacement, kind_name};
 /// positive rates together must fit the rate of the first. The first file is replaced in one step;
 /// the others stay as they are.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  cuculus merge all.cf monday.cf tuesday.cf  all keys in all.cf; built with one --seed")]
 pub(crate) struct Options {
     /// The filter that takes the keys
     file: PathBuf,

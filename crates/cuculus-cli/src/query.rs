@@ -20,6 +20,11 @@ use crate::saved;
 /// positive rate, which `cuculus info` tells. The exit code is 0 if some key was found (with
 /// --invert: some key was not), and 1 if none was.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  cuculus query words.cf < text            the lines that it contains
+  cuculus query -i words.cf < text         those that it does not
+  echo cuckoo | cuculus query -q words.cf  exit code 0 if it is in, 1 if not")]
 pub(crate) struct Query {
     /// The filter
     file: PathBuf,
@@ -44,6 +49,9 @@ pub(crate) struct Query {
 /// A line has the number, a tabulator and the key. The number is never too small, and too large
 /// where other keys look the same. The exit code is 1 if no key was found.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  echo cuckoo | cuculus count words.cf  how often it was added")]
 pub(crate) struct Count {
     /// The filter
     file: PathBuf,

@@ -29,6 +29,12 @@ use set::Set;
 /// --save and --load go on with what was seen in another run. The file is an elastic filter, which
 /// `cuculus query` and the other commands also read; such a run takes several times as long.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  cuculus uniq access.log            each line once, in order
+  tail -f log | cuculus uniq         at once, for as long as it runs
+  cuculus uniq --count *.log         how many different lines
+  cuculus uniq --save seen.cf today  and tomorrow: --load seen.cf --save seen.cf")]
 pub(crate) struct Options {
     #[command(flatten)]
     lines: Lines,
