@@ -8,6 +8,7 @@
 //! |---|---|---|
 //! | [`BloomFilter`] | CF paper §2.1, §7 | no |
 //! | [`BlockedBloomFilter`] | CF paper §2.1, §7 | no |
+//! | [`SplitBlockBloomFilter`] | none; what `cuculus uniq` takes | no |
 //! | [`CountingBloomFilter`] | CF paper §2.1 | yes |
 //! | [`DleftCountingBloomFilter`] | CF paper §2.1, §7 | yes |
 //! | [`QuotientFilter`] | CF paper §2.1, §7 | yes |
@@ -35,6 +36,7 @@ mod counting;
 mod dleft;
 mod dynamic;
 mod quotient;
+mod split;
 mod table;
 
 pub use adaptive::{AdaptiveCuckooFilter, AdaptiveCuckooFilterBuilder, AdaptiveStats};
@@ -44,6 +46,7 @@ pub use counting::{CountingBloomFilter, CountingBloomFilterBuilder, CountingStat
 pub use dleft::{DleftCountingBloomFilter, DleftCountingBloomFilterBuilder, DleftStats};
 pub use dynamic::{DynamicBloomFilter, DynamicBloomFilterBuilder, DynamicBloomStats, Removal};
 pub use quotient::{QuotientFilter, QuotientFilterBuilder, QuotientStats};
+pub use split::{SplitBlockBloomFilter, SplitBlockBloomFilterBuilder};
 pub use table::{CuckooTable, CuckooTableBuilder, CuckooTableStats};
 
 #[cfg(test)]

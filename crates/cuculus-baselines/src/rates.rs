@@ -68,7 +68,7 @@ pub(crate) const BLOCK_BITS: u32 = 512;
 /// The most keys a block on average for which a table is kept.
 const MAX_KEYS_PER_BLOCK: f64 = 600.0;
 
-/// The rate of blocks of [`BLOCK_BITS`], each with its own number of keys: a Poisson mixture (Putze,
+/// The rate of blocks, each with its own number of keys: a Poisson mixture (Putze,
 /// Sanders and Singler).
 pub(crate) struct Blocks {
     /// The rate of a block with this number of keys.
@@ -76,10 +76,20 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
+    /// Blocks of [`BLOCK_BITS`], of which a key sets any.
     pub(crate) fn new(hashes: u32) -> Self {
         let throws = |keys: u32| f64::from(keys) * f64::from(hashes);
         let rate = |keys| all_are_set(f64::from(BLOCK_BITS), throws(keys), hashes);
         Self { with_keys: (0..1000).map(rate).collect() }
+    }
+
+    /// Blocks of so many words, in each of which a key sets one bit.
+    pub(crate) fn split(words: u32, bits_per_word: u32) -> Self {
+        let left = 1.0 - 1.0 / f64::from(bits_per_word);
+        let empty = std::iter::successors(Some(1.0), |empty| Some(empty * left));
+        Self {
+            with_keys: empty.map(|empty| (1.0f64 - empty).powi(words as i32)).take(1000).collect(),
+        }
     }
 
     /// The rate with so many keys a block on average.

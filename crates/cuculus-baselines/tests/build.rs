@@ -3,7 +3,7 @@
 use cuculus::{BuildError, Filter, Insert};
 use cuculus_baselines::{
     AdaptiveCuckooFilter, BlockedBloomFilter, BloomFilter, CountingBloomFilter, CuckooTable,
-    DleftCountingBloomFilter, DynamicBloomFilter, QuotientFilter,
+    DleftCountingBloomFilter, DynamicBloomFilter, QuotientFilter, SplitBlockBloomFilter,
 };
 
 const KEYS: u64 = 50_000;
@@ -37,6 +37,8 @@ fn rates_are_kept_at_the_capacity() {
         rate_is_kept("Bloom", rate, bloom.seed(1).build());
         let blocked = BlockedBloomFilter::builder().capacity(n).false_positive_rate(rate);
         rate_is_kept("blocked", rate, blocked.seed(1).build());
+        let split = SplitBlockBloomFilter::builder().capacity(n).false_positive_rate(rate);
+        rate_is_kept("split block", rate, split.seed(1).build());
         let counting = CountingBloomFilter::builder().capacity(n).false_positive_rate(rate);
         rate_is_kept("counting", rate, counting.seed(1).build());
         let dleft = DleftCountingBloomFilter::builder().capacity(n).false_positive_rate(rate);
@@ -117,6 +119,8 @@ fn what_cannot_be_built_is_refused() {
         BloomFilter::builder().capacity(5).hashes(33) => OutOfRange { parameter: "hashes", .. },
         BloomFilter::builder().capacity(5).bits(0) => OutOfRange { parameter: "bits", .. },
         BloomFilter::builder().capacity(50).bits(100).false_positive_rate(0.1) => RateTooSmall { .. },
+        SplitBlockBloomFilter::builder() => MissingCapacity,
+        SplitBlockBloomFilter::builder().capacity(5).false_positive_rate(1e-12) => RateTooSmall { .. },
         BlockedBloomFilter::builder() => MissingCapacity,
         BlockedBloomFilter::builder().capacity(5).hashes(15) => OutOfRange { .. },
         BlockedBloomFilter::builder().capacity(5).false_positive_rate(1.0) => RateOutOfRange { .. },

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use cuculus::{BuildError, Insert, Remove};
 use cuculus_baselines::{
     AdaptiveCuckooFilter, BlockedBloomFilter, BloomFilter, CountingBloomFilter, CuckooTable,
-    DleftCountingBloomFilter, DynamicBloomFilter, QuotientFilter,
+    DleftCountingBloomFilter, DynamicBloomFilter, QuotientFilter, SplitBlockBloomFilter,
 };
 
 struct Counting;
@@ -60,6 +60,7 @@ fn memory_reported_is_memory_held() {
         let n = keys as u64;
         check("Bloom", n, || BloomFilter::builder().capacity(keys).build());
         check("blocked", n, || BlockedBloomFilter::builder().capacity(keys).build());
+        check("split block", n, || SplitBlockBloomFilter::builder().capacity(keys).build());
         check("counting", n, || CountingBloomFilter::builder().capacity(keys).build());
         check("d-left", n, || DleftCountingBloomFilter::builder().capacity(keys).build());
         check("quotient", n, || QuotientFilter::builder().capacity(keys).build());

@@ -17,7 +17,6 @@ pub mod memory; // what the machine can do at best
 pub mod page; // numbers to look at
 pub mod pauses; // the longest of many operations
 pub mod peers; // the filters of other crates
-mod prefetch; // a hint to the memory system
 pub mod report; // numbers for programs
 pub mod table; // numbers in columns
 pub mod verdict; // numbers against targets

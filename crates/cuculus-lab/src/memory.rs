@@ -4,7 +4,7 @@
 use std::hint::black_box;
 
 use crate::clock::{mops, timed};
-use crate::prefetch::prefetch;
+use cuculus::prefetch;
 
 /// Reads asked for before the first is used.
 const GROUP: usize = 64;
@@ -95,7 +95,7 @@ impl Lines {
             for (positions, &number) in positions.iter_mut().zip(group) {
                 for (position, &multiplier) in positions.iter_mut().zip(&MULTIPLIERS) {
                     *position = self.position(number, multiplier);
-                    prefetch(&self.0[*position]);
+                    prefetch(&self.0, *position);
                 }
             }
             for positions in &positions[..group.len()] {

@@ -80,5 +80,7 @@ pub use index_independent::{
 };
 pub use key::Key;
 pub use placement::PlacementKind;
+#[doc(hidden)] // for the crates beside this one, not a promise
+pub use prefetch::prefetch;
 pub use relocate::Search;
 pub use wide::Instructions;

@@ -1,6 +1,5 @@
 //! `cuculus uniq`: each line the first time it is seen, in bounded memory.
 
-mod halves; // what was seen, on two threads
 mod seen; // what was seen, for one run
 mod set; // what was seen, also for the next run
 

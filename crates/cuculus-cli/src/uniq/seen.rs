@@ -1,23 +1,27 @@
-//! The lines seen so far, for as long as the process lives: a list of cuckoo filters, each as large
-//! as all before together. Knows hashes and a rate, nothing of lines.
+//! The lines seen so far, for as long as the process lives: a list of filters, each as large as all
+//! before together. Knows hashes and a rate, nothing of lines.
 //!
-//! A filter that only grows and is never saved needs none of what the elastic filter pays for with
-//! several hundred nanoseconds an insert: entries that can be split and removed. If the number of
+//! A filter that only grows and is never saved needs none of what a cuckoo filter pays for with a
+//! second wait for memory and searches for room: entries that can be told apart and removed. A split
+//! block Bloom filter asks and inserts in one step, in half a line of memory. If the number of
 //! lines can be guessed, the list has one filter; if not, a lookup asks a few.
 
 use anyhow::Result;
-use cuculus::{BuildError, CuckooFilter, Filter, Insert, KeyHash, KeyHasher};
+use cuculus::{BuildError, CuckooFilter, Insert, KeyHash, KeyHasher};
+use cuculus_baselines::SplitBlockBloomFilter;
 
 /// Keys of the first filter if nothing is known, and the fewest and most if there is a guess: a
 /// wrong guess must not cost memory that the lines do not need.
-const FIRST: usize = 1 << 21;
+const FIRST: usize = 1 << 22;
 const LEAST: usize = 1 << 12;
-const MOST: usize = 1 << 26;
+const MOST: usize = 1 << 27;
 /// Hashes that are worked on together: their buckets in one filter are still in the core's cache
 /// when the next filter is asked.
 const PIECE: usize = 1024;
 /// Of the rate this part is for the first filter; of the rest each has half of what is left.
 const FIRST_SHARE: f64 = 0.75;
+/// Here both kinds take about 25 bits a line.
+const LOWEST_OF_BLOOM: f64 = 1e-4;
 
 pub(super) struct Seen {
     pub(super) hasher: KeyHasher,
@@ -26,7 +30,7 @@ pub(super) struct Seen {
     /// What is left of the rate for filters to come.
     rate_left: f64,
     /// All but the last are as full as they get. The last takes `room` keys more.
-    filters: Vec<CuckooFilter>,
+    filters: Vec<Box<dyn Insert>>,
     room: usize,
     // Used again and again.
     hits: Vec<bool>,
@@ -108,7 +112,7 @@ impl Seen {
 
     /// Adds a filter as large as all before together.
     fn append(&mut self) -> Result<(), BuildError> {
-        let (keys, share) = match self.filters.iter().map(Filter::len).sum::<usize>() {
+        let (keys, share) = match self.filters.iter().map(|filter| filter.len()).sum::<usize>() {
             0 => (self.first, FIRST_SHARE),
             keys => (keys.max(LEAST), 0.5),
         };
@@ -121,17 +125,22 @@ impl Seen {
 
     /// The probability that a line that was not seen is taken for one that was.
     pub(super) fn rate(&self) -> f64 {
-        self.filters.iter().map(Filter::expected_false_positive_rate).sum()
+        self.filters.iter().map(|filter| filter.expected_false_positive_rate()).sum()
     }
 
     pub(super) fn size_in_bytes(&self) -> usize {
-        self.filters.iter().map(Filter::size_in_bytes).sum()
+        self.filters.iter().map(|filter| filter.size_in_bytes()).sum()
     }
 }
 
-/// A filter for so many keys, and a quarter more: to fill the last of its slots takes several times
-/// as long as the others.
-fn build(hasher: &KeyHasher, keys: usize, rate: f64) -> Result<CuckooFilter, BuildError> {
+/// A filter for so many keys. For rates so low that a Bloom filter of eight bits a key would be
+/// much larger it is a cuckoo filter, with room for a quarter more: to fill the last of its
+/// slots takes several times as long as the others.
+fn build(hasher: &KeyHasher, keys: usize, rate: f64) -> Result<Box<dyn Insert>, BuildError> {
+    if rate >= LOWEST_OF_BLOOM || rate.is_nan() {
+        let builder = SplitBlockBloomFilter::builder().hasher(hasher.clone());
+        return Ok(Box::new(builder.capacity(keys).false_positive_rate(rate).build()?));
+    }
     let builder = CuckooFilter::builder().hasher(hasher.clone());
-    builder.capacity(keys + keys / 4).false_positive_rate(rate).build()
+    Ok(Box::new(builder.capacity(keys + keys / 4).false_positive_rate(rate).build()?))
 }

@@ -5,13 +5,13 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use cuculus::{ElasticFilter, KeyHasher};
 
-use super::halves::Halves;
+use super::seen::Seen;
 use crate::change;
 use crate::keys::Block;
 use crate::saved::{self, AnyFilter, Replacement};
 
 pub(super) enum Set {
-    Forgotten(Box<Halves>),
+    Forgotten(Box<Seen>),
     Kept(Box<AnyFilter>),
 }
 
@@ -21,7 +21,8 @@ impl Set {
             let filter = ElasticFilter::builder().false_positive_rate(rate).build();
             Self::Kept(Box::new(AnyFilter::Elastic(filter.context("--fpr")?)))
         } else {
-            Self::Forgotten(Box::new(Halves::new(rate)?))
+            let seen = Seen::new(KeyHasher::random()?, rate).context("--fpr")?;
+            Self::Forgotten(Box::new(seen))
         })
     }
 
@@ -41,7 +42,7 @@ impl Set {
 
     pub(super) fn hasher(&self) -> &KeyHasher {
         match self {
-            Self::Forgotten(seen) => seen.hasher(),
+            Self::Forgotten(seen) => &seen.hasher,
             Self::Kept(filter) => filter.as_filter().hasher(),
         }
     }
