@@ -59,6 +59,7 @@ class Server:
     def start(self):
         command = [BINARIES[self.kind], "--port", str(self.port), "--bind", HOST]
         command += ["--dir", self.directory, "--save", "", "--enable-debug-command", "yes"]
+        command += ["--repl-diskless-sync-delay", "0"]
         command += [*self.options, "--loadmodule", MODULE, *self.module_arguments]
         with open(os.path.join(self.directory, "log"), "ab") as log:
             self.process = subprocess.Popen(
