@@ -10,6 +10,11 @@ pub const SMALLEST_RATE: f64 = 1e-5;
 /// The largest factor by which a filter may be asked to grow.
 pub(crate) const MAX_EXPANSION: u16 = 1 << 15;
 
+/// The largest hint, for a rate of one. A hint is worth some bits an item, and costs memory from the
+/// first item on, the more the smaller the rate: up to 170 kB and a tenth of a millisecond with
+/// this bound, a thousand times as much without.
+const LARGEST_HINT: f64 = 1e12;
+
 /// Everything that decides what a filter will be: with the same parameters and operations two
 /// servers hold the same bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,7 +61,10 @@ impl Parameters {
 
     /// The hint for a filter that follows its set; zero if there is none.
     pub(crate) fn expected_items(&self) -> usize {
-        if self.capacity == DEFAULT_CAPACITY { 0 } else { self.capacity as usize }
+        if self.capacity == DEFAULT_CAPACITY {
+            return 0;
+        }
+        (self.capacity as usize).min((self.rate * LARGEST_HINT) as usize)
     }
 
     pub(crate) fn encode(&self, bytes: &mut Vec<u8>) {

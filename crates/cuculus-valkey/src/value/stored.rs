@@ -11,6 +11,11 @@ use cuculus::{
 use super::pieces::Count;
 use super::{Header, Parameters};
 
+/// The slots of a bucket of a fixed filter, whatever was asked for: rarely beaten.
+const FIXED_SLOTS: u32 = 4;
+/// How full an elastic filter is kept. A little less than the library's default, for a percent more
+/// memory: items are added and deleted a sixth faster.
+const LOAD: f64 = 0.90;
 /// Elastic filters shrink by themselves; up to this many items a last few bytes can be had by
 /// writing all entries anew within a millisecond.
 const SHRUNK_AT_ONCE: usize = 1 << 15;
@@ -97,7 +102,7 @@ impl Stored {
         let filter = if parameters.is_fixed() {
             fixed(&parameters).map(Held::Fixed)
         } else {
-            elastic(&parameters, parameters.expected_items()).map(Held::Elastic)
+            elastic(&parameters).map(Held::Elastic)
         };
         match filter {
             Ok(filter) => Ok(Self { parameters, deleted: 0, filter }),
@@ -261,8 +266,6 @@ impl Stored {
     }
 }
 
-const FIXED_SLOTS: u32 = 4;
-
 fn fixed(parameters: &Parameters) -> Result<CuckooFilter, BuildError> {
     CuckooFilter::builder()
         .capacity(parameters.capacity as usize)
@@ -272,17 +275,11 @@ fn fixed(parameters: &Parameters) -> Result<CuckooFilter, BuildError> {
         .build()
 }
 
-fn elastic(parameters: &Parameters, expected: usize) -> Result<ElasticFilter, BuildError> {
-    let filter = ElasticFilter::builder()
+fn elastic(parameters: &Parameters) -> Result<ElasticFilter, BuildError> {
+    ElasticFilter::builder()
         .false_positive_rate(parameters.rate)
-        .expected_items(expected)
+        .expected_items(parameters.expected_items())
+        .target_load(LOAD)
         .seed(parameters.seed)
-        .build();
-    match filter {
-        // The smallest rates take no large hints; a smaller hint is still one.
-        Err(BuildError::OutOfRange { max, got, .. }) if got == expected as u64 && max < got => {
-            elastic(parameters, max as usize)
-        }
-        filter => filter,
-    }
+        .build()
 }
