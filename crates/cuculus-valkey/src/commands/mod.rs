@@ -60,7 +60,7 @@ fn needed(found: Found<&Value>) -> Result<&Stored, Refusal> {
 
 /// Adds an item, unless the filter is as large as it may be.
 fn add_within_limits(call: &Call<'_>, stored: &mut Stored, item: &[u8]) -> Result<(), Refusal> {
-    if stored.len() % WEIGHED_EVERY == 0 {
+    if stored.len().is_multiple_of(WEIGHED_EVERY) {
         let (size, most) = (stored.size_in_bytes() as u64, settings().most_bytes);
         if size >= most && !call.is_repeated() {
             count(Event::Refused, 1);

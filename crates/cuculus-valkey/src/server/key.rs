@@ -1,7 +1,6 @@
 //! A key opened for a command.
 
 use core::marker::PhantomData;
-use core::ptr;
 use std::ffi::CStr;
 
 use valkey_module::raw::{self, RedisModuleKey};
@@ -18,6 +17,7 @@ pub(crate) struct Key<'c> {
 }
 
 /// What is under a key.
+#[derive(Clone, Copy)]
 pub(crate) enum Found<T> {
     Nothing,
     /// A value of another type.
@@ -103,7 +103,7 @@ impl<'c> Key<'c> {
 
 impl Drop for Key<'_> {
     fn drop(&mut self) {
-        if self.raw != ptr::null_mut() {
+        if !self.raw.is_null() {
             // SAFETY: opened by `open` and closed once.
             unsafe { engine!(RedisModule_CloseKey(self.raw)) };
         }
