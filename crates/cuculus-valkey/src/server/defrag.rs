@@ -6,8 +6,8 @@ use valkey_module::raw::{RedisModuleDefragCtx, RedisModuleString};
 
 use super::engine;
 
-/// Moves the value itself. The slabs of a filter of more than a few hundred items are larger than
-/// the allocator's small sizes, and only those can be fragmented.
+/// Moves the value itself, not the slabs of its filter: those of more than some ten thousand items
+/// are larger than the allocator's small sizes, and only such can be fragmented.
 pub(super) extern "C" fn defrag(
     ctx: *mut RedisModuleDefragCtx,
     _key: *mut RedisModuleString,

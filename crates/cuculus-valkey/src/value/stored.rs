@@ -30,9 +30,10 @@ pub struct Stored {
 }
 
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all are of the larger one")]
 enum Held {
     Elastic(ElasticFilter),
-    // In a box, since the other kind is the usual one and half as large.
+    // In a box, or it would be the larger one.
     Fixed(Box<CuckooFilter>),
 }
 
