@@ -54,9 +54,13 @@ impl<'a> Call<'a> {
         arguments: *mut *mut RedisModuleString,
         count: c_int,
     ) -> Self {
-        let count = usize::try_from(count).unwrap_or(0);
-        // SAFETY: the server gives as many strings as it says.
-        let arguments = unsafe { slice::from_raw_parts(arguments, count) };
+        let arguments = if arguments.is_null() {
+            // A module that is loaded without arguments.
+            &[]
+        } else {
+            // SAFETY: the server gives as many strings as it says.
+            unsafe { slice::from_raw_parts(arguments, usize::try_from(count).unwrap_or(0)) }
+        };
         Self { ctx, arguments, thread: PhantomData }
     }
 

@@ -62,7 +62,7 @@ unsafe fn load(
         if is_old {
             return Err("this server is too old; Redis 7.0 or Valkey 7.2 is needed".into());
         }
-        let call = Call::new(ctx, arguments, if arguments.is_null() { 0 } else { count });
+        let call = Call::new(ctx, arguments, count);
         let words: Vec<&[u8]> = (0..call.len()).filter_map(|i| call.get(i)).collect();
         names::set_prefix(&words)?;
         engine!(RedisModule_SetModuleOptions(ctx, options()));
