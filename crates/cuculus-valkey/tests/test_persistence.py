@@ -123,6 +123,17 @@ def test_a_half_loaded_filter_is_refused_everywhere_and_replicated(start):
     assert all(replica.client().cf().mexists("half", *range(3000)))
 
 
+def test_of_a_batch_what_went_in_is_replicated(start):
+    """The primary reaches its largest size in the middle of a batch; the replica has another."""
+    primary, replica = start("--cuculus.max-object-bytes", "64kb"), start()
+    replica.follow(primary)
+    client = primary.client()
+    answers = client.cf().insert("set", range(20_000))
+    answers += client.cf().insertnx("set", range(10_000, 30_000))
+    assert 1 in answers and -1 in answers and 0 in answers
+    assert same_state(primary, replica)
+
+
 def test_what_changes_nothing_is_not_replicated(start):
     primary, replica = start(), start()
     replica.follow(primary)
