@@ -128,9 +128,11 @@ def test_of_a_batch_what_went_in_is_replicated(start):
     primary, replica = start("--cuculus.max-object-bytes", "64kb"), start()
     replica.follow(primary)
     client = primary.client()
-    answers = client.cf().insert("set", range(20_000))
-    answers += client.cf().insertnx("set", range(10_000, 30_000))
+    client.cf().insert("set", range(100))
+    answers = client.cf().insertnx("set", range(30_000))
     assert 1 in answers and -1 in answers and 0 in answers
+    answers = client.cf().insert("new", range(30_000))
+    assert 1 in answers and -1 in answers
     assert same_state(primary, replica)
 
 
