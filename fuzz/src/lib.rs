@@ -10,6 +10,7 @@ pub mod dynamic;
 pub mod elastic;
 pub mod maplet;
 pub mod operations;
+pub mod valkey;
 
 #[cfg(test)]
 mod tests;

@@ -47,3 +47,8 @@ fn elastic() {
 fn consistent() {
     on_random_inputs(256, &random_bytes(6)[..1 << 15], crate::consistent::check);
 }
+
+#[test]
+fn valkey() {
+    on_random_inputs(64, &random_bytes(7), crate::valkey::check);
+}

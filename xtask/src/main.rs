@@ -4,10 +4,12 @@
 mod bench;
 mod bench_cli;
 mod fuzz;
+mod python;
 mod run;
 mod soak;
 mod test;
 mod tools;
+mod valkey;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -51,6 +53,18 @@ const COMMANDS: &[Command] = &[
         arguments: "[--operations N] [--seed N]",
         summary: "elastic filters beside exact multisets (default: 100 million operations)",
         run: soak::run,
+    },
+    Command {
+        name: "valkey",
+        arguments: "[SERVER OPTIONS…]",
+        summary: "a Valkey or Redis server with the module, to try it out",
+        run: valkey::run,
+    },
+    Command {
+        name: "bench-valkey",
+        arguments: "[--items N] [--json]",
+        summary: "the module on a server under load (default: 10 million items)",
+        run: valkey::bench,
     },
 ];
 

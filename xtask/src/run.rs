@@ -48,6 +48,12 @@ pub(crate) fn root() -> PathBuf {
     root.map_or_else(|| PathBuf::from("."), PathBuf::from)
 }
 
+/// Where cargo puts what it builds.
+pub(crate) fn target_directory() -> PathBuf {
+    let chosen = env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    root().join(chosen.unwrap_or("target".into()))
+}
+
 /// Cargo at the root of the repository, of the toolchain that runs this program.
 pub(crate) fn cargo<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
     program(env::var_os("CARGO").unwrap_or("cargo".into()), arguments)

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::fuzz::TARGET_DIR;
 use crate::run::{Failure, cargo, step};
-use crate::tools;
+use crate::{tools, valkey};
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     if let Some(word) = arguments.first() {
@@ -14,6 +14,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     tools::component("clippy", "clippy")?;
     // The pages of the laboratory are looked at by a browser.
     tools::debian("chromium", "chromium")?;
+    valkey::prepare()?;
     let start = Instant::now();
     let workspace = ["--workspace", "--all-features"];
 
@@ -23,6 +24,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     step("tests", &mut cargo(["test"].into_iter().chain(workspace)))?;
     let words = ["doc", "--no-deps"].into_iter().chain(workspace);
     step("docs", cargo(words).env("RUSTDOCFLAGS", "-D warnings"))?;
+    valkey::test()?;
 
     // The fuzz targets are not part of the workspace, and only a nightly compiler can run them as
     // such. What they check is a library, which any compiler can build and run on some inputs;

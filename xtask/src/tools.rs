@@ -30,7 +30,11 @@ pub(crate) fn package(subcommand: &str, package: &str) -> Result<(), Failure> {
 
 /// A program that is a package of Debian.
 pub(crate) fn debian(name: &str, package: &str) -> Result<(), Failure> {
-    let there = || succeeds(&mut program(name, ["--version"]));
+    debian_for(package, || succeeds(&mut program(name, ["--version"])))
+}
+
+/// Anything that a package of Debian brings.
+pub(crate) fn debian_for(package: &str, there: impl Fn() -> bool) -> Result<(), Failure> {
     if there() {
         return Ok(());
     }
@@ -43,7 +47,7 @@ pub(crate) fn debian(name: &str, package: &str) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Failed(format!(
-        "{name} is missing and cannot be installed here; install it with `sudo apt-get install \
+        "{package} is missing and cannot be installed here; install it with `sudo apt-get install \
          {package}`"
     )))
 }

@@ -1,0 +1,73 @@
+//! ADD and ADDNX: one item.
+
+use super::options::Asked;
+use super::{WRONG_TYPE, add_within_limits, create, ready};
+use crate::server::{
+    Argument, Call, Command, Description, Event, Found, Key, KeyUse, Refusal, Shape, count,
+};
+use crate::value::Value;
+
+pub(crate) struct Add;
+pub(crate) struct AddNx;
+
+const ITEM: &[Argument] = &[Argument::one(c"item", Shape::Bytes)];
+
+impl Command for Add {
+    const DESCRIPTION: Description = Description {
+        name: "ADD",
+        flags: c"write deny-oom fast",
+        summary: c"Adds an item, which is then stored once more if it was there already",
+        complexity: c"O(1)",
+        arity: 3,
+        key: KeyUse::Insert,
+        arguments: ITEM,
+    };
+
+    fn run(call: &Call<'_>) -> Result<(), Refusal> {
+        add(call, false)
+    }
+}
+
+impl Command for AddNx {
+    const DESCRIPTION: Description = Description {
+        name: "ADDNX",
+        flags: c"write deny-oom fast",
+        summary: c"Adds an item unless it seems to be there already",
+        complexity: c"O(1)",
+        arity: 3,
+        key: KeyUse::Insert,
+        arguments: ITEM,
+    };
+
+    fn run(call: &Call<'_>) -> Result<(), Refusal> {
+        add(call, true)
+    }
+}
+
+fn add(call: &Call<'_>, unless_there: bool) -> Result<(), Refusal> {
+    let item = call.argument(2)?;
+    let mut key = Key::write(call)?;
+    match key.value_mut() {
+        Found::Other => return Err(WRONG_TYPE.into()),
+        Found::Nothing => {
+            let parameters = Asked::default().resolve("2 * BUCKETSIZE")?;
+            let mut stored = create::create(call, parameters)?;
+            add_within_limits(call, &mut stored, item)?;
+            key.set(Value::Ready(stored));
+            create::replicate(call, &parameters);
+        }
+        Found::Value(value) => {
+            let stored = ready(value)?;
+            if unless_there && stored.contains(item) {
+                call.reply_bool(false);
+                return Ok(());
+            }
+            add_within_limits(call, stored, item)?;
+        }
+    }
+    count(Event::Added, 1);
+    key.changed(c"cf.add");
+    call.replicate_as_said();
+    call.reply_bool(true);
+    Ok(())
+}

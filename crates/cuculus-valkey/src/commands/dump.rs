@@ -1,0 +1,107 @@
+//! SCANDUMP and LOADCHUNK: a filter shipped elsewhere, a header first and then chunks of its bytes.
+//! A chunk's number is the position after its last byte, counted from one.
+
+use super::options::parse;
+use super::{EXISTS, NO_MEMORY, NOT_FOUND, WRONG_TYPE, needed};
+use crate::server::{
+    Argument, CHUNK, Call, Command, Description, Found, Key, KeyUse, Refusal, Shape, settings,
+};
+use crate::value::{Arrival, ChunkError, Header, Range, Value};
+
+pub(crate) struct ScanDump;
+pub(crate) struct LoadChunk;
+
+const HEADER: u64 = 1;
+const BAD_POSITION: &str = "Invalid position";
+
+impl Command for ScanDump {
+    const DESCRIPTION: Description = Description {
+        name: "SCANDUMP",
+        flags: c"readonly",
+        summary: c"Gives the next chunk of a filter's bytes",
+        complexity: c"O(n) for a filter of n bytes",
+        arity: 3,
+        key: KeyUse::Read,
+        arguments: &[Argument::one(c"iterator", Shape::Integer)],
+    };
+
+    fn run(call: &Call<'_>) -> Result<(), Refusal> {
+        let position: u64 = parse(call.argument(2)?).ok_or(BAD_POSITION)?;
+        let key = Key::read(call)?;
+        let found = key.value();
+        let is_empty = needed(found)?.is_empty();
+        let Found::Value(value) = key.value() else { return Err(NOT_FOUND.into()) };
+        let (next, data) = match position.checked_sub(HEADER) {
+            _ if is_empty => (0, None),
+            None => (HEADER, Some(value.header().to_bytes())),
+            Some(start) => {
+                let chunk = Range::new(start, CHUNK).of(|range| value.write_body(range));
+                let chunk = chunk.ok_or(NO_MEMORY)?;
+                match chunk.len() as u64 {
+                    0 if start > value.body_len() => return Err(BAD_POSITION.into()),
+                    0 => (0, None),
+                    len => (position + len, Some(chunk)),
+                }
+            }
+        };
+        call.reply_array(2);
+        call.reply_integer(next as i64);
+        match data {
+            Some(data) => call.reply_bytes(&data),
+            None => call.reply_null(),
+        }
+        Ok(())
+    }
+}
+
+impl Command for LoadChunk {
+    const DESCRIPTION: Description = Description {
+        name: "LOADCHUNK",
+        flags: c"write deny-oom",
+        summary: c"Takes a chunk of a filter's bytes; with the last one the filter is there",
+        complexity: c"O(n) for a chunk of n bytes, and for the last one of n bytes in all",
+        arity: 4,
+        key: KeyUse::Insert,
+        arguments: &[
+            Argument::one(c"iterator", Shape::Integer),
+            Argument::one(c"data", Shape::Bytes),
+        ],
+    };
+
+    fn run(call: &Call<'_>) -> Result<(), Refusal> {
+        let position: u64 = parse(call.argument(2)?).ok_or(BAD_POSITION)?;
+        let data = call.argument(3)?;
+        let end = position.checked_sub(HEADER).ok_or(BAD_POSITION)?;
+        let mut key = Key::write(call)?;
+        match key.value_mut() {
+            Found::Other => return Err(WRONG_TYPE.into()),
+            Found::Value(_) if position == HEADER => return Err(EXISTS.into()),
+            Found::Value(value) => take(value, end, data)?,
+            Found::Nothing if position == HEADER => {
+                let header = Header::from_bytes(data).ok_or("Invalid header")?;
+                if header.body_len > settings().most_bytes && !call.is_repeated() {
+                    return Err("Couldn't create filter!".into());
+                }
+                key.set(Value::Arriving(Arrival::new(header)));
+            }
+            Found::Nothing => return Err(NOT_FOUND.into()),
+        }
+        key.changed(c"cf.loadchunk");
+        call.replicate_as_said();
+        call.reply_ok();
+        Ok(())
+    }
+}
+
+fn take(value: &mut Value, end: u64, chunk: &[u8]) -> Result<(), Refusal> {
+    let Value::Arriving(arrival) = value else { return Err("Couldn't load chunk!".into()) };
+    let whole = arrival.take(end, chunk).map_err(|error| match error {
+        ChunkError::Position => BAD_POSITION,
+        ChunkError::Content => "Couldn't load chunk!",
+        ChunkError::OutOfMemory => NO_MEMORY,
+    })?;
+    if let Some(stored) = whole {
+        *value = Value::Ready(stored);
+    }
+    Ok(())
+}

@@ -1,0 +1,89 @@
+//! Numbers and words that may follow a command, in any order.
+
+use crate::server::{Call, Refusal, settings};
+use crate::value::{MAX_CAPACITY, Parameters};
+
+const BUCKET_SIZE: u8 = 2;
+const MAX_ITERATIONS: u16 = 20;
+const EXPANSION: u16 = 1;
+
+/// What a client asked for. The rest is filled in from the settings.
+#[derive(Default)]
+pub(super) struct Asked {
+    pub(super) capacity: Option<i64>,
+    bucket_size: Option<u8>,
+    max_iterations: Option<u16>,
+    expansion: Option<u16>,
+    rate: Option<f64>,
+    seed: Option<u64>,
+}
+
+impl Asked {
+    /// Takes the option at `position` with its value, if it is one of a filter's.
+    pub(super) fn take(&mut self, call: &Call<'_>, position: usize) -> Result<bool, Refusal> {
+        let word = call.argument(position)?.to_ascii_uppercase();
+        let value = call.get(position + 1).unwrap_or_default();
+        match word.as_slice() {
+            b"BUCKETSIZE" => self.bucket_size = Some(in_range("BUCKETSIZE", value, 1, 255)?),
+            b"MAXITERATIONS" => {
+                self.max_iterations = Some(in_range("MAXITERATIONS", value, 1, 65_535)?);
+            }
+            b"EXPANSION" => self.expansion = Some(in_range("EXPANSION", value, 0, 32_768)?),
+            b"ERROR" => self.rate = Some(rate(value)?),
+            b"SEED" => self.seed = Some(parse(value).ok_or("Couldn't parse SEED")?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Everything decided; `bucket` is the word for the size of a bucket in the complaint.
+    pub(super) fn resolve(self, bucket: &str) -> Result<Parameters, Refusal> {
+        let defaults = settings();
+        let bucket_size = self.bucket_size.unwrap_or(BUCKET_SIZE);
+        let least = 2 * u32::from(bucket_size);
+        let capacity = match self.capacity {
+            None => defaults.capacity.max(least),
+            Some(capacity) => u32::try_from(capacity)
+                .ok()
+                .filter(|capacity| (least..=MAX_CAPACITY).contains(capacity))
+                .ok_or_else(|| {
+                    Refusal::from(format!(
+                        "Capacity must be in the range [{bucket}, {MAX_CAPACITY}]"
+                    ))
+                })?,
+        };
+        Ok(Parameters {
+            capacity,
+            bucket_size,
+            max_iterations: self.max_iterations.unwrap_or(MAX_ITERATIONS),
+            expansion: self.expansion.unwrap_or(EXPANSION),
+            rate: self.rate.unwrap_or(defaults.rate),
+            seed: match self.seed {
+                Some(seed) => seed,
+                None => getrandom::u64().map_err(|_| "ERR the system gave no random seed")?,
+            },
+        })
+    }
+}
+
+/// A number as text; nothing for anything else.
+pub(super) fn parse<T: core::str::FromStr>(text: &[u8]) -> Option<T> {
+    str::from_utf8(text).ok()?.parse().ok()
+}
+
+fn in_range<T: TryFrom<i64>>(name: &str, text: &[u8], least: i64, most: i64) -> Result<T, Refusal> {
+    let number: i64 = parse(text).ok_or_else(|| Refusal::from(format!("Couldn't parse {name}")))?;
+    Some(number)
+        .filter(|number| (least..=most).contains(number))
+        .and_then(|number| T::try_from(number).ok())
+        .ok_or_else(|| format!("{name}: value must be in the range [{least}, {most}]").into())
+}
+
+fn rate(text: &[u8]) -> Result<f64, Refusal> {
+    let rate: f64 = parse(text).ok_or("Couldn't parse ERROR")?;
+    if Parameters::is_rate(rate) {
+        Ok(rate)
+    } else {
+        Err("ERROR: value must be in the range [0.00001, 1)".into())
+    }
+}

@@ -1,0 +1,230 @@
+//! One call of a command: what the client said, the reply, and what replicas are told.
+
+use core::marker::PhantomData;
+use core::slice;
+use std::borrow::Cow;
+use std::ffi::{CStr, CString, c_char, c_int, c_long, c_longlong};
+
+use valkey_module::raw::{self, RedisModuleCtx, RedisModuleString};
+
+use super::{Named, engine};
+
+/// A client's command while it runs.
+pub(crate) struct Call<'a> {
+    pub(super) ctx: *mut RedisModuleCtx,
+    arguments: &'a [*mut RedisModuleString],
+    // Neither the context nor the strings may leave the thread.
+    thread: PhantomData<*mut ()>,
+}
+
+/// A word of a command that is sent to replicas.
+#[derive(Clone, Copy)]
+pub(crate) enum Word<'w> {
+    /// As the client said it, by its position.
+    Argument(usize),
+    /// Words of our own.
+    Text(&'w str),
+}
+
+/// Why a command is not carried out, in the words that the client gets.
+pub(crate) enum Refusal {
+    /// The server has words of its own for this.
+    WrongArity,
+    Words(Cow<'static, str>),
+}
+
+impl From<&'static str> for Refusal {
+    fn from(words: &'static str) -> Self {
+        Self::Words(words.into())
+    }
+}
+
+impl From<String> for Refusal {
+    fn from(words: String) -> Self {
+        Self::Words(words.into())
+    }
+}
+
+impl<'a> Call<'a> {
+    /// # Safety
+    /// The pointers are those that the server gave to a command, and the call is over when the
+    /// command is.
+    pub(super) unsafe fn new(
+        ctx: *mut RedisModuleCtx,
+        arguments: *mut *mut RedisModuleString,
+        count: c_int,
+    ) -> Self {
+        let arguments = if arguments.is_null() {
+            // A module that is loaded without arguments.
+            &[]
+        } else {
+            // SAFETY: the server gives as many strings as it says.
+            unsafe { slice::from_raw_parts(arguments, usize::try_from(count).unwrap_or(0)) }
+        };
+        Self { ctx, arguments, thread: PhantomData }
+    }
+
+    /// Words of the command, its name included.
+    pub(crate) fn len(&self) -> usize {
+        self.arguments.len()
+    }
+
+    /// A word of the command.
+    pub(crate) fn get(&self, position: usize) -> Option<&'a [u8]> {
+        // SAFETY: the server's strings live as long as the call.
+        self.arguments.get(position).map(|&string| unsafe { bytes_of(string) })
+    }
+
+    /// A word that must be there.
+    pub(crate) fn argument(&self, position: usize) -> Result<&'a [u8], Refusal> {
+        self.get(position).ok_or(Refusal::WrongArity)
+    }
+
+    pub(super) fn string(&self, position: usize) -> Option<*mut RedisModuleString> {
+        self.arguments.get(position).copied()
+    }
+
+    fn flags(&self) -> u32 {
+        // SAFETY: the context lives as long as the call.
+        unsafe { engine!(RedisModule_GetContextFlags(self.ctx)) as u32 }
+    }
+
+    /// Whether the client speaks RESP3.
+    pub(crate) fn is_resp3(&self) -> bool {
+        self.flags() & raw::REDISMODULE_CTX_FLAGS_RESP3 != 0
+    }
+
+    /// Whether the command repeats what was accepted before: from a primary or from a log. It is
+    /// then carried out whatever the settings here say, or this server would drift.
+    pub(crate) fn is_repeated(&self) -> bool {
+        let repeated = raw::REDISMODULE_CTX_FLAGS_REPLICATED
+            | raw::REDISMODULE_CTX_FLAGS_LOADING
+            | raw::REDISMODULE_CTX_FLAGS_ASYNC_LOADING;
+        self.flags() & repeated != 0
+    }
+
+    // SAFETY of the replies: the context lives as long as the call, strings are copied.
+
+    pub(crate) fn reply_ok(&self) {
+        self.reply_simple(c"OK");
+    }
+
+    pub(crate) fn reply_simple(&self, words: &CStr) {
+        // SAFETY: see above.
+        unsafe { engine!(RedisModule_ReplyWithSimpleString(self.ctx, words.as_ptr())) };
+    }
+
+    /// A boolean in RESP3, 0 or 1 in RESP2.
+    pub(crate) fn reply_bool(&self, yes: bool) {
+        // SAFETY: see above.
+        unsafe { engine!(RedisModule_ReplyWithBool(self.ctx, c_int::from(yes))) };
+    }
+
+    pub(crate) fn reply_integer(&self, number: i64) {
+        // SAFETY: see above.
+        unsafe { engine!(RedisModule_ReplyWithLongLong(self.ctx, number as c_longlong)) };
+    }
+
+    pub(crate) fn reply_double(&self, number: f64) {
+        // SAFETY: see above.
+        unsafe { engine!(RedisModule_ReplyWithDouble(self.ctx, number)) };
+    }
+
+    pub(crate) fn reply_bytes(&self, bytes: &[u8]) {
+        let start = bytes.as_ptr().cast::<c_char>();
+        // SAFETY: see above.
+        unsafe { engine!(RedisModule_ReplyWithStringBuffer(self.ctx, start, bytes.len())) };
+    }
+
+    pub(crate) fn reply_null(&self) {
+        // SAFETY: see above.
+        unsafe { engine!(RedisModule_ReplyWithNull(self.ctx)) };
+    }
+
+    /// So many replies follow as one.
+    pub(crate) fn reply_array(&self, len: usize) {
+        // SAFETY: see above.
+        unsafe { engine!(RedisModule_ReplyWithArray(self.ctx, len as c_long)) };
+    }
+
+    /// So many pairs of replies follow as one: a map in RESP3, a flat array in RESP2.
+    pub(crate) fn reply_map(&self, pairs: usize) {
+        // SAFETY: see above.
+        unsafe { engine!(RedisModule_ReplyWithMap(self.ctx, pairs as c_long)) };
+    }
+
+    pub(super) fn refuse(&self, refusal: Refusal) {
+        match refusal {
+            // SAFETY: see above.
+            Refusal::WrongArity => unsafe {
+                engine!(RedisModule_WrongArity(self.ctx));
+            },
+            Refusal::Words(words) => {
+                let words = CString::new(words.into_owned()).unwrap_or_default();
+                // SAFETY: see above.
+                unsafe { engine!(RedisModule_ReplyWithError(self.ctx, words.as_ptr())) };
+            }
+        }
+    }
+
+    /// Tells replicas and the log to do the same.
+    pub(crate) fn replicate_as_said(&self) {
+        // SAFETY: the context lives as long as the call.
+        unsafe { engine!(RedisModule_ReplicateVerbatim(self.ctx)) };
+    }
+
+    /// Tells replicas and the log to do something else, before or instead of what the client said.
+    pub(crate) fn replicate(&self, command: Named, words: &[Word<'_>]) {
+        let strings: Vec<*mut RedisModuleString> = words
+            .iter()
+            .filter_map(|word| match *word {
+                Word::Argument(position) => self.string(position).inspect(|&string| {
+                    // SAFETY: both live as long as the call; given back below.
+                    unsafe { engine!(RedisModule_RetainString(core::ptr::null_mut(), string)) };
+                }),
+                Word::Text(text) => {
+                    let start = text.as_ptr().cast::<c_char>();
+                    let none = core::ptr::null_mut();
+                    // SAFETY: the text is copied; given back below.
+                    Some(unsafe { engine!(RedisModule_CreateString(none, start, text.len())) })
+                }
+            })
+            .collect();
+        let name = command.text().as_ptr();
+        // SAFETY: the format says that an array of strings and its length follow, and they do.
+        unsafe {
+            engine!(RedisModule_Replicate(
+                self.ctx,
+                name,
+                c"v".as_ptr(),
+                strings.as_ptr(),
+                strings.len()
+            ));
+        }
+        for string in strings {
+            // SAFETY: created or retained above, once each.
+            unsafe { engine!(RedisModule_FreeString(core::ptr::null_mut(), string)) };
+        }
+    }
+
+    /// Tells those who listen what happened to the key.
+    pub(crate) fn notify(&self, event: &CStr) {
+        let Some(key) = self.string(1) else { return };
+        let kind = raw::REDISMODULE_NOTIFY_MODULE;
+        // SAFETY: context and key live as long as the call.
+        unsafe { engine!(RedisModule_NotifyKeyspaceEvent(self.ctx, kind, event.as_ptr(), key)) };
+    }
+}
+
+/// The bytes of a string of the server.
+///
+/// # Safety
+/// The string outlives what is made of them.
+pub(super) unsafe fn bytes_of<'a>(string: *const RedisModuleString) -> &'a [u8] {
+    let mut len = 0;
+    // SAFETY: the caller's string; the server says how long it is.
+    unsafe {
+        let start = engine!(RedisModule_StringPtrLen(string, &raw mut len));
+        if start.is_null() { &[] } else { slice::from_raw_parts(start.cast(), len) }
+    }
+}

@@ -1,0 +1,195 @@
+//! The value as a type of the engine: how it is saved, loaded, logged, copied, digested, weighed
+//! and freed.
+
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::ffi::{CString, c_int, c_longlong, c_void};
+use std::io;
+
+use valkey_module::raw::{
+    self, RedisModuleCtx, RedisModuleDigest, RedisModuleIO, RedisModuleKeyOptCtx,
+    RedisModuleString, RedisModuleType, RedisModuleTypeMethods,
+};
+
+use super::rdb::Dump;
+use super::{Named, defrag, engine};
+use crate::value::{Pieces, Value};
+
+/// Nine characters, our own.
+const NAME: &core::ffi::CStr = c"cuculusCF";
+const ENCODING: c_int = 1;
+/// In the log, and so to replicas and other servers, a filter goes in chunks of this size.
+pub(crate) const CHUNK: usize = 4 << 20;
+/// A filter of many parts is freed in the background; one has a part for every so many bytes.
+const PART: usize = 1 << 16;
+
+static TYPE: AtomicPtr<RedisModuleType> = AtomicPtr::new(ptr::null_mut());
+static VALUES: AtomicU64 = AtomicU64::new(0);
+
+/// The type that the server knows.
+pub(super) fn ours() -> *mut RedisModuleType {
+    TYPE.load(Ordering::Relaxed)
+}
+
+pub(super) fn is_ours(other: *mut RedisModuleType) -> bool {
+    !other.is_null() && other == ours()
+}
+
+/// The values that exist.
+pub(super) fn values() -> u64 {
+    VALUES.load(Ordering::Relaxed)
+}
+
+/// Hands a value to the server.
+pub(super) fn give(value: Value) -> *mut Value {
+    VALUES.fetch_add(1, Ordering::Relaxed);
+    Box::into_raw(Box::new(value))
+}
+
+/// Takes it back.
+///
+/// # Safety
+/// It was given by [`give`] and is not used any more.
+pub(super) unsafe fn take(value: *mut Value) -> Box<Value> {
+    VALUES.fetch_sub(1, Ordering::Relaxed);
+    // SAFETY: the caller's promise.
+    unsafe { Box::from_raw(value) }
+}
+
+/// Makes the type known.
+///
+/// # Safety
+/// Called while the module is loaded, with the context of that.
+pub(super) unsafe fn register(ctx: *mut RedisModuleCtx) -> Result<(), ()> {
+    let mut methods = RedisModuleTypeMethods {
+        version: u64::from(raw::REDISMODULE_TYPE_METHOD_VERSION),
+        rdb_load: Some(rdb_load),
+        rdb_save: Some(rdb_save),
+        aof_rewrite: Some(aof_rewrite),
+        mem_usage: None,
+        digest: Some(digest),
+        free: Some(free),
+        aux_load: None,
+        aux_save: None,
+        aux_save_triggers: 0,
+        free_effort: None,
+        unlink: None,
+        copy: None,
+        defrag: Some(defrag::defrag),
+        mem_usage2: Some(mem_usage),
+        free_effort2: Some(free_effort),
+        unlink2: None,
+        copy2: Some(copy),
+        aux_save2: None,
+    };
+    // SAFETY: the context is that of loading; the methods are copied.
+    let created = unsafe {
+        engine!(RedisModule_CreateDataType(ctx, NAME.as_ptr(), ENCODING, &raw mut methods))
+    };
+    TYPE.store(created, Ordering::Relaxed);
+    if created.is_null() { Err(()) } else { Ok(()) }
+}
+
+// SAFETY of the callbacks: the server calls them with pointers that live as long as the call, and
+// with values that `give` gave it, to which nobody else has access meanwhile.
+
+extern "C" fn rdb_save(io: *mut RedisModuleIO, value: *mut c_void) {
+    // SAFETY: see above.
+    unsafe { Dump::new(io).save(&*value.cast::<Value>()) }
+}
+
+extern "C" fn rdb_load(io: *mut RedisModuleIO, encoding: c_int) -> *mut c_void {
+    if encoding > ENCODING {
+        complain(io, &format!("a filter of format {encoding} was written by a newer release"));
+        return ptr::null_mut();
+    }
+    // SAFETY: see above.
+    match unsafe { Dump::new(io) }.load() {
+        Ok(value) => give(value).cast(),
+        Err(error) => {
+            complain(io, &format!("a filter was refused: {error}"));
+            ptr::null_mut()
+        }
+    }
+}
+
+/// A line in the server's log.
+fn complain(io: *mut RedisModuleIO, words: &str) {
+    let words = CString::new(words).unwrap_or_default();
+    let (level, format) = (c"warning".as_ptr(), c"%s".as_ptr());
+    // SAFETY: see above; the format takes one string.
+    unsafe { engine!(RedisModule_LogIOError(io, level, format, words.as_ptr())) };
+}
+
+/// The chunks that a client would get and send.
+extern "C" fn aof_rewrite(io: *mut RedisModuleIO, key: *mut RedisModuleString, value: *mut c_void) {
+    // SAFETY: see above.
+    let value = unsafe { &*value.cast::<Value>() };
+    let emit = |position: u64, chunk: &[u8]| {
+        let (name, format) = (Named::LoadChunk.text().as_ptr(), c"slb".as_ptr());
+        let position = position as c_longlong;
+        // SAFETY: see above; the format announces a string, a number, and bytes with their length.
+        unsafe {
+            engine!(RedisModule_EmitAOF(
+                io,
+                name,
+                format,
+                key,
+                position,
+                chunk.as_ptr(),
+                chunk.len()
+            ));
+        }
+    };
+    let mut position = 1;
+    emit(position, &value.header().to_bytes());
+    let mut chunks = Pieces::new(CHUNK, |chunk: &[u8]| {
+        position += chunk.len() as u64;
+        emit(position, chunk);
+        Ok(())
+    });
+    // The engine remembers what it could not write, and fails the rewrite itself.
+    let _ = value.write_body(&mut chunks).and_then(|()| chunks.finish());
+}
+
+extern "C" fn digest(digest: *mut RedisModuleDigest, value: *mut c_void) {
+    // SAFETY: see above.
+    let value = unsafe { &*value.cast::<Value>() };
+    let add = |bytes: &[u8]| -> io::Result<()> {
+        let start = bytes.as_ptr().cast();
+        // SAFETY: see above; the bytes are only read.
+        unsafe { engine!(RedisModule_DigestAddStringBuffer(digest, start, bytes.len())) };
+        Ok(())
+    };
+    let mut pieces = Pieces::new(CHUNK, add);
+    let _ = add(&value.header().to_bytes())
+        .and_then(|()| value.write_body(&mut pieces))
+        .and_then(|()| pieces.finish());
+    // SAFETY: see above.
+    unsafe { engine!(RedisModule_DigestEndSequence(digest)) };
+}
+
+extern "C" fn mem_usage(
+    _ctx: *mut RedisModuleKeyOptCtx,
+    value: *const c_void,
+    _sample: usize,
+) -> usize {
+    // SAFETY: see above.
+    unsafe { &*value.cast::<Value>() }.size_in_bytes()
+}
+
+extern "C" fn free_effort(_ctx: *mut RedisModuleKeyOptCtx, value: *const c_void) -> usize {
+    // SAFETY: see above.
+    1 + unsafe { &*value.cast::<Value>() }.size_in_bytes() / PART
+}
+
+extern "C" fn copy(_ctx: *mut RedisModuleKeyOptCtx, value: *const c_void) -> *mut c_void {
+    // SAFETY: see above.
+    let copy = unsafe { &*value.cast::<Value>() }.duplicate();
+    copy.map_or(ptr::null_mut(), |copy| give(copy).cast())
+}
+
+extern "C" fn free(value: *mut c_void) {
+    // SAFETY: see above; the server frees a value once.
+    drop(unsafe { take(value.cast()) });
+}

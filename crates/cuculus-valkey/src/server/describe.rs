@@ -1,0 +1,231 @@
+//! A command as the server knows it: its name, flags, place of the key, and what COMMAND DOCS says.
+
+use core::mem;
+use core::ptr;
+use std::ffi::{CStr, CString, c_char, c_int};
+
+use valkey_module::raw::{
+    self, RedisModuleCommandArg, RedisModuleCommandInfo, RedisModuleCommandKeySpec, RedisModuleCtx,
+    RedisModuleString,
+};
+
+use super::call::{Call, Refusal};
+use super::{engine, names};
+
+/// A command of the module.
+pub(crate) trait Command {
+    const DESCRIPTION: Description;
+
+    /// Carries it out and replies, or says why not; then nothing has changed.
+    fn run(call: &Call<'_>) -> Result<(), Refusal>;
+}
+
+/// What is said of a command.
+pub(crate) struct Description {
+    /// After the prefix.
+    pub(crate) name: &'static str,
+    /// For the server, in its words.
+    pub(crate) flags: &'static CStr,
+    pub(crate) summary: &'static CStr,
+    pub(crate) complexity: &'static CStr,
+    /// Words, the name included; at least so many if negative.
+    pub(crate) arity: c_int,
+    pub(crate) key: KeyUse,
+    /// After the key.
+    pub(crate) arguments: &'static [Argument],
+}
+
+/// What happens to the key.
+#[derive(Clone, Copy)]
+pub(crate) enum KeyUse {
+    Read,
+    Insert,
+    Update,
+    Delete,
+}
+
+impl KeyUse {
+    fn flags(self) -> u32 {
+        match self {
+            Self::Read => raw::REDISMODULE_CMD_KEY_RO | raw::REDISMODULE_CMD_KEY_ACCESS,
+            Self::Insert => raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_INSERT,
+            Self::Update => raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_UPDATE,
+            Self::Delete => raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_DELETE,
+        }
+    }
+}
+
+/// An argument of a command.
+pub(crate) struct Argument {
+    pub(crate) name: &'static CStr,
+    pub(crate) shape: Shape,
+    /// The word before it.
+    pub(crate) token: Option<&'static CStr>,
+    pub(crate) optional: bool,
+    pub(crate) multiple: bool,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Shape {
+    Bytes,
+    Integer,
+    Number,
+    /// The token alone.
+    Word,
+}
+
+impl Argument {
+    pub(crate) const fn one(name: &'static CStr, shape: Shape) -> Self {
+        Self { name, shape, token: None, optional: false, multiple: false }
+    }
+
+    pub(crate) const fn many(name: &'static CStr, token: Option<&'static CStr>) -> Self {
+        Self { name, shape: Shape::Bytes, token, optional: false, multiple: true }
+    }
+
+    pub(crate) const fn option(name: &'static CStr, token: &'static CStr, shape: Shape) -> Self {
+        Self { name, shape, token: Some(token), optional: true, multiple: false }
+    }
+
+    fn to_raw(&self) -> RedisModuleCommandArg {
+        let type_ = match self.shape {
+            Shape::Bytes => raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_STRING,
+            Shape::Integer => raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_INTEGER,
+            Shape::Number => raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_DOUBLE,
+            Shape::Word => raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_PURE_TOKEN,
+        };
+        let optional = if self.optional { raw::REDISMODULE_CMD_ARG_OPTIONAL } else { 0 };
+        let multiple = if self.multiple { raw::REDISMODULE_CMD_ARG_MULTIPLE } else { 0 };
+        argument(self.name, type_, -1, self.token, optional | multiple)
+    }
+}
+
+fn argument(
+    name: &CStr,
+    type_: raw::RedisModuleCommandArgType,
+    key: c_int,
+    token: Option<&CStr>,
+    flags: u32,
+) -> RedisModuleCommandArg {
+    RedisModuleCommandArg {
+        name: name.as_ptr(),
+        type_,
+        key_spec_index: key,
+        token: token.map_or(ptr::null(), CStr::as_ptr),
+        summary: ptr::null(),
+        since: ptr::null(),
+        flags: flags as c_int,
+        deprecated_since: ptr::null(),
+        subargs: ptr::null_mut(),
+        display_text: ptr::null(),
+    }
+}
+
+extern "C" fn run<C: Command>(
+    ctx: *mut RedisModuleCtx,
+    arguments: *mut *mut RedisModuleString,
+    count: c_int,
+) -> c_int {
+    // SAFETY: the server's own pointers, and the call ends here.
+    let call = unsafe { Call::new(ctx, arguments, count) };
+    if let Err(refusal) = C::run(&call) {
+        call.refuse(refusal);
+    }
+    raw::REDISMODULE_OK as c_int
+}
+
+/// Makes a command known.
+///
+/// # Safety
+/// Called while the module is loaded, with the context of that.
+pub(super) unsafe fn register<C: Command>(ctx: *mut RedisModuleCtx) -> Result<(), String> {
+    let said = C::DESCRIPTION;
+    let name = names::full(said.name);
+    let failed = |what: &str| {
+        let name = name.to_string_lossy();
+        format!("{what} {name} failed; is a module with the same commands loaded? PREFIX helps")
+    };
+    // SAFETY: the context is that of loading; everything is copied.
+    unsafe {
+        let created = engine!(RedisModule_CreateCommand(
+            ctx,
+            name.as_ptr(),
+            Some(run::<C>),
+            said.flags.as_ptr(),
+            1,
+            1,
+            1
+        ));
+        if created as isize != raw::REDISMODULE_OK {
+            return Err(failed("registering"));
+        }
+        let command = engine!(RedisModule_GetCommand(ctx, name.as_ptr()));
+        if command.is_null() || !describe(command, &said) {
+            return Err(failed("describing"));
+        }
+        // Not in Redis 7.0.
+        if let Some(set_categories) = raw::RedisModule_SetCommandACLCategories {
+            set_categories(command, CATEGORY.as_ptr());
+        }
+    }
+    Ok(())
+}
+
+/// The group of these commands in rules for users, as in `+@cuckoo`.
+const CATEGORY: &CStr = c"cuckoo";
+
+/// Makes the category known, where a server has that call.
+///
+/// # Safety
+/// As for [`register`].
+pub(super) unsafe fn register_category(ctx: *mut RedisModuleCtx) {
+    // SAFETY: the context is that of loading. Another module may have made it known already.
+    unsafe {
+        if let Some(add_category) = raw::RedisModule_AddACLCategory {
+            add_category(ctx, CATEGORY.as_ptr());
+        }
+    }
+}
+
+/// # Safety
+/// The command is one of the server's.
+unsafe fn describe(command: *mut raw::RedisModuleCommand, said: &Description) -> bool {
+    // SAFETY: all of these are plain numbers and pointers, for which zero means "nothing"; the
+    // lists end with such an element.
+    let (nothing, mut key): (RedisModuleCommandArg, RedisModuleCommandKeySpec) =
+        unsafe { (mem::zeroed(), mem::zeroed()) };
+    key.flags = u64::from(said.key.flags());
+    key.begin_search_type = raw::RedisModuleKeySpecBeginSearchType_REDISMODULE_KSPEC_BS_INDEX;
+    key.bs.index.pos = 1;
+    key.find_keys_type = raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_RANGE;
+    key.fk.range.keystep = 1;
+    // SAFETY: as above.
+    let mut keys = [key, unsafe { mem::zeroed() }];
+    let is_key = raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_KEY;
+    let mut arguments = vec![argument(c"key", is_key, 0, None, 0)];
+    arguments.extend(said.arguments.iter().map(Argument::to_raw));
+    arguments.push(nothing);
+    let since = CString::new(env!("CARGO_PKG_VERSION")).unwrap_or_default();
+    let info = RedisModuleCommandInfo {
+        version: &raw const VERSION,
+        summary: said.summary.as_ptr(),
+        complexity: said.complexity.as_ptr(),
+        since: since.as_ptr(),
+        history: ptr::null_mut(),
+        tips: ptr::null::<c_char>(),
+        arity: said.arity,
+        key_specs: keys.as_mut_ptr(),
+        args: arguments.as_mut_ptr(),
+    };
+    // SAFETY: the server copies everything before this returns.
+    let done = unsafe { engine!(RedisModule_SetCommandInfo(command, &raw const info)) };
+    done as isize == raw::REDISMODULE_OK
+}
+
+/// The sizes by which a server finds its way in the lists, whatever its own version.
+static VERSION: raw::RedisModuleCommandInfoVersion = raw::RedisModuleCommandInfoVersion {
+    version: 1,
+    sizeof_historyentry: size_of::<raw::RedisModuleCommandHistoryEntry>(),
+    sizeof_keyspec: size_of::<RedisModuleCommandKeySpec>(),
+    sizeof_arg: size_of::<RedisModuleCommandArg>(),
+};

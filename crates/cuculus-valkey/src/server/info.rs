@@ -1,0 +1,42 @@
+//! The module's section of INFO: what it holds and what it did.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::ffi::c_int;
+
+use valkey_module::raw::RedisModuleInfoCtx;
+
+use super::{alloc, data_type, engine};
+
+static COUNTS: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+
+/// What is counted.
+#[derive(Clone, Copy)]
+pub(crate) enum Event {
+    Added,
+    Deleted,
+    Refused,
+}
+
+/// Counts what happened.
+pub(crate) fn count(event: Event, times: u64) {
+    COUNTS[event as usize].fetch_add(times, Ordering::Relaxed);
+}
+
+/// The callback of the server.
+pub(super) extern "C" fn show(ctx: *mut RedisModuleInfoCtx, _for_crash_report: c_int) {
+    let counted = |event: Event| COUNTS[event as usize].load(Ordering::Relaxed);
+    let fields = [
+        (c"filters", data_type::values()),
+        (c"bytes", alloc::held_bytes() as u64),
+        (c"items_added", counted(Event::Added)),
+        (c"items_deleted", counted(Event::Deleted)),
+        (c"items_refused", counted(Event::Refused)),
+    ];
+    // SAFETY: the context is that of this call; names are copied.
+    unsafe {
+        engine!(RedisModule_InfoAddSection(ctx, c"filters".as_ptr()));
+        for (name, number) in fields {
+            engine!(RedisModule_InfoAddFieldULongLong(ctx, name.as_ptr(), number));
+        }
+    }
+}

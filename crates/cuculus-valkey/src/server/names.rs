@@ -1,0 +1,48 @@
+//! What the commands are called here: `CF.ADD`, unless the module was loaded with another prefix.
+
+use std::ffi::{CStr, CString};
+use std::sync::OnceLock;
+
+const PREFIX: &str = "CF";
+
+static PREFIX_HERE: OnceLock<String> = OnceLock::new();
+static REPLICATED: OnceLock<[CString; 3]> = OnceLock::new();
+
+/// The commands that the module itself writes into logs and to replicas.
+#[derive(Clone, Copy)]
+pub(crate) enum Named {
+    Reserve,
+    Insert,
+    LoadChunk,
+}
+
+impl Named {
+    /// The full name.
+    pub(super) fn text(self) -> &'static CStr {
+        let names = REPLICATED.get_or_init(|| ["RESERVE", "INSERT", "LOADCHUNK"].map(full));
+        &names[self as usize]
+    }
+}
+
+/// The arguments of the module: nothing, or `PREFIX word`.
+pub(super) fn set_prefix(arguments: &[&[u8]]) -> Result<(), String> {
+    let prefix = match arguments {
+        [] => PREFIX,
+        [word, prefix] if word.eq_ignore_ascii_case(b"PREFIX") => str::from_utf8(prefix)
+            .ok()
+            .filter(|prefix| {
+                !prefix.is_empty() && prefix.bytes().all(|b| b.is_ascii_alphanumeric())
+            })
+            .ok_or("PREFIX takes letters and digits, as in PREFIX CUCKOO")?,
+        _ => return Err("the module takes no arguments but PREFIX word".into()),
+    };
+    // Loaded a second time, the name stays: the process is the same.
+    let _ = PREFIX_HERE.set(prefix.into());
+    Ok(())
+}
+
+/// The name of a command with its prefix.
+pub(super) fn full(name: &str) -> CString {
+    let prefix = PREFIX_HERE.get().map_or(PREFIX, String::as_str);
+    CString::new(format!("{prefix}.{name}")).unwrap_or_default()
+}

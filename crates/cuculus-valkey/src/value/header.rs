@@ -1,0 +1,60 @@
+//! What stands before a filter's bytes in a dump: what it was asked for, and how long it is.
+
+use cuculus::KeyHasher;
+
+use super::Parameters;
+
+const MAGIC: [u8; 7] = *b"CUCULUS";
+const VERSION: u8 = 1;
+const LEN: usize = MAGIC.len() + 1 + Parameters::ENCODED + 8 + 8;
+
+/// The first chunk of a dump.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Header {
+    /// What the filter was asked for.
+    pub parameters: Parameters,
+    /// The items deleted so far.
+    pub deleted: u64,
+    /// The bytes that follow.
+    pub body_len: u64,
+}
+
+impl Header {
+    /// The bytes of the header, checksum included.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(LEN + 8);
+        bytes.extend_from_slice(&MAGIC);
+        bytes.push(VERSION);
+        self.parameters.encode(&mut bytes);
+        bytes.extend_from_slice(&self.deleted.to_le_bytes());
+        bytes.extend_from_slice(&self.body_len.to_le_bytes());
+        bytes.extend_from_slice(&checksum(&bytes));
+        bytes
+    }
+
+    /// The inverse; nothing for bytes that are no header.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (fields, sum) = bytes.split_at_checked(LEN)?;
+        if sum != checksum(fields) {
+            return None;
+        }
+        let fields = fields.strip_prefix(&MAGIC)?.strip_prefix(&[VERSION])?;
+        let (parameters, fields) = fields.split_first_chunk()?;
+        let (&deleted, fields) = fields.split_first_chunk()?;
+        let (&body_len, _) = fields.split_first_chunk()?;
+        let header = Self {
+            parameters: Parameters::decode(parameters)?,
+            deleted: u64::from_le_bytes(deleted),
+            body_len: u64::from_le_bytes(body_len),
+        };
+        // No filter is saved as nothing, and one that waits for nothing would wait for ever.
+        (header.body_len > 0).then_some(header)
+    }
+}
+
+/// The library's hash function serves as a checksum too.
+fn checksum(bytes: &[u8]) -> [u8; 8] {
+    KeyHasher::xxh3(0).hash(bytes).get().to_le_bytes()
+}

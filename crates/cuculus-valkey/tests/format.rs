@@ -1,0 +1,104 @@
+//! What was written once is read for ever: bytes of the first release, never edited.
+
+use cuculus_valkey::value::{Arrival, Header, Parameters, Stored, Value};
+
+const PARAMETERS: Parameters = Parameters {
+    capacity: 5000,
+    bucket_size: 3,
+    max_iterations: 7,
+    expansion: 2,
+    rate: 0.01,
+    seed: 0x0102_0304_0506_0708,
+};
+
+const HEADER: &str = "435543554c5553018813000003070002007b14ae47e17a843f0807060504030201\
+                      e803000000000000640e000000000000d218a1040df95580";
+const DIGEST: u64 = 17932851630396494736;
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn filter() -> Stored {
+    let mut stored = Stored::new(PARAMETERS).expect("valid parameters");
+    for item in 0..3000u32 {
+        stored.add(&item.to_le_bytes()).expect("room for all");
+    }
+    for item in 2000..3000u32 {
+        assert!(stored.delete(&item.to_le_bytes()));
+    }
+    stored
+}
+
+fn body(value: &Value) -> Vec<u8> {
+    let mut body = Vec::new();
+    value.write_body(&mut body).expect("writing to a vector does not fail");
+    body
+}
+
+/// The header, and by its checksum every byte of the filter: the same on every platform and in every
+/// release that calls itself compatible.
+#[test]
+fn the_bytes_of_a_filter_do_not_change() {
+    let value = Value::Ready(filter());
+    assert_eq!(hex(&value.header().to_bytes()), HEADER);
+    let digest = cuculus::KeyHasher::xxh3(0).hash(body(&value).as_slice()).get();
+    assert_eq!(digest, DIGEST);
+}
+
+#[test]
+fn a_header_is_what_was_written() {
+    let header = Value::Ready(filter()).header();
+    assert_eq!((header.parameters, header.deleted), (PARAMETERS, 1000));
+    let bytes = header.to_bytes();
+    assert_eq!(Header::from_bytes(&bytes), Some(header));
+    for at in 0..bytes.len() {
+        let mut changed = bytes.clone();
+        changed[at] ^= 1;
+        assert_eq!(Header::from_bytes(&changed), None, "byte {at}");
+        assert_eq!(Header::from_bytes(&bytes[..at]), None, "{at} bytes");
+    }
+}
+
+/// Sealed again, a header of numbers out of their ranges is refused all the same.
+#[test]
+fn parameters_out_of_range_are_refused() {
+    let header = Value::Ready(filter()).header();
+    for parameters in [
+        Parameters { capacity: 5, ..PARAMETERS },
+        Parameters { capacity: (1 << 30) + 1, ..PARAMETERS },
+        Parameters { bucket_size: 0, ..PARAMETERS },
+        Parameters { max_iterations: 0, ..PARAMETERS },
+        Parameters { expansion: 32_769, ..PARAMETERS },
+        Parameters { rate: 0.0, ..PARAMETERS },
+        Parameters { rate: f64::NAN, ..PARAMETERS },
+        Parameters { rate: 1.0, ..PARAMETERS },
+    ] {
+        let changed = Header { parameters, ..header };
+        assert_eq!(Header::from_bytes(&changed.to_bytes()), None, "{parameters:?}");
+        assert!(Stored::new(parameters).is_err());
+    }
+    let nothing = Header { body_len: 0, ..header };
+    assert_eq!(Header::from_bytes(&nothing.to_bytes()), None);
+}
+
+/// A filter that is not the one of which the header speaks is refused with the last chunk, and what
+/// came before it stays.
+#[test]
+fn a_filter_under_another_header_is_refused() {
+    let value = Value::Ready(filter());
+    let (header, body) = (value.header(), body(&value));
+    for parameters in [
+        Parameters { seed: 1, ..PARAMETERS },
+        Parameters { rate: 0.02, ..PARAMETERS },
+        Parameters { expansion: 0, ..PARAMETERS },
+    ] {
+        let mut arrival = Arrival::new(Header { parameters, ..header });
+        let (first, last) = body.split_at(100);
+        assert!(matches!(arrival.take(100, first), Ok(None)));
+        assert!(arrival.take(body.len() as u64, last).is_err(), "{parameters:?}");
+        assert_eq!(arrival.received(), first);
+    }
+    let mut arrival = Arrival::new(header);
+    assert!(matches!(arrival.take(body.len() as u64, &body), Ok(Some(_))));
+}

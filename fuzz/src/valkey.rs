@@ -1,0 +1,147 @@
+//! What clients and dumps may give the Valkey module: refused, or a filter that works.
+
+use arbitrary::Arbitrary;
+use cuculus_valkey::value::{Arrival, ChunkError, Header, Parameters, Stored, Value};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::container::{Change, Parts};
+use crate::parameters::{Keys, all_of};
+
+/// Bytes as they come, or a filter that was shipped and changed behind its checksums.
+#[derive(Arbitrary, Debug)]
+pub enum Input {
+    /// A header and a body.
+    Bytes {
+        /// Where the header ends.
+        header: u8,
+        /// Both.
+        #[arbitrary(with = all_of)]
+        bytes: Vec<u8>,
+    },
+    /// A filter that was saved, changed and sealed again.
+    Shipped(Shipped),
+}
+
+/// A filter on its way.
+#[derive(Arbitrary, Debug)]
+pub struct Shipped {
+    capacity: u16,
+    fixed: bool,
+    rate: u8,
+    keys: Keys,
+    more_keys: Keys,
+    /// A byte of the header.
+    header: Option<(u8, u8)>,
+    /// The length of the chunks.
+    chunk: u8,
+    /// A chunk that is sent twice, or in the wrong place.
+    again: Option<u8>,
+    #[arbitrary(with = all_of)]
+    changes: Vec<Change>,
+}
+
+/// Ships, and works with what arrived.
+pub fn check(input: &Input) {
+    match input {
+        Input::Bytes { header, bytes } => {
+            let (header, body) = bytes.split_at(bytes.len().min(usize::from(*header)));
+            arrive(header, body, 1 + body.len() / 3, None, body);
+        }
+        Input::Shipped(shipped) => shipped.check(),
+    }
+}
+
+impl Shipped {
+    fn check(&self) {
+        let parameters = Parameters {
+            capacity: u32::from(self.capacity),
+            bucket_size: 2,
+            max_iterations: 20,
+            expansion: u16::from(!self.fixed),
+            rate: 0.5 / f64::from(1 + u32::from(self.rate)),
+            seed: 7,
+        };
+        let Ok(mut stored) = Stored::new(parameters) else { return };
+        for key in self.keys.iter() {
+            let _ = stored.add(&[key]);
+        }
+        let value = Value::Ready(stored);
+        let mut body = Vec::new();
+        value.write_body(&mut body).expect("writing to a vector does not fail");
+        let mut parts = Parts::of(&body);
+        self.changes.iter().for_each(|change| parts.apply(change));
+        let body = parts.sealed();
+        let header = Header { body_len: body.len() as u64, ..value.header() };
+        let mut header = header.to_bytes();
+        if let Some((at, byte)) = self.header {
+            let end = header.len() - 8;
+            header[usize::from(at) % end] = byte;
+            let sum = xxh3_64_with_seed(&header[..end], 0).to_le_bytes();
+            header[end..].copy_from_slice(&sum);
+        }
+        let chunk = 1 + 8 * usize::from(self.chunk);
+        arrive(&header, &body, chunk, self.again, &self.more_keys.to_vec());
+    }
+}
+
+/// Takes the chunks one by one.
+fn arrive(header: &[u8], body: &[u8], chunk: usize, again: Option<u8>, keys: &[u8]) {
+    let Some(header) = Header::from_bytes(header) else { return };
+    assert_eq!(Header::from_bytes(&header.to_bytes()), Some(header));
+    let mut arrival = Arrival::new(header);
+    let mut end = 0;
+    for (i, chunk) in body.chunks(chunk).enumerate() {
+        end += chunk.len() as u64;
+        if again == Some(i as u8) {
+            let wrong = arrival.take(end + 1, chunk);
+            assert!(matches!(wrong, Err(ChunkError::Position)));
+        }
+        let before = arrival.received().len();
+        match arrival.take(end, chunk) {
+            Ok(None) => reload(&Value::Arriving(arrival.clone())),
+            Ok(Some(stored)) => return work(stored, keys),
+            Err(_) => {
+                assert_eq!(arrival.received().len(), before, "a refused chunk was kept");
+                return;
+            }
+        }
+    }
+}
+
+/// What is there can be saved and loaded.
+fn reload(value: &Value) {
+    let mut body = Vec::new();
+    value.write_body(&mut body).expect("writing to a vector does not fail");
+    assert_eq!(body.len() as u64, value.body_len());
+    let again = Value::read(value.header(), value.body_len(), body.as_slice());
+    let again = again.expect("what is there can be loaded");
+    let mut same = Vec::new();
+    again.write_body(&mut same).expect("writing to a vector does not fail");
+    assert!(same == body && again.header() == value.header());
+}
+
+/// What was taken works.
+fn work(mut stored: Stored, keys: &[u8]) {
+    let mut added = Vec::new();
+    for &key in keys {
+        let len = stored.len();
+        match stored.add(&[key]) {
+            Ok(()) => {
+                added.push(key);
+                assert!(stored.contains(&[key]) && stored.count(&[key]) > 0);
+                assert_eq!(stored.len(), len + 1);
+            }
+            Err(_) => assert_eq!(stored.len(), len),
+        }
+    }
+    stored.compact();
+    assert!(added.iter().all(|&key| stored.contains(&[key])));
+    let _ = (stored.figures(), stored.expected_rate(), stored.slots());
+    let value = Value::Ready(stored);
+    assert!(value.size_in_bytes() > 0);
+    reload(&value);
+    let Some(Value::Ready(mut copy)) = value.duplicate() else { return };
+    for key in added {
+        assert!(copy.delete(&[key]), "what was added can be deleted");
+    }
+}

@@ -1,0 +1,28 @@
+//! A Python of our own: an environment with the packages that tests need, made once and again when
+//! their list changes. Nothing outside of the build directory is touched.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::run::{Failure, program, root, step, succeeds, target_directory};
+use crate::tools;
+
+/// The interpreter of an environment that has the packages of this list, a file in the repository.
+pub(crate) fn with_packages(list: &str) -> Result<PathBuf, Failure> {
+    tools::debian_for("python3-venv", || {
+        succeeds(&mut program("python3", ["-c", "import ensurepip, venv"]))
+    })?;
+    let wanted = fs::read_to_string(root().join(list))?;
+    let directory = target_directory().join("python");
+    let python = directory.join("bin/python");
+    let stamp = directory.join("installed.txt");
+    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(python);
+    }
+    let mut create = program("python3", ["-m", "venv", "--clear"]);
+    step("python environment", create.arg(&directory))?;
+    let mut install = program(&python, ["-m", "pip", "install", "--quiet", "--requirement", list]);
+    step("python packages", &mut install)?;
+    fs::write(stamp, wanted)?;
+    Ok(python)
+}
