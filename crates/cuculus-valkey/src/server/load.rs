@@ -60,7 +60,9 @@ unsafe fn load(
     unsafe {
         let is_old = raw::RedisModule_GetServerVersion.is_none_or(|version| version() < OLDEST);
         if is_old {
-            return Err("this server is too old; the module needs Redis 7.0 or Valkey 8 and later".into());
+            return Err(
+                "this server is too old; the module needs Redis 7.0 or Valkey 8 and later".into()
+            );
         }
         let call = Call::new(ctx, arguments, count);
         let words: Vec<&[u8]> = (0..call.len()).filter_map(|i| call.get(i)).collect();
