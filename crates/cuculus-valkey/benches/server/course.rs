@@ -70,7 +70,8 @@ pub(crate) fn run(
     slow::watch(control)?;
     let mut stages = Vec::new();
     let (mut from, mut seconds) = (1, 0.0);
-    for stop in [30_000, 1_000_000, items].into_iter().filter(|&stop| stop <= items) {
+    let before = [30_000, 1_000_000].into_iter().filter(|&stop| stop < items);
+    for stop in before.chain([items]) {
         let start = Instant::now();
         all(&mut load, b"CF.ADD", from..stop)?;
         seconds += start.elapsed().as_secs_f64();
