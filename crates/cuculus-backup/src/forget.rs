@@ -35,8 +35,8 @@ impl Keep {
             snapshots.iter().rev().take(self.last).map(|snapshot| snapshot.name).collect();
         // Dates in the zone of the one who asks: a day is a person's day.
         let date = |snapshot: &Snapshot| {
-            let seconds = i64::try_from(snapshot.time).unwrap_or(i64::MAX);
-            Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX).to_zoned(zone.clone()).date()
+            let time = Timestamp::from_nanosecond(snapshot.time.into()).unwrap_or(Timestamp::MAX);
+            time.to_zoned(zone.clone()).date()
         };
         let rules: [(usize, &dyn Fn(&Snapshot) -> (i16, i16)); 3] = [
             (self.daily, &|snapshot| (date(snapshot).year(), date(snapshot).day_of_year())),
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
     use crate::tree::DirRef;
 
-    const DAY: u64 = 86_400;
+    const DAY: u64 = 86_400_000_000_000;
 
     fn snapshot(number: u8, time: u64) -> Snapshot {
         Snapshot {
@@ -131,7 +131,7 @@ mod tests {
     /// Two a day for 60 days, from Thursday, 1 January 1970 on.
     fn kept(keep: Keep) -> Vec<u8> {
         let all: Vec<Snapshot> =
-            (0..120).map(|i| snapshot(i, u64::from(i) * DAY / 2 + 60)).collect();
+            (0..120).map(|i| snapshot(i, u64::from(i) * DAY / 2 + 1)).collect();
         let all: Vec<&Snapshot> = all.iter().collect();
         let mut kept: Vec<u8> =
             keep.chosen(&all, &TimeZone::UTC).iter().map(|name| name.0[0]).collect();

@@ -199,8 +199,14 @@ pub(crate) fn maintenance(store: &Arc<dyn Store>, keys: &Arc<Keys>) -> Result<An
     }
 }
 
+/// Seconds since 1970.
 pub(crate) fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+    now_in_nanoseconds() / 1_000_000_000
+}
+
+pub(crate) fn now_in_nanoseconds() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
 
 pub(crate) fn host() -> String {

@@ -81,11 +81,11 @@ impl Repository {
         for name in self.index()?.replaced() {
             self.store.remove(Kind::Run, name)?;
         }
-        let plan = self.plan(options, watch, &mut report)?;
+        let mut plan = self.plan(options, watch, &mut report)?;
         if plan.going.is_empty() {
             return Ok(report);
         }
-        self.rewrite(&plan, watch)?;
+        self.rewrite(&mut plan, watch)?;
         announced.confirm()?;
         let (packs, seen) = (plan.going.into_iter().collect(), plan.seen);
         let mark = Mark { name: Name::random()?, packs, seen, waits_for: None };
@@ -155,7 +155,10 @@ impl Repository {
     }
 
     /// Writes what is in use in the chosen packs to new ones, and enters it in the index.
-    fn rewrite(&self, plan: &Plan, watch: &dyn Watch) -> Result<()> {
+    fn rewrite(&self, plan: &mut Plan, watch: &dyn Watch) -> Result<()> {
+        if plan.rewrite.is_empty() {
+            return Ok(());
+        }
         watch.phase("rewriting packs");
         watch.total(plan.rewrite.len() as u64);
         let mut sink = self.sink()?;
@@ -178,7 +181,14 @@ impl Repository {
             }
             watch.advance(1);
         }
-        sink.finish().map(|_| ())
+        sink.finish()?;
+        // The chunks have a second place now; the set of their ids, and so the digest, is the same.
+        let digest = Digest::load(&*self.store, &self.keys, &plan.index.generation());
+        sink.entered().for_each(|entered| plan.index.add(entered.run));
+        match digest {
+            Some(digest) => digest.save(&*self.store, &self.keys, &plan.index.generation()),
+            None => Ok(()),
+        }
     }
 
     /// Phase 2 for every mark whose writers are gone.

@@ -13,7 +13,7 @@ use crate::tree::DirRef;
 pub struct Snapshot {
     /// Its name.
     pub name: Name,
-    /// When it began, in seconds since 1970.
+    /// When it began, in nanoseconds since 1970: two in the same second have an order.
     pub time: u64,
     /// The machine.
     pub host: String,

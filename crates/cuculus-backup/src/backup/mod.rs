@@ -70,7 +70,7 @@ pub struct BackupOptions {
     pub tags: Vec<String>,
     /// Another name for this machine.
     pub host: Option<String>,
-    /// Another time than now, in seconds since 1970.
+    /// Another time than now, in nanoseconds since 1970.
     pub time: Option<u64>,
     /// Nothing is written.
     pub dry_run: bool,
@@ -124,7 +124,7 @@ impl Repository {
         let sink = if options.dry_run { None } else { Some(self.sink()?) };
 
         let host = options.host.clone().unwrap_or_else(intent::host);
-        let time = options.time.unwrap_or_else(intent::now);
+        let time = options.time.unwrap_or_else(intent::now_in_nanoseconds);
         let saver = Saver::new(lookup, sink, &self.parameters);
         let mut walk = Walk::new(self, options, saver, watch)?;
         let roots = roots::Roots::of(&options.paths)?;

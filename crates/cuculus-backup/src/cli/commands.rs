@@ -118,7 +118,7 @@ impl Cli<'_> {
             read_all: options.read_all,
             tags: options.tag.clone(),
             host: options.host.clone(),
-            time: options.time.map(|time| u64::try_from(time.as_second()).unwrap_or(0)),
+            time: options.time.map(|time| u64::try_from(time.as_nanosecond()).unwrap_or(0)),
             dry_run: options.dry_run,
             ..BackupOptions::default()
         };
@@ -348,7 +348,7 @@ fn snapshot_line(snapshot: &Snapshot) -> String {
     format!(
         "{}  {}  {}  {:>8} files  {:>10}  {}{tags}",
         snapshot.name.short(),
-        text::time(i64::try_from(snapshot.time).unwrap_or(i64::MAX)),
+        text::time((snapshot.time / 1_000_000_000) as i64),
         text::name(snapshot.host.as_bytes()),
         snapshot.files,
         text::bytes(snapshot.bytes),
@@ -360,7 +360,8 @@ fn snapshot_json(snapshot: &Snapshot) -> serde_json::Value {
     let paths: Vec<String> = snapshot.paths.iter().map(|path| text::name(path)).collect();
     json!({
         "name": snapshot.name.to_string(),
-        "time": snapshot.time,
+        "time": snapshot.time / 1_000_000_000,
+        "time_ns": snapshot.time,
         "host": snapshot.host,
         "paths": paths,
         "tags": snapshot.tags,
