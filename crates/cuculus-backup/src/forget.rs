@@ -24,6 +24,9 @@ pub struct Keep {
     pub monthly: usize,
 }
 
+/// The day, week or month of a snapshot.
+type Period<'a> = &'a dyn Fn(&Snapshot) -> (i16, i16);
+
 impl Keep {
     fn says_nothing(&self) -> bool {
         *self == Self::default()
@@ -38,7 +41,7 @@ impl Keep {
             let time = Timestamp::from_nanosecond(snapshot.time.into()).unwrap_or(Timestamp::MAX);
             time.to_zoned(zone.clone()).date()
         };
-        let rules: [(usize, &dyn Fn(&Snapshot) -> (i16, i16)); 3] = [
+        let rules: [(usize, Period<'_>); 3] = [
             (self.daily, &|snapshot| (date(snapshot).year(), date(snapshot).day_of_year())),
             (self.weekly, &|snapshot| {
                 let week = date(snapshot).iso_week_date();

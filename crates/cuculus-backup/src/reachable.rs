@@ -18,6 +18,7 @@ pub(crate) struct Reachable {
 }
 
 /// What is met on the way.
+#[derive(Clone, Copy)]
 pub(crate) enum Met<'a> {
     /// A chunk of a tree.
     Tree(&'a ChunkId),

@@ -96,7 +96,7 @@ fn what_cannot_be_read_is_named_and_the_rest_is_saved() {
     let source = place.path("source");
     trees::files(&source, 3, 10);
     let closed = |name: &str| {
-        fs::set_permissions(source.join(name), fs::Permissions::from_mode(0)).expect("a mode");
+        fs::set_permissions(source.join(name), fs::Permissions::from_mode(0o000)).expect("a mode");
     };
     closed("dir1/file1");
     closed("dir2");

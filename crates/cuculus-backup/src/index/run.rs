@@ -206,12 +206,14 @@ impl Iterator for RunEntries<'_> {
     type Item = Result<Entry>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.entries.as_slice().is_empty() && self.next_block < self.run.blocks() {
-            if let Err(error) = self.read_ahead() {
-                // Nothing after a damaged block can be trusted to be in order.
-                self.next_block = self.run.blocks();
-                return Some(Err(error));
-            }
+        let is_empty = self.entries.as_slice().is_empty();
+        if is_empty
+            && self.next_block < self.run.blocks()
+            && let Err(error) = self.read_ahead()
+        {
+            // Nothing after a damaged block can be trusted to be in order.
+            self.next_block = self.run.blocks();
+            return Some(Err(error));
         }
         self.entries.next().map(Ok)
     }

@@ -46,12 +46,30 @@ pub(crate) fn decode(contents: &[u8], metadata: &[u8]) -> Decoded<Vec<Node>> {
     let mut column = |decode: fn(&mut Reader<'_>, &mut Node) -> Decoded<()>| {
         nodes.iter_mut().try_for_each(|node| decode(&mut reader, node))
     };
-    column(|reader, node| Ok(node.meta.mode = reader.number()?))?;
-    column(|reader, node| Ok(node.meta.uid = reader.number()?))?;
-    column(|reader, node| Ok(node.meta.gid = reader.number()?))?;
-    column(|reader, node| Ok(node.meta.modified = (reader.signed()?, reader.number()?)))?;
-    column(|reader, node| Ok(node.meta.xattrs = reader.list(2, decode_xattr)?))?;
-    column(|reader, node| Ok(node.meta.link = decode_link(reader)?))?;
+    column(|reader, node| {
+        node.meta.mode = reader.number()?;
+        Ok(())
+    })?;
+    column(|reader, node| {
+        node.meta.uid = reader.number()?;
+        Ok(())
+    })?;
+    column(|reader, node| {
+        node.meta.gid = reader.number()?;
+        Ok(())
+    })?;
+    column(|reader, node| {
+        node.meta.modified = (reader.signed()?, reader.number()?);
+        Ok(())
+    })?;
+    column(|reader, node| {
+        node.meta.xattrs = reader.list(2, decode_xattr)?;
+        Ok(())
+    })?;
+    column(|reader, node| {
+        node.meta.link = decode_link(reader)?;
+        Ok(())
+    })?;
     column(|reader, node| {
         if let What::Dir(dir) = &mut node.what {
             dir.metadata = decode_ids(reader)?;
