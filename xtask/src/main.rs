@@ -1,6 +1,7 @@
 //! Set-up, test and release commands (`cargo xtask …`). Knows their names; what each does stands
 //! in its own module.
 
+mod backup;
 mod bench;
 mod fuzz;
 mod run;
@@ -32,6 +33,12 @@ const COMMANDS: &[Command] = &[
         arguments: "[ARGS…]",
         summary: "the lab's benchmarks (default: speed)",
         run: bench::run,
+    },
+    Command {
+        name: "bench-backup",
+        arguments: "[ARGS…]",
+        summary: "what the chunk digest brings to the backup (fetches 1 GB of packages)",
+        run: backup::run,
     },
     Command {
         name: "fuzz",

@@ -42,10 +42,28 @@ impl Repository {
     /// # Errors
     /// Only if the repository cannot be listed; damage is in the report.
     pub fn check(&self, read_data: bool, watch: &dyn Watch) -> Result<CheckReport> {
+        let runs = || -> Result<HashSet<Name>> {
+            Ok(self.store.list(Kind::Run)?.into_iter().map(|(name, _)| name).collect())
+        };
+        let mut tries = 0;
+        loop {
+            let before = runs()?;
+            let report = self.check_once(read_data, watch)?;
+            tries += 1;
+            // A prune beside us removes packs that we have just read of: look again.
+            if report.errors.is_empty() || tries == 3 || runs()? == before {
+                report.errors.iter().for_each(|what| watch.problem(what));
+                return Ok(report);
+            }
+        }
+    }
+
+    fn check_once(&self, read_data: bool, watch: &dyn Watch) -> Result<CheckReport> {
         let report = CheckReport::default();
         let mut check = Check { repository: self, watch, report };
-        let runs = check.runs()?;
-        let index = Index::of_runs(runs);
+        // Before the index, which then has all that they need.
+        let snapshots = self.store.list(Kind::Snapshot)?;
+        let index = Index::of_runs(check.runs()?);
         check.report.chunks = index.len();
         for name in index.replaced() {
             check.note(format!("{} was replaced and can go", Kind::Run.describe(name)));
@@ -54,7 +72,7 @@ impl Repository {
         check.digest(&index)?;
         check.marks(&index)?;
         let mut chunks = self.chunks_of(index)?;
-        check.snapshots(&mut chunks)?;
+        check.snapshots(&mut chunks, snapshots)?;
         Ok(check.report)
     }
 }
@@ -67,7 +85,6 @@ struct Check<'a> {
 
 impl Check<'_> {
     fn error(&mut self, what: String) {
-        self.watch.problem(&what);
         self.report.errors.push(what);
     }
 
@@ -214,9 +231,8 @@ impl Check<'_> {
     }
 
     /// Every chunk that a snapshot needs is in the index, and adds up to the size of its file.
-    fn snapshots(&mut self, chunks: &mut Chunks) -> Result<()> {
+    fn snapshots(&mut self, chunks: &mut Chunks, names: Vec<(Name, u64)>) -> Result<()> {
         let repository = self.repository;
-        let names = repository.store.list(Kind::Snapshot)?;
         self.watch.phase("checking snapshots");
         self.watch.total(names.len() as u64);
         let mut reachable = Reachable::default();
@@ -226,6 +242,8 @@ impl Check<'_> {
             self.report.snapshots += 1;
             let snapshot = match Snapshot::load(&*repository.store, &repository.keys, &name) {
                 Ok(snapshot) => snapshot,
+                // Forgotten meanwhile.
+                Err(error) if error.is_missing() => continue,
                 Err(error) => {
                     self.failed(error);
                     continue;

@@ -16,6 +16,12 @@ pub struct ChunkId(pub(crate) [u8; ChunkId::LEN]);
 impl ChunkId {
     pub(crate) const LEN: usize = 24;
 
+    /// The bytes of the name.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     /// The leading bits; as good as random, and in the order of the ids.
     pub(crate) fn prefix(&self) -> u64 {
         let [a, b, c, d, e, f, g, h, ..] = self.0;

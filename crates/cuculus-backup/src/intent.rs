@@ -19,7 +19,7 @@ use crate::store::{Kind, Store};
 
 /// How often an intent is renewed, and for how long an intent of another machine counts after that.
 const BEAT: Duration = Duration::from_secs(60);
-const PATIENCE: u64 = 60 * 60;
+const PATIENCE: u64 = 24 * 60 * 60;
 
 /// What a process is about to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +132,7 @@ impl Announced {
         match self.store.open(Kind::Intent, &self.name) {
             Ok(_) => Ok(()),
             Err(error) if error.is_missing() => Err(Error::refused(
-                "another machine took this run for dead, it was silent for an hour; run it again",
+                "another machine took this run for dead, it was silent for a day; run it again",
             )),
             Err(error) => Err(error),
         }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use crate::id::{ChunkId, IdMap, Name};
 use crate::pack::{Footer, Location};
 
-/// Some 7 MiB.
+/// Some 10 MiB: a chunk takes about 104 bytes.
 pub(crate) const DEFAULT_CHUNKS: usize = 96 * 1024;
 
 pub(crate) struct Locality {

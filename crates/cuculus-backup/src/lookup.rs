@@ -78,6 +78,8 @@ pub(crate) struct Lookup {
     pub(crate) index: Index,
     pub(crate) oracle: Oracle,
     pub(crate) cache: Locality,
+    /// Every chunk that was looked for, if somebody wants to know.
+    pub(crate) trace: Option<Vec<ChunkId>>,
     counts: Lookups,
 }
 
@@ -90,7 +92,7 @@ impl Lookup {
         cache: Locality,
     ) -> Self {
         let (store, keys) = (Arc::clone(store), Arc::clone(keys));
-        Self { store, keys, index, oracle, cache, counts: Lookups::default() }
+        Self { store, keys, index, oracle, cache, trace: None, counts: Lookups::default() }
     }
 
     pub(crate) fn counts(&self) -> Lookups {
@@ -100,6 +102,9 @@ impl Lookup {
     /// Where a chunk is, if it is anywhere.
     pub(crate) fn locate(&mut self, id: &ChunkId) -> Result<Answer> {
         self.counts.asked += 1;
+        if let Some(trace) = &mut self.trace {
+            trace.push(*id);
+        }
         if let Some(location) = self.cache.get(id) {
             self.counts.from_cache += 1;
             return Ok(Answer::At(location));

@@ -101,11 +101,12 @@ impl Repository {
         watch: &dyn Watch,
         report: &mut PruneReport,
     ) -> Result<Plan> {
-        // In this order: a pack that appears between the two listings is not taken for an orphan.
+        // Snapshots before the index, which then has all that they need. Packs before it too: one
+        // that is not in it was left by the dead, or is of a writer whom the mark will wait for.
+        let snapshots = self.snapshots()?;
         let stored: HashMap<Name, u64> = self.store.list(Kind::Pack)?.into_iter().collect();
         let hidden = marks::marked_packs(&*self.store, &self.keys)?;
         let mut chunks = self.chunks()?;
-        let snapshots = self.snapshots()?;
         let index = self.index_like(&chunks.lookup.index)?;
         let mut live = Live::new(&index);
         watch.phase("finding what is in use");
@@ -237,7 +238,7 @@ impl Repository {
         self.drop_from_index(&mut index, &going, report)?;
         let sizes: HashMap<Name, u64> = self.store.list(Kind::Pack)?.into_iter().collect();
         for pack in &going {
-            // A prune that slept for an hour and was taken for dead must not go on.
+            // A prune that slept for a day and was taken for dead must not go on.
             announced.confirm()?;
             self.store.remove(Kind::Pack, pack)?;
             report.freed_bytes += sizes.get(pack).copied().unwrap_or_default();

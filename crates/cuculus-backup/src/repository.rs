@@ -1,7 +1,7 @@
 //! A repository: its store, its keys, its parameters. Knows how the parts are opened; what is done
 //! with them stands in modules of their own.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::chunks::Chunks;
@@ -16,6 +16,8 @@ use crate::store::{LocalStore, Store};
 
 /// A place where backups are kept.
 pub struct Repository {
+    /// Where it is, to be left out of backups.
+    pub(crate) path: PathBuf,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) keys: Arc<Keys>,
     pub(crate) parameters: Parameters,
@@ -48,7 +50,7 @@ impl Repository {
         let store: Arc<dyn Store> = Arc::new(LocalStore::new(path));
         let locked = Locked::read(&*store, &path.display().to_string())?;
         let (parameters, keys) = locked.unlock(&*store, passphrase)?;
-        Ok(Self { store, keys: Arc::new(keys), parameters })
+        Ok(Self { path: path.to_owned(), store, keys: Arc::new(keys), parameters })
     }
 
     /// The parameters that it was made with.

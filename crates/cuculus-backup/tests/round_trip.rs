@@ -172,6 +172,16 @@ fn parts_of_a_snapshot_can_be_listed_and_restored() {
     assert!(manifest(&out) == manifest(&source));
 }
 
+/// A repository below what is backed up is left out: it would never come to an end.
+#[test]
+fn a_repository_does_not_save_itself() {
+    let place = Place::new(false);
+    trees::files(&place.path("source"), 7, 5);
+    place.succeeds(&["backup", "."]);
+    let listed = place.succeeds(&["ls", "latest"]);
+    assert!(listed.contains("source/dir1/file1") && !listed.contains("/repo"), "{listed}");
+}
+
 #[test]
 fn patterns_leave_things_out() {
     let place = Place::new(false);

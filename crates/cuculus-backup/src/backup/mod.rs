@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use crate::digest::Digest;
 use crate::error::{Error, Result};
-use crate::id::Name;
+use crate::id::{ChunkId, Name};
 use crate::index::{Entry, Index, Merged, Run, RunWriter};
 use crate::intent::{self, Announced, Work};
 use crate::locality::{self, Locality};
@@ -34,8 +34,10 @@ use walk::Walk;
 pub struct Help {
     /// What is asked before the index.
     pub digest: Asked,
-    /// The chunks whose places the locality cache keeps; 0 turns it off.
+    /// The chunks whose places the locality cache keeps, about 104 bytes each; 0 turns it off.
     pub cached_chunks: usize,
+    /// Whether the report says which chunks were looked for, in order.
+    pub trace: bool,
 }
 
 /// What is asked before the index.
@@ -51,7 +53,7 @@ pub enum Asked {
 
 impl Default for Help {
     fn default() -> Self {
-        Self { digest: Asked::Digest, cached_chunks: locality::DEFAULT_CHUNKS }
+        Self { digest: Asked::Digest, cached_chunks: locality::DEFAULT_CHUNKS, trace: false }
     }
 }
 
@@ -103,6 +105,9 @@ pub struct BackupReport {
     pub digest_bytes: u64,
     /// How look-ups were answered.
     pub lookups: Lookups,
+    /// Chunks looked for, in order, if they were asked for.
+    #[serde(skip)]
+    pub trace: Vec<ChunkId>,
 }
 
 impl Repository {
@@ -120,7 +125,8 @@ impl Repository {
         let before = index.generation();
         let oracle = self.oracle(options.help.digest, &index)?;
         let cache = Locality::new(options.help.cached_chunks);
-        let lookup = Lookup::new(&self.store, &self.keys, index, oracle, cache);
+        let mut lookup = Lookup::new(&self.store, &self.keys, index, oracle, cache);
+        lookup.trace = options.help.trace.then(Vec::new);
         let sink = if options.dry_run { None } else { Some(self.sink()?) };
 
         let host = options.host.clone().unwrap_or_else(intent::host);
@@ -134,6 +140,7 @@ impl Repository {
         let (mut lookup, stored) = saver.finish()?;
         report.stored_bytes = stored;
         report.lookups = lookup.counts();
+        report.trace = lookup.trace.take().unwrap_or_default();
         if let Oracle::Digest(digest) = &lookup.oracle {
             report.digest_bytes = digest.size_in_bytes();
         }

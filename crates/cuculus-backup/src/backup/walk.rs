@@ -34,6 +34,8 @@ pub(super) struct Walk<'a> {
     /// Trees of the last snapshot.
     earlier: Chunks,
     exclude: Exclude,
+    /// Device and inode of the repository, which is no part of its own backups.
+    repository: Option<(u64, u64)>,
     one_file_system: bool,
     read_all: bool,
     /// Files with several names that were read already.
@@ -57,6 +59,7 @@ impl<'a> Walk<'a> {
             chunker: Chunker::new(&repository.parameters, repository.keys.cuts),
             earlier: repository.chunks()?,
             exclude: Exclude::new(&options.exclude)?,
+            repository: fs::metadata(&repository.path).map(|dir| (dir.dev(), dir.ino())).ok(),
             one_file_system: options.one_file_system,
             read_all: options.read_all,
             links: HashMap::new(),
@@ -192,6 +195,7 @@ impl<'a> Walk<'a> {
             Err(error) => return Ok(self.problem(path, &error)),
         };
         let what = match metadata::kind(&found) {
+            Kind::Dir if Some((found.dev(), found.ino())) == self.repository => None,
             Kind::Dir => {
                 self.report.directories += 1;
                 let elsewhere = self.one_file_system && Some(found.dev()) != device;

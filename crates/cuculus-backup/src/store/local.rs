@@ -1,5 +1,6 @@
 //! A repository in a directory. Knows files, renames and `fsync`.
 
+use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
@@ -30,12 +31,19 @@ impl LocalStore {
             made.map_err(Error::at("create", path))
         };
         private(root)?;
-        let mut there = fs::read_dir(root).map_err(Error::at("read", root))?;
-        if there.next().is_some() {
-            return Err(Error::refused(format!(
-                "{} is not empty; give the repository a directory of its own",
-                root.display()
-            )));
+        // Folders of ours without a configuration: an attempt that was cut off.
+        let ours = |name: &OsStr| {
+            let folders =
+                Kind::ALL.iter().filter(|kind| !kind.is_single()).map(|kind| kind.folder());
+            folders.chain([DRAFTS]).any(|folder| name == folder)
+        };
+        for entry in fs::read_dir(root).map_err(Error::at("read", root))? {
+            if !ours(&entry.map_err(Error::at("read", root))?.file_name()) {
+                return Err(Error::refused(format!(
+                    "{} is not empty; give the repository a directory of its own",
+                    root.display()
+                )));
+            }
         }
         private(&root.join(DRAFTS))?;
         for kind in Kind::ALL.into_iter().filter(|kind| !kind.is_single()) {
