@@ -1,5 +1,6 @@
-//! `cargo xtask bench-backup`: what the chunk digest brings to the backup. Knows where many
-//! versions of one large package come from; what is measured stands in the backup's benchmark.
+//! `cargo xtask bench-backup` and `soak-backup`: what the chunk digest brings to the backup, and its
+//! tests for longer. Knows where many versions of one large package come from; what is measured
+//! stands in the backup's benchmark.
 
 use std::path::{Path, PathBuf};
 
@@ -20,6 +21,20 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         command.arg("--versions").arg(versions()?);
     }
     step("bench-backup", &mut command)
+}
+
+/// `cargo xtask soak-backup`: more kills and more damaged bytes than the tests have time for.
+pub(crate) fn soak(arguments: &[String]) -> Result<(), Failure> {
+    let kills = match arguments {
+        [] => "2000",
+        [word, number] if word == "--kills" && number.parse::<u64>().is_ok() => number,
+        _ => return Err(Failure::Usage("soak-backup takes [--kills N]".into())),
+    };
+    let words =
+        ["test", "--release", "-p", "cuculus-backup", "--test", "crash", "--test", "damage"];
+    let mut command = cargo(words.into_iter().chain(["--", "--nocapture"]));
+    command.env("CUCULUS_BACKUP_KILLS", kills).env("CUCULUS_BACKUP_BYTES", "2000");
+    step("soak-backup", &mut command)
 }
 
 /// The versions, unpacked side by side; fetched where they are missing.

@@ -52,6 +52,12 @@ const COMMANDS: &[Command] = &[
         summary: "elastic filters beside exact multisets (default: 100 million operations)",
         run: soak::run,
     },
+    Command {
+        name: "soak-backup",
+        arguments: "[--kills N]",
+        summary: "the backup's crash and damage tests for longer (default: 2000 kills)",
+        run: backup::soak,
+    },
 ];
 
 fn main() -> ExitCode {

@@ -104,7 +104,11 @@ pub(crate) struct Announced {
 impl Announced {
     pub(crate) fn new(store: &Arc<dyn Store>, keys: &Arc<Keys>, work: Work) -> Result<Self> {
         let name = Name::random()?;
-        write(&**store, keys, &name, work)?;
+        match write(&**store, keys, &name, work) {
+            // Its draft was swept by a prune that could not know of us yet.
+            Err(error) if error.is_missing() => write(&**store, keys, &name, work)?,
+            outcome => outcome?,
+        }
         let done = Arc::new(AtomicBool::new(false));
         let heart = thread::spawn({
             let (store, keys, done) = (Arc::clone(store), Arc::clone(keys), Arc::clone(&done));

@@ -77,7 +77,10 @@ impl Repository {
         let announced = intent::maintenance(&self.store, &self.keys)?;
         // What a prune that was cut off has left.
         self.finish_marks(&announced, watch, &mut report)?;
-        report.freed_bytes += self.store.sweep_drafts()?;
+        // A draft is nobody's for a moment before its writer holds it, so not beside writers.
+        if intent::living(&*self.store, &self.keys, &announced.name())?.is_empty() {
+            report.freed_bytes += self.store.sweep_drafts()?;
+        }
         for name in self.index()?.replaced() {
             self.store.remove(Kind::Run, name)?;
         }

@@ -46,16 +46,21 @@ fn start(place: &Place, arguments: &[&str]) -> Running {
     Running(child.expect("the binary runs"))
 }
 
+/// How often; `cargo xtask soak-backup` asks for more.
+fn kills() -> u64 {
+    std::env::var("CUCULUS_BACKUP_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(100)
+}
+
 /// `kill -9` at a hundred random moments in backup, forget and prune.
 #[test]
 fn a_killed_process_harms_nothing_that_was_finished() {
     let place = Place::new(false);
     let source = place.path("source");
     trees::files(&source, 1, 40);
-    let mut random = fastrand::Rng::with_seed(11);
+    let mut random = fastrand::Rng::with_seed(kills());
     let mut states = BTreeMap::new();
-    let (mut killed, mut ended) = (0, 0);
-    for step in 0..100 {
+    let (mut killed, mut ended) = (0u64, 0u64);
+    for step in 0..kills() {
         let tag = format!("step{step}");
         let work: &[&str] = match step % 5 {
             0..3 => {
@@ -76,7 +81,8 @@ fn a_killed_process_harms_nothing_that_was_finished() {
             is_sound(&place, &source, &states, &work.join(" "));
         }
     }
-    assert!(killed >= 20, "only {killed} of {} were killed while at work", killed + ended);
+    println!("{killed} were killed while at work, {ended} had ended");
+    assert!(killed >= kills() / 5, "only {killed} of {} were killed", killed + ended);
     // What the dead left behind is no hindrance and goes away.
     states.insert("last".into(), manifest(&source));
     place.succeeds(&["backup", "source", "--tag", "last"]);
