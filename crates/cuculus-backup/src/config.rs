@@ -54,7 +54,7 @@ impl Parameters {
             least_chunk: mean_chunk / 4,
             mean_chunk,
             most_chunk: mean_chunk.saturating_mul(8),
-            group: mean_chunk.saturating_mul(32).max(256 * 1024),
+            group: mean_chunk.saturating_mul(32).clamp(256 * 1024, 4 * 1024 * 1024),
             pack: 8 * 1024 * 1024,
             compression: 3,
             digest_rate: 10_000,
@@ -70,12 +70,14 @@ impl Parameters {
         let even = [self.least_chunk, self.mean_chunk, self.most_chunk].iter().all(|n| n % 2 == 0);
         let sound = even
             && (256..=1 << 20).contains(&self.least_chunk)
-            && (1024..=1 << 22).contains(&self.mean_chunk)
+            && (1024..=1 << 20).contains(&self.mean_chunk)
             && self.mean_chunk.is_power_of_two()
             && self.least_chunk < self.mean_chunk
             && self.mean_chunk < self.most_chunk
             && self.most_chunk <= 1 << 23
-            && (1024..1 << 23).contains(&self.group)
+            // The index has three bytes for lengths and offsets in a group.
+            && self.group >= 1024
+            && u64::from(self.group) + u64::from(self.most_chunk) <= 12 << 20
             && (1 << 16..=1 << 30).contains(&self.pack)
             && (-7..=22).contains(&self.compression)
             && (10..=200_000).contains(&self.digest_rate);

@@ -253,6 +253,9 @@ fn differences(
     if first == second {
         return Ok(());
     }
+    if within.len() > tree::MOST_PATH {
+        return Err(Error::damaged("a stored directory (its path is too long)"));
+    }
     let nothing = DirRef::default();
     let mut nodes = |dir: &DirRef| if *dir == nothing { Ok(Vec::new()) } else { read(dir) };
     let (before, after) = (nodes(first)?, nodes(second)?);

@@ -49,9 +49,10 @@ pub(super) fn block_place(run: &Name, block: u64) -> [u8; 28] {
     place
 }
 
-pub(super) fn short(value: u32) -> [u8; 3] {
-    let [a, b, c, _] = value.to_le_bytes();
-    [a, b, c]
+/// Three bytes; `None` for what needs more, which no group of a sound repository does.
+pub(super) fn short(value: u32) -> Option<[u8; 3]> {
+    let [a, b, c, high] = value.to_le_bytes();
+    (high == 0).then_some([a, b, c])
 }
 
 impl Run {

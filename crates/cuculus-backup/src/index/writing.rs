@@ -51,7 +51,8 @@ impl<'a> RunWriter<'a> {
         self.block.extend_from_slice(&number.to_le_bytes());
         self.block.extend_from_slice(&location.group.to_le_bytes());
         for number in [location.group_len, location.offset, location.len] {
-            self.block.extend_from_slice(&run::short(number));
+            let short = run::short(number).ok_or_else(|| Error::damaged("a group (too large)"))?;
+            self.block.extend_from_slice(&short);
         }
         self.tail.len += 1;
         if self.block.len() == BLOCK_ENTRIES * ENTRY {

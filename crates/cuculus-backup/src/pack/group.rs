@@ -43,8 +43,6 @@ impl Compressor {
     pub(crate) fn new(parameters: &Parameters) -> Result<Self> {
         let mut zstd =
             zstd::bulk::Compressor::new(parameters.compression).map_err(no_compression)?;
-        let most = u64::try_from(zstd::zstd_safe::compress_bound(parameters.most_group()));
-        debug_assert!(most.is_ok_and(|most| most < u64::from(u32::MAX)));
         // The length is needed to open the group again; the checksum is not, there is a seal.
         let set = zstd.set_parameter(zstd::zstd_safe::CParameter::ContentSizeFlag(true));
         set.map_err(no_compression)?;

@@ -179,6 +179,9 @@ impl Restore<'_> {
     }
 
     fn write_node(&mut self, target: &Path, path: &[u8], node: &Node) -> Result<()> {
+        if path.len() > tree::MOST_PATH {
+            return Err(Error::refused("the path is too long"));
+        }
         if let What::Dir(dir) = &node.what {
             let nodes = self.read_dir(dir)?;
             self.report.directories += 1;
