@@ -15,6 +15,8 @@ use crate::store::{Kind, Object};
 /// Groups kept open: some 24 MiB. The chunks of one version of a tree lie in as many places as
 /// there were versions, and each place is read in order.
 const GROUPS: usize = 96;
+/// Bytes of a directory: some ten million names.
+const MOST_DIRECTORY: usize = 1 << 30;
 /// Packs kept open.
 const PACKS: usize = 64;
 
@@ -47,10 +49,16 @@ impl Chunks {
         Ok(())
     }
 
-    /// The bytes of a whole list of chunks.
+    /// The bytes of a whole list of chunks, for what must fit in memory: a directory.
     pub(crate) fn read_all(&mut self, ids: &[ChunkId]) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        ids.iter().try_for_each(|id| self.read(id, &mut bytes))?;
+        for id in ids {
+            self.read(id, &mut bytes)?;
+            // The same chunk can be named any number of times by who wants to fill our memory.
+            if bytes.len() > MOST_DIRECTORY {
+                return Err(Error::damaged("a stored directory (more than a GiB)"));
+            }
+        }
         Ok(bytes)
     }
 
