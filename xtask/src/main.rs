@@ -1,6 +1,7 @@
 //! Set-up, test and release commands (`cargo xtask …`). Knows their names; what each does stands
 //! in its own module.
 
+mod backup;
 mod bench;
 mod bench_cli;
 mod fuzz;
@@ -43,6 +44,12 @@ const COMMANDS: &[Command] = &[
         run: bench_cli::run,
     },
     Command {
+        name: "bench-backup",
+        arguments: "[ARGS…]",
+        summary: "what the chunk digest brings to the backup (fetches 1 GB of packages)",
+        run: backup::run,
+    },
+    Command {
         name: "fuzz",
         arguments: "[--seconds N] [TARGET]",
         summary: "each fuzz target, or one, for N seconds (default: 60)",
@@ -65,6 +72,12 @@ const COMMANDS: &[Command] = &[
         arguments: "[--items N] [--json]",
         summary: "the module on a server under load (default: 10 million items)",
         run: valkey::bench,
+    },
+    Command {
+        name: "soak-backup",
+        arguments: "[--kills N]",
+        summary: "the backup's crash and damage tests for longer (default: 2000 kills)",
+        run: backup::soak,
     },
 ];
 

@@ -1,0 +1,96 @@
+//! The memory of three digests at the same rate, full and after half of the chunks went: the elastic
+//! filter, which is told nothing, and the papers' filters, which are told how many there will be.
+
+use cuculus::{DynamicCuckooFilter, ElasticFilter, Filter, Insert, KeyHash, KeyHasher, Remove};
+use cuculus_baselines::DynamicBloomFilter;
+use serde::Serialize;
+
+use crate::Failure;
+
+const RATE: f64 = 0.01;
+
+#[derive(Serialize)]
+pub(crate) struct Row {
+    name: &'static str,
+    items: u64,
+    bytes: usize,
+    bits_per_item: f64,
+    measured_rate: f64,
+    /// After every other item was removed, and what the filter has for it was called.
+    bytes_after: usize,
+    bits_per_item_after: f64,
+    /// Removals that the filter could not do.
+    stayed: u64,
+}
+
+pub(crate) fn run(items: u64) -> Result<Vec<Row>, Failure> {
+    let capacity = usize::try_from(items)?;
+    let elastic = ElasticFilter::builder().false_positive_rate(RATE).seed(1).build()?;
+    let cuckoo = DynamicCuckooFilter::builder();
+    let cuckoo = cuckoo.capacity(capacity).false_positive_rate(RATE).seed(1).build()?;
+    let bloom = DynamicBloomFilter::builder();
+    let bloom = bloom.capacity(capacity).false_positive_rate(RATE).seed(1).build()?;
+    Ok(vec![
+        measure("elastic", elastic, items, ElasticFilter::shrink_to_fit)?,
+        measure("DCF", cuckoo, items, |filter| {
+            filter.compact();
+        })?,
+        measure("DBF", bloom, items, |_| ())?,
+    ])
+}
+
+fn measure<F: Filter + Insert + Remove>(
+    name: &'static str,
+    mut filter: F,
+    items: u64,
+    give_back: impl FnOnce(&mut F),
+) -> Result<Row, Failure> {
+    let hasher = KeyHasher::xxh3(7);
+    let id = |number: u64| -> KeyHash { hasher.hash(&number) };
+    for number in 0..items {
+        filter.insert_hash(id(number))?;
+    }
+    let lost = (0..items).filter(|&number| !filter.contains_hash(id(number))).count();
+    if lost > 0 {
+        return Err(format!("{name} lost {lost} items").into());
+    }
+    let strangers = items.min(1_000_000);
+    let wrong = (items..items + strangers).filter(|&number| filter.contains_hash(id(number)));
+    let measured_rate = wrong.count() as f64 / strangers as f64;
+    let bytes = filter.size_in_bytes();
+    let gone = (0..items).step_by(2);
+    let stayed = gone.filter(|&number| !filter.remove_hash(id(number))).count() as u64;
+    give_back(&mut filter);
+    let bytes_after = filter.size_in_bytes();
+    let bits = |bytes: usize, items: u64| 8.0 * bytes as f64 / items.max(1) as f64;
+    Ok(Row {
+        name,
+        items,
+        bytes,
+        bits_per_item: bits(bytes, items),
+        measured_rate,
+        bytes_after,
+        bits_per_item_after: bits(bytes_after, items / 2),
+        stayed,
+    })
+}
+
+pub(crate) fn print(rows: &[Row]) {
+    println!(
+        "{:<10} {:>12} {:>10} {:>10} {:>10} {:>14} {:>10} {:>10}",
+        "", "ids", "MB", "bits", "rate %", "half gone, MB", "bits", "stayed"
+    );
+    for row in rows {
+        println!(
+            "{:<10} {:>12} {:>10.2} {:>10.1} {:>10.3} {:>14.2} {:>10.1} {:>10}",
+            row.name,
+            row.items,
+            row.bytes as f64 / 1e6,
+            row.bits_per_item,
+            100.0 * row.measured_rate,
+            row.bytes_after as f64 / 1e6,
+            row.bits_per_item_after,
+            row.stayed
+        );
+    }
+}

@@ -1,0 +1,399 @@
+//! What each command does.
+
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use cuculus_backup::{
+    BackupOptions, Change, Error, Keep, Listed, Parameters, PruneOptions, PruneReport, Repository,
+    RestoreOptions, Result, Snapshot,
+};
+use serde::Serialize;
+use serde_json::json;
+
+use super::arguments::{Arguments, Backup, Command, Forget, Init, Restore};
+use super::progress::{Progress, Unit};
+use super::{Outcome, passphrase, text};
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
+    let repo = arguments.repo.as_deref().ok_or_else(|| {
+        Error::Refused("which repository? say --repo DIRECTORY, or set CUCULUS_BACKUP_REPO".into())
+    })?;
+    if let Command::Init(options) = &arguments.command {
+        return init(arguments, repo, options);
+    }
+    let passphrase = if Repository::needs_passphrase(repo)? {
+        passphrase::find(arguments, false)?
+    } else {
+        None
+    };
+    let repository = Repository::open(repo, passphrase.as_ref().map(|text| text.as_str()))?;
+    let cli = Cli { arguments, repository };
+    match &arguments.command {
+        Command::Init(_) => Ok(Outcome::Done),
+        Command::Backup(options) => cli.backup(options),
+        Command::Snapshots => cli.snapshots(),
+        Command::Ls { snapshot, path, long } => cli.ls(snapshot, path.as_deref(), *long),
+        Command::Diff { first, second } => cli.diff(first, second),
+        Command::Restore(options) => cli.restore(options),
+        Command::Forget(options) => cli.forget(options),
+        Command::Prune(options) => {
+            let max_unused = options.max_unused / 100.0;
+            let report = cli.prune(&PruneOptions { max_unused, dry_run: options.dry_run })?;
+            cli.print(&report, || prune_text(&report, options.dry_run))
+        }
+        Command::Check { read_data } => cli.check(*read_data),
+        Command::Stats => cli.stats(),
+        Command::VerifyDigest { repair } => cli.verify_digest(*repair),
+    }
+}
+
+fn init(arguments: &Arguments, repo: &Path, options: &Init) -> Result<Outcome> {
+    let mut parameters = Parameters::with_mean_chunk(options.chunk_size.saturating_mul(1024));
+    parameters.compression = options.compression;
+    let passphrase = if options.no_encryption { None } else { passphrase::find(arguments, true)? };
+    if passphrase.is_none() && !options.no_encryption {
+        return Err(Error::Refused(
+            "no passphrase; set CUCULUS_BACKUP_PASSPHRASE, use --passphrase-file or \
+             --passphrase-command, or make the repository with --no-encryption"
+                .into(),
+        ));
+    }
+    Repository::create(repo, &parameters, passphrase.as_ref().map(|text| text.as_str()))?;
+    let encrypted = passphrase.is_some();
+    let words = || {
+        let how = if encrypted {
+            "encrypted; without the passphrase nobody can read it, not even you"
+        } else {
+            "not encrypted"
+        };
+        format!("made the repository {} ({how})", repo.display())
+    };
+    print(
+        arguments,
+        &json!({ "repository": repo.display().to_string(), "encrypted": encrypted }),
+        words,
+    )
+}
+
+/// JSON for programs, or words for people.
+fn print(
+    arguments: &Arguments,
+    value: &impl Serialize,
+    words: impl FnOnce() -> String,
+) -> Result<Outcome> {
+    let line = if arguments.json {
+        serde_json::to_string(value).map_err(|error| failed(error.into()))?
+    } else if arguments.quiet {
+        return Ok(Outcome::Done);
+    } else {
+        words()
+    };
+    writeln!(io::stdout(), "{line}").map_err(failed)?;
+    Ok(Outcome::Done)
+}
+
+fn failed(source: io::Error) -> Error {
+    Error::Io { what: "cannot write to standard output".into(), source }
+}
+
+struct Cli<'a> {
+    arguments: &'a Arguments,
+    repository: Repository,
+}
+
+impl Cli<'_> {
+    fn progress(&self, unit: Unit) -> Progress {
+        Progress::new(unit, self.arguments.quiet)
+    }
+
+    fn print(&self, value: &impl Serialize, words: impl FnOnce() -> String) -> Result<Outcome> {
+        print(self.arguments, value, words)
+    }
+
+    fn backup(&self, options: &Backup) -> Result<Outcome> {
+        let options = BackupOptions {
+            paths: options.paths.clone(),
+            exclude: options.exclude.clone(),
+            one_file_system: options.one_file_system,
+            read_all: options.read_all,
+            tags: options.tag.clone(),
+            host: options.host.clone(),
+            time: options.time.map(|time| u64::try_from(time.as_nanosecond()).unwrap_or(0)),
+            dry_run: options.dry_run,
+            ..BackupOptions::default()
+        };
+        let report = self.repository.backup(&options, &self.progress(Unit::Bytes))?;
+        self.print(&report, || {
+            let what = match &report.snapshot {
+                Some(name) => format!("snapshot {}", name.get(..8).unwrap_or(name)),
+                None => "dry run".into(),
+            };
+            let mut words = format!(
+                "{what}: {} files ({} unchanged), {}; new: {} chunks, {}, stored in {}",
+                report.files,
+                report.unchanged_files,
+                text::bytes(report.bytes),
+                report.new_chunks,
+                text::bytes(report.new_bytes),
+                text::bytes(report.stored_bytes),
+            );
+            if report.problems > 0 {
+                words += &format!("; {} files with problems, see above", report.problems);
+            }
+            words
+        })?;
+        Ok(if report.problems > 0 { Outcome::Partly } else { Outcome::Done })
+    }
+
+    fn snapshots(&self) -> Result<Outcome> {
+        let snapshots = self.repository.snapshots()?;
+        let values: Vec<_> = snapshots.iter().map(snapshot_json).collect();
+        self.print(&values, || {
+            let lines: Vec<String> = snapshots.iter().map(snapshot_line).collect();
+            if lines.is_empty() { "no snapshots yet".into() } else { lines.join("\n") }
+        })
+    }
+
+    fn ls(&self, word: &str, path: Option<&Path>, long: bool) -> Result<Outcome> {
+        let snapshot = self.repository.snapshot(word)?;
+        let mut out = BufWriter::new(io::stdout().lock());
+        self.repository.list(&snapshot, path, &mut |listed| {
+            let line = if self.arguments.json {
+                listed_json(listed).to_string()
+            } else if long {
+                listed_line(listed)
+            } else {
+                text::name(&listed.path)
+            };
+            writeln!(out, "{line}").map_err(failed)
+        })?;
+        out.flush().map_err(failed)?;
+        Ok(Outcome::Done)
+    }
+
+    fn diff(&self, first: &str, second: &str) -> Result<Outcome> {
+        let snapshots = [self.repository.snapshot(first)?, self.repository.snapshot(second)?];
+        let mut out = BufWriter::new(io::stdout().lock());
+        self.repository.diff(&snapshots[0], &snapshots[1], &mut |change, path| {
+            let (sign, word) = match change {
+                Change::Added => ('+', "added"),
+                Change::Removed => ('-', "removed"),
+                Change::Contents => ('M', "contents"),
+                Change::Metadata => ('m', "metadata"),
+            };
+            let path = text::name(path);
+            let line = if self.arguments.json {
+                json!({ "change": word, "path": path }).to_string()
+            } else {
+                format!("{sign} {path}")
+            };
+            writeln!(out, "{line}").map_err(failed)
+        })?;
+        out.flush().map_err(failed)?;
+        Ok(Outcome::Done)
+    }
+
+    fn restore(&self, options: &Restore) -> Result<Outcome> {
+        let snapshot = self.repository.snapshot(&options.snapshot)?;
+        let options = RestoreOptions {
+            target: options.target.clone(),
+            include: options.include.clone(),
+            overwrite: options.overwrite,
+            dry_run: options.dry_run,
+        };
+        let report = self.repository.restore(&snapshot, &options, &self.progress(Unit::Bytes))?;
+        self.print(&report, || {
+            let done = if options.dry_run { "could be restored" } else { "restored" };
+            let mut words = format!(
+                "{} files, {} directories, {} {done}",
+                report.files,
+                report.directories,
+                text::bytes(report.bytes)
+            );
+            if report.problems > 0 {
+                words += &format!("; {} with problems, see above", report.problems);
+            }
+            words
+        })?;
+        Ok(if report.problems > 0 { Outcome::Partly } else { Outcome::Done })
+    }
+
+    fn forget(&self, options: &Forget) -> Result<Outcome> {
+        let keep = Keep {
+            last: options.keep_last,
+            daily: options.keep_daily,
+            weekly: options.keep_weekly,
+            monthly: options.keep_monthly,
+        };
+        let done = self.repository.forget(&options.snapshots, &keep, options.dry_run)?;
+        let prune = options.prune && !options.dry_run;
+        let pruned = if prune { Some(self.prune(&PruneOptions::default())?) } else { None };
+        let names = |snapshots: &[Snapshot]| -> Vec<String> {
+            snapshots.iter().map(|snapshot| snapshot.name.to_string()).collect()
+        };
+        let value = json!({
+            "forgotten": names(&done.forgotten),
+            "kept": names(&done.kept),
+            "prune": pruned,
+        });
+        self.print(&value, || {
+            let mut lines: Vec<String> = done.forgotten.iter().map(snapshot_line).collect();
+            let verb = if options.dry_run { "would be forgotten" } else { "forgotten" };
+            lines.push(format!("{} {verb}, {} kept", done.forgotten.len(), done.kept.len()));
+            lines.extend(pruned.as_ref().map(|report| prune_text(report, false)));
+            lines.join("\n")
+        })
+    }
+
+    fn prune(&self, options: &PruneOptions) -> Result<PruneReport> {
+        if !(0.0..=1e6).contains(&options.max_unused) {
+            return Err(Error::Refused("--max-unused is a percentage, 0 or more".into()));
+        }
+        self.repository.prune(options, &self.progress(Unit::Steps))
+    }
+
+    fn check(&self, read_data: bool) -> Result<Outcome> {
+        let report = self.repository.check(read_data, &self.progress(Unit::Bytes))?;
+        self.print(&report, || {
+            let mut lines: Vec<String> =
+                report.notes.iter().map(|note| format!("note: {note}")).collect();
+            let verdict = match report.errors.len() {
+                0 => "no damage".to_owned(),
+                count => format!("{count} errors, see above"),
+            };
+            lines.push(format!(
+                "{} snapshots, {} packs, {} chunks, {} read: {verdict}",
+                report.snapshots,
+                report.packs,
+                report.chunks,
+                text::bytes(report.read_bytes)
+            ));
+            lines.join("\n")
+        })?;
+        Ok(if report.errors.is_empty() { Outcome::Done } else { Outcome::No })
+    }
+
+    fn stats(&self) -> Result<Outcome> {
+        let stats = self.repository.stats()?;
+        self.print(&stats, || {
+            let digest = stats.digest_bytes.map_or("none yet".into(), text::bytes);
+            format!(
+                "{} snapshots of {} in all\n{} chunks of {}, in {} packs of {}\n{} index runs of \
+                 {}; the digest takes {digest} of memory\n{} on disk",
+                stats.snapshots,
+                text::bytes(stats.logical_bytes),
+                stats.chunks,
+                text::bytes(stats.chunk_bytes),
+                stats.packs,
+                text::bytes(stats.pack_bytes),
+                stats.index_runs,
+                text::bytes(stats.index_bytes),
+                text::bytes(stats.repository_bytes),
+            )
+        })
+    }
+
+    fn verify_digest(&self, repair: bool) -> Result<Outcome> {
+        let report = self.repository.verify_digest(repair)?;
+        self.print(&report, || {
+            let verdict = match (report.is_exact(), report.repaired) {
+                (true, false) => "it agrees with the index",
+                (true, true) => "made anew, it agrees with the index",
+                (false, _) => "it does not agree with the index; --repair makes it anew",
+            };
+            format!(
+                "the digest is {}: {} chunks, {} entries, {} missing, {} ({:.1} bits a chunk), \
+                 rate {:.4} %; {verdict}",
+                report.state,
+                report.chunks,
+                report.entries,
+                report.missing,
+                text::bytes(report.bytes),
+                report.bits_per_chunk,
+                100.0 * report.rate,
+            )
+        })?;
+        Ok(if report.is_exact() { Outcome::Done } else { Outcome::No })
+    }
+}
+
+fn prune_text(report: &PruneReport, dry_run: bool) -> String {
+    let (would, freed) = if dry_run {
+        ("would go", String::new())
+    } else {
+        ("gone", format!(", {} freed", text::bytes(report.freed_bytes)))
+    };
+    let mut words = format!(
+        "{} in use, {} not; of {} packs {} {would} and {} rewritten{freed}",
+        text::bytes(report.used_bytes),
+        text::bytes(report.unused_bytes),
+        report.packs,
+        report.dead_packs,
+        report.rewritten_packs,
+    );
+    if let Some((before, after)) = report.digest_bytes {
+        words += &format!("; digest {} to {}", text::bytes(before), text::bytes(after));
+    }
+    if !report.waits_for.is_empty() {
+        let who = report.waits_for.join(", ");
+        words += &format!("; marked packs wait for {who}: prune again when it has ended");
+    }
+    words
+}
+
+fn snapshot_line(snapshot: &Snapshot) -> String {
+    let paths: Vec<String> = snapshot.paths.iter().map(|path| text::name(path)).collect();
+    let tags: String =
+        snapshot.tags.iter().map(|tag| format!(" [{}]", text::name(tag.as_bytes()))).collect();
+    format!(
+        "{}  {}  {}  {:>8} files  {:>10}  {}{tags}",
+        snapshot.name.short(),
+        text::time((snapshot.time / 1_000_000_000) as i64),
+        text::name(snapshot.host.as_bytes()),
+        snapshot.files,
+        text::bytes(snapshot.bytes),
+        paths.join(" "),
+    )
+}
+
+fn snapshot_json(snapshot: &Snapshot) -> serde_json::Value {
+    let paths: Vec<String> = snapshot.paths.iter().map(|path| text::name(path)).collect();
+    json!({
+        "name": snapshot.name.to_string(),
+        "time": snapshot.time / 1_000_000_000,
+        "time_ns": snapshot.time,
+        "host": snapshot.host,
+        "paths": paths,
+        "tags": snapshot.tags,
+        "files": snapshot.files,
+        "bytes": snapshot.bytes,
+        "problems": snapshot.unreadable,
+    })
+}
+
+fn listed_line(listed: &Listed) -> String {
+    let arrow = listed.target.as_ref().map(|to| format!(" -> {}", text::name(to)));
+    format!(
+        "{} {:>5} {:>5} {:>12} {}  {}{}",
+        text::mode(listed.kind, listed.mode),
+        listed.uid,
+        listed.gid,
+        listed.size,
+        text::time(listed.modified.0),
+        text::name(&listed.path),
+        arrow.unwrap_or_default(),
+    )
+}
+
+fn listed_json(listed: &Listed) -> serde_json::Value {
+    json!({
+        "path": text::name(&listed.path),
+        "kind": listed.kind.to_string(),
+        "mode": listed.mode,
+        "uid": listed.uid,
+        "gid": listed.gid,
+        "size": listed.size,
+        "modified": [listed.modified.0, i64::from(listed.modified.1)],
+        "target": listed.target.as_ref().map(|to| text::name(to)),
+    })
+}

@@ -1,0 +1,91 @@
+//! Numbers, times and names for people.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// Bytes in the unit that fits.
+pub(crate) fn bytes(count: u64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    if count < 1024 {
+        return format!("{count} B");
+    }
+    let mut value = count as f64 / 1024.0;
+    let mut unit = UNITS[0];
+    for next in &UNITS[1..] {
+        if value < 1000.0 {
+            break;
+        }
+        value /= 1024.0;
+        unit = next;
+    }
+    format!("{value:.1} {unit}")
+}
+
+/// A time of the person who reads it.
+pub(crate) fn time(seconds: i64) -> String {
+    let time = Timestamp::from_second(seconds).unwrap_or(Timestamp::UNIX_EPOCH);
+    time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
+/// A name in one line, whatever bytes it has: what is not printable is written as in Rust or C.
+pub(crate) fn name(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for part in bytes.utf8_chunks() {
+        for character in part.valid().chars() {
+            if character.is_control() || character == '\\' {
+                text.extend(character.escape_default());
+            } else {
+                text.push(character);
+            }
+        }
+        for byte in part.invalid() {
+            text.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    text
+}
+
+/// Permissions as `ls -l` has them.
+pub(crate) fn mode(kind: char, mode: u32) -> String {
+    let mut text = String::from(kind);
+    for (shift, special, letters) in [(6, 0o4000, "sS"), (3, 0o2000, "sS"), (0, 0o1000, "tT")] {
+        let bits = mode >> shift;
+        text.push(if bits & 4 != 0 { 'r' } else { '-' });
+        text.push(if bits & 2 != 0 { 'w' } else { '-' });
+        let mut letters = letters.chars();
+        let (both, alone) = (letters.next().unwrap_or('s'), letters.next().unwrap_or('S'));
+        text.push(match (bits & 1 != 0, mode & special != 0) {
+            (true, true) => both,
+            (false, true) => alone,
+            (true, false) => 'x',
+            (false, false) => '-',
+        });
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stay_in_one_line_and_lose_nothing() {
+        assert_eq!(name("plain ü".as_bytes()), "plain ü");
+        assert_eq!(name(b"a\nb\xff\\"), "a\\nb\\xff\\\\");
+    }
+
+    #[test]
+    fn modes_are_written_as_ls_does() {
+        assert_eq!(mode('-', 0o644), "-rw-r--r--");
+        assert_eq!(mode('d', 0o1777), "drwxrwxrwt");
+        assert_eq!(mode('-', 0o6710), "-rws--s---");
+        assert_eq!(mode('-', 0o4600), "-rwS------");
+    }
+
+    #[test]
+    fn sizes_have_the_unit_that_fits() {
+        assert_eq!(bytes(0), "0 B");
+        assert_eq!(bytes(1536), "1.5 KiB");
+        assert_eq!(bytes(5 << 30), "5.0 GiB");
+    }
+}

@@ -1,0 +1,147 @@
+//! Names: of chunks, by what they hold, and of the repository's objects, by chance. Knows nothing
+//! of where either is kept.
+
+use std::fmt;
+
+use crate::error::{Error, Result};
+
+/// What a chunk is called: the first 24 bytes of a keyed BLAKE3 hash of its bytes.
+///
+/// 192 bits: two different chunks of the same name would take 2^96 tries to find even for someone
+/// who has the key, and each chunk costs eight bytes less in the index, the packs and the trees
+/// than with 256.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ChunkId(pub(crate) [u8; ChunkId::LEN]);
+
+impl ChunkId {
+    pub(crate) const LEN: usize = 24;
+
+    /// The bytes of the name.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The leading bits; as good as random, and in the order of the ids.
+    pub(crate) fn prefix(&self) -> u64 {
+        let [a, b, c, d, e, f, g, h, ..] = self.0;
+        u64::from_be_bytes([a, b, c, d, e, f, g, h])
+    }
+}
+
+impl std::hash::Hash for ChunkId {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        state.write_u64(self.prefix());
+    }
+}
+
+/// For maps by [`ChunkId`]: ids come from a keyed hash and need no second one.
+#[derive(Default, Clone, Copy)]
+pub(crate) struct IdHasher(u64);
+
+impl std::hash::Hasher for IdHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
+        }
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.0 = value;
+    }
+}
+
+pub(crate) type ById = std::hash::BuildHasherDefault<IdHasher>;
+pub(crate) type IdMap<V> = std::collections::HashMap<ChunkId, V, ById>;
+pub(crate) type IdSet = std::collections::HashSet<ChunkId, ById>;
+
+impl fmt::Debug for ChunkId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex(&self.0))
+    }
+}
+
+impl fmt::Display for ChunkId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+/// What a pack, a run of the index or a snapshot is called: 16 random bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name(pub(crate) [u8; Name::LEN]);
+
+impl Name {
+    pub(crate) const LEN: usize = 16;
+
+    pub(crate) fn random() -> Result<Self> {
+        Ok(Self(random_bytes()?))
+    }
+
+    /// The name in 32 hexadecimal digits; `None` for anything else.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut bytes = [0; Self::LEN];
+        if text.len() != 2 * Self::LEN || !text.bytes().all(is_digit) {
+            return None;
+        }
+        for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+            *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+        }
+        Some(Self(bytes))
+    }
+
+    /// The first eight digits: enough to tell a person's snapshots apart.
+    #[must_use]
+    pub fn short(&self) -> String {
+        let mut text = self.to_string();
+        text.truncate(8);
+        text
+    }
+}
+
+fn is_digit(byte: u8) -> bool {
+    byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte)
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex(&self.0))
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub(crate) fn random_bytes<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        Error::io("cannot get random bytes from the system")(std::io::Error::other(error))
+    })?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_written_and_nothing_else_is() {
+        let name = Name::random().expect("random bytes");
+        assert_eq!(Name::parse(&name.to_string()), Some(name));
+        for text in ["", "12", &"+".repeat(32), &"A".repeat(32), &"é".repeat(16)] {
+            assert_eq!(Name::parse(text), None, "{text:?}");
+        }
+    }
+}

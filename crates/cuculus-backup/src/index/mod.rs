@@ -1,0 +1,173 @@
+//! The exact index: which chunk is where. Immutable sorted runs, whose union it is. Knows ids and
+//! places; nothing of filters, caches or files.
+
+mod merged; // all entries in order
+mod run; // one sorted file
+mod writing; // a new one
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::Result;
+use crate::id::{ChunkId, Name};
+use crate::pack::{Location, PackInfo};
+use crate::seal::Keys;
+use crate::store::{Kind, Store};
+
+pub(crate) use merged::Merged;
+pub(crate) use run::Run;
+pub(crate) use writing::{RunWriter, write_sorted};
+
+/// One chunk's entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) id: ChunkId,
+    pub(crate) location: Location,
+}
+
+/// An entry and its place among all: the run, and how manieth of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Found {
+    pub(crate) run: usize,
+    pub(crate) rank: u64,
+    pub(crate) location: Location,
+}
+
+/// What the index was at some time: the hash of the names of its runs.
+pub(crate) type Generation = [u8; 32];
+
+/// The runs that count, as of when they were listed.
+pub(crate) struct Index {
+    runs: Vec<Run>,
+    packs: HashMap<Name, PackInfo>,
+    /// Packs that are about to go: their chunks are to be stored again.
+    hidden: HashSet<Name>,
+    /// Runs that a merged one has replaced and that are still there.
+    replaced: Vec<Name>,
+    /// Blocks read by look-ups.
+    reads: AtomicU64,
+}
+
+impl Index {
+    /// Opens all runs. One that vanishes between the listing and the opening was merged: the list
+    /// is then read again.
+    pub(crate) fn load(store: &dyn Store, keys: &Arc<Keys>) -> Result<Self> {
+        let mut tries = 0;
+        loop {
+            match Self::load_once(store, keys) {
+                Err(error) if error.is_missing() && tries < 10 => tries += 1,
+                outcome => return outcome,
+            }
+        }
+    }
+
+    fn load_once(store: &dyn Store, keys: &Arc<Keys>) -> Result<Self> {
+        let mut runs = Vec::new();
+        for (name, _) in store.list(Kind::Run)? {
+            runs.push(Run::open(store, keys, &name)?);
+        }
+        Ok(Self::of_runs(runs))
+    }
+
+    /// The index of these runs, but for those that others of them have replaced.
+    pub(crate) fn of_runs(runs: Vec<Run>) -> Self {
+        let gone: HashSet<Name> =
+            runs.iter().flat_map(|run| run.predecessors().iter().copied()).collect();
+        let (replaced, mut runs): (Vec<Run>, Vec<Run>) =
+            runs.into_iter().partition(|run| gone.contains(&run.name()));
+        // The largest run has the most answers, so it is asked first.
+        runs.sort_by_key(|run| (std::cmp::Reverse(run.len()), run.name()));
+        let packs = runs.iter().flat_map(|run| run.packs().iter().map(|pack| (pack.name, *pack)));
+        Self {
+            packs: packs.collect(),
+            hidden: HashSet::new(),
+            replaced: replaced.iter().map(Run::name).collect(),
+            reads: AtomicU64::new(0),
+            runs,
+        }
+    }
+
+    pub(crate) fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    pub(crate) fn replaced(&self) -> &[Name] {
+        &self.replaced
+    }
+
+    pub(crate) fn pack(&self, name: &Name) -> Option<&PackInfo> {
+        self.packs.get(name)
+    }
+
+    pub(crate) fn packs(&self) -> impl Iterator<Item = &PackInfo> {
+        self.packs.values()
+    }
+
+    /// Entries of all runs; a chunk that is stored twice counts twice.
+    pub(crate) fn len(&self) -> u64 {
+        self.runs.iter().map(Run::len).sum()
+    }
+
+    pub(crate) fn reads(&self) -> u64 {
+        self.reads.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn generation(&self) -> Generation {
+        let mut names: Vec<Name> = self.runs.iter().map(Run::name).collect();
+        names.sort_unstable();
+        let mut hasher = blake3::Hasher::new();
+        names.iter().for_each(|name| _ = hasher.update(&name.0));
+        *hasher.finalize().as_bytes()
+    }
+
+    /// A run that was written since.
+    pub(crate) fn add(&mut self, run: Run) {
+        self.packs.extend(run.packs().iter().map(|pack| (pack.name, *pack)));
+        self.runs.push(run);
+    }
+
+    /// A run that has taken the place of others.
+    pub(crate) fn replace(&mut self, gone: &[Name], run: Run) {
+        self.runs.retain(|old| !gone.contains(&old.name()));
+        self.runs.push(run);
+        let packs = self.runs.iter().flat_map(|run| run.packs().iter());
+        self.packs = packs.map(|pack| (pack.name, *pack)).collect();
+    }
+
+    /// Chunks of these packs count as not stored from now on.
+    pub(crate) fn hide(&mut self, packs: impl IntoIterator<Item = Name>) {
+        self.hidden.extend(packs);
+    }
+
+    pub(crate) fn hides_some(&self) -> bool {
+        !self.hidden.is_empty()
+    }
+
+    /// Looks a chunk up; one in a hidden pack is not found.
+    pub(crate) fn find(&self, id: &ChunkId) -> Result<Option<Found>> {
+        self.find_where(id, |location| !self.hidden.contains(&location.pack))
+    }
+
+    /// The first place of a chunk that is `wanted`.
+    pub(crate) fn find_where(
+        &self,
+        id: &ChunkId,
+        wanted: impl Fn(&Location) -> bool,
+    ) -> Result<Option<Found>> {
+        for (number, run) in self.runs.iter().enumerate() {
+            let mut reads = 0;
+            let found = run.find(id, &mut reads, &wanted);
+            self.reads.fetch_add(reads, Ordering::Relaxed);
+            if let Some((rank, location)) = found? {
+                return Ok(Some(Found { run: number, rank, location }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// All entries in the order of their ids.
+    pub(crate) fn entries(&self) -> Merged<'_> {
+        Merged::new(self.runs.iter().enumerate())
+    }
+}

@@ -1,0 +1,251 @@
+//! One run: entries sorted by id in sealed blocks of equal size, and a tail with the first id of
+//! each block, so that a look-up reads one block.
+
+use std::sync::Arc;
+
+use super::Entry;
+use crate::codec::{Decoded, Malformed, Reader};
+use crate::error::{Error, Result};
+use crate::id::{ChunkId, Name};
+use crate::pack::{Location, PackInfo};
+use crate::seal::Keys;
+use crate::store::{Kind, Object, Store};
+
+pub(super) const MAGIC: [u8; 8] = *b"CUCINDX1";
+/// After the sealed tail: its length in eight bytes.
+pub(super) const TRAILER: u64 = 8;
+pub(super) const ENTRY: usize = ChunkId::LEN + 4 + 4 + 3 + 3 + 3;
+/// With them a block is just below the 4 KiB that a disk reads at least.
+pub(super) const BLOCK_ENTRIES: usize = 98;
+/// Blocks read at once by one who wants them all.
+const AHEAD: u64 = 64;
+
+/// What a run says about itself.
+pub(super) struct Tail {
+    pub(super) len: u64,
+    pub(super) packs: Vec<PackInfo>,
+    /// Runs that this one has taken the place of.
+    pub(super) predecessors: Vec<Name>,
+    /// The prefix of the first id of each block.
+    pub(super) fences: Vec<u64>,
+}
+
+pub(crate) struct Run {
+    name: Name,
+    object: Box<dyn Object>,
+    keys: Arc<Keys>,
+    tail: Tail,
+}
+
+pub(super) fn tail_place(run: &Name) -> Vec<u8> {
+    [b"tail".as_slice(), &run.0].concat()
+}
+
+pub(super) fn block_place(run: &Name, block: u64) -> [u8; 28] {
+    let mut place = [0; 28];
+    place[..4].copy_from_slice(b"runb");
+    place[4..20].copy_from_slice(&run.0);
+    place[20..].copy_from_slice(&block.to_le_bytes());
+    place
+}
+
+/// Three bytes; `None` for what needs more, which no group of a sound repository does.
+pub(super) fn short(value: u32) -> Option<[u8; 3]> {
+    let [a, b, c, high] = value.to_le_bytes();
+    (high == 0).then_some([a, b, c])
+}
+
+impl Run {
+    pub(crate) fn open(store: &dyn Store, keys: &Arc<Keys>, name: &Name) -> Result<Self> {
+        let object = store.open(Kind::Run, name)?;
+        let damaged = || Error::damaged(Kind::Run.describe(name));
+        let size = object.len();
+        let end = size.checked_sub(TRAILER).ok_or_else(damaged)?;
+        let trailer = object.read_at(end, TRAILER)?;
+        let tail_len = Reader(&trailer).u64().map_err(|Malformed| damaged())?;
+        let start = end.checked_sub(tail_len).ok_or_else(damaged)?;
+        let head = object.read_at(0, (MAGIC.len() as u64).min(size))?;
+        let sealed = object.read_at(start, tail_len)?;
+        let plain = keys.seal.open(&tail_place(name), sealed).map_err(|Malformed| damaged())?;
+        let tail = decode_tail(&plain).map_err(|Malformed| damaged())?;
+        let run = Self { name: *name, object, keys: Arc::clone(keys), tail };
+        let blocks = run.blocks();
+        let sound = head == MAGIC
+            && run.tail.fences.len() as u64 == blocks
+            && run.tail.fences.is_sorted()
+            && (blocks == 0 || run.block_range(blocks - 1).end == start);
+        if sound { Ok(run) } else { Err(damaged()) }
+    }
+
+    pub(crate) fn name(&self) -> Name {
+        self.name
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.tail.len
+    }
+
+    pub(crate) fn size_in_bytes(&self) -> u64 {
+        self.object.len()
+    }
+
+    pub(crate) fn packs(&self) -> &[PackInfo] {
+        &self.tail.packs
+    }
+
+    pub(crate) fn predecessors(&self) -> &[Name] {
+        &self.tail.predecessors
+    }
+
+    fn blocks(&self) -> u64 {
+        self.tail.len.div_ceil(BLOCK_ENTRIES as u64)
+    }
+
+    fn damaged(&self) -> Error {
+        Error::damaged(Kind::Run.describe(&self.name))
+    }
+
+    /// Where a block stands in the file. All have the same length but the last.
+    fn block_range(&self, block: u64) -> std::ops::Range<u64> {
+        let overhead = self.keys.seal.overhead() as u64;
+        let full = (BLOCK_ENTRIES * ENTRY) as u64 + overhead;
+        let start = MAGIC.len() as u64 + block * full;
+        let entries = (self.tail.len - block * BLOCK_ENTRIES as u64).min(BLOCK_ENTRIES as u64);
+        start..start + entries * ENTRY as u64 + overhead
+    }
+
+    /// Looks an id up and says how manieth entry it is; adds the blocks read to `reads`.
+    pub(super) fn find(
+        &self,
+        id: &ChunkId,
+        reads: &mut u64,
+        wanted: impl Fn(&Location) -> bool,
+    ) -> Result<Option<(u64, Location)>> {
+        let prefix = id.prefix();
+        let fences = &self.tail.fences;
+        // Blocks that begin with the same prefix may all hold the id, and so may the one before.
+        let first = fences.partition_point(|&fence| fence < prefix).saturating_sub(1);
+        let end = fences.partition_point(|&fence| fence <= prefix);
+        for block in first..end {
+            let block = block as u64;
+            let range = self.block_range(block);
+            let mut sealed = self.object.read_at(range.start, range.end - range.start)?;
+            *reads += 1;
+            let place = block_place(&self.name, block);
+            let plain = self.keys.seal.open_in_place(&place, &mut sealed);
+            let plain = plain.map_err(|Malformed| self.damaged())?;
+            let entries = sealed.get(plain).ok_or_else(|| self.damaged())?;
+            let (entries, _) = entries.as_chunks::<ENTRY>();
+            let at = entries.partition_point(|entry| entry[..ChunkId::LEN] < id.0[..]);
+            let same = |entry: &&[u8; ENTRY]| entry[..ChunkId::LEN] == id.0[..];
+            for (i, entry) in entries.iter().enumerate().skip(at).take_while(|(_, e)| same(e)) {
+                let entry = self.decode(entry)?;
+                if wanted(&entry.location) {
+                    let rank = block * BLOCK_ENTRIES as u64 + i as u64;
+                    return Ok(Some((rank, entry.location)));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn decode(&self, bytes: &[u8; ENTRY]) -> Result<Entry> {
+        let decode = || -> Decoded<Entry> {
+            let mut reader = Reader(bytes);
+            let id = ChunkId(reader.array()?);
+            let pack = self.tail.packs.get(reader.u32()? as usize).ok_or(Malformed)?.name;
+            let group = reader.u32()?;
+            let mut short = || -> Decoded<u32> {
+                let [a, b, c] = reader.array()?;
+                Ok(u32::from_le_bytes([a, b, c, 0]))
+            };
+            let (group_len, offset, len) = (short()?, short()?, short()?);
+            Ok(Entry { id, location: Location { pack, group, group_len, offset, len } })
+        };
+        decode().map_err(|Malformed| self.damaged())
+    }
+
+    /// Entries in order, from the first.
+    pub(crate) fn entries(&self) -> RunEntries<'_> {
+        RunEntries { run: self, next_block: 0, entries: Vec::new().into_iter() }
+    }
+}
+
+pub(crate) struct RunEntries<'a> {
+    run: &'a Run,
+    next_block: u64,
+    entries: std::vec::IntoIter<Entry>,
+}
+
+impl RunEntries<'_> {
+    fn read_ahead(&mut self) -> Result<()> {
+        let run = self.run;
+        let first = self.next_block;
+        let last = (first + AHEAD).min(run.blocks());
+        let start = run.block_range(first).start;
+        let end = run.block_range(last - 1).end;
+        let mut bytes = run.object.read_at(start, end - start)?;
+        let mut entries = Vec::with_capacity(AHEAD as usize * BLOCK_ENTRIES);
+        for block in first..last {
+            let range = run.block_range(block);
+            let within = (range.start - start) as usize..(range.end - start) as usize;
+            let sealed = bytes.get_mut(within).ok_or_else(|| run.damaged())?;
+            let plain = run.keys.seal.open_in_place(&block_place(&run.name, block), sealed);
+            let plain = plain.map_err(|Malformed| run.damaged())?;
+            let (found, _) = sealed.get(plain).unwrap_or_default().as_chunks::<ENTRY>();
+            for entry in found {
+                entries.push(run.decode(entry)?);
+            }
+        }
+        self.entries = entries.into_iter();
+        self.next_block = last;
+        Ok(())
+    }
+}
+
+impl Iterator for RunEntries<'_> {
+    type Item = Result<Entry>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let is_empty = self.entries.as_slice().is_empty();
+        if is_empty
+            && self.next_block < self.run.blocks()
+            && let Err(error) = self.read_ahead()
+        {
+            // Nothing after a damaged block can be trusted to be in order.
+            self.next_block = self.run.blocks();
+            return Some(Err(error));
+        }
+        self.entries.next().map(Ok)
+    }
+}
+
+pub(super) fn encode_tail(tail: &Tail) -> Vec<u8> {
+    let mut writer = crate::codec::Writer::default();
+    writer.varint(tail.len);
+    writer.list(&tail.packs, |writer, pack| {
+        writer.raw(&pack.name.0);
+        writer.varint(pack.size);
+        writer.varint(pack.footer_len.into());
+    });
+    writer.list(&tail.predecessors, |writer, name| writer.raw(&name.0));
+    writer.list(&tail.fences, |writer, &fence| writer.u64(fence));
+    writer.0
+}
+
+fn decode_tail(bytes: &[u8]) -> Decoded<Tail> {
+    let mut reader = Reader(bytes);
+    let len = reader.varint()?;
+    let packs = reader.list(Name::LEN + 2, |reader| {
+        let name = Name(reader.array()?);
+        Ok(PackInfo { name, size: reader.varint()?, footer_len: reader.number()? })
+    })?;
+    let predecessors = reader.list(Name::LEN, |reader| Ok(Name(reader.array()?)))?;
+    let fences = reader.list(8, Reader::u64)?;
+    reader.end()?;
+    // So that positions in the file cannot overflow.
+    if len > 1 << 48 {
+        return Err(Malformed);
+    }
+    Ok(Tail { len, packs, predecessors, fences })
+}

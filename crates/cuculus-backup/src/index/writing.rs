@@ -1,0 +1,109 @@
+//! A run in the making: entries come in order, memory is taken for the tail only.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::sync::Arc;
+
+use super::Entry;
+use super::run::{self, BLOCK_ENTRIES, ENTRY, MAGIC, Run, Tail};
+use crate::error::{Error, Result};
+use crate::id::Name;
+use crate::pack::PackInfo;
+use crate::seal::Keys;
+use crate::store::{Draft, Kind, Store};
+
+pub(crate) struct RunWriter<'a> {
+    store: &'a dyn Store,
+    keys: &'a Arc<Keys>,
+    name: Name,
+    draft: Box<dyn Draft>,
+    numbers: HashMap<Name, u32>,
+    tail: Tail,
+    block: Vec<u8>,
+    sealed: Vec<u8>,
+}
+
+impl<'a> RunWriter<'a> {
+    /// A run that takes the place of its predecessors as soon as it is there.
+    pub(crate) fn new(
+        store: &'a dyn Store,
+        keys: &'a Arc<Keys>,
+        predecessors: Vec<Name>,
+    ) -> Result<Self> {
+        let tail = Tail { len: 0, packs: Vec::new(), predecessors, fences: Vec::new() };
+        let draft = store.draft(Kind::Run)?;
+        let (name, numbers) = (Name::random()?, HashMap::new());
+        let block = Vec::with_capacity(BLOCK_ENTRIES * ENTRY);
+        Ok(Self { store, keys, name, draft, numbers, tail, block, sealed: MAGIC.to_vec() })
+    }
+
+    /// The next entry; `pack` is what its location refers to.
+    pub(crate) fn push(&mut self, entry: &Entry, pack: &PackInfo) -> Result<()> {
+        let number = *self.numbers.entry(pack.name).or_insert_with(|| {
+            self.tail.packs.push(*pack);
+            self.tail.packs.len() as u32 - 1
+        });
+        if self.block.is_empty() {
+            self.tail.fences.push(entry.id.prefix());
+        }
+        let location = &entry.location;
+        self.block.extend_from_slice(&entry.id.0);
+        self.block.extend_from_slice(&number.to_le_bytes());
+        self.block.extend_from_slice(&location.group.to_le_bytes());
+        for number in [location.group_len, location.offset, location.len] {
+            let short = run::short(number).ok_or_else(|| Error::damaged("a group (too large)"))?;
+            self.block.extend_from_slice(&short);
+        }
+        self.tail.len += 1;
+        if self.block.len() == BLOCK_ENTRIES * ENTRY {
+            self.end_block()?;
+        }
+        Ok(())
+    }
+
+    fn end_block(&mut self) -> Result<()> {
+        let place = run::block_place(&self.name, self.tail.fences.len() as u64 - 1);
+        self.keys.seal.seal(&place, &self.block, &mut self.sealed)?;
+        self.block.clear();
+        // Written as it goes: a run may be larger than memory.
+        if self.sealed.len() > 1 << 18 { self.write() } else { Ok(()) }
+    }
+
+    fn write(&mut self) -> Result<()> {
+        let what = format!("cannot write {}", Kind::Run.describe(&self.name));
+        self.draft.write_all(&self.sealed).map_err(Error::io(what))?;
+        self.sealed.clear();
+        Ok(())
+    }
+
+    pub(crate) fn finish(mut self) -> Result<Run> {
+        if !self.block.is_empty() {
+            self.end_block()?;
+        }
+        self.write()?;
+        let tail = run::encode_tail(&self.tail);
+        self.keys.seal.seal(&run::tail_place(&self.name), &tail, &mut self.sealed)?;
+        let len = self.sealed.len() as u64;
+        self.sealed.extend_from_slice(&len.to_le_bytes());
+        self.write()?;
+        let Self { draft, name, store, keys, .. } = self;
+        draft.keep(&name)?;
+        Run::open(store, keys, &name)
+    }
+}
+
+/// Writes a run of these packs' entries, which it sorts.
+pub(crate) fn write_sorted(
+    store: &dyn Store,
+    keys: &Arc<Keys>,
+    entries: &mut [Entry],
+    packs: &HashMap<Name, PackInfo>,
+) -> Result<Run> {
+    entries.sort_unstable_by_key(|entry| entry.id);
+    let mut writer = RunWriter::new(store, keys, Vec::new())?;
+    for entry in &*entries {
+        let pack = packs.get(&entry.location.pack);
+        writer.push(entry, pack.ok_or_else(|| Error::damaged("the list of new packs"))?)?;
+    }
+    writer.finish()
+}

@@ -1,0 +1,306 @@
+//! What a repository holds, for people and programs. Changes nothing (but for a digest that is asked
+//! to be made anew).
+
+use std::path::Path;
+
+use crate::digest::{Digest, State};
+use crate::error::{Error, Result};
+use crate::index::Run;
+use crate::intent;
+use crate::repository::Repository;
+use crate::snapshot::Snapshot;
+use crate::store::Kind;
+use crate::tree::{self, DirRef, Node, What};
+
+/// Sizes of a repository.
+#[derive(Clone, Copy, Debug, Default, serde::Serialize)]
+pub struct Stats {
+    /// Snapshots.
+    pub snapshots: u64,
+    /// Bytes of the files of all snapshots, each counted as often as it is in one.
+    pub logical_bytes: u64,
+    /// Chunks stored; one that is stored twice counts twice.
+    pub chunks: u64,
+    /// Bytes of these chunks.
+    pub chunk_bytes: u64,
+    /// Packs, and their bytes on disk.
+    pub packs: u64,
+    /// Bytes of packs on disk.
+    pub pack_bytes: u64,
+    /// Runs of the index.
+    pub index_runs: u64,
+    /// Their bytes on disk.
+    pub index_bytes: u64,
+    /// Memory of the digest, if it is there and current.
+    pub digest_bytes: Option<u64>,
+    /// All bytes on disk.
+    pub repository_bytes: u64,
+}
+
+/// A line of a listing.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// The path from the root of the snapshot.
+    pub path: Vec<u8>,
+    /// `-`, `d`, `l`, `p`, `c` or `b`, as `ls -l` has it.
+    pub kind: char,
+    /// Permissions.
+    pub mode: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Bytes, of a file.
+    pub size: u64,
+    /// Seconds since 1970 and nanoseconds.
+    pub modified: (i64, u32),
+    /// Where a symbolic link leads.
+    pub target: Option<Vec<u8>>,
+}
+
+/// How a path differs between two snapshots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// In the second only.
+    Added,
+    /// In the first only.
+    Removed,
+    /// Other contents, or another kind.
+    Contents,
+    /// Other metadata only.
+    Metadata,
+}
+
+/// What `verify-digest` found.
+#[derive(Clone, Debug, Default, serde::Serialize)]
+pub struct DigestReport {
+    /// `current`, `stale`, `damaged` or `absent`.
+    pub state: String,
+    /// Different chunks in the index.
+    pub chunks: u64,
+    /// Entries of the digest.
+    pub entries: u64,
+    /// Chunks that the digest says are not there: must be 0.
+    pub missing: u64,
+    /// Memory.
+    pub bytes: u64,
+    /// Bits for each chunk.
+    pub bits_per_chunk: f64,
+    /// The rate of false positives that follows from what is in it.
+    pub rate: f64,
+    /// Whether it was made anew.
+    pub repaired: bool,
+}
+
+impl DigestReport {
+    /// Whether there is a digest and it is what the index says.
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        self.state == "current" && self.missing == 0 && self.entries == self.chunks
+    }
+}
+
+impl Repository {
+    /// Sizes.
+    ///
+    /// # Errors
+    /// If the index or a snapshot cannot be read.
+    pub fn stats(&self) -> Result<Stats> {
+        let index = self.index()?;
+        let snapshots = self.snapshots()?;
+        let mut stats = Stats {
+            snapshots: snapshots.len() as u64,
+            logical_bytes: snapshots.iter().map(|snapshot| snapshot.bytes).sum(),
+            chunks: index.len(),
+            index_runs: index.runs().len() as u64,
+            index_bytes: index.runs().iter().map(Run::size_in_bytes).sum(),
+            ..Stats::default()
+        };
+        for entry in index.entries() {
+            stats.chunk_bytes += u64::from(entry?.2.location.len);
+        }
+        for kind in Kind::ALL {
+            for (_, size) in self.store.list(kind)? {
+                stats.repository_bytes += size;
+                if kind == Kind::Pack {
+                    stats.packs += 1;
+                    stats.pack_bytes += size;
+                }
+            }
+        }
+        let digest = Digest::load(&*self.store, &self.keys, &index.generation());
+        stats.digest_bytes = digest.as_ref().map(Digest::size_in_bytes);
+        Ok(stats)
+    }
+
+    /// Hands every path of a snapshot, or those below `within`, to `each`.
+    ///
+    /// # Errors
+    /// If a tree cannot be read, `within` is not there, or `each` fails.
+    pub fn list(
+        &self,
+        snapshot: &Snapshot,
+        within: Option<&Path>,
+        each: &mut dyn FnMut(&Listed) -> Result<()>,
+    ) -> Result<()> {
+        let mut chunks = self.chunks()?;
+        let mut each = |path: &[u8], node: &Node| each(&listed(path, node));
+        let within = within.map(|path| path.as_os_str().as_encoded_bytes()).unwrap_or_default();
+        let within: Vec<&[u8]> =
+            within.split(|&byte| byte == b'/').filter(|name| !name.is_empty()).collect();
+        if within.is_empty() {
+            return tree::list(&mut chunks, &snapshot.root, &mut each);
+        }
+        let path = [b"/".as_slice(), &within.join(&b'/')].concat();
+        let Some(node) = tree::resolve(&mut chunks, &snapshot.root, &path)? else {
+            let path = String::from_utf8_lossy(&path).into_owned();
+            return Err(Error::NotFound(format!(
+                "{path} is not in the snapshot; `ls` shows what is"
+            )));
+        };
+        each(&path, &node)?;
+        let What::Dir(dir) = &node.what else { return Ok(()) };
+        tree::list(&mut chunks, dir, &mut |below, node| each(&[&path, below].concat(), node))
+    }
+
+    /// Hands every path that differs between two snapshots to `each`.
+    ///
+    /// # Errors
+    /// If a tree cannot be read, or `each` fails.
+    pub fn diff(
+        &self,
+        first: &Snapshot,
+        second: &Snapshot,
+        each: &mut dyn FnMut(Change, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let mut chunks = self.chunks()?;
+        let mut read = |dir: &DirRef| tree::read_dir(&mut chunks, dir);
+        differences(&mut read, &first.root, &second.root, b"", each)
+    }
+
+    /// Compares the digest with the index, chunk by chunk; makes it anew if asked to.
+    ///
+    /// # Errors
+    /// If the index cannot be read or the digest not be written.
+    pub fn verify_digest(&self, repair: bool) -> Result<DigestReport> {
+        let index = self.index()?;
+        let generation = index.generation();
+        let state = Digest::state(&*self.store, &self.keys, &generation)?;
+        let mut report = DigestReport::default();
+        let word = match &state {
+            State::Current(_) => "current",
+            State::Stale => "stale",
+            State::Damaged => "damaged",
+            State::Absent => "absent",
+        };
+        report.state = word.into();
+        let digest = match state {
+            State::Current(digest) => Some(*digest),
+            _ => None,
+        };
+        let mut last = None;
+        for entry in index.entries() {
+            let id = entry?.2.id;
+            if last.replace(id) != Some(id) {
+                report.chunks += 1;
+                report.missing += u64::from(digest.as_ref().is_none_or(|d| !d.contains(&id)));
+            }
+        }
+        report.describe(digest.as_ref());
+        if repair && !report.is_exact() {
+            let _announced = intent::maintenance(&self.store, &self.keys)?;
+            let digest = Digest::rebuild(&index, &self.keys, &self.parameters)?;
+            digest.save(&*self.store, &self.keys, &generation)?;
+            report.describe(Some(&digest));
+            (report.state, report.missing, report.repaired) = ("current".into(), 0, true);
+        }
+        Ok(report)
+    }
+}
+
+impl DigestReport {
+    fn describe(&mut self, digest: Option<&Digest>) {
+        let Some(digest) = digest else { return };
+        self.entries = digest.len();
+        self.bytes = digest.size_in_bytes();
+        self.rate = digest.rate();
+        self.bits_per_chunk = 8.0 * self.bytes as f64 / self.chunks.max(1) as f64;
+    }
+}
+
+fn listed(path: &[u8], node: &Node) -> Listed {
+    let (kind, target) = match &node.what {
+        What::File { .. } => ('-', None),
+        What::Dir(_) => ('d', None),
+        What::Symlink(target) => ('l', Some(target.clone())),
+        What::Fifo => ('p', None),
+        What::Char(_) => ('c', None),
+        What::Block(_) => ('b', None),
+    };
+    let meta = &node.meta;
+    let (mode, uid, gid, modified) = (meta.mode, meta.uid, meta.gid, meta.modified);
+    Listed { path: path.to_vec(), kind, mode, uid, gid, size: node.size(), modified, target }
+}
+
+/// Directories that are the same chunk for chunk are not entered.
+fn differences(
+    read: &mut dyn FnMut(&DirRef) -> Result<Vec<Node>>,
+    first: &DirRef,
+    second: &DirRef,
+    within: &[u8],
+    each: &mut dyn FnMut(Change, &[u8]) -> Result<()>,
+) -> Result<()> {
+    if first == second {
+        return Ok(());
+    }
+    if within.len() > tree::MOST_PATH {
+        return Err(Error::damaged("a stored directory (its path is too long)"));
+    }
+    let nothing = DirRef::default();
+    let mut nodes = |dir: &DirRef| if *dir == nothing { Ok(Vec::new()) } else { read(dir) };
+    let (before, after) = (nodes(first)?, nodes(second)?);
+    let mut names: Vec<&[u8]> = before.iter().chain(&after).map(|node| &node.name[..]).collect();
+    names.sort_unstable();
+    names.dedup();
+    let find = |nodes: &[Node], name: &[u8]| {
+        let at = nodes.binary_search_by(|node| node.name.as_slice().cmp(name));
+        at.ok().and_then(|at| nodes.get(at).cloned())
+    };
+    for name in names {
+        let path = [within, b"/", name].concat();
+        let (before, after) = (find(&before, name), find(&after, name));
+        let change = match (&before, &after) {
+            (None, _) => Some(Change::Added),
+            (_, None) => Some(Change::Removed),
+            (Some(before), Some(after)) => compare(before, after),
+        };
+        if let Some(change) = change {
+            each(change, &path)?;
+        }
+        let dir = |node: &Option<Node>| match node {
+            Some(Node { what: What::Dir(dir), .. }) => dir.clone(),
+            _ => DirRef::default(),
+        };
+        differences(read, &dir(&before), &dir(&after), &path, each)?;
+    }
+    Ok(())
+}
+
+fn compare(before: &Node, after: &Node) -> Option<Change> {
+    let same = match (&before.what, &after.what) {
+        // What is in a directory is compared by itself.
+        (What::Dir(_), What::Dir(_)) => true,
+        (before, after) => before == after,
+    };
+    let seen = |node: &Node| {
+        let meta = &node.meta;
+        (meta.mode, meta.uid, meta.gid, meta.modified, meta.xattrs.clone())
+    };
+    if !same {
+        Some(Change::Contents)
+    } else if seen(before) != seen(after) {
+        Some(Change::Metadata)
+    } else {
+        None
+    }
+}

@@ -1,0 +1,80 @@
+//! Marks: packs that a prune means to remove, and the writers that it waits for. Knows the file;
+//! why this is safe stands in ARCHITECTURE.md, and what is done with it in `prune`.
+
+use std::collections::HashSet;
+
+use crate::codec::{Decoded, Malformed, Reader, Writer};
+use crate::error::{Error, Result};
+use crate::id::Name;
+use crate::seal::Keys;
+use crate::store::{Kind, Store};
+
+pub(crate) struct Mark {
+    pub(crate) name: Name,
+    pub(crate) packs: Vec<Name>,
+    /// Snapshots that were taken into account when the packs were chosen.
+    pub(crate) seen: Vec<Name>,
+    /// Writers that were at work when the mark was there already: only they may not know of it.
+    /// `None` as long as nobody has looked.
+    pub(crate) waits_for: Option<Vec<Name>>,
+}
+
+fn place(name: &Name) -> Vec<u8> {
+    [b"mark".as_slice(), &name.0].concat()
+}
+
+fn write_names(writer: &mut Writer, names: &[Name]) {
+    writer.list(names, |writer, name| writer.raw(&name.0));
+}
+
+fn read_names(reader: &mut Reader<'_>) -> Decoded<Vec<Name>> {
+    reader.list(Name::LEN, |reader| Ok(Name(reader.array()?)))
+}
+
+impl Mark {
+    pub(crate) fn save(&self, store: &dyn Store, keys: &Keys) -> Result<()> {
+        let mut writer = Writer::default();
+        write_names(&mut writer, &self.packs);
+        write_names(&mut writer, &self.seen);
+        writer.u8(self.waits_for.is_some().into());
+        if let Some(writers) = &self.waits_for {
+            write_names(&mut writer, writers);
+        }
+        let mut sealed = Vec::new();
+        keys.seal.seal(&place(&self.name), &writer.0, &mut sealed)?;
+        store.put(Kind::Mark, &self.name, &sealed)
+    }
+
+    fn decode(name: Name, bytes: &[u8]) -> Decoded<Self> {
+        let mut reader = Reader(bytes);
+        let (packs, seen) = (read_names(&mut reader)?, read_names(&mut reader)?);
+        let waits_for = match reader.u8()? {
+            0 => None,
+            1 => Some(read_names(&mut reader)?),
+            _ => return Err(Malformed),
+        };
+        reader.end()?;
+        Ok(Self { name, packs, seen, waits_for })
+    }
+}
+
+/// All marks. One that is finished meanwhile is left out: its packs are gone from the index.
+pub(crate) fn all(store: &dyn Store, keys: &Keys) -> Result<Vec<Mark>> {
+    let mut marks = Vec::new();
+    for (name, _) in store.list(Kind::Mark)? {
+        let sealed = match store.get(Kind::Mark, &name) {
+            Ok(sealed) => sealed,
+            Err(error) if error.is_missing() => continue,
+            Err(error) => return Err(error),
+        };
+        let plain = keys.seal.open(&place(&name), sealed);
+        let mark = plain.and_then(|plain| Mark::decode(name, &plain));
+        marks.push(mark.map_err(|Malformed| Error::damaged(Kind::Mark.describe(&name)))?);
+    }
+    Ok(marks)
+}
+
+/// The packs that new backups must not rely on.
+pub(crate) fn marked_packs(store: &dyn Store, keys: &Keys) -> Result<HashSet<Name>> {
+    Ok(all(store, keys)?.into_iter().flat_map(|mark| mark.packs).collect())
+}

@@ -1,0 +1,117 @@
+//! The list of a pack's chunks, at its end: what the locality cache loads, what `check` compares
+//! with the index, and what a lost index can be made from again.
+
+use super::{Location, PackInfo};
+use crate::codec::{Decoded, Malformed, Reader, Writer};
+use crate::error::{Error, Result};
+use crate::id::{ChunkId, Name};
+use crate::seal::Keys;
+use crate::store::{Kind, Store};
+
+/// After the sealed footer: its length in four bytes, then this.
+pub(super) const TRAILER_MAGIC: [u8; 4] = *b"PEND";
+pub(super) const TRAILER_LEN: u64 = 8;
+
+/// One group of a pack.
+pub(crate) struct FooterGroup {
+    pub(crate) offset: u32,
+    pub(crate) len: u32,
+    pub(crate) chunks: Vec<(ChunkId, u32)>,
+}
+
+#[derive(Default)]
+pub(crate) struct Footer {
+    pub(crate) groups: Vec<FooterGroup>,
+}
+
+impl Footer {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::default();
+        writer.list(&self.groups, |writer, group| {
+            writer.varint(group.offset.into());
+            writer.varint(group.len.into());
+            writer.list(&group.chunks, |writer, (id, len)| {
+                writer.raw(&id.0);
+                writer.varint((*len).into());
+            });
+        });
+        writer.0
+    }
+
+    fn decode(bytes: &[u8]) -> Decoded<Self> {
+        let mut reader = Reader(bytes);
+        let groups = reader.list(3, |reader| {
+            let (offset, len) = (reader.number()?, reader.number()?);
+            let chunks = reader.list(ChunkId::LEN + 1, |reader| {
+                Ok((ChunkId(reader.array()?), reader.number()?))
+            })?;
+            // Offsets within the group are sums, which must fit.
+            let total: u64 = chunks.iter().map(|&(_, len): &(ChunkId, u32)| u64::from(len)).sum();
+            if u32::try_from(total).is_err() {
+                return Err(Malformed);
+            }
+            Ok(FooterGroup { offset, len, chunks })
+        })?;
+        reader.end()?;
+        Ok(Self { groups })
+    }
+
+    /// Whether magic, groups, footer and trailer fill the pack without gaps.
+    pub(crate) fn covers(&self, info: &PackInfo) -> bool {
+        let mut end = super::MAGIC.len() as u64;
+        let follow = self.groups.iter().all(|group| {
+            let follows = u64::from(group.offset) == end;
+            end += u64::from(group.len);
+            follows
+        });
+        follow && end + u64::from(info.footer_len) + TRAILER_LEN == info.size
+    }
+
+    /// Every chunk with its place.
+    pub(crate) fn locations(&self, pack: Name) -> impl Iterator<Item = (ChunkId, Location)> {
+        self.groups.iter().flat_map(move |group| {
+            let mut next = 0;
+            group.chunks.iter().map(move |&(id, len)| {
+                let offset = next;
+                next += len;
+                let (start, group_len) = (group.offset, group.len);
+                (id, Location { pack, group: start, group_len, offset, len })
+            })
+        })
+    }
+}
+
+pub(super) fn place(pack: &Name) -> Vec<u8> {
+    [b"footer".as_slice(), &pack.0].concat()
+}
+
+/// Reads the footer of a pack; without `info` by way of the trailer.
+pub(crate) fn read_footer(
+    store: &dyn Store,
+    keys: &Keys,
+    pack: &Name,
+    info: Option<&PackInfo>,
+) -> Result<(Footer, PackInfo)> {
+    let damaged = || Error::damaged(Kind::Pack.describe(pack));
+    let object = store.open(Kind::Pack, pack)?;
+    let size = object.len();
+    let footer_len = match info {
+        Some(info) if info.size != size => return Err(damaged()),
+        Some(info) => info.footer_len,
+        None => {
+            let start = size.checked_sub(TRAILER_LEN).ok_or_else(damaged)?;
+            let trailer = object.read_at(start, TRAILER_LEN)?;
+            let mut reader = Reader(&trailer);
+            let len = reader.u32().map_err(|Malformed| damaged())?;
+            if reader.0 != TRAILER_MAGIC {
+                return Err(damaged());
+            }
+            len
+        }
+    };
+    let start = size.checked_sub(TRAILER_LEN + u64::from(footer_len)).ok_or_else(damaged)?;
+    let sealed = object.read_at(start, footer_len.into())?;
+    let plain = keys.seal.open(&place(pack), sealed).map_err(|Malformed| damaged())?;
+    let footer = Footer::decode(&plain).map_err(|Malformed| damaged())?;
+    Ok((footer, PackInfo { name: *pack, size, footer_len }))
+}

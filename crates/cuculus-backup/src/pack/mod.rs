@@ -1,0 +1,32 @@
+//! Packs: files of groups of chunks, with a footer that lists them. Knows how chunks are laid
+//! out, compressed and sealed; nothing of files, trees or the index.
+
+mod footer; // what a pack holds, at its end
+mod group; // chunks compressed and sealed together
+mod writer; // a pack, group by group
+
+pub(crate) use footer::{Footer, read_footer};
+pub(crate) use group::{Compressor, Decompressor, Group, SealedGroup};
+pub(crate) use writer::{MAGIC, PackWriter};
+
+use crate::id::Name;
+
+/// Where a chunk is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Location {
+    pub(crate) pack: Name,
+    /// Where the sealed group begins in the pack, and its length there.
+    pub(crate) group: u32,
+    pub(crate) group_len: u32,
+    /// Where the chunk begins in the group's bytes, and its length.
+    pub(crate) offset: u32,
+    pub(crate) len: u32,
+}
+
+/// A pack as the index knows it: enough to read its footer with one read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PackInfo {
+    pub(crate) name: Name,
+    pub(crate) size: u64,
+    pub(crate) footer_len: u32,
+}

@@ -1,0 +1,200 @@
+//! Bytes made safe to keep: sealed by a cipher that notices every change, or, in a repository
+//! without encryption, by a checksum. Knows keys, nothing of what the bytes are.
+
+use chacha20poly1305::aead::{AeadInOut, KeyInit};
+use chacha20poly1305::{Tag, XChaCha20Poly1305, XNonce};
+use zeroize::Zeroize;
+
+use crate::codec::{Malformed, Reader};
+use crate::error::Result;
+use crate::id::{ChunkId, random_bytes};
+
+const NONCE: usize = 24;
+const TAG: usize = 16;
+
+/// The secret that everything else of a repository is derived from.
+pub(crate) struct Master(pub(crate) [u8; 32]);
+
+impl Master {
+    pub(crate) fn random() -> Result<Self> {
+        Ok(Self(random_bytes()?))
+    }
+
+    /// A key for one use. The contexts are part of the format.
+    fn derive(&self, use_of_key: &str) -> [u8; 32] {
+        blake3::derive_key(&format!("cuculus-backup v1 {use_of_key}"), &self.0)
+    }
+
+    fn derive_u128(&self, use_of_key: &str) -> u128 {
+        Reader(&self.derive(use_of_key)).array().map(u128::from_le_bytes).unwrap_or_default()
+    }
+}
+
+impl Drop for Master {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
+
+/// The keys at work. Without encryption they are known to whoever reads the repository.
+pub(crate) struct Keys {
+    chunk_ids: [u8; 32],
+    /// Hashes of the digest are as secret as the chunks' ids.
+    pub(crate) digest: u128,
+    /// Moves the cuts of the chunker, so that their lengths do not tell which known file it was.
+    pub(crate) cuts: u64,
+    pub(crate) seal: Seal,
+}
+
+impl Keys {
+    pub(crate) fn new(master: &Master, encrypted: bool) -> Self {
+        let seal = if encrypted {
+            Seal::Cipher(Box::new(XChaCha20Poly1305::new(&master.derive("seal").into())))
+        } else {
+            Seal::Checksum(master.derive("checksum"))
+        };
+        Self {
+            chunk_ids: master.derive("chunk ids"),
+            digest: master.derive_u128("digest"),
+            cuts: master.derive_u128("cuts") as u64,
+            seal,
+        }
+    }
+
+    pub(crate) fn chunk_id(&self, bytes: &[u8]) -> ChunkId {
+        let hash = blake3::keyed_hash(&self.chunk_ids, bytes);
+        let mut id = [0; ChunkId::LEN];
+        id.copy_from_slice(&hash.as_bytes()[..ChunkId::LEN]);
+        ChunkId(id)
+    }
+}
+
+impl Drop for Keys {
+    fn drop(&mut self) {
+        self.chunk_ids.zeroize();
+        self.digest.zeroize();
+    }
+}
+
+/// How bytes are sealed. `place` is what the bytes are and where they stand: what is sealed for
+/// one place does not open at another.
+pub(crate) enum Seal {
+    Cipher(Box<XChaCha20Poly1305>),
+    Checksum([u8; 32]),
+}
+
+impl Seal {
+    /// A cipher with a key that was made from a passphrase.
+    pub(crate) fn with_key(key: [u8; 32]) -> Self {
+        Self::Cipher(Box::new(XChaCha20Poly1305::new(&key.into())))
+    }
+
+    /// Bytes that sealing adds.
+    pub(crate) fn overhead(&self) -> usize {
+        match self {
+            Self::Cipher(_) => NONCE + TAG,
+            Self::Checksum(_) => TAG,
+        }
+    }
+
+    /// Appends the sealed bytes: the nonce if there is one, the bytes, the tag.
+    pub(crate) fn seal(&self, place: &[u8], plain: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        out.reserve(plain.len() + self.overhead());
+        match self {
+            Self::Cipher(cipher) => {
+                let nonce = random_bytes::<NONCE>()?;
+                out.extend_from_slice(&nonce);
+                let start = out.len();
+                out.extend_from_slice(plain);
+                let body = &mut out[start..];
+                let tag = cipher
+                    .encrypt_inout_detached(&XNonce::from(nonce), place, body.into())
+                    .map_err(|_| crate::Error::refused("too many bytes to seal at once"))?;
+                out.extend_from_slice(&tag);
+            }
+            Self::Checksum(key) => {
+                out.extend_from_slice(plain);
+                out.extend_from_slice(&checksum(key, place, plain));
+            }
+        }
+        Ok(())
+    }
+
+    /// The bytes that were sealed for this place, in the buffer of the sealed ones.
+    pub(crate) fn open(&self, place: &[u8], mut sealed: Vec<u8>) -> Opened<Vec<u8>> {
+        let plain = self.open_in_place(place, &mut sealed)?;
+        sealed.truncate(plain.end);
+        sealed.drain(..plain.start);
+        Ok(sealed)
+    }
+
+    /// Opens where the bytes are, and says which of them are the ones that were sealed.
+    pub(crate) fn open_in_place(
+        &self,
+        place: &[u8],
+        sealed: &mut [u8],
+    ) -> Opened<std::ops::Range<usize>> {
+        let end = sealed.len().checked_sub(TAG).ok_or(Malformed)?;
+        match self {
+            Self::Cipher(cipher) => {
+                let (nonce, rest) = sealed.split_first_chunk_mut::<NONCE>().ok_or(Malformed)?;
+                let (body, tag) = rest.split_last_chunk_mut::<TAG>().ok_or(Malformed)?;
+                let (nonce, tag) = (XNonce::from(*nonce), Tag::from(*tag));
+                cipher
+                    .decrypt_inout_detached(&nonce, place, body.into(), &tag)
+                    .map_err(|_| Malformed)?;
+                Ok(NONCE..end)
+            }
+            Self::Checksum(key) => {
+                let (body, tag) = sealed.split_last_chunk::<TAG>().ok_or(Malformed)?;
+                if checksum(key, place, body) != *tag {
+                    return Err(Malformed);
+                }
+                Ok(0..end)
+            }
+        }
+    }
+}
+
+type Opened<T> = std::result::Result<T, Malformed>;
+
+fn checksum(key: &[u8; 32], place: &[u8], plain: &[u8]) -> [u8; TAG] {
+    let mut hasher = blake3::Hasher::new_keyed(key);
+    hasher.update(&(place.len() as u64).to_le_bytes()).update(place).update(plain);
+    let mut tag = [0; TAG];
+    hasher.finalize_xof().fill(&mut tag);
+    tag
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_changed_bit_and_every_other_place_is_noticed() {
+        for encrypted in [false, true] {
+            let keys = Keys::new(&Master([7; 32]), encrypted);
+            let mut sealed = vec![];
+            keys.seal.seal(b"here", b"some bytes", &mut sealed).expect("sealed");
+            assert_eq!(sealed.len(), 10 + keys.seal.overhead());
+            assert_eq!(keys.seal.open(b"here", sealed.clone()), Ok(b"some bytes".to_vec()));
+            assert_eq!(keys.seal.open(b"there", sealed.clone()), Err(Malformed));
+            for bit in 0..8 * sealed.len() {
+                let mut changed = sealed.clone();
+                changed[bit / 8] ^= 1 << (bit % 8);
+                assert_eq!(keys.seal.open(b"here", changed), Err(Malformed));
+            }
+            for len in 0..sealed.len() {
+                assert_eq!(keys.seal.open(b"here", sealed[..len].to_vec()), Err(Malformed));
+            }
+        }
+    }
+
+    #[test]
+    fn chunk_ids_depend_on_the_key() {
+        let [one, other] = [1, 2].map(|byte| Keys::new(&Master([byte; 32]), true));
+        assert_eq!(one.chunk_id(b"chunk"), one.chunk_id(b"chunk"));
+        assert_ne!(one.chunk_id(b"chunk"), other.chunk_id(b"chunk"));
+        assert_ne!(one.chunk_id(b"chunk"), one.chunk_id(b"chunks"));
+    }
+}

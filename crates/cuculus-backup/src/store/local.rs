@@ -1,0 +1,213 @@
+//! A repository in a directory. Knows files, renames and `fsync`.
+
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+
+use super::{Draft, Kind, Object, Store};
+use crate::error::{Error, Result};
+use crate::id::Name;
+
+/// Drafts lie beside the objects, on the same file system, so that a rename makes them objects.
+const DRAFTS: &str = "tmp";
+
+pub(crate) struct LocalStore {
+    root: PathBuf,
+}
+
+impl LocalStore {
+    pub(crate) fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// Makes the folders of a new repository. The directory may exist, but only empty.
+    pub(crate) fn create(root: &Path) -> Result<Self> {
+        let private = |path: &Path| {
+            let made = DirBuilder::new().mode(0o700).recursive(true).create(path);
+            made.map_err(Error::at("create", path))
+        };
+        private(root)?;
+        // Folders of ours without a configuration: an attempt that was cut off.
+        let ours = |name: &OsStr| {
+            let folders =
+                Kind::ALL.iter().filter(|kind| !kind.is_single()).map(|kind| kind.folder());
+            folders.chain([DRAFTS]).any(|folder| name == folder)
+        };
+        for entry in fs::read_dir(root).map_err(Error::at("read", root))? {
+            if !ours(&entry.map_err(Error::at("read", root))?.file_name()) {
+                return Err(Error::refused(format!(
+                    "{} is not empty; give the repository a directory of its own",
+                    root.display()
+                )));
+            }
+        }
+        private(&root.join(DRAFTS))?;
+        for kind in Kind::ALL.into_iter().filter(|kind| !kind.is_single()) {
+            private(&root.join(kind.folder()))?;
+        }
+        Ok(Self::new(root))
+    }
+
+    fn path(&self, kind: Kind, name: &Name) -> PathBuf {
+        let folder = self.root.join(kind.folder());
+        match kind {
+            _ if kind.is_single() => folder,
+            // Many packs: a directory for each first byte of the name.
+            Kind::Pack => {
+                let text = name.to_string();
+                folder.join(text.get(..2).unwrap_or_default()).join(text)
+            }
+            _ => folder.join(name.to_string()),
+        }
+    }
+}
+
+impl Store for LocalStore {
+    fn draft(&self, kind: Kind) -> Result<Box<dyn Draft>> {
+        let path = self.root.join(DRAFTS).join(Name::random()?.to_string());
+        let open = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+        let file = open.map_err(Error::at("create", &path))?;
+        let draft = LocalDraft { file, path, store: Self::new(&self.root), kind, kept: false };
+        // Tells `sweep_drafts` that somebody is at work; the kernel lets go of it when we die. A
+        // file system that has no locks is no reason to stop: there nothing is swept.
+        let _ = flock(&draft.file, FlockOperation::NonBlockingLockExclusive);
+        Ok(Box::new(draft))
+    }
+
+    fn list(&self, kind: Kind) -> Result<Vec<(Name, u64)>> {
+        let root = self.root.join(kind.folder());
+        let mut found = Vec::new();
+        if kind.is_single() {
+            return match fs::metadata(&root) {
+                Ok(file) => Ok(vec![(super::ONLY, file.len())]),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(found),
+                Err(error) => Err(Error::at("read", &root)(error)),
+            };
+        }
+        let mut folders = vec![root];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(&folder).map_err(Error::at("read", &folder))? {
+                let entry = entry.map_err(Error::at("read", &folder))?;
+                let name = entry.file_name();
+                let Some(text) = name.to_str() else { continue };
+                if kind == Kind::Pack && text.len() == 2 {
+                    folders.push(entry.path());
+                } else if let Some(name) = Name::parse(text) {
+                    match entry.metadata() {
+                        Ok(file) => found.push((name, file.len())),
+                        // Removed since the listing began.
+                        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                        Err(error) => return Err(Error::at("read", &entry.path())(error)),
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn open(&self, kind: Kind, name: &Name) -> Result<Box<dyn Object>> {
+        let path = self.path(kind, name);
+        let open = File::open(&path).and_then(|file| Ok((file.metadata()?.len(), file)));
+        let (len, file) = open.map_err(Error::at("open", &path))?;
+        Ok(Box::new(LocalObject { file, len, path }))
+    }
+
+    fn remove(&self, kind: Kind, name: &Name) -> Result<()> {
+        let path = self.path(kind, name);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(Error::at("remove", &path)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn sweep_drafts(&self) -> Result<u64> {
+        let folder = self.root.join(DRAFTS);
+        let mut swept = 0;
+        for entry in fs::read_dir(&folder).map_err(Error::at("read", &folder))? {
+            let path = entry.map_err(Error::at("read", &folder))?.path();
+            let Ok(file) = File::open(&path) else { continue };
+            if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+                swept += file.metadata().map_or(0, |file| file.len());
+                fs::remove_file(&path).map_err(Error::at("remove", &path))?;
+            }
+        }
+        Ok(swept)
+    }
+}
+
+struct LocalDraft {
+    file: File,
+    path: PathBuf,
+    store: LocalStore,
+    kind: Kind,
+    kept: bool,
+}
+
+impl Write for LocalDraft {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Draft for LocalDraft {
+    /// The bytes reach the disk before the name does, and the name before we say so.
+    fn keep(mut self: Box<Self>, name: &Name) -> Result<()> {
+        let path = self.store.path(self.kind, name);
+        let folder = path.parent().unwrap_or(&self.store.root);
+        self.file.sync_all().map_err(Error::at("write", &path))?;
+        if self.kind == Kind::Pack && !folder.exists() {
+            let made = DirBuilder::new().mode(0o700).recursive(true).create(folder);
+            made.map_err(Error::at("create", folder))?;
+            sync_folder(&self.store.root.join(self.kind.folder()))?;
+        }
+        fs::rename(&self.path, &path).map_err(Error::at("write", &path))?;
+        self.kept = true;
+        sync_folder(folder)
+    }
+}
+
+impl Drop for LocalDraft {
+    fn drop(&mut self) {
+        if !self.kept {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn sync_folder(folder: &Path) -> Result<()> {
+    let sync = File::open(folder).and_then(|folder| folder.sync_all());
+    sync.map_err(Error::at("write", folder))
+}
+
+struct LocalObject {
+    file: File,
+    len: u64,
+    path: PathBuf,
+}
+
+impl Object for LocalObject {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_at(&self, offset: u64, len: u64) -> Result<Vec<u8>> {
+        let short = || Error::damaged(format!("{} (too short)", self.path.display()));
+        if offset.checked_add(len).is_none_or(|end| end > self.len) {
+            return Err(short());
+        }
+        let mut bytes = vec![0; usize::try_from(len).map_err(|_| short())?];
+        let read = self.file.read_exact_at(&mut bytes, offset);
+        read.map_err(Error::at("read", &self.path))?;
+        Ok(bytes)
+    }
+}

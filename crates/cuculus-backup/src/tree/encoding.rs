@@ -1,0 +1,248 @@
+//! A directory as two byte strings, contents and metadata, and back (FORMAT.md).
+
+use super::node::{DirRef, Meta, Node, Piece, What};
+use crate::codec::{Decoded, Malformed, Reader, Writer};
+use crate::id::ChunkId;
+
+/// The nodes, sorted by name, as contents and metadata.
+pub(crate) fn encode(nodes: &[Node]) -> (Vec<u8>, Vec<u8>) {
+    let (mut contents, mut metadata) = (Writer::default(), Writer::default());
+    contents.list(nodes, encode_contents);
+    // Column by column: what is alike stands together and compresses to nearly nothing.
+    let mut column = |encode: fn(&mut Writer, &Node)| {
+        nodes.iter().for_each(|node| encode(&mut metadata, node));
+    };
+    column(|writer, node| writer.varint(node.meta.mode.into()));
+    column(|writer, node| writer.varint(node.meta.uid.into()));
+    column(|writer, node| writer.varint(node.meta.gid.into()));
+    column(|writer, node| {
+        writer.signed(node.meta.modified.0);
+        writer.varint(node.meta.modified.1.into());
+    });
+    column(|writer, node| writer.list(&node.meta.xattrs, encode_xattr));
+    column(encode_link);
+    column(|writer, node| {
+        if let What::Dir(dir) = &node.what {
+            encode_ids(writer, &dir.metadata);
+        }
+    });
+    column(|writer, node| {
+        if matches!(node.what, What::File { .. }) {
+            writer.u32(node.meta.stamp);
+        }
+    });
+    (contents.0, metadata.0)
+}
+
+/// The inverse of [`encode`]; refuses names that no directory can have.
+pub(crate) fn decode(contents: &[u8], metadata: &[u8]) -> Decoded<Vec<Node>> {
+    let mut reader = Reader(contents);
+    let mut nodes = reader.list(2, decode_contents)?;
+    reader.end()?;
+    if !nodes.is_sorted_by(|a, b| a.name < b.name) {
+        return Err(Malformed);
+    }
+    let mut reader = Reader(metadata);
+    let mut column = |decode: fn(&mut Reader<'_>, &mut Node) -> Decoded<()>| {
+        nodes.iter_mut().try_for_each(|node| decode(&mut reader, node))
+    };
+    column(|reader, node| {
+        node.meta.mode = reader.number()?;
+        Ok(())
+    })?;
+    column(|reader, node| {
+        node.meta.uid = reader.number()?;
+        Ok(())
+    })?;
+    column(|reader, node| {
+        node.meta.gid = reader.number()?;
+        Ok(())
+    })?;
+    column(|reader, node| {
+        node.meta.modified = (reader.signed()?, reader.number()?);
+        Ok(())
+    })?;
+    column(|reader, node| {
+        node.meta.xattrs = reader.list(2, decode_xattr)?;
+        Ok(())
+    })?;
+    column(|reader, node| {
+        node.meta.link = decode_link(reader)?;
+        Ok(())
+    })?;
+    column(|reader, node| {
+        if let What::Dir(dir) = &mut node.what {
+            dir.metadata = decode_ids(reader)?;
+        }
+        Ok(())
+    })?;
+    column(|reader, node| {
+        if matches!(node.what, What::File { .. }) {
+            node.meta.stamp = reader.u32()?;
+        }
+        Ok(())
+    })?;
+    reader.end()?;
+    Ok(nodes)
+}
+
+fn encode_contents(writer: &mut Writer, node: &Node) {
+    writer.bytes(&node.name);
+    match &node.what {
+        What::File { size, pieces } => {
+            writer.u8(0);
+            writer.varint(*size);
+            writer.list(pieces, encode_piece);
+        }
+        What::Dir(dir) => {
+            writer.u8(1);
+            encode_ids(writer, &dir.contents);
+        }
+        What::Symlink(target) => {
+            writer.u8(2);
+            writer.bytes(target);
+        }
+        What::Fifo => writer.u8(3),
+        What::Char(number) => {
+            writer.u8(4);
+            writer.varint(*number);
+        }
+        What::Block(number) => {
+            writer.u8(5);
+            writer.varint(*number);
+        }
+    }
+}
+
+fn decode_contents(reader: &mut Reader<'_>) -> Decoded<Node> {
+    let name = reader.bytes()?.to_vec();
+    // A name that leads elsewhere must never reach `restore`.
+    let leads_elsewhere = name.is_empty() || name == b"." || name == b"..";
+    if leads_elsewhere || name.contains(&b'/') || name.contains(&0) {
+        return Err(Malformed);
+    }
+    let what = match reader.u8()? {
+        0 => What::File { size: reader.varint()?, pieces: reader.list(2, decode_piece)? },
+        1 => What::Dir(DirRef { contents: decode_ids(reader)?, metadata: Vec::new() }),
+        2 => What::Symlink(reader.bytes()?.to_vec()),
+        3 => What::Fifo,
+        4 => What::Char(reader.varint()?),
+        5 => What::Block(reader.varint()?),
+        _ => return Err(Malformed),
+    };
+    Ok(Node { name, what, meta: Meta::default() })
+}
+
+fn encode_piece(writer: &mut Writer, piece: &Piece) {
+    match piece {
+        Piece::Chunk(id) => {
+            writer.u8(0);
+            writer.raw(&id.0);
+        }
+        Piece::Hole(len) => {
+            writer.u8(1);
+            writer.varint(*len);
+        }
+    }
+}
+
+fn decode_piece(reader: &mut Reader<'_>) -> Decoded<Piece> {
+    match reader.u8()? {
+        0 => Ok(Piece::Chunk(ChunkId(reader.array()?))),
+        1 => Ok(Piece::Hole(reader.varint()?)),
+        _ => Err(Malformed),
+    }
+}
+
+pub(crate) fn encode_ids(writer: &mut Writer, ids: &[ChunkId]) {
+    writer.list(ids, |writer, id| writer.raw(&id.0));
+}
+
+pub(crate) fn decode_ids(reader: &mut Reader<'_>) -> Decoded<Vec<ChunkId>> {
+    reader.list(ChunkId::LEN, |reader| Ok(ChunkId(reader.array()?)))
+}
+
+fn encode_xattr(writer: &mut Writer, (name, value): &(Vec<u8>, Vec<u8>)) {
+    writer.bytes(name);
+    writer.bytes(value);
+}
+
+fn decode_xattr(reader: &mut Reader<'_>) -> Decoded<(Vec<u8>, Vec<u8>)> {
+    Ok((reader.bytes()?.to_vec(), reader.bytes()?.to_vec()))
+}
+
+fn encode_link(writer: &mut Writer, node: &Node) {
+    writer.u8(node.meta.link.is_some().into());
+    if let Some((device, inode)) = node.meta.link {
+        writer.varint(device);
+        writer.varint(inode);
+    }
+}
+
+fn decode_link(reader: &mut Reader<'_>) -> Decoded<Option<(u64, u64)>> {
+    match reader.u8()? {
+        0 => Ok(None),
+        1 => Ok(Some((reader.varint()?, reader.varint()?))),
+        _ => Err(Malformed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nodes() -> Vec<Node> {
+        let id = |byte| ChunkId([byte; ChunkId::LEN]);
+        let pieces = vec![Piece::Chunk(id(1)), Piece::Hole(1 << 40), Piece::Chunk(id(2))];
+        let whats = [
+            What::File { size: 1 << 41, pieces },
+            What::Dir(DirRef { contents: vec![id(3)], metadata: vec![id(4), id(5)] }),
+            What::Symlink(b"../\xff\n".to_vec()),
+            What::Fifo,
+            What::Char(0x103),
+            What::Block(u64::MAX),
+        ];
+        let node = |(i, what): (usize, What)| Node {
+            name: vec![b'a' + i as u8, 0xfe, b'\n'],
+            meta: Meta {
+                mode: 0o6755,
+                uid: u32::MAX,
+                gid: i as u32,
+                modified: (-5, 999_999_999),
+                stamp: if matches!(what, What::File { .. }) { 77 } else { 0 },
+                link: (i % 2 == 0).then_some((9, 10)),
+                xattrs: vec![(b"user.a".to_vec(), vec![0; i])],
+            },
+            what,
+        };
+        whats.into_iter().enumerate().map(node).collect()
+    }
+
+    #[test]
+    fn decode_inverts_encode() {
+        let (contents, metadata) = encode(&nodes());
+        assert_eq!(decode(&contents, &metadata), Ok(nodes()));
+    }
+
+    #[test]
+    fn what_is_cut_short_is_refused() {
+        let (contents, metadata) = encode(&nodes());
+        for len in 0..contents.len() {
+            assert_eq!(decode(&contents[..len], &metadata), Err(Malformed));
+        }
+        for len in 0..metadata.len() {
+            assert_eq!(decode(&contents, &metadata[..len]), Err(Malformed));
+        }
+    }
+
+    #[test]
+    fn names_that_lead_elsewhere_are_refused() {
+        for name in ["", ".", "..", "a/b", "a\0b"] {
+            let mut nodes = nodes();
+            nodes.truncate(1);
+            nodes[0].name = name.into();
+            let (contents, metadata) = encode(&nodes);
+            assert_eq!(decode(&contents, &metadata), Err(Malformed), "{name:?}");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The command line: what is refused, in one line, and what the exit codes say.
+
+mod binary;
+mod trees;
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use binary::{Place, text};
+
+#[test]
+fn mistakes_are_refused_in_one_line_with_the_remedy() {
+    let place = Place::new(false);
+    place.refused(&["backup"], "--help");
+    place.refused(&["backp"], "--help");
+    place.refused(&["backup", "missing"], "missing");
+    place.refused(&["backup", ".", "--exclude", "["], "pattern");
+    place.refused(&["restore", "latest", "--target", "out"], "no snapshot yet");
+    place.refused(&["ls", "beef"], "snapshots");
+    place.refused(&["forget"], "--keep-last");
+    place.refused(&["prune", "--max-unused=-1"], "--max-unused");
+    place.refused(&["init", "--no-encryption"], "not empty");
+    assert_eq!(fs::read_dir(place.repo().join("snapshots")).expect("a folder").count(), 0);
+    let output = Command::new(env!("CARGO_BIN_EXE_cuculus-backup"))
+        .arg("snapshots")
+        .env_remove("CUCULUS_BACKUP_REPO")
+        .output()
+        .expect("the binary runs");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("--repo"));
+}
+
+#[test]
+fn a_directory_that_is_no_repository_is_refused() {
+    let place = Place::new(false);
+    let elsewhere = place.path("elsewhere");
+    fs::create_dir(&elsewhere).expect("a directory");
+    let mut command = place.command(&["snapshots"]);
+    let output = command.arg("--repo").arg(&elsewhere).output();
+    let output = output.expect("the binary runs");
+    // The option was given twice.
+    assert_eq!(output.status.code(), Some(2));
+    let output = Command::new(env!("CARGO_BIN_EXE_cuculus-backup"))
+        .args(["snapshots", "--repo"])
+        .arg(&elsewhere)
+        .output()
+        .expect("the binary runs");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("init"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_passphrase_comes_from_the_environment_a_file_or_a_command() {
+    let place = Place::new(true);
+    trees::files(&place.path("source"), 1, 3);
+    place.succeeds(&["backup", "source"]);
+    fs::write(place.path("good"), "a passphrase\n").expect("a file");
+    fs::write(place.path("bad"), "another\n").expect("a file");
+    let run = |arguments: &[&str]| {
+        let mut command = place.command(arguments);
+        command.env_remove("CUCULUS_BACKUP_PASSPHRASE").stdin(Stdio::null());
+        let output = command.output().expect("the binary runs");
+        (output.status.code(), text(&output.stderr))
+    };
+    assert_eq!(run(&["check", "--passphrase-file", "good"]).0, Some(0));
+    assert_eq!(run(&["check", "--passphrase-command", "echo a passphrase"]).0, Some(0));
+    for (arguments, hint) in [
+        (&["check"][..], "CUCULUS_BACKUP_PASSPHRASE"),
+        (&["check", "--passphrase-file", "bad"], "wrong passphrase"),
+        (&["check", "--passphrase-file", "missing"], "missing"),
+        (&["check", "--passphrase-command", "false"], "false"),
+    ] {
+        let (code, complaint) = run(arguments);
+        assert_eq!(code, Some(2), "{complaint}");
+        assert!(complaint.contains(hint) && complaint.lines().count() == 1, "{complaint}");
+    }
+}
+
+/// Neither names nor contents can be read in an encrypted repository, and equal files in two
+/// repositories have different chunks.
+#[test]
+fn an_encrypted_repository_tells_nothing() {
+    let places = [Place::new(true), Place::new(true), Place::new(false)];
+    let word = b"an unmistakable sentence in the middle of a file";
+    let mut found = vec![];
+    for place in &places {
+        let source = place.path("source");
+        fs::create_dir(&source).expect("a directory");
+        fs::write(source.join("unmistakable-name"), word).expect("a file");
+        fs::write(source.join("noise"), trees::noise(1, 100_000)).expect("a file");
+        place.succeeds(&["backup", "source"]);
+        let mut all = vec![];
+        for name in trees::manifest(&place.repo()).into_keys() {
+            let path = place.repo().join(name);
+            if path.is_file() {
+                all.extend(fs::read(path).expect("a file"));
+            }
+        }
+        let has = |word: &[u8]| all.windows(word.len()).any(|window| window == word);
+        found.push((has(b"unmistakable"), has(&trees::noise(1, 100_000)[5000..5032])));
+    }
+    assert_eq!(found, [(false, false), (false, false), (true, true)]);
+}
+
+#[test]
+fn json_is_for_programs() {
+    let place = Place::new(false);
+    trees::files(&place.path("source"), 1, 5);
+    let report = place.json(&["backup", "source", "--tag", "a", "--host", "h"]);
+    assert_eq!(report["files"], 5);
+    let dry = place.json(&["backup", "source", "--dry-run"]);
+    assert!(dry["snapshot"].is_null());
+    let list = place.json(&["snapshots"]);
+    assert_eq!(list.as_array().map(Vec::len), Some(1));
+    assert_eq!((&list[0]["host"], &list[0]["tags"][0]), (&"h".into(), &"a".into()));
+    let lines = place.succeeds(&["ls", "latest", "--json"]);
+    for line in lines.lines() {
+        let value: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        assert!(value["path"].is_string());
+    }
+    for command in [&["stats"][..], &["check"], &["verify-digest"], &["prune"]] {
+        assert!(place.json(command).is_object(), "{command:?}");
+    }
+    let forgotten = place.json(&["forget", "--keep-last", "1"]);
+    assert_eq!(forgotten["forgotten"].as_array().map(Vec::len), Some(0));
+}
+
+#[test]
+fn snapshots_are_kept_by_age() {
+    let place = Place::new(false);
+    trees::files(&place.path("source"), 1, 3);
+    for day in 1..=9 {
+        let time = format!("2026-01-0{day}T12:00:00Z");
+        place.succeeds(&["backup", "source", "--time", &time]);
+    }
+    let dry = place.json(&["forget", "--keep-daily", "3", "--keep-last", "1", "--dry-run"]);
+    assert_eq!(dry["forgotten"].as_array().map(Vec::len), Some(6));
+    assert_eq!(place.json(&["snapshots"]).as_array().map(Vec::len), Some(9));
+    place.succeeds(&["forget", "--keep-daily", "3", "--prune"]);
+    let left = place.json(&["snapshots"]);
+    let days: Vec<u64> = left
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| (one["time"].as_u64().expect("a time") / 86_400) % 100)
+        .collect();
+    assert_eq!(days.len(), 3);
+    assert_eq!(days[2] - days[0], 2);
+    place.succeeds(&["check", "--read-data"]);
+}

@@ -1,0 +1,182 @@
+//! Processes that are killed at any moment, and several at once: what was finished stays.
+
+mod binary;
+mod trees;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use binary::{Place, text};
+use trees::{Seen, manifest};
+
+type Manifest = BTreeMap<PathBuf, Seen>;
+
+/// The tags of all snapshots; a snapshot is what was there when its tag was chosen.
+fn tags(place: &Place) -> Vec<(String, String)> {
+    let list = place.json(&["snapshots"]);
+    let text = |value: &serde_json::Value| value.as_str().expect("text").to_owned();
+    let list = list.as_array().expect("a list");
+    list.iter().map(|one| (text(&one["tags"][0]), text(&one["name"]))).collect()
+}
+
+fn is_sound(place: &Place, source: &Path, states: &BTreeMap<String, Manifest>, doing: &str) {
+    let output = place.run(&["check", "--read-data"]);
+    assert!(output.status.success(), "after {doing}: {}", text(&output.stderr));
+    for (tag, name) in tags(place) {
+        let (_kept, restored) = place.restored(&name, source);
+        assert!(manifest(&restored) == states[&tag], "{tag} after {doing}");
+    }
+}
+
+/// Ends when the test does, whatever happens.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn start(place: &Place, arguments: &[&str]) -> Running {
+    let mut command = place.command(arguments);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    Running(child.expect("the binary runs"))
+}
+
+/// How often; `cargo xtask soak-backup` asks for more.
+fn kills() -> u64 {
+    std::env::var("CUCULUS_BACKUP_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(100)
+}
+
+/// `kill -9` at a hundred random moments in backup, forget and prune.
+#[test]
+fn a_killed_process_harms_nothing_that_was_finished() {
+    let place = Place::new(false);
+    let source = place.path("source");
+    trees::files(&source, 1, 40);
+    let mut random = fastrand::Rng::with_seed(kills());
+    let mut states = BTreeMap::new();
+    let (mut killed, mut ended) = (0u64, 0u64);
+    for step in 0..kills() {
+        let tag = format!("step{step}");
+        let work: &[&str] = match step % 5 {
+            0..3 => {
+                trees::change(&source, step);
+                states.insert(tag.clone(), manifest(&source));
+                &["backup", "source", "--tag", &tag]
+            }
+            3 => &["forget", "--keep-last", "2", "--prune"],
+            _ => &["prune", "--max-unused", "0"],
+        };
+        let mut running = start(&place, work);
+        std::thread::sleep(Duration::from_micros(random.u64(0..60_000)));
+        let over = running.0.try_wait().expect("a process").is_some();
+        *(if over { &mut ended } else { &mut killed }) += 1;
+        drop(running);
+        // The next run goes on, and every fifth time everything is looked at.
+        if step % 5 == 4 {
+            is_sound(&place, &source, &states, &work.join(" "));
+        }
+    }
+    println!("{killed} were killed while at work, {ended} had ended");
+    assert!(killed >= kills() / 5, "only {killed} of {} were killed", killed + ended);
+    // What the dead left behind is no hindrance and goes away.
+    states.insert("last".into(), manifest(&source));
+    place.succeeds(&["backup", "source", "--tag", "last"]);
+    place.succeeds(&["forget", "--keep-last", "1"]);
+    place.succeeds(&["prune", "--max-unused", "0"]);
+    is_sound(&place, &source, &states, "the last prune");
+    let left = |folder: &str| {
+        let folder = place.repo().join(folder);
+        std::fs::read_dir(folder).expect("a folder").count()
+    };
+    assert_eq!((left("tmp"), left("intents"), left("marks"), left("snapshots")), (0, 0, 0, 1));
+    let stats = place.json(&["stats"]);
+    let size: u64 = states["last"].values().map(Seen::size).sum();
+    assert!(stats["chunk_bytes"].as_u64().expect("a number") < size + 100_000, "{stats}");
+    let digest = place.json(&["verify-digest", "--repair"]);
+    assert_eq!(digest["entries"], digest["chunks"], "{digest}");
+}
+
+/// Two backups, a prune and a forget at the same time, again and again.
+#[test]
+fn writers_at_the_same_time_do_not_hurt_each_other() {
+    let place = Place::new(false);
+    let sources: Vec<PathBuf> = (0..2).map(|i| place.path(&format!("source{i}"))).collect();
+    for (i, source) in sources.iter().enumerate() {
+        trees::files(source, i as u64, 60);
+    }
+    let mut states = BTreeMap::new();
+    for round in 0..8 {
+        let mut running = vec![];
+        for (i, source) in sources.iter().enumerate() {
+            // They share much, so that one relies on what the other stores or removes.
+            trees::change(source, round);
+            let tag = format!("round{round} source{i}");
+            states.insert(tag.clone(), (source.clone(), manifest(source)));
+            let path = source.to_str().expect("text");
+            running.push(start(&place, &["backup", path, "--tag", &tag]));
+        }
+        running.push(start(&place, &["forget", "--keep-last", "1", "--prune"]));
+        running.push(start(&place, &["prune", "--max-unused", "0"]));
+        for running in &mut running[..2] {
+            assert!(running.0.wait().expect("a process").success());
+        }
+        for running in &mut running[2..] {
+            // Of two prunes one may be told to wait.
+            running.0.wait().expect("a process");
+        }
+        let output = place.run(&["check", "--read-data"]);
+        assert!(output.status.success(), "round {round}: {}", text(&output.stderr));
+        for (tag, name) in tags(&place) {
+            let (source, state) = &states[&tag];
+            let (_kept, restored) = place.restored(&name, source);
+            assert!(manifest(&restored) == *state, "{tag} in round {round}");
+        }
+    }
+}
+
+/// A backup that is stopped for a while, with a prune of everything that it relies on meanwhile.
+#[test]
+fn a_prune_waits_for_a_backup_that_began_before() {
+    let place = Place::new(false);
+    let source = place.path("source");
+    trees::files(&source, 3, 300);
+    place.succeeds(&["backup", "source", "--tag", "old"]);
+    let state = manifest(&source);
+    let mut stopped_in_time = 0;
+    for round in 0..6 {
+        let mut running = start(&place, &["backup", "source", "--read-all", "--tag", "new"]);
+        std::thread::sleep(Duration::from_millis(3 + 4 * round));
+        let pid = rustix::process::Pid::from_child(&running.0);
+        let signal = |signal| rustix::process::kill_process(pid, signal);
+        signal(rustix::process::Signal::STOP).expect("a signal");
+        // Whatever snapshots there are go; the backup at work may rely on their chunks.
+        let at_work = std::fs::read_dir(place.repo().join("intents")).expect("a folder").count();
+        for (_, name) in tags(&place) {
+            place.succeeds(&["forget", &name]);
+        }
+        let report = place.json(&["prune", "--max-unused", "0"]);
+        let waits = report["waits_for"].as_array().expect("a list").len();
+        assert!(waits <= at_work, "{report}");
+        stopped_in_time += waits;
+        signal(rustix::process::Signal::CONT).expect("a signal");
+        assert!(running.0.wait().expect("a process").success());
+        place.succeeds(&["check", "--read-data"]);
+        if waits > 0 {
+            let (_kept, restored) = place.restored("latest", &source);
+            assert!(manifest(&restored) == state, "round {round}");
+        } else {
+            place.succeeds(&["backup", "source", "--tag", "again"]);
+        }
+        // What was marked and is needed stays, and what is not goes with the next prune.
+        place.succeeds(&["prune", "--max-unused", "0"]);
+        place.succeeds(&["check", "--read-data"]);
+        let (_kept, restored) = place.restored("latest", &source);
+        assert!(manifest(&restored) == state, "round {round}");
+    }
+    assert!(stopped_in_time > 0, "no backup was caught at work");
+}

@@ -1,0 +1,205 @@
+//! Bytes of the repository that change: `check` names what is hurt, and no restore returns anything
+//! else than what was saved without saying so.
+
+mod trees;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use cuculus_backup::{
+    BackupOptions, Help, Parameters, Repository, RestoreOptions, Snapshot, Watch,
+};
+use trees::manifest;
+
+const PASSPHRASE: &str = "a passphrase";
+
+struct Sample {
+    dir: tempfile::TempDir,
+    encrypted: bool,
+}
+
+impl Sample {
+    /// A small repository with two snapshots, so that every byte can be tried.
+    fn new(encrypted: bool) -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        let sample = Self { dir, encrypted };
+        let passphrase = encrypted.then_some(PASSPHRASE);
+        Repository::create(&sample.repo(), &Parameters::default(), passphrase).expect("made");
+        let source = sample.source();
+        trees::files(&source, 1, 6);
+        let repository = sample.open().expect("opened");
+        for _ in 0..2 {
+            let paths = vec![source.clone()];
+            let options = BackupOptions { paths, help: Help::default(), ..Default::default() };
+            repository.backup(&options, &()).expect("saved");
+            fs::write(source.join("more"), "more").expect("a file");
+        }
+        fs::remove_file(source.join("more")).expect("a file");
+        sample
+    }
+
+    fn repo(&self) -> PathBuf {
+        self.dir.path().join("repo")
+    }
+
+    fn source(&self) -> PathBuf {
+        self.dir.path().join("source")
+    }
+
+    fn open(&self) -> cuculus_backup::Result<Repository> {
+        Repository::open(&self.repo(), self.encrypted.then_some(PASSPHRASE))
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        let files = manifest(&self.repo()).into_keys().map(|name| self.repo().join(name));
+        files.filter(|path| path.is_file()).collect()
+    }
+}
+
+#[derive(Default)]
+struct Complaints(Mutex<Vec<String>>);
+
+impl Watch for Complaints {
+    fn problem(&self, what: &str) {
+        self.0.lock().expect("no panic").push(what.to_owned());
+    }
+}
+
+/// Whether all is as it was, or something is said.
+fn restores_exactly_or_complains(
+    repository: &Repository,
+    snapshot: &Snapshot,
+    source: &Path,
+    what: &str,
+) -> bool {
+    let target = tempfile::tempdir().expect("a directory");
+    let options = RestoreOptions { target: target.path().into(), ..Default::default() };
+    let complaints = Complaints::default();
+    let outcome = repository.restore(snapshot, &options, &complaints);
+    let tree = target.path().join(source.strip_prefix("/").expect("a full path"));
+    match outcome {
+        Ok(report) if report.problems == 0 => {
+            let (found, saved) = (manifest(&tree), manifest(source));
+            for (name, seen) in &saved {
+                // The directory itself has changed since: a file came and went.
+                let whole = name.as_os_str().is_empty() || found[name] == *seen;
+                assert!(whole, "{what}: {name:?} came back wrong, and nothing was said");
+            }
+            true
+        }
+        Ok(_) => {
+            assert!(!complaints.0.lock().expect("no panic").is_empty());
+            // What did come back is right.
+            if tree.exists() {
+                let saved = manifest(source);
+                for (name, found) in manifest(&tree).iter().filter(|(_, seen)| seen.is_file()) {
+                    assert!(saved[name] == *found, "{what}: {name:?} came back wrong");
+                }
+            }
+            false
+        }
+        Err(_) => false,
+    }
+}
+
+fn every_changed_byte_is_noticed(encrypted: bool, tries_a_file: usize) {
+    let sample = Sample::new(encrypted);
+    let source = sample.source();
+    let opened = sample.open().expect("opened");
+    let snapshots = opened.snapshots().expect("read");
+    assert!(opened.check(true, &()).expect("checked").errors.is_empty());
+    assert!(restores_exactly_or_complains(&opened, &snapshots[0], &source, "nothing"));
+    let mut random = fastrand::Rng::with_seed(3);
+    for path in sample.files() {
+        let whole = fs::read(&path).expect("a file");
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        // Keys are needed to open a repository, which takes a tenth of a second.
+        let is_lock = ["config", "keys"].iter().any(|word| path.to_string_lossy().contains(word));
+        let tries = if is_lock && encrypted { 12 } else { tries_a_file };
+        let places: Vec<usize> = if whole.len() <= tries {
+            (0..whole.len()).collect()
+        } else {
+            let ends = (0..16).chain(whole.len() - 16..whole.len()).take(tries);
+            ends.chain((0..tries).map(|_| random.usize(..whole.len()))).collect()
+        };
+        for place in places {
+            let mut changed = whole.clone();
+            changed[place] ^= 1 << random.u8(0..8);
+            fs::write(&path, &changed).expect("a file");
+            let what = format!("{} changed at {place}", path.display());
+            if is_lock {
+                let outcome = sample.open().and_then(|repository| repository.check(true, &()));
+                assert!(outcome.is_err_and(|error| !error.to_string().contains('\n')), "{what}");
+                continue;
+            }
+            let report = opened.check(true, &()).expect("checked");
+            let named = |line: &String| line.contains(&name) || line.contains("the digest");
+            assert!(report.errors.iter().any(named), "{what}: {:?}", report.errors);
+            restores_exactly_or_complains(&opened, &snapshots[0], &source, &what);
+        }
+        for len in [0, whole.len() / 2, whole.len() - 1] {
+            fs::write(&path, &whole[..len]).expect("a file");
+            let outcome = sample.open().and_then(|repository| repository.check(true, &()));
+            let noticed = outcome.map_or(true, |report| !report.errors.is_empty());
+            assert!(noticed, "{} cut to {len}", path.display());
+        }
+        fs::write(&path, &whole).expect("a file");
+    }
+    assert!(opened.check(true, &()).expect("checked").errors.is_empty());
+}
+
+/// Bytes tried in each file; `cargo xtask soak-backup` asks for more.
+fn tries() -> usize {
+    std::env::var("CUCULUS_BACKUP_BYTES").ok().and_then(|text| text.parse().ok()).unwrap_or(60)
+}
+
+#[test]
+fn every_changed_byte_is_noticed_with_encryption() {
+    every_changed_byte_is_noticed(true, tries());
+}
+
+#[test]
+fn every_changed_byte_is_noticed_without_encryption() {
+    every_changed_byte_is_noticed(false, tries());
+}
+
+/// Every object that is gone is missed, but for what is only a help.
+#[test]
+fn every_missing_object_is_noticed() {
+    let sample = Sample::new(false);
+    for path in sample.files() {
+        let whole = fs::read(&path).expect("a file");
+        fs::remove_file(&path).expect("a file");
+        let outcome = sample.open().and_then(|repository| repository.check(false, &()));
+        let noticed = outcome.as_ref().map_or(true, |report| !report.errors.is_empty());
+        let is_help = path.ends_with("digest");
+        // A snapshot that is gone was forgotten, for all that anyone can tell.
+        let is_snapshot = path.to_string_lossy().contains("snapshots");
+        assert_eq!(noticed, !is_help && !is_snapshot, "{}", path.display());
+        fs::write(&path, &whole).expect("a file");
+    }
+}
+
+/// A backup into a repository whose digest is damaged, gone or of another time is as any other.
+#[test]
+fn a_digest_that_cannot_be_used_is_made_anew() {
+    let sample = Sample::new(false);
+    let path = sample.repo().join("digest");
+    let good = fs::read(&path).expect("a file");
+    let mut bad = good.clone();
+    bad[good.len() / 2] ^= 1;
+    for bytes in [None, Some(bad)] {
+        match bytes {
+            None => fs::remove_file(&path).expect("a file"),
+            Some(bytes) => fs::write(&path, bytes).expect("a file"),
+        }
+        let repository = sample.open().expect("opened");
+        let options = BackupOptions { paths: vec![sample.source()], ..Default::default() };
+        fs::write(sample.source().join("new"), trees::noise(fastrand::u64(..), 9000))
+            .expect("file");
+        repository.backup(&options, &()).expect("saved");
+        let report = repository.verify_digest(false).expect("read");
+        assert!(report.is_exact(), "{report:?}");
+    }
+}

@@ -1,0 +1,166 @@
+//! What the digest and the cache may be wrong about: nothing is lost, whatever they say.
+
+mod trees;
+
+use std::path::{Path, PathBuf};
+
+use cuculus_backup::{
+    Asked, BackupOptions, BackupReport, Help, Keep, Parameters, PruneOptions, Repository,
+    RestoreOptions,
+};
+use trees::manifest;
+
+struct Versions {
+    dir: tempfile::TempDir,
+    repository: Repository,
+}
+
+impl Versions {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        let repo = dir.path().join("repo");
+        Repository::create(&repo, &Parameters::default(), None).expect("made");
+        let repository = Repository::open(&repo, None).expect("opened");
+        trees::files(&dir.path().join("source"), 1, 120);
+        Self { dir, repository }
+    }
+
+    fn source(&self) -> PathBuf {
+        self.dir.path().join("source")
+    }
+
+    fn backup(&self, digest: Asked, cached_chunks: usize) -> BackupReport {
+        let help = Help { digest, cached_chunks, trace: true };
+        let paths = vec![self.source()];
+        let options = BackupOptions { paths, help, read_all: true, ..Default::default() };
+        let report = self.repository.backup(&options, &()).expect("saved");
+        assert_eq!(report.trace.len() as u64, report.lookups.asked);
+        report
+    }
+
+    fn restores(&self, name: &str) {
+        let target = tempfile::tempdir().expect("a directory");
+        let snapshot = self.repository.snapshot(name).expect("a snapshot");
+        let options = RestoreOptions { target: target.path().into(), ..Default::default() };
+        let report = self.repository.restore(&snapshot, &options, &()).expect("restored");
+        assert_eq!(report.problems, 0);
+        let source = self.source();
+        let tree = target.path().join(source.strip_prefix("/").expect("a full path"));
+        assert!(manifest(&tree) == manifest(&source));
+    }
+
+    fn is_sound(&self) {
+        let report = self.repository.check(true, &()).expect("checked");
+        assert!(report.errors.is_empty(), "{:?}", report.errors);
+    }
+}
+
+const CACHE: usize = 100_000;
+
+#[test]
+fn every_chunk_is_stored_once_whatever_helps() {
+    for (digest, cached) in
+        [(Asked::Nothing, 0), (Asked::Digest, 0), (Asked::Nothing, CACHE), (Asked::Digest, CACHE)]
+    {
+        let versions = Versions::new();
+        for seed in 0..4 {
+            versions.backup(digest, cached);
+            trees::change(&versions.source(), seed);
+        }
+        let last = versions.backup(digest, cached);
+        let different = versions.repository.verify_digest(false).expect("read").chunks;
+        assert_eq!(versions.repository.stats().expect("read").chunks, different);
+        let lookups = last.lookups;
+        let answered = lookups.from_cache + lookups.from_digest + lookups.from_index;
+        assert_eq!(lookups.asked, answered);
+        match (digest, cached) {
+            (Asked::Nothing, 0) => assert_eq!(lookups.from_index, lookups.asked),
+            (Asked::Digest, 0) => assert!(lookups.from_digest > 0 && lookups.from_cache == 0),
+            (Asked::Nothing, _) => assert!(lookups.from_cache > 3 * lookups.from_index),
+            _ => assert!(lookups.from_index * 20 < lookups.asked, "{lookups:?}"),
+        }
+        versions.restores("latest");
+        versions.is_sound();
+    }
+}
+
+/// "Maybe" to everything is only slower.
+#[test]
+fn a_digest_that_says_maybe_to_everything_loses_nothing() {
+    let versions = Versions::new();
+    versions.backup(Asked::Nothing, 0);
+    let again = versions.backup(Asked::Nothing, 0);
+    // Stamps of files have settled, and directories on the way may have other times.
+    assert!(again.new_bytes < 20_000, "{again:?}");
+    trees::change(&versions.source(), 5);
+    let third = versions.backup(Asked::Nothing, 0);
+    assert!(third.new_chunks > 0 && third.lookups.false_maybes == third.new_chunks);
+    versions.restores("latest");
+    versions.is_sound();
+}
+
+/// Wrong half of the time: "maybe" by mistake costs a look, "no" by mistake a second copy.
+#[test]
+fn a_digest_that_errs_half_of_the_time_loses_nothing() {
+    let versions = Versions::new();
+    let first = versions.backup(Asked::Erring, 0);
+    let again = versions.backup(Asked::Erring, 0);
+    let share = again.new_chunks as f64 / first.new_chunks as f64;
+    assert!((0.3..0.7).contains(&share), "{share}");
+    trees::change(&versions.source(), 5);
+    versions.backup(Asked::Erring, 0);
+    versions.restores("latest");
+    versions.is_sound();
+    // The digest follows the index again, and the copies go.
+    versions.backup(Asked::Digest, 0);
+    assert!(versions.repository.verify_digest(false).expect("read").is_exact());
+    versions.repository.forget(&[], &Keep { last: 1, ..Keep::default() }, false).expect("forgot");
+    let options = PruneOptions { max_unused: 0.0, dry_run: false };
+    let pruned = versions.repository.prune(&options, &()).expect("pruned");
+    assert!(pruned.unused_bytes > 0);
+    let report = versions.repository.verify_digest(false).expect("read");
+    assert!(report.is_exact(), "{report:?}");
+    let stats = versions.repository.stats().expect("read");
+    assert_eq!(stats.chunks, report.chunks, "each chunk is stored once");
+    versions.restores("latest");
+    versions.is_sound();
+}
+
+fn run_files(path: &Path) -> usize {
+    std::fs::read_dir(path.join("repo/index")).expect("a folder").count()
+}
+
+/// Old versions go from packs, index and digest, and memory comes back.
+#[test]
+fn what_is_eliminated_leaves_the_digest_too() {
+    let versions = Versions::new();
+    let source = versions.source();
+    for seed in 0..8 {
+        std::fs::remove_dir_all(&source).expect("a directory");
+        trees::files(&source, seed, 200);
+        versions.backup(Asked::Digest, CACHE);
+        assert!(run_files(versions.dir.path()) <= 6, "runs are merged");
+    }
+    let before = versions.repository.stats().expect("read");
+    let digest = versions.repository.verify_digest(false).expect("read");
+    assert!(digest.is_exact(), "{digest:?}");
+    versions.repository.forget(&[], &Keep { last: 1, ..Keep::default() }, false).expect("forgot");
+    let options = PruneOptions { max_unused: 0.0, dry_run: false };
+    let dry = PruneOptions { dry_run: true, ..options };
+    let planned = versions.repository.prune(&dry, &()).expect("planned");
+    assert_eq!(versions.repository.stats().expect("read").packs, before.packs);
+    let pruned = versions.repository.prune(&options, &()).expect("pruned");
+    assert_eq!(planned.unused_bytes, pruned.unused_bytes);
+    let after = versions.repository.stats().expect("read");
+    let ratio = after.chunk_bytes as f64 / before.chunk_bytes as f64;
+    assert!((0.1..0.16).contains(&ratio), "{ratio}");
+    assert!(after.pack_bytes < before.pack_bytes / 5);
+    assert_eq!(before.chunks - after.chunks, pruned.removed_chunks);
+    let small = versions.repository.verify_digest(false).expect("read");
+    assert!(small.is_exact(), "{small:?}");
+    assert!(small.bytes < digest.bytes / 4, "{} of {}", small.bytes, digest.bytes);
+    versions.restores("latest");
+    versions.is_sound();
+    let again = versions.repository.prune(&options, &()).expect("pruned");
+    assert_eq!((again.unused_bytes, again.freed_bytes), (0, 0));
+}

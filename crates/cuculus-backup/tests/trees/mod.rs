@@ -1,0 +1,211 @@
+//! Trees to back up, and everything about a tree that a backup must keep, to compare.
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, Timespec, Timestamps, Uid, XattrFlags};
+
+/// What must be the same after a restore.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    mode: u32,
+    owner: (u32, u32),
+    modified: (i64, i64),
+    size: u64,
+    device: u64,
+    /// The first name of the same file.
+    link: PathBuf,
+    contents: Vec<u8>,
+    attributes: Vec<(Vec<u8>, Vec<u8>)>,
+    is_sparse: bool,
+}
+
+impl Seen {
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    pub(crate) fn is_file(&self) -> bool {
+        FileType::from_raw_mode(self.mode) == FileType::RegularFile
+    }
+}
+
+/// Everything below a path.
+pub(crate) fn manifest(root: &Path) -> BTreeMap<PathBuf, Seen> {
+    let mut first_names = BTreeMap::new();
+    let mut seen = BTreeMap::new();
+    let mut paths = vec![PathBuf::new()];
+    while let Some(name) = paths.pop() {
+        let path = if name.as_os_str().is_empty() { root.to_owned() } else { root.join(&name) };
+        let found = fs::symlink_metadata(&path).expect("a file");
+        let kind = found.file_type();
+        if kind.is_dir() {
+            for entry in fs::read_dir(&path).expect("a directory") {
+                paths.push(name.join(entry.expect("an entry").file_name()));
+            }
+            // In an order that does not depend on the file system, for the first names.
+            paths.sort_unstable_by(|a, b| b.cmp(a));
+        }
+        let contents = if kind.is_file() {
+            fs::read(&path).expect("a file")
+        } else if kind.is_symlink() {
+            fs::read_link(&path).expect("a link").into_os_string().into_encoded_bytes()
+        } else {
+            vec![]
+        };
+        let link = first_names.entry(found.ino()).or_insert_with(|| name.clone()).clone();
+        seen.insert(
+            name,
+            Seen {
+                mode: found.mode(),
+                owner: (found.uid(), found.gid()),
+                modified: (found.mtime(), found.mtime_nsec()),
+                size: if kind.is_dir() { 0 } else { found.len() },
+                device: found.rdev(),
+                link,
+                contents,
+                attributes: attributes(&path),
+                is_sparse: kind.is_file() && found.blocks() * 512 + 65536 < found.len(),
+            },
+        );
+    }
+    seen
+}
+
+fn attributes(path: &Path) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut names = vec![0; 65536];
+    let len = rustix::fs::llistxattr(path, &mut names[..]).unwrap_or(0);
+    let names = names[..len].split(|&byte| byte == 0).filter(|name| !name.is_empty());
+    let mut found: Vec<_> = names
+        .map(|name| {
+            let mut value = vec![0; 65536];
+            let len = rustix::fs::lgetxattr(path, name, &mut value[..]).expect("an attribute");
+            value.truncate(len);
+            (name.to_vec(), value)
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+pub(crate) fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Bytes that do not compress; the same for the same seed.
+pub(crate) fn noise(seed: u64, len: usize) -> Vec<u8> {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut bytes = vec![0; len];
+    random.fill(&mut bytes);
+    bytes
+}
+
+fn set_time(path: &Path, seconds: i64, nanoseconds: i64) {
+    let time = Timespec { tv_sec: seconds, tv_nsec: nanoseconds };
+    let times = Timestamps { last_access: time, last_modification: time };
+    let set = rustix::fs::utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW);
+    set.expect("a time");
+}
+
+/// A tree with everything that is hard to keep. Devices and other owners only for root.
+pub(crate) fn hostile(root: &Path) {
+    let dir = |name: &str| fs::create_dir_all(root.join(name)).expect("a directory");
+    dir("empty");
+    dir("deep/a/b/c/d/e/f");
+    fs::write(root.join("deep/a/b/c/d/e/f/file"), "far down").expect("a file");
+    fs::write(root.join("zero"), "").expect("a file");
+    fs::write(root.join("one"), "1").expect("a file");
+    fs::write(root.join("large"), noise(1, 3_000_000)).expect("a file");
+    fs::write(root.join("zeros"), vec![0; 500_000]).expect("a file");
+    for name in
+        [&b"new\nline"[..], b"not \xff\xfe utf-8", b"tab\t", b"\x01\x02", b" ", b"-rf", b"*"]
+    {
+        fs::write(root.join(OsStr::from_bytes(name)), name).expect("a file");
+    }
+    fs::write(root.join("n".repeat(255)), "a long name").expect("a file");
+
+    // Holes at the beginning, in the middle and at the end.
+    let mut sparse = File::create(root.join("sparse")).expect("a file");
+    sparse.set_len(20 << 20).expect("a hole");
+    std::io::Seek::seek(&mut sparse, std::io::SeekFrom::Start(5 << 20)).expect("a position");
+    sparse.write_all(&noise(2, 100_000)).expect("bytes");
+    File::create(root.join("hole")).expect("a file").set_len(1 << 30).expect("a hole");
+
+    std::os::unix::fs::symlink("nowhere/at all", root.join("dangling")).expect("a link");
+    std::os::unix::fs::symlink("/etc", root.join("outside")).expect("a link");
+    let target = OsStr::from_bytes(b"\xff\n");
+    std::os::unix::fs::symlink(target, root.join("odd link")).expect("a link");
+    fs::hard_link(root.join("large"), root.join("deep/large too")).expect("a link");
+    fs::hard_link(root.join("large"), root.join("zz large")).expect("a link");
+    let mode = Mode::from_raw_mode(0o640);
+    rustix::fs::mknodat(CWD, root.join("fifo"), FileType::Fifo, mode, 0).expect("a fifo");
+
+    let set = |name: &str, attribute: &str, value: &[u8]| {
+        let set = rustix::fs::lsetxattr(root.join(name), attribute, value, XattrFlags::empty());
+        // Not every file system has them; comparing finds none on both sides then.
+        assert!(matches!(set, Ok(()) | Err(rustix::io::Errno::NOTSUP)), "{set:?}");
+    };
+    set("one", "user.small", b"\x00\xff");
+    set("one", "user.empty", b"");
+    set("zero", "user.large", &noise(3, 2000));
+    set("empty", "user.dir", b"on a directory");
+
+    for (name, mode) in [("zero", 0o000), ("one", 0o4755), ("zeros", 0o2711), ("empty", 0o1777)] {
+        fs::set_permissions(root.join(name), fs::Permissions::from_mode(mode)).expect("a mode");
+    }
+    if is_root() {
+        let number = rustix::fs::makedev(1, 3);
+        let (char, block) = (FileType::CharacterDevice, FileType::BlockDevice);
+        rustix::fs::mknodat(CWD, root.join("char"), char, mode, number).expect("a device");
+        rustix::fs::mknodat(CWD, root.join("block"), block, mode, number).expect("a device");
+        let (uid, gid) = (Uid::from_raw(1234), Gid::from_raw(4321));
+        for name in ["one", "dangling", "deep", "fifo"] {
+            let flags = AtFlags::SYMLINK_NOFOLLOW;
+            let owned = rustix::fs::chownat(CWD, root.join(name), Some(uid), Some(gid), flags);
+            owned.expect("an owner");
+        }
+        // A change of the owner takes the set-id bits away.
+        let mode = fs::Permissions::from_mode(0o4755);
+        fs::set_permissions(root.join("one"), mode).expect("a mode");
+    }
+    set_time(&root.join("one"), -86_400, 123_456_789);
+    set_time(&root.join("dangling"), 1, 1);
+    set_time(&root.join("large"), 4_000_000_000, 999_999_999);
+    set_time(&root.join("empty"), 0, 0);
+    set_time(root, 1_000_000_000, 5);
+}
+
+/// A tree of small files of many sizes, the same for the same seed.
+pub(crate) fn files(root: &Path, seed: u64, count: usize) {
+    let mut random = fastrand::Rng::with_seed(seed);
+    for i in 0..count {
+        let dir = root.join(format!("dir{}", i % 7));
+        fs::create_dir_all(&dir).expect("a directory");
+        let len = random.usize(0..40_000);
+        let mut bytes = noise(random.u64(..), len / 2);
+        bytes.resize(len, b'x');
+        fs::write(dir.join(format!("file{i}")), bytes).expect("a file");
+    }
+}
+
+/// Changes some of the files, adds one and removes one.
+pub(crate) fn change(root: &Path, seed: u64) {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut paths: Vec<PathBuf> = manifest(root).into_keys().collect();
+    paths.retain(|path| root.join(path).is_file());
+    for _ in 0..3 {
+        let path = root.join(&paths[random.usize(..paths.len())]);
+        let mut bytes = fs::read(&path).expect("a file");
+        let at = random.usize(..=bytes.len());
+        bytes.splice(at..at, noise(seed, 500));
+        fs::write(&path, bytes).expect("a file");
+    }
+    fs::remove_file(root.join(&paths[random.usize(..paths.len())])).expect("a file");
+    fs::write(root.join(format!("added{seed}")), noise(seed, 20_000)).expect("a file");
+}
