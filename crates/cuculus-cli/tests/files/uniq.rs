@@ -45,16 +45,16 @@ fn each_line_is_printed_the_first_time() {
 #[test]
 fn more_lines_than_expected_are_no_different() {
     let workshop = Workshop::new();
-    let text = lines("an ever longer line, number ", 3_000_000);
+    let text = lines("", 5_000_000);
     let piped = fed(&["uniq", "--count", "--stats", "--json"], &text);
     let count: f64 = stdout_of(&piped).trim().parse().expect("a number");
     let stats = json(stderr_of(&piped));
-    assert_eq!(stats["lines"], 3_000_000);
+    assert_eq!(stats["lines"], 5_000_000);
     assert_eq!(stats["printed"].as_f64(), Some(count));
     let expected = stats["expected_dropped_by_mistake"].as_f64().expect("a number");
-    let dropped = 3_000_000.0 - count;
+    let dropped = 5_000_000.0 - count;
     assert!((dropped - expected).abs() < 4.5 * expected.sqrt(), "{dropped}, {expected} expected");
-    assert!(expected > 100.0 && expected < 3000.0, "{expected}");
+    assert!(expected > 100.0 && expected < 5000.0, "{expected}");
     let rate = stats["false_positive_rate"].as_f64().expect("a rate");
     assert!(rate <= 0.001, "{rate}");
 
