@@ -26,7 +26,7 @@ use set::Set;
 /// such lines are to be expected. A line that was seen is never printed again.
 ///
 /// --save and --load go on with what was seen in another run. The file is an elastic filter, which
-/// `cuculus query` and the other commands also read; such a run takes several times as long.
+/// `cuculus query` and the other commands also read; such a run takes some ten times as long or more.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
