@@ -63,7 +63,7 @@ impl Shipped {
         };
         let Ok(mut stored) = Stored::new(parameters) else { return };
         for key in self.keys.iter() {
-            let _ = stored.add(&[key]);
+            let _ = stored.add(stored.hash(&[key]));
         }
         let value = Value::Ready(stored);
         let mut body = Vec::new();
@@ -125,17 +125,17 @@ fn work(mut stored: Stored, keys: &[u8]) {
     let mut added = Vec::new();
     for &key in keys {
         let len = stored.len();
-        match stored.add(&[key]) {
+        match stored.add(stored.hash(&[key])) {
             Ok(()) => {
                 added.push(key);
-                assert!(stored.contains(&[key]) && stored.count(&[key]) > 0);
+                assert!(stored.contains(stored.hash(&[key])) && stored.count(stored.hash(&[key])) > 0);
                 assert_eq!(stored.len(), len + 1);
             }
             Err(_) => assert_eq!(stored.len(), len),
         }
     }
     stored.compact();
-    assert!(added.iter().all(|&key| stored.contains(&[key])));
+    assert!(added.iter().all(|&key| stored.contains(stored.hash(&[key]))));
     let _ = (stored.figures(), stored.expected_rate(), stored.slots());
     let value = Value::Ready(stored);
     assert!(value.size_in_bytes() > 0);

@@ -27,6 +27,11 @@ pub trait Filter {
     /// How often; see [`count`](Self::count).
     fn count_hash(&self, hash: KeyHash) -> usize;
 
+    /// Asks for the memory that looking up, inserting or removing this hash will read, and does not
+    /// wait for it: for callers that have something else to do meanwhile. Batches do it by
+    /// themselves. Filters for which it is not worth it do nothing.
+    fn prefetch_hash(&self, _hash: KeyHash) {}
+
     /// Answers for many keys at once, faster than one by one in a filter larger than the
     /// processor's caches. `hits` is cleared first, so it can be used again and again.
     fn contains_batch(&self, hashes: &[KeyHash], hits: &mut Vec<bool>) {
@@ -203,6 +208,9 @@ macro_rules! filter_by_reference {
             }
             fn count_hash(&self, hash: KeyHash) -> usize {
                 (**self).count_hash(hash)
+            }
+            fn prefetch_hash(&self, hash: KeyHash) {
+                (**self).prefetch_hash(hash);
             }
             fn contains_batch(&self, hashes: &[KeyHash], hits: &mut Vec<bool>) {
                 (**self).contains_batch(hashes, hits);

@@ -47,26 +47,31 @@ impl Command for AddNx {
 fn add(call: &Call<'_>, unless_there: bool) -> Result<(), Refusal> {
     let item = call.argument(2)?;
     let mut key = Key::write(call)?;
-    match key.value_mut() {
+    match key.take() {
         Found::Other => return Err(WRONG_TYPE.into()),
         Found::Nothing => {
             let parameters = Asked::default().resolve("2 * BUCKETSIZE")?;
             let mut stored = create::create(call, parameters)?;
-            add_within_limits(call, &mut stored, item)?;
+            let hash = stored.hash(item);
+            add_within_limits(call, &mut stored, hash)?;
             key.set(Value::Ready(stored));
             create::replicate(call, &parameters);
         }
         Found::Value(value) => {
             let stored = ready(value)?;
-            if unless_there && stored.contains(item) {
+            let hash = stored.hash(item);
+            // It comes while the server closes the key.
+            stored.prefetch(hash);
+            drop(key);
+            if unless_there && stored.contains(hash) {
                 call.reply_bool(false);
                 return Ok(());
             }
-            add_within_limits(call, stored, item)?;
+            add_within_limits(call, stored, hash)?;
         }
     }
     count(Event::Added, 1);
-    key.changed(c"cf.add");
+    call.changed(c"cf.add");
     call.replicate_as_said();
     call.reply_bool(true);
     Ok(())

@@ -38,13 +38,13 @@ impl Command for Reserve {
         }
         let parameters = asked.resolve("2 * BUCKETSIZE")?;
         let mut key = Key::write(call)?;
-        match key.value() {
+        match key.take() {
             Found::Nothing => {}
             Found::Other => return Err(WRONG_TYPE.into()),
             Found::Value(_) => return Err(EXISTS.into()),
         }
         key.set(Value::Ready(create(call, parameters)?));
-        key.changed(c"cf.reserve");
+        call.changed(c"cf.reserve");
         replicate(call, &parameters);
         call.reply_ok();
         Ok(())

@@ -22,11 +22,16 @@ impl Command for Del {
     fn run(call: &Call<'_>) -> Result<(), Refusal> {
         let item = call.argument(2)?;
         let mut key = Key::write(call)?;
-        let Found::Value(value) = key.value_mut() else { return Err("Not found".into()) };
-        let was_there = ready(value)?.delete(item);
+        let Found::Value(value) = key.take() else { return Err("Not found".into()) };
+        let stored = ready(value)?;
+        let hash = stored.hash(item);
+        // It comes while the server closes the key.
+        stored.prefetch(hash);
+        drop(key);
+        let was_there = stored.delete(hash);
         if was_there {
             count(Event::Deleted, 1);
-            key.changed(c"cf.del");
+            call.changed(c"cf.del");
             call.replicate_as_said();
         }
         call.reply_bool(was_there);
@@ -47,11 +52,11 @@ impl Command for Compact {
 
     fn run(call: &Call<'_>) -> Result<(), Refusal> {
         let mut key = Key::write(call)?;
-        let Found::Value(value) = key.value_mut() else {
+        let Found::Value(value) = key.take() else {
             return Err("Cuckoo filter was not found".into());
         };
         if ready(value)?.compact() {
-            key.changed(c"cf.compact");
+            call.changed(c"cf.compact");
             call.replicate_as_said();
         }
         call.reply_ok();

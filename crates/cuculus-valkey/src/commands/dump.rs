@@ -73,7 +73,7 @@ impl Command for LoadChunk {
         let data = call.argument(3)?;
         let end = position.checked_sub(HEADER).ok_or(BAD_POSITION)?;
         let mut key = Key::write(call)?;
-        match key.value_mut() {
+        match key.take() {
             Found::Other => return Err(WRONG_TYPE.into()),
             Found::Value(_) if position == HEADER => return Err(EXISTS.into()),
             Found::Value(value) => take(value, end, data)?,
@@ -86,7 +86,7 @@ impl Command for LoadChunk {
             }
             Found::Nothing => return Err(NOT_FOUND.into()),
         }
-        key.changed(c"cf.loadchunk");
+        call.changed(c"cf.loadchunk");
         call.replicate_as_said();
         call.reply_ok();
         Ok(())

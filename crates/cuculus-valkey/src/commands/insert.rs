@@ -8,6 +8,9 @@ use crate::server::{
 };
 use crate::value::{Stored, Value};
 
+/// How many items further on the memory of one is asked for.
+const FETCHED_AHEAD: usize = 8;
+
 pub(crate) struct Insert;
 pub(crate) struct InsertNx;
 
@@ -118,7 +121,7 @@ fn insert(call: &Call<'_>, unless_there: bool, answers: Answers) -> Result<(), R
     let parameters = asked.resolve("cf-bucket-size * 2")?;
     let mut key = Key::write(call)?;
     let mut created = None;
-    let stored = match key.value_mut() {
+    let stored = match key.take() {
         Found::Other => return Err(WRONG_TYPE.into()),
         Found::Nothing if no_create => return Err(NOT_FOUND.into()),
         Found::Nothing => created.insert(create::create(call, parameters)?),
@@ -136,7 +139,7 @@ fn insert(call: &Call<'_>, unless_there: bool, answers: Answers) -> Result<(), R
         key.set(Value::Ready(stored));
         create::replicate(call, &parameters);
     }
-    key.changed(c"cf.insert");
+    call.changed(c"cf.insert");
     if all && !is_new {
         call.replicate_as_said();
     } else {
@@ -156,11 +159,16 @@ fn add_each(
     answers: Answers,
 ) -> Vec<usize> {
     let mut added = Vec::new();
-    for position in items..call.len() {
-        let item = call.get(position).unwrap_or_default();
-        let answer = if unless_there && stored.contains(item) {
+    let hash = |position: usize| stored.hash(call.get(position).unwrap_or_default());
+    let hashes: Vec<_> = (items..call.len()).map(hash).collect();
+    for (i, &hash) in hashes.iter().enumerate() {
+        if let Some(&later) = hashes.get(i + FETCHED_AHEAD) {
+            stored.prefetch(later);
+        }
+        let position = items + i;
+        let answer = if unless_there && stored.contains(hash) {
             Answer::There
-        } else if add_within_limits(call, stored, item).is_ok() {
+        } else if add_within_limits(call, stored, hash).is_ok() {
             added.push(position);
             Answer::Added
         } else {

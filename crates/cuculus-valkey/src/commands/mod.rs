@@ -18,7 +18,7 @@ pub(crate) use insert::{Insert, InsertNx};
 pub(crate) use inspect::{Debug, Info};
 pub(crate) use query::{Count, Exists, MExists};
 
-use cuculus::{Full, FullCause};
+use cuculus::{Full, FullCause, KeyHash};
 
 use crate::server::{Call, Event, Found, Refusal, count, settings};
 use crate::value::{Stored, Value};
@@ -59,7 +59,7 @@ fn needed(found: Found<&Value>) -> Result<&Stored, Refusal> {
 }
 
 /// Adds an item, unless the filter is as large as it may be.
-fn add_within_limits(call: &Call<'_>, stored: &mut Stored, item: &[u8]) -> Result<(), Refusal> {
+fn add_within_limits(call: &Call<'_>, stored: &mut Stored, hash: KeyHash) -> Result<(), Refusal> {
     if stored.len().is_multiple_of(WEIGHED_EVERY) {
         let (size, most) = (stored.size_in_bytes() as u64, settings().most_bytes);
         if size >= most && !call.is_repeated() {
@@ -67,7 +67,7 @@ fn add_within_limits(call: &Call<'_>, stored: &mut Stored, item: &[u8]) -> Resul
             return Err(too_large(size));
         }
     }
-    stored.add(item).map_err(|full| {
+    stored.add(hash).map_err(|full| {
         count(Event::Refused, 1);
         refusal(&full)
     })

@@ -21,7 +21,14 @@ impl Command for Exists {
     fn run(call: &Call<'_>) -> Result<(), Refusal> {
         let item = call.argument(2)?;
         let key = Key::read(call)?;
-        let there = seen(key.value())?.is_some_and(|stored| stored.contains(item));
+        let stored = seen(key.value())?;
+        let there = stored.is_some_and(|stored| {
+            let hash = stored.hash(item);
+            // It comes while the server closes the key.
+            stored.prefetch(hash);
+            drop(key);
+            stored.contains(hash)
+        });
         call.reply_bool(there);
         Ok(())
     }
@@ -40,11 +47,14 @@ impl Command for MExists {
 
     fn run(call: &Call<'_>) -> Result<(), Refusal> {
         let key = Key::read(call)?;
-        let stored = seen(key.value())?;
-        call.reply_array(call.len() - 2);
-        for item in (2..call.len()).filter_map(|position| call.get(position)) {
-            call.reply_bool(stored.is_some_and(|stored| stored.contains(item)));
+        let mut there = vec![false; call.len() - 2];
+        if let Some(stored) = seen(key.value())? {
+            let items = (2..call.len()).filter_map(|position| call.get(position));
+            let hashes: Vec<_> = items.map(|item| stored.hash(item)).collect();
+            stored.contains_each(&hashes, &mut there);
         }
+        call.reply_array(there.len());
+        there.into_iter().for_each(|there| call.reply_bool(there));
         Ok(())
     }
 }
@@ -63,7 +73,7 @@ impl Command for Count {
     fn run(call: &Call<'_>) -> Result<(), Refusal> {
         let item = call.argument(2)?;
         let key = Key::read(call)?;
-        let count = seen(key.value())?.map_or(0, |stored| stored.count(item));
+        let count = seen(key.value())?.map_or(0, |stored| stored.count(stored.hash(item)));
         call.reply_integer(count as i64);
         Ok(())
     }

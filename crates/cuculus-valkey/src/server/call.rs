@@ -207,12 +207,15 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Tells those who listen what happened to the key.
-    pub(crate) fn notify(&self, event: &CStr) {
+    /// The value under the key was changed: those who watch it, and those who listen, are told.
+    pub(crate) fn changed(&self, event: &CStr) {
         let Some(key) = self.string(1) else { return };
         let kind = raw::REDISMODULE_NOTIFY_MODULE;
         // SAFETY: context and key live as long as the call.
-        unsafe { engine!(RedisModule_NotifyKeyspaceEvent(self.ctx, kind, event.as_ptr(), key)) };
+        unsafe {
+            engine!(RedisModule_SignalModifiedKey(self.ctx, key));
+            engine!(RedisModule_NotifyKeyspaceEvent(self.ctx, kind, event.as_ptr(), key));
+        }
     }
 }
 

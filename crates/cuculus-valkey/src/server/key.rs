@@ -1,7 +1,6 @@
 //! A key opened for a command.
 
 use core::marker::PhantomData;
-use std::ffi::CStr;
 
 use valkey_module::raw::{self, RedisModuleKey};
 
@@ -9,11 +8,12 @@ use super::call::{Call, Refusal};
 use super::{data_type, engine};
 use crate::value::Value;
 
-/// An open key; closed when dropped.
+/// An open key; closed when dropped. Its value can be used longer, to the end of the call: the
+/// server does nothing else meanwhile, and so the key can be closed while memory is on its way.
 pub(crate) struct Key<'c> {
     raw: *mut RedisModuleKey,
-    call: &'c Call<'c>,
-    value: PhantomData<&'c mut Value>,
+    value: Found<*mut Value>,
+    call: PhantomData<&'c Call<'c>>,
 }
 
 /// What is under a key.
@@ -25,10 +25,20 @@ pub(crate) enum Found<T> {
     Value(T),
 }
 
+impl<T> Found<T> {
+    fn map<U>(self, with: impl FnOnce(T) -> U) -> Found<U> {
+        match self {
+            Self::Nothing => Found::Nothing,
+            Self::Other => Found::Other,
+            Self::Value(value) => Found::Value(with(value)),
+        }
+    }
+}
+
 impl<'c> Key<'c> {
-    /// Opens the key of a command that changes nothing.
-    pub(crate) fn read(call: &'c Call<'_>) -> Result<Self, Refusal> {
-        Self::open(call, raw::REDISMODULE_READ)
+    /// What is under the key of a command that changes nothing.
+    pub(crate) fn read(call: &'c Call<'_>) -> Result<Reading<'c>, Refusal> {
+        Self::open(call, raw::REDISMODULE_READ).map(Reading)
     }
 
     /// Opens the key of a command that may change it.
@@ -39,43 +49,29 @@ impl<'c> Key<'c> {
     fn open(call: &'c Call<'_>, mode: u32) -> Result<Self, Refusal> {
         let name = call.string(1).ok_or(Refusal::WrongArity)?;
         // SAFETY: context and name live as long as the call.
-        let raw = unsafe { engine!(RedisModule_OpenKey(call.ctx, name, mode as i32)) };
-        Ok(Self { raw: raw.cast(), call, value: PhantomData })
-    }
-
-    fn pointer(&self) -> Found<*mut Value> {
+        let raw: *mut RedisModuleKey =
+            unsafe { engine!(RedisModule_OpenKey(call.ctx, name, mode as i32)) }.cast();
         // SAFETY: the key is open, or null, which the server takes for a key with nothing under
         // it.
-        unsafe {
-            if data_type::is_ours(engine!(RedisModule_ModuleTypeGetType(self.raw))) {
-                return Found::Value(engine!(RedisModule_ModuleTypeGetValue(self.raw)).cast());
+        let value = unsafe {
+            if data_type::is_ours(engine!(RedisModule_ModuleTypeGetType(raw))) {
+                Found::Value(engine!(RedisModule_ModuleTypeGetValue(raw)).cast())
+            } else if engine!(RedisModule_KeyType(raw)) as isize == raw::REDISMODULE_KEYTYPE_EMPTY {
+                Found::Nothing
+            } else {
+                Found::Other
             }
-            match engine!(RedisModule_KeyType(self.raw)) as isize {
-                raw::REDISMODULE_KEYTYPE_EMPTY => Found::Nothing,
-                _ => Found::Other,
-            }
-        }
+        };
+        Ok(Self { raw, value, call: PhantomData })
     }
 
-    /// What is under the key.
-    pub(crate) fn value(&self) -> Found<&Value> {
-        match self.pointer() {
-            Found::Nothing => Found::Nothing,
-            Found::Other => Found::Other,
-            // SAFETY: a key of our type holds what `set` or the loader put there, and nobody else
-            // has it while the key is open.
-            Found::Value(value) => Found::Value(unsafe { &*value }),
-        }
-    }
-
-    /// What is under a key that was opened to be changed.
-    pub(crate) fn value_mut(&mut self) -> Found<&mut Value> {
-        match self.pointer() {
-            Found::Nothing => Found::Nothing,
-            Found::Other => Found::Other,
-            // SAFETY: as for `value`, and the key is borrowed as long as the value.
-            Found::Value(value) => Found::Value(unsafe { &mut *value }),
-        }
+    /// What is under the key. To be asked for once: the value is the caller's from then on.
+    pub(crate) fn take(&mut self) -> Found<&'c mut Value> {
+        let taken = core::mem::replace(&mut self.value, Found::Other);
+        // SAFETY: a key of our type holds what `set` or the loader put there; it stays there while
+        // the command runs, and nobody else has it: a command opens one key, once, and the value
+        // is given away once.
+        taken.map(|value| unsafe { &mut *value })
     }
 
     /// Puts a value under a key with nothing under it.
@@ -90,14 +86,16 @@ impl<'c> Key<'c> {
             drop(unsafe { data_type::take(value) });
         }
     }
+}
 
-    /// The value was changed: those who watch the key, and those who listen, are told.
-    pub(crate) fn changed(&self, event: &CStr) {
-        if let Some(name) = self.call.string(1) {
-            // SAFETY: context and name live as long as the call.
-            unsafe { engine!(RedisModule_SignalModifiedKey(self.call.ctx, name)) };
-        }
-        self.call.notify(event);
+/// A key that was opened to be read.
+pub(crate) struct Reading<'c>(Key<'c>);
+
+impl<'c> Reading<'c> {
+    /// What is under the key.
+    pub(crate) fn value(&self) -> Found<&'c Value> {
+        // SAFETY: as for `take`; whoever reads changes nothing, so it may be shared.
+        self.0.value.map(|value| unsafe { &*value })
     }
 }
 

@@ -146,18 +146,27 @@ impl Stored {
         KeyHasher::xxh3(self.parameters.seed).hash(item)
     }
 
+    /// Asks for the memory that an operation on this hash will read, and does not wait for it.
+    #[inline]
+    pub fn prefetch(&self, hash: KeyHash) {
+        with!(&self.filter, filter => filter.prefetch_hash(hash));
+    }
+
     /// Whether an item may have been added.
     #[inline]
     #[must_use]
-    pub fn contains(&self, item: &[u8]) -> bool {
-        let hash = self.hash(item);
+    pub fn contains(&self, hash: KeyHash) -> bool {
         with!(&self.filter, filter => filter.contains_hash(hash))
     }
 
-    /// How often.
+    /// The same for many items.
+    pub fn contains_each(&self, hashes: &[KeyHash], there: &mut Vec<bool>) {
+        with!(&self.filter, filter => filter.contains_batch(hashes, there));
+    }
+
+    /// How often an item may have been added.
     #[must_use]
-    pub fn count(&self, item: &[u8]) -> usize {
-        let hash = self.hash(item);
+    pub fn count(&self, hash: KeyHash) -> usize {
         with!(&self.filter, filter => filter.count_hash(hash))
     }
 
@@ -166,15 +175,13 @@ impl Stored {
     /// # Errors
     /// [`Full`] says why not; nothing has changed then.
     #[inline]
-    pub fn add(&mut self, item: &[u8]) -> Result<(), Full> {
-        let hash = self.hash(item);
+    pub fn add(&mut self, hash: KeyHash) -> Result<(), Full> {
         with!(&mut self.filter, filter => filter.insert_hash(hash))
     }
 
     /// Deletes an item once, and says whether it was there.
     #[inline]
-    pub fn delete(&mut self, item: &[u8]) -> bool {
-        let hash = self.hash(item);
+    pub fn delete(&mut self, hash: KeyHash) -> bool {
         let was_there = with!(&mut self.filter, filter => filter.remove_hash(hash));
         self.deleted = self.deleted.saturating_add(u64::from(was_there));
         was_there

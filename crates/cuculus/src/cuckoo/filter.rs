@@ -125,6 +125,13 @@ impl Filter for CuckooFilter {
         contained_in_unusual(&self.table, &self.candidates(hash))
     }
 
+    fn prefetch_hash(&self, hash: KeyHash) {
+        let key = self.candidates(hash);
+        with_table!(&self.table, table => {
+            key.buckets().for_each(|bucket| table.prefetch(table.spot(bucket)));
+        });
+    }
+
     fn count_hash(&self, hash: KeyHash) -> usize {
         let key = self.candidates(hash);
         let count: u32 = with_table!(&self.table, table => {

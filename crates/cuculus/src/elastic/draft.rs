@@ -4,7 +4,7 @@
 use super::address::{FirstPlaces, MAX_BUCKETS, Place, first_place};
 use super::form::{Cut, Entry, MAX_WIDTH};
 use super::lengths::Shortened;
-use super::store::{SLOTS, Shape};
+use super::store::{LANES, SLOTS, Shape};
 use crate::placement::BucketIndex;
 use crate::relocate::{Search, Space, make_room};
 
@@ -12,8 +12,8 @@ use crate::relocate::{Search, Space, make_room};
 /// few hundred has no room to find.
 pub(super) const MAX_KICKS: u32 = 500;
 
-/// A bucket, unpacked; the slots in use come first. It takes more than four until the surplus is
-/// spread.
+/// A bucket, unpacked; the slots in use come first, and the others are zero. It takes more than
+/// four until the surplus is spread.
 #[derive(Clone, Copy, Default)]
 struct Row {
     slots: [u32; 7],
@@ -21,11 +21,21 @@ struct Row {
 }
 
 impl Row {
+    /// Adds a slot, or nothing if it is empty; says whether there was room. No branch depends on
+    /// the slot.
+    #[inline(always)]
+    fn add(&mut self, slot: u32) -> bool {
+        let Some(free) = self.slots.get_mut(self.used as usize) else { return slot == 0 };
+        *free = slot;
+        self.used += u32::from(slot != 0);
+        true
+    }
+
     /// Takes a slot out; the last one in use goes there.
     #[inline(always)]
-    fn take(&mut self, slot: u32) -> u32 {
+    fn take(&mut self, lane: usize) -> u32 {
         self.used -= 1;
-        self.slots.swap(slot as usize, self.used as usize);
+        self.slots.swap(lane, self.used as usize);
         core::mem::take(&mut self.slots[self.used as usize])
     }
 }
@@ -36,7 +46,7 @@ pub(super) struct Draft {
     shape: Shape,
     cut: Cut,
     rows: Vec<Row>,
-    homeless: Vec<(Place, u32)>,
+    homeless: Vec<(BucketIndex, u32)>,
     entries: u32,
     pub(super) shortened: Shortened,
 }
@@ -96,7 +106,11 @@ impl Draft {
         if entry.length > longest {
             self.note_shortened(entry.length);
         }
-        self.add_slot(entry.place, self.cut.encode(entry));
+        let bucket = entry.place.bucket(self.shape.buckets);
+        let slot = self.cut.encode(entry);
+        if !self.rows[bucket.0 as usize].add(slot) {
+            self.homeless.push((bucket, slot));
+        }
     }
 
     /// Counts an entry that is shortened to the longest that fits.
@@ -106,65 +120,75 @@ impl Draft {
         self.shortened.note(depth + length, depth + self.cut.longest());
     }
 
-    /// Adds an entry by its slot as it is cut here, or nothing if that is empty. It goes where it
-    /// was, even if there is no room: this is a stream, since the buckets of a segment rise with
-    /// the places, and the branch for a full bucket would often be mispredicted.
+    /// Adds entries by their slots as they are cut here, each with its bucket, or nothing where a
+    /// slot is empty. They go where they were, even if there is no room: the branch for a full
+    /// bucket would often be mispredicted.
     #[inline(always)]
-    pub(super) fn add_slot(&mut self, place: Place, slot: u32) {
-        let row = &mut self.rows[place.bucket(self.shape.buckets).0 as usize];
-        if let Some(free) = row.slots.get_mut(row.used as usize) {
-            *free = slot;
-            row.used += u32::from(slot != 0);
-        } else if slot != 0 {
-            self.homeless.push((place, slot));
+    pub(super) fn add_slots(&mut self, buckets: &[u32; LANES], slots: &[u32; LANES]) {
+        /// Neighbours go to the same row, and each would wait for the one before. So they come
+        /// from several places in turn.
+        const STREAMS: usize = 4;
+        let rows = &mut self.rows[..];
+        for i in 0..LANES / STREAMS {
+            for stream in 0..STREAMS {
+                let i = i + stream * (LANES / STREAMS);
+                if !rows[buckets[i] as usize].add(slots[i]) {
+                    self.homeless.push((BucketIndex(buckets[i]), slots[i]));
+                }
+            }
         }
     }
 
-    /// Moves what is too much for a bucket to its other bucket.
+    /// Moves what is too much for a bucket to its other bucket: any of its entries that has room
+    /// there, and only if none has to the homeless, for whom a search is needed.
     #[inline(always)]
     fn spread(&mut self) {
         let mut firsts = FirstPlaces::new(self.shape.buckets);
         for bucket in 0..self.rows.len() {
             let first = firsts.next();
             while self.rows[bucket].used > SLOTS {
-                let slot = self.rows[bucket].take(SLOTS);
-                let place = self.cut.place(slot, first);
-                if !self.put_other_if_free(place, slot) {
-                    self.homeless.push((place, slot));
+                let Row { slots, used } = self.rows[bucket];
+                let last = used as usize - 1;
+                let mut lane = last;
+                // A loop and no closure: see `Rows`.
+                while !self.put_other_if_free(self.cut.place(slots[lane], first), slots[lane]) {
+                    if lane == 0 {
+                        self.homeless.push((BucketIndex(bucket as u32), slots[last]));
+                        lane = last;
+                        break;
+                    }
+                    lane -= 1;
                 }
+                self.rows[bucket].take(lane);
             }
         }
     }
 
     #[inline(always)]
-    fn put_if_free(&mut self, place: Place, slot: u32) -> bool {
-        let row = &mut self.rows[place.bucket(self.shape.buckets).0 as usize];
-        let free = row.used < SLOTS;
-        if free {
-            row.slots[row.used as usize] = slot;
-            row.used += 1;
-        }
-        free
+    fn put_if_free(&mut self, bucket: BucketIndex, slot: u32) -> bool {
+        let row = &mut self.rows[bucket.0 as usize];
+        row.used < SLOTS && row.add(slot)
     }
 
     #[inline(always)]
     fn put_other_if_free(&mut self, place: Place, slot: u32) -> bool {
         let other = place.other();
-        self.put_if_free(other, self.cut.with_place(slot, other))
+        self.put_if_free(other.bucket(self.shape.buckets), self.cut.with_place(slot, other))
     }
 
     /// Finds places for those who have none yet. If that fails the draft is of no use.
     #[inline(always)]
     pub(super) fn settle(&mut self) -> bool {
         self.spread();
-        while let Some((place, slot)) = self.homeless.pop() {
-            if self.put_if_free(place, slot) || self.put_other_if_free(place, slot) {
+        while let Some((bucket, slot)) = self.homeless.pop() {
+            let place = self.cut.place(slot, first_place(bucket, self.shape.buckets));
+            if self.put_if_free(bucket, slot) || self.put_other_if_free(place, slot) {
                 continue;
             }
-            let buckets = [place, place.other()].map(|p| p.bucket(self.shape.buckets));
+            let buckets = [bucket, place.other().bucket(self.shape.buckets)];
             let put = match make_room(self, &buckets, Search::BreadthFirst, MAX_KICKS) {
                 None => false,
-                Some(bucket) if bucket == buckets[0] => self.put_if_free(place, slot),
+                Some(freed) if freed == bucket => self.put_if_free(bucket, slot),
                 Some(_) => self.put_other_if_free(place, slot),
             };
             if !put {
@@ -176,32 +200,26 @@ impl Draft {
 
     /// The packed slots.
     pub(super) fn pack(&self) -> Vec<u8> {
-        let bytes = self.shape.bytes();
-        let mut packed = Vec::with_capacity(usize::from(MAX_BUCKETS) * MAX_WIDTH as usize / 2 + 8);
-        packed.resize(bytes.next_multiple_of(8), 0);
-        let width = self.shape.form.width;
-        // Bits that are not yet a whole word.
+        let (bytes, width) = (self.shape.bytes(), self.shape.form.width);
+        // Whole words are written, the last of them beyond the end.
+        let room = usize::from(MAX_BUCKETS) * MAX_WIDTH as usize / 2 + size_of::<u64>();
+        let mut packed = Vec::with_capacity(room);
+        packed.resize(bytes + size_of::<u64>(), 0);
+        // Bits of the last byte begun, and how many; before it all is written.
         let (mut held, mut bits, mut at) = (0u64, 0, 0);
-        let mut flush = |held: u64| {
-            if let Some(word) = packed.get_mut(at..at + 8) {
-                word.copy_from_slice(&held.to_le_bytes());
-            }
-            at += 8;
-        };
         for row in &self.rows {
-            for &slot in &row.slots[..SLOTS as usize] {
-                let slot = u64::from(slot);
-                held |= slot << bits;
-                bits += width;
-                if bits >= 64 {
-                    flush(held);
-                    bits -= 64;
-                    held = slot >> (width - bits);
+            for pair in row.slots[..SLOTS as usize].as_chunks::<2>().0 {
+                // Two slots and what is left of a byte fit a word: see `MAX_WIDTH`.
+                held |= (u64::from(pair[0]) | u64::from(pair[1]) << width) << bits;
+                if let Some(word) = packed[at..].first_chunk_mut() {
+                    *word = held.to_le_bytes();
                 }
+                bits += 2 * width;
+                at += (bits / 8) as usize;
+                // By all 64 bits at times, in two steps.
+                held = held >> (bits / 8 * 4) >> (bits / 8 * 4);
+                bits %= 8;
             }
-        }
-        if bits > 0 {
-            flush(held);
         }
         packed.truncate(bytes);
         packed
@@ -230,7 +248,7 @@ impl Space for Draft {
     #[inline(always)]
     fn relocate(&mut self, from: BucketIndex, slot: u32, to: BucketIndex) {
         let first = first_place(from, self.shape.buckets);
-        let held = self.rows[from.0 as usize].take(slot);
+        let held = self.rows[from.0 as usize].take(slot as usize);
         let place = self.cut.place(held, first);
         debug_assert_eq!(place.other().bucket(self.shape.buckets), to);
         self.put_other_if_free(place, held);

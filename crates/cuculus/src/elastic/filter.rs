@@ -186,6 +186,11 @@ impl Filter for ElasticFilter {
         self.tier.levels().map(|level| level.count(key) as usize).sum()
     }
 
+    #[inline]
+    fn prefetch_hash(&self, hash: KeyHash) {
+        batch::prefetch(&self.tier, &[hash]);
+    }
+
     fn contains_batch(&self, hashes: &[KeyHash], hits: &mut Vec<bool>) {
         self.contains_each(hashes, |&hash| hash, hits);
     }

@@ -159,12 +159,20 @@ impl Cut {
 }
 
 /// From the slots of one segment to those of another, both with ends, without taking entries
-/// apart: what is above the place is moved as a whole.
+/// apart: what is above the place is moved as a whole. The same few operations whatever the step
+/// is, and no branch, so that the slots of a bucket are cut together in a vector.
 #[derive(Clone, Copy)]
 pub(super) struct Recut {
     from: Cut,
     to: Cut,
-    step: Step,
+    /// What comes in below what is above the place: how many bits, and which.
+    comes: u32,
+    coming: u32,
+    /// What goes out below: how many bits, and which they must be.
+    goes: u32,
+    going: u32,
+    /// What is above the place if there is nothing but an end, and so no side to go to.
+    exhausted: u32,
     /// The bits above the place, after the step, and those that there is room for.
     bits: u32,
     room: u32,
@@ -183,13 +191,6 @@ pub(super) enum Step {
     Up(usize),
 }
 
-/// A slot that was cut anew.
-pub(super) struct Recutted {
-    pub(super) slot: u32,
-    /// The length of the extension before, if it was too long.
-    pub(super) shortened: Option<u32>,
-}
-
 impl Recut {
     /// `None` if either has plain slots.
     pub(super) fn new(from: Cut, to: Cut, step: Step) -> Option<Self> {
@@ -197,43 +198,57 @@ impl Recut {
             return None;
         }
         let (held, room) = (from.width - from.low, to.width - to.low);
-        let bits = match step {
-            Step::Stay => held,
-            Step::Down(_) => held - 1,
-            Step::Up(_) => held + 1,
-        };
+        let (comes, coming) = if let Step::Up(side) = step { (1, side as u32) } else { (0, 0) };
+        let (goes, going) = if let Step::Down(side) = step { (1, side as u32) } else { (0, 0) };
+        // No slot is all ones: there is an end in each.
+        let exhausted = if goes > 0 { mask(held) & !1 } else { u32::MAX };
+        let bits = held + comes - goes;
         let fill = mask(room) & !mask(bits.min(room));
-        Some(Self { from, to, step, bits, room, fill })
+        Some(Self { from, to, comes, coming, goes, going, exhausted, bits, room, fill })
     }
 
-    /// The slot of an entry in its new segment; `None` if it does not go there.
+    /// What is above the place, after the step.
     #[inline(always)]
-    pub(super) fn slot(&self, slot: u32, place: Place) -> Option<Recutted> {
+    fn tail(&self, slot: u32) -> u32 {
+        ((slot >> self.from.low) << self.comes | self.coming) >> self.goes
+    }
+
+    /// Whether a slot holds an entry that goes to the new segment.
+    #[inline(always)]
+    fn goes_there(&self, slot: u32) -> bool {
         let tail = slot >> self.from.low;
-        let tail = match self.step {
-            Step::Stay => tail,
-            Step::Up(side) => tail << 1 | side as u32,
-            Step::Down(side) => {
-                // With nothing but an end there is no side to go to.
-                let is_exhausted = tail == mask(self.bits + 1) & !1;
-                if tail & 1 != side as u32 || is_exhausted {
-                    return None;
-                }
-                tail >> 1
-            }
-        };
-        let mut shortened = None;
-        let tail = if self.bits <= self.room {
-            tail | self.fill
-        } else if tail >> self.room == mask(self.bits - self.room) {
-            tail & mask(self.room)
-        } else {
-            let zeros = !tail & mask(self.bits);
-            shortened = Some(31 - (zeros | 1).leading_zeros());
-            tail & mask(self.room - 1)
-        };
+        // Not `&&`, which would be a branch.
+        (slot != 0) & (tail & self.goes == self.going) & (tail != self.exhausted)
+    }
+
+    /// Whether there is more above the place than there is room for.
+    #[inline(always)]
+    fn is_too_long(&self, tail: u32) -> bool {
+        // What does not fit must all be fill.
+        tail >> self.room != mask(self.bits.max(self.room) - self.room)
+    }
+
+    /// The slot of an entry in its new segment, shortened if need be; zero if it does not go there.
+    #[inline(always)]
+    pub(super) fn slot(&self, slot: u32, place: Place) -> u32 {
+        let tail = self.tail(slot);
+        let fits = mask(self.room) >> u32::from(self.is_too_long(tail));
         let low = place.bits() & mask(self.to.low);
-        Some(Recutted { slot: tail << self.to.low | low, shortened })
+        let anew = ((tail | self.fill) & fits) << self.to.low | low;
+        if self.goes_there(slot) { anew } else { 0 }
+    }
+
+    /// Whether [`slot`](Self::slot) shortens an entry.
+    #[inline(always)]
+    pub(super) fn shortens(&self, slot: u32) -> bool {
+        self.goes_there(slot) & self.is_too_long(self.tail(slot))
+    }
+
+    /// The length of an entry after the step, not shortened.
+    #[inline(always)]
+    pub(super) fn length(&self, slot: u32) -> u32 {
+        let zeros = !self.tail(slot) & mask(self.bits);
+        31 - (zeros | 1).leading_zeros()
     }
 }
 
@@ -297,13 +312,12 @@ mod tests {
                         entry.descend().filter(|&(its, _)| its == side).map(|(_, entry)| entry)
                     }
                 };
-                let recutted = recut.slot(slot, key.place);
-                assert_eq!(recutted.is_some(), moved.is_some(), "{step:?} {entry:?}");
-                if let (Some(got), Some(moved)) = (recutted, moved) {
-                    assert_eq!(got.slot, to.encode(moved), "{step:?} {from:?} {to:?} {moved:?}");
-                    let longer = (moved.length > to.longest()).then_some(moved.length);
-                    assert_eq!(got.shortened, longer);
-                }
+                let expected = moved.map_or(0, |moved| to.encode(moved));
+                assert_eq!(recut.slot(slot, key.place), expected, "{step:?} {from:?} {to:?}");
+                let longer = moved.is_some_and(|moved| moved.length > to.longest());
+                assert_eq!(recut.shortens(slot), longer);
+                assert!(moved.is_none_or(|moved| recut.length(slot) == moved.length));
+                assert_eq!(recut.slot(0, key.place), 0);
             }
         }
     }

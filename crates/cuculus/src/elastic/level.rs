@@ -9,7 +9,8 @@ use super::lengths::Lengths;
 use super::policy::{Goal, Settings};
 use super::pool::{Ladder, Rung};
 use super::store::{
-    Prepared, Probe, Probes, SLOTS, Segment, Shape, SlotIndex, Store, with_slots, with_slots_mut,
+    LANES, Prepared, Probe, Probes, RowGroup, SLOTS, Segment, Shape, SlotIndex, Store, with_slots,
+    with_slots_mut,
 };
 use crate::placement::BucketIndex;
 use crate::table::OutOfMemory;
@@ -623,24 +624,25 @@ impl Job for Copy<'_> {
     fn run(self) -> bool {
         let Self { segment, step, draft } = self;
         let cut = segment.cut();
-        if step == Step::Stay && draft.cut() == cut {
-            // The usual case of growth: slots stay as they are but for the bucket.
-            for row in segment.rows() {
-                for slot in row.slots {
-                    draft.add_slot(cut.place(slot, row.first), slot);
-                }
-            }
-            return true;
-        }
         if let Some(recut) = Recut::new(cut, draft.cut(), step) {
-            for row in segment.rows() {
-                for slot in row.slots.into_iter().filter(|&slot| slot != 0) {
-                    let place = cut.place(slot, row.first);
-                    let Some(anew) = recut.slot(slot, place) else { continue };
-                    if let Some(length) = anew.shortened {
-                        draft.note_shortened(length);
+            let (mut rows, mut group) = (segment.rows(), RowGroup::EMPTY);
+            let (mut buckets, mut anew) = ([0; LANES], [0; LANES]);
+            while group.read(&mut rows) {
+                let mut shortened = false;
+                // Nothing but arithmetic, so that vectors do it.
+                for i in 0..LANES {
+                    let place = cut.place(group.slots[i], group.firsts[i]);
+                    buckets[i] = place.bucket(draft.shape().buckets).0;
+                    anew[i] = recut.slot(group.slots[i], place);
+                    shortened |= recut.shortens(group.slots[i]);
+                }
+                draft.add_slots(&buckets, &anew);
+                if shortened {
+                    for slot in group.slots {
+                        if recut.shortens(slot) {
+                            draft.note_shortened(recut.length(slot));
+                        }
                     }
-                    draft.add_slot(place, anew.slot);
                 }
             }
             return true;

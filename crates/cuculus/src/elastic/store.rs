@@ -3,6 +3,7 @@
 //! decided elsewhere.
 #![allow(unsafe_code, reason = "slots are read and written in blocks")]
 
+use core::hint::select_unpredictable;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 use std::alloc::{Layout, handle_alloc_error};
@@ -446,13 +447,15 @@ impl<'a, const PARTS: usize> Slots<'a, PARTS> {
     #[inline(always)]
     fn matches(&self, bucket: BucketIndex, key: Entry) -> [u64; PARTS] {
         let pattern = self.lanes.splat(self.cut.pattern(key));
-        self.words(bucket).map(|word| {
-            if self.form.ended {
-                self.lanes.prefixes(word, pattern)
+        let mut masks = self.words(bucket);
+        for word in &mut masks {
+            *word = if self.form.ended {
+                self.lanes.prefixes(*word, pattern)
             } else {
-                self.lanes.equal(word, pattern)
-            }
-        })
+                self.lanes.equal(*word, pattern)
+            };
+        }
+        masks
     }
 
     #[inline(always)]
@@ -469,9 +472,38 @@ impl<'a, const PARTS: usize> Slots<'a, PARTS> {
     /// The longest entry that may be of a key, and its length.
     #[inline(always)]
     pub(super) fn longest_match(&self, key: Entry) -> Option<(SlotIndex, u32)> {
+        let buckets = self.buckets_of(key);
+        let [(a, in_a), (b, in_b)] = buckets;
+        let masks = [self.matches(a, in_a), self.matches(b, in_b)];
+        let (mut found, mut either) = (0, [0; PARTS]);
+        for part in 0..PARTS {
+            either[part] = masks[0][part] | masks[1][part];
+            found += self.lanes.count(masks[0][part]) + self.lanes.count(masks[1][part]);
+        }
+        match found {
+            0 => None,
+            1 => {
+                // Nearly always. Where it is cannot be foretold, so no branch depends on it.
+                let second = masks[0] == [0; PARTS];
+                let bucket = BucketIndex(select_unpredictable(second, b.0, a.0));
+                let (part, mask) = first_part(either);
+                let lane = self.lanes.first_in(mask).unwrap_or_default();
+                let slot = SlotIndex { bucket, lane: part * (SLOTS / PARTS as u32) + lane };
+                Some((slot, self.cut.length(self.get(slot))))
+            }
+            _ => self.longest_of(buckets, masks),
+        }
+    }
+
+    #[cold]
+    fn longest_of(
+        &self,
+        buckets: [(BucketIndex, Entry); 2],
+        masks: [[u64; PARTS]; 2],
+    ) -> Option<(SlotIndex, u32)> {
         let mut longest = None;
-        for (bucket, entry) in self.buckets_of(key) {
-            for (part, mut matches) in self.matches(bucket, entry).into_iter().enumerate() {
+        for ((bucket, _), masks) in buckets.into_iter().zip(masks) {
+            for (part, mut matches) in masks.into_iter().enumerate() {
                 while let Some(lane) = self.lanes.first_in(matches) {
                     let lanes = SLOTS / PARTS as u32;
                     let slot = SlotIndex { bucket, lane: part as u32 * lanes + lane };
@@ -561,6 +593,36 @@ impl Iterator for Rows<'_> {
     }
 }
 
+/// Slots that are read together: as many as a few vectors hold.
+pub(super) const LANES: usize = 64;
+
+/// The slots of some buckets, empty ones too, each with the first place of its bucket.
+pub(super) struct RowGroup {
+    pub(super) slots: [u32; LANES],
+    pub(super) firsts: [u32; LANES],
+}
+
+impl RowGroup {
+    pub(super) const EMPTY: Self = Self { slots: [0; LANES], firsts: [0; LANES] };
+
+    /// Reads the next buckets, and empty ones after the last; says whether there were any.
+    #[inline(always)]
+    pub(super) fn read(&mut self, rows: &mut Rows<'_>) -> bool {
+        let (slots, firsts) = (self.slots.as_chunks_mut().0, self.firsts.as_chunks_mut().0);
+        let mut read = 0;
+        for (slots, firsts) in slots.iter_mut().zip(firsts) {
+            let Some(row) = rows.next() else {
+                *slots = [0; SLOTS as usize];
+                continue;
+            };
+            *slots = row.slots;
+            *firsts = [row.first; SLOTS as usize];
+            read += 1;
+        }
+        read > 0
+    }
+}
+
 /// A slot of a segment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SlotIndex {
@@ -604,9 +666,12 @@ impl<'a, const PARTS: usize> SlotsMut<'a, PARTS> {
     /// Puts a slot into the first free lane of a bucket, if there is one.
     #[inline(always)]
     fn put(&mut self, bucket: BucketIndex, free: [u64; PARTS], slot: u32) -> bool {
-        let Some(part) = free.iter().position(|&mask| mask != 0) else { return false };
-        let bits = u64::from(slot) << self.slots.lanes.first_bit(free[part]);
-        self.flip(bucket, part, bits);
+        let (part, mask) = first_part(free);
+        if mask == 0 {
+            return false;
+        }
+        let bits = u64::from(slot) << self.slots.lanes.first_bit(mask);
+        self.flip(bucket, part as usize, bits);
         true
     }
 
@@ -615,9 +680,16 @@ impl<'a, const PARTS: usize> SlotsMut<'a, PARTS> {
     pub(super) fn place_in_emptier(&mut self, entry: Entry) -> bool {
         let [(a, in_a), (b, in_b)] = self.slots.buckets_of(entry);
         let (free_a, free_b) = (self.free(a), self.free(b));
-        let first = self.count_free(free_a) >= self.count_free(free_b);
-        let (bucket, free, entry) = if first { (a, free_a, in_a) } else { (b, free_b, in_b) };
-        self.put(bucket, free, self.slots.cut.encode(entry))
+        // Which it is cannot be foretold: to guess wrong, and to find that out when the bucket has
+        // come from memory, takes longer than anything else here.
+        let second = self.count_free(free_a) < self.count_free(free_b);
+        let bucket = BucketIndex(select_unpredictable(second, b.0, a.0));
+        let place = select_unpredictable(second, in_b.place, in_a.place);
+        let mut free = free_a;
+        for part in 0..PARTS {
+            free[part] = select_unpredictable(second, free_b[part], free_a[part]);
+        }
+        self.put(bucket, free, self.slots.cut.encode(Entry { place, ..entry }))
     }
 
     /// Makes room for an entry by moving others, and puts it there.
@@ -671,6 +743,17 @@ impl<const PARTS: usize> Space for SlotsMut<'_, PARTS> {
         self.clear(at);
         self.put(to, self.free(to), self.slots.cut.with_place(slot, place.other()));
     }
+}
+
+/// The first part whose mask is not zero, and the mask; zero if none is. Without a branch.
+#[inline(always)]
+fn first_part<const PARTS: usize>(masks: [u64; PARTS]) -> (u32, u64) {
+    let (mut part, mut first) = (0, masks[0]);
+    for &mask in &masks[1..] {
+        part += u32::from(first == 0);
+        first = select_unpredictable(first == 0, mask, first);
+    }
+    (part, first)
 }
 
 /// The byte of a segment in which a part of a bucket starts, and the bit of that byte.
