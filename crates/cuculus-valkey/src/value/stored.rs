@@ -1,6 +1,8 @@
 //! A filter in use: the elastic one, or a fixed one where growth was forbidden.
 
 use core::fmt;
+use core::ptr::NonNull;
+use std::alloc::Layout;
 use std::io::{self, Read, Write};
 
 use cuculus::{
@@ -231,6 +233,22 @@ impl Stored {
                 true
             }
             _ => false,
+        }
+    }
+
+    /// Lets the server move the memory of an elastic filter. A fixed one has one piece, which is
+    /// too large to lie between others.
+    ///
+    /// # Safety
+    /// As for [`ElasticFilter::relocate`].
+    #[allow(unsafe_code, reason = "the caller answers for the memory that it moves")]
+    pub unsafe fn relocate(
+        &mut self,
+        relocate: &mut dyn FnMut(NonNull<u8>, Layout) -> Option<NonNull<u8>>,
+    ) {
+        if let Held::Elastic(filter) = &mut self.filter {
+            // SAFETY: the caller's.
+            unsafe { filter.relocate(relocate) };
         }
     }
 

@@ -558,6 +558,11 @@ impl Level {
         Ok(())
     }
 
+    /// The store, whose memory somebody moves.
+    pub(super) fn store_mut(&mut self) -> &mut Store {
+        &mut self.store
+    }
+
     /// The same once more. Aborts if there is no memory, as clones do.
     pub(super) fn duplicate(&self, ladder: Ladder) -> Self {
         let Self { entries, slots, elder, .. } = *self;

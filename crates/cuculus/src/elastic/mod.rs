@@ -8,6 +8,7 @@
 //!  level     segments split and merged one after the other, each as large as it should be
 //!  tier      a level, and its elder for entries that have become too short
 //!  lengths   what is known of how many keys, and so the rate
+//!  moving    memory that the owner of the allocator moves
 //!  policy    how large and how long: the only place where that is decided
 //! ```
 
@@ -19,6 +20,7 @@ mod filter;
 mod form;
 mod lengths;
 mod level;
+mod moving;
 mod policy;
 mod pool;
 mod saved;

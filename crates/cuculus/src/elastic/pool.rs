@@ -70,6 +70,9 @@ impl Ladder {
     }
 }
 
+/// Moves memory, or does not; see [`ElasticFilter::relocate`](super::ElasticFilter::relocate).
+pub(super) type Relocate<'a> = dyn FnMut(NonNull<u8>, Layout) -> Option<NonNull<u8>> + 'a;
+
 /// The bytes of a block; its header is before them. Valid as long as the pool's owner says.
 pub(super) type Block = NonNull<u8>;
 
@@ -218,6 +221,36 @@ impl Pool {
             self.drop_if_empty(at);
         }
         moved
+    }
+
+    /// Offers each slab to `relocate`, which says where its bytes are now if it has moved them;
+    /// `moved` is told of every block that is somewhere else then, with its owner.
+    ///
+    /// # Safety
+    /// What `relocate` returns belongs to the pool, is of the layout given, from the global
+    /// allocator, and holds the same bytes; the memory where they were is the pool's no longer.
+    pub(super) unsafe fn relocate(
+        &mut self,
+        relocate: &mut Relocate<'_>,
+        mut moved: impl FnMut(u32, Block),
+    ) {
+        for shelf in &mut self.shelves {
+            let (block, last) = (shelf.block as usize, shelf.slabs.len().saturating_sub(1));
+            for (i, slab) in shelf.slabs.iter_mut().enumerate() {
+                let layout = Shelf::layout(slab.bytes as usize);
+                let Some(start) = relocate(slab.start, layout) else { continue };
+                slab.start = start;
+                let blocks = if i == last { shelf.in_last } else { slab.capacity };
+                for i in 0..blocks as usize {
+                    // SAFETY: these blocks are in use, so their headers were written and are
+                    // within the slab.
+                    unsafe {
+                        let header = start.add(i * block);
+                        moved(header.cast::<u32>().read(), header.add(HEADER));
+                    }
+                }
+            }
+        }
     }
 
     fn drop_if_empty(&mut self, at: usize) {

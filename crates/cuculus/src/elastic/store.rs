@@ -10,7 +10,7 @@ use std::alloc::{Layout, handle_alloc_error};
 
 use super::address::{Address, FirstPlaces, MAX_BUCKETS, PLACE_BITS, Place, first_place, low_bits};
 use super::form::{Cut, Entry, Form, MAX_WIDTH};
-use super::pool::{Block, Ladder, Moved, Pool, Rung};
+use super::pool::{Block, Ladder, Moved, Pool, Relocate, Rung};
 use crate::KeyHash;
 use crate::batch::{Candidates, GROUP as N};
 use crate::placement::BucketIndex;
@@ -295,6 +295,20 @@ impl Store {
         }
         self.unreserve();
         self.give_back(&old)
+    }
+
+    /// [`Pool::relocate`], and segments follow.
+    ///
+    /// # Safety
+    /// As there.
+    pub(super) unsafe fn relocate(&mut self, relocate: &mut Relocate<'_>) {
+        let Self { pages, pool, .. } = self;
+        let follow = |owner: u32, to: Block| {
+            let owner = owner as usize;
+            pages[owner / PAGE][owner % PAGE].at = to;
+        };
+        // SAFETY: the caller's.
+        unsafe { pool.relocate(relocate, follow) };
     }
 
     /// The same once more. Aborts if there is no memory, as clones do.
