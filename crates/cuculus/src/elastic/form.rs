@@ -149,6 +149,12 @@ impl Cut {
         31u32.saturating_sub((zeros | 1).leading_zeros())
     }
 
+    /// Whether an entry can have made the part of a slot above the place: one with an end.
+    #[inline(always)]
+    pub(super) fn is_possible(self, slot: u32) -> bool {
+        !self.ended | (slot >> self.low != mask(self.width - self.low))
+    }
+
     /// The entry in a slot that is not empty.
     #[inline(always)]
     pub(super) fn decode(self, slot: u32, first_place: u32) -> Entry {
@@ -282,6 +288,18 @@ mod tests {
                         assert_eq!(cut.decode(slot, first), Entry { extension: bits, ..entry });
                     }
                 }
+            }
+        }
+    }
+
+    /// Of all values of a slot, those that no entry makes are told from the others.
+    #[test]
+    fn what_no_entry_makes_is_not_possible() {
+        for (buckets, width) in [(2, 17), (128, 9), (512, 9), (1022, 16)] {
+            for ended in [false, true] {
+                let cut = Form { width, ended }.cut(buckets);
+                let possible = |slot| cut.encode(cut.decode(slot, 0)) == slot;
+                assert!((1..1 << width).all(|slot| cut.is_possible(slot) == possible(slot)));
             }
         }
     }

@@ -70,15 +70,20 @@ impl Lengths {
 
     #[inline(always)]
     pub(super) fn add(&mut self, length: u32) {
+        self.add_many(length, 1);
+    }
+
+    #[inline(always)]
+    pub(super) fn add_many(&mut self, length: u32, entries: u64) {
         match self.counts.get_mut(length.wrapping_sub(self.first) as usize) {
-            Some(count) => *count += 1,
-            None => self.add_unseen(length),
+            Some(count) => *count += entries,
+            None => self.add_unseen(length, entries),
         }
-        self.sum += weight(length);
+        self.sum += entries * weight(length);
     }
 
     #[cold]
-    fn add_unseen(&mut self, length: u32) {
+    fn add_unseen(&mut self, length: u32, entries: u64) {
         if self.counts.is_empty() {
             self.first = length;
         }
@@ -93,24 +98,27 @@ impl Lengths {
             self.counts.reserve_exact(at + 1 - self.counts.len());
             self.counts.resize(at + 1, 0);
         }
-        self.counts[at] += 1;
+        self.counts[at] += entries;
     }
 
     #[inline(always)]
     pub(super) fn remove(&mut self, length: u32) {
-        debug_assert!(self.count(length) > 0, "no entry of this length");
+        self.remove_many(length, 1);
+    }
+
+    #[inline(always)]
+    fn remove_many(&mut self, length: u32, entries: u64) {
+        debug_assert!(self.count(length) >= entries, "fewer entries of this length");
         if let Some(count) = self.counts.get_mut(length.wrapping_sub(self.first) as usize) {
-            *count -= 1;
-            self.sum -= weight(length);
+            *count -= entries;
+            self.sum -= entries * weight(length);
         }
     }
 
     pub(super) fn shorten(&mut self, shortened: &Shortened) {
-        for (from, &count) in (0..).zip(&shortened.counts) {
-            for _ in 0..count {
-                self.remove(from);
-                self.add(shortened.to);
-            }
+        for (from, entries) in (0..).zip(shortened.counts).filter(|&(_, entries)| entries > 0) {
+            self.remove_many(from, u64::from(entries));
+            self.add_many(shortened.to, u64::from(entries));
         }
     }
 

@@ -12,9 +12,8 @@ use super::store::{
     LANES, Prepared, Probe, Probes, RowGroup, SLOTS, Segment, Shape, SlotIndex, Store, with_slots,
     with_slots_mut,
 };
-use crate::placement::BucketIndex;
 use crate::table::OutOfMemory;
-use crate::wide::{self, Chosen, Job};
+use crate::wide::{self, Chosen, Instructions, Job};
 use crate::{DecodeError, FullCause};
 
 /// Entries that are written to find a size at which a key finds room.
@@ -538,20 +537,15 @@ impl Level {
         self.store.reserve().map_err(out_of_memory)?;
         let prepared = self.store.prepare(ladder, index, shape, 0, slots);
         self.store.push(prepared.map_err(out_of_memory)?);
-        let segment = self.store.get(index);
-        let valid = with_slots!(segment, slots => {
-            (0..u32::from(shape.buckets)).all(|bucket| slots.is_valid(BucketIndex(bucket)))
-        });
-        let fits = |entry: Entry| shape.depth + entry.length <= PATH_BITS;
-        if !valid || !self.entries_of(index).all(fits) {
+        let survey = Survey(self.store.get(index));
+        let Some(counts) = wide::run(Instructions::Detected, survey) else {
             let (field, expected) = ("segment", "one with slots that keys can make");
             return Err(DecodeError::Invalid { field, got: index as u64, expected });
+        };
+        for (length, &count) in (0..).zip(&counts).filter(|&(_, &count)| count > 0) {
+            lengths.add_many(length, u64::from(count));
         }
-        let mut entries = 0;
-        for entry in self.entries_of(index) {
-            entries += 1;
-            lengths.add(shape.depth + entry.length);
-        }
+        let entries = counts.iter().sum();
         self.store.get_mut(index).entries = entries;
         self.entries += usize::from(entries);
         self.slots += self.store.get(index).slots() as usize;
@@ -668,6 +662,44 @@ impl Job for Copy<'_> {
             draft.add(entry);
         }
         true
+    }
+}
+
+/// Counts the entries of a segment from a file by the bits that they know; `None` if there are
+/// slots that keys cannot make.
+struct Survey<'a>(&'a Segment);
+
+impl Job for Survey<'_> {
+    type Output = Option<[u16; PATH_BITS as usize + 1]>;
+
+    #[inline(always)]
+    fn run(self) -> Self::Output {
+        let (segment, cut) = (self.0, self.0.cut());
+        let (mut rows, mut group) = (segment.rows(), RowGroup::EMPTY);
+        let (mut counts, mut bucket) = ([0; PATH_BITS as usize + 1], 0);
+        while group.read(&mut rows) {
+            let mut is_wrong = false;
+            // Nothing but arithmetic, so that vectors do it.
+            for i in 0..LANES {
+                let slot = group.slots[i];
+                let place = cut.place(slot, group.firsts[i]);
+                let is_here = place.bucket(segment.buckets()).0 == bucket + i as u32 / SLOTS;
+                let is_possible = place.is_possible() & is_here & cut.is_possible(slot);
+                is_wrong |= (slot != 0) & !is_possible;
+            }
+            if is_wrong {
+                return None;
+            }
+            for slot in group.slots {
+                match counts.get_mut((segment.depth() + cut.length(slot)) as usize) {
+                    Some(count) => *count += u16::from(slot != 0),
+                    None if slot == 0 => {}
+                    None => return None,
+                }
+            }
+            bucket += LANES as u32 / SLOTS;
+        }
+        Some(counts)
     }
 }
 

@@ -8,7 +8,7 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 use std::alloc::{Layout, handle_alloc_error};
 
-use super::address::{Address, FirstPlaces, MAX_BUCKETS, PLACE_BITS, Place, first_place, low_bits};
+use super::address::{Address, FirstPlaces, MAX_BUCKETS, PLACE_BITS, first_place, low_bits};
 use super::form::{Cut, Entry, Form, MAX_WIDTH};
 use super::pool::{Block, Ladder, Moved, Pool, Relocate, Rung};
 use crate::KeyHash;
@@ -548,17 +548,6 @@ impl<'a, const PARTS: usize> Slots<'a, PARTS> {
             let first = first_place(bucket, self.buckets);
             let is_equal = |slot| slot != 0 && self.cut.place(slot, first) == entry.place;
             self.slots(bucket).into_iter().all(is_equal)
-        })
-    }
-
-    /// Whether each slot of a bucket is empty or what an entry of this bucket can be.
-    pub(super) fn is_valid(&self, bucket: BucketIndex) -> bool {
-        let first = first_place(bucket, self.buckets);
-        self.slots(bucket).into_iter().filter(|&slot| slot != 0).all(|slot| {
-            let entry = self.cut.decode(slot, first);
-            Place::new(entry.place.bits()).is_some()
-                && entry.place.bucket(self.buckets) == bucket
-                && self.cut.encode(entry) == slot
         })
     }
 }
