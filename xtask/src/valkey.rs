@@ -43,9 +43,13 @@ pub(crate) fn test() -> Result<(), Failure> {
     let python = python::with_packages(&format!("{TESTS}/requirements.txt"))?;
     // As the other tests are built: optimised, with overflow checks and debug assertions.
     let module = build(&["--profile", "test"], "debug")?;
+    let example = ["build", "--package", PACKAGE, "--profile", "test", "--example", "client"];
+    step("client", &mut cargo(example))?;
+    let client = target_directory().join("debug/examples/client");
     let mut tests = program(python, ["-m", "pytest", "-q", "-p", "no:cacheprovider", TESTS]);
     let environment = [("PYTHONDONTWRITEBYTECODE", OsStr::new("1"))];
-    step("valkey tests", tests.env("CUCULUS_MODULE", module).envs(environment))
+    tests.env("CUCULUS_MODULE", module).env("CUCULUS_CLIENT", client.canonicalize()?);
+    step("valkey tests", tests.envs(environment))
 }
 
 fn build(profile: &[&str], directory: &str) -> Result<PathBuf, Failure> {
