@@ -236,7 +236,7 @@ impl Level {
             }
             return Ok(());
         }
-        self.insert_by_growing(index, new, entry, cx)
+        self.insert_by_growing(index, new, entry, form_serves, cx)
     }
 
     /// What is known of a new key if it is held like the others in its segment.
@@ -254,13 +254,15 @@ impl Level {
         })
     }
 
-    /// Writes a segment anew with one entry more, in a form that serves it and larger if need be.
+    /// Writes a segment anew with one entry more, in a form that serves it, and larger if it is full
+    /// in the form that it has.
     #[inline(never)]
     fn insert_by_growing(
         &mut self,
         index: usize,
         new: Known,
         entry: Entry,
+        is_full: bool,
         cx: &mut Context<'_>,
     ) -> Result<(), FullCause> {
         let segment = self.store.get(index);
@@ -273,9 +275,11 @@ impl Level {
         let mut least = 0;
         for attempt in 1.. {
             let shape = cx.settings.shape_above(goal.at(index), depth, entries, load, least);
+            // There was no room just now in the shape that it has.
+            let is_tried = is_full && shape == self.store.get(index).shape();
             let mut draft = Draft::new(shape, entries);
-            cx.work.add(entries);
-            if self.draft(&mut draft, &[(index, Step::Stay)], Some(entry), cx) {
+            cx.work.add(if is_tried { 0 } else { entries });
+            if !is_tried && self.draft(&mut draft, &[(index, Step::Stay)], Some(entry), cx) {
                 let held = depth + entry.length.min(draft.longest());
                 if !self.elder && !cx.settings.allows(cx.lengths, held) {
                     return Err(FullCause::RateReached);

@@ -60,11 +60,14 @@ pub(super) enum Goal {
 }
 
 impl Goal {
-    /// The goal for a segment: each is one of those with a bit less or not.
+    /// The goal for a segment: each is one of those with a bit less or not. They are spread evenly,
+    /// and over all values of the lowest bits: shorter entries are the first to go to the elder,
+    /// which tells them apart by these bits of their paths, as they were those of the index.
     pub(super) fn at(self, index: usize) -> Self {
         match self {
             Self::Ended { path, shorter, spare } => {
-                let is_shorter = u32::from((index as u8).reverse_bits()) < shorter;
+                // The golden section of 2^32: multiples of it are spread evenly.
+                let is_shorter = (index as u32).wrapping_mul(0x9e37_79b9) >> 24 < shorter;
                 Self::Ended { path: path - u32::from(is_shorter), shorter: 0, spare }
             }
             plain => plain,
@@ -280,3 +283,22 @@ impl Settings {
 
 /// Buckets of the smallest segment if there is more than one from the beginning.
 const LEAST_BUCKETS_BELOW_ROOT: u16 = 128;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shorter_segments_are_as_many_as_said_and_everywhere() {
+        for shorter in [1, 5, 32, 100, 255] {
+            let goal = Goal::Ended { path: 9, shorter, spare: 0 };
+            let is_shorter = |&index: &usize| matches!(goal.at(index), Goal::Ended { path: 8, .. });
+            let mut by_low_bits = [0u32; 16];
+            (0..1 << 16).filter(is_shorter).for_each(|index| by_low_bits[index % 16] += 1);
+            // Of 4,096 segments with the same low bits.
+            let expected = shorter * 16;
+            let all_near = by_low_bits.iter().all(|&n| n.abs_diff(expected) <= expected / 4);
+            assert!(all_near, "{shorter}: {by_low_bits:?}");
+        }
+    }
+}
