@@ -230,7 +230,7 @@ impl Repository {
         if !small.iter().all(|name| current.contains(name)) {
             return Ok(());
         }
-        self.replace_runs(index, &small, |_| Ok(true))
+        self.replace_runs(index, &small, |_| true)
     }
 
     /// Writes one run in place of several, with those of their entries that are to be kept.
@@ -239,7 +239,7 @@ impl Repository {
         &self,
         index: &mut Index,
         names: &[Name],
-        mut keep: impl FnMut(&Entry) -> Result<bool>,
+        keep: impl Fn(&Entry) -> bool,
     ) -> Result<()> {
         let mut writer = RunWriter::new(&*self.store, &self.keys, names.to_vec())?;
         let chosen = index.runs().iter().enumerate();
@@ -248,7 +248,7 @@ impl Repository {
             let (_, _, entry) = entry?;
             let pack = index.pack(&entry.location.pack);
             let pack = pack.ok_or_else(|| Error::damaged("the index"))?;
-            if keep(&entry)? {
+            if keep(&entry) {
                 writer.push(&entry, pack)?;
             }
         }
