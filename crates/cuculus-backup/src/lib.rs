@@ -14,6 +14,7 @@ mod seal; // encryption, checksums, keyed ids
 mod store; // objects in a directory
 
 mod config; // what a repository is
+mod key; // the master key under a passphrase
 mod repository; // its parts put together
 
 mod chunker; // bytes to chunks
@@ -36,6 +37,7 @@ mod backup;
 mod check;
 mod forget;
 mod inspect; // ls, diff, stats, verify-digest
+mod passphrases; // added, changed, removed
 mod prune;
 mod reachable; // what snapshots need
 mod restore;
@@ -50,6 +52,7 @@ pub use forget::{Forgotten, Keep};
 pub use id::{ChunkId, Name};
 pub use inspect::{Change, DigestReport, Listed, Stats};
 pub use lookup::Lookups;
+pub use passphrases::Key;
 pub use prune::{PruneOptions, PruneReport};
 pub use repository::Repository;
 pub use restore::{RestoreOptions, RestoreReport};

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::arguments::{Arguments, Backup, Command, Forget, Init, Restore};
 use super::progress::{Progress, Unit};
-use super::{Outcome, passphrase, text};
+use super::{Outcome, keys, passphrase, text};
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
     let repo = arguments.repo.as_deref().ok_or_else(|| {
@@ -42,6 +42,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
             cli.print(&report, || prune_text(&report, options.dry_run))
         }
         Command::Check { read_data } => cli.check(*read_data),
+        Command::Key(command) => {
+            let current = passphrase.as_ref().map(|text| text.as_str()).unwrap_or_default();
+            keys::run(&cli, command, current)
+        }
         Command::Stats => cli.stats(),
         Command::VerifyDigest { repair } => cli.verify_digest(*repair),
     }
@@ -96,9 +100,9 @@ fn failed(source: io::Error) -> Error {
     Error::Io { what: "cannot write to standard output".into(), source }
 }
 
-struct Cli<'a> {
+pub(super) struct Cli<'a> {
     arguments: &'a Arguments,
-    repository: Repository,
+    pub(super) repository: Repository,
 }
 
 impl Cli<'_> {
@@ -106,7 +110,11 @@ impl Cli<'_> {
         Progress::new(unit, self.arguments.quiet)
     }
 
-    fn print(&self, value: &impl Serialize, words: impl FnOnce() -> String) -> Result<Outcome> {
+    pub(super) fn print(
+        &self,
+        value: &impl Serialize,
+        words: impl FnOnce() -> String,
+    ) -> Result<Outcome> {
         print(self.arguments, value, words)
     }
 
