@@ -7,7 +7,7 @@ use crate::key;
 use crate::seal::{Keys, Master};
 use crate::store::{Kind, ONLY, Store};
 
-const MAGIC: [u8; 8] = *b"CUCBACK1";
+pub(crate) const MAGIC: [u8; 8] = *b"CUCBACK1";
 
 /// Parameters that are chosen once, when the repository is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

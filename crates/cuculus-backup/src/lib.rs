@@ -44,6 +44,10 @@ mod restore;
 
 mod watch; // progress
 
+#[cfg(feature = "fuzz")]
+#[doc(hidden)]
+pub mod fuzz; // every decoder, for the fuzzer
+
 pub use backup::{Asked, BackupOptions, BackupReport, Help};
 pub use check::CheckReport;
 pub use config::Parameters;

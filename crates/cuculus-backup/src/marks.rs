@@ -19,7 +19,7 @@ pub(crate) struct Mark {
     pub(crate) waits_for: Option<Vec<Name>>,
 }
 
-fn place(name: &Name) -> Vec<u8> {
+pub(crate) fn place(name: &Name) -> Vec<u8> {
     [b"mark".as_slice(), &name.0].concat()
 }
 

@@ -17,6 +17,8 @@ use crate::store::{Kind, Store};
 
 pub(crate) use merged::Merged;
 pub(crate) use run::Run;
+#[cfg(feature = "fuzz")]
+pub(crate) use run::{BLOCK_LEN, MAGIC, block_place, tail_place};
 pub(crate) use writing::{RunWriter, write_sorted};
 
 /// One chunk's entry.

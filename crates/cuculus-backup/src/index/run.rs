@@ -11,12 +11,13 @@ use crate::pack::{Location, PackInfo};
 use crate::seal::Keys;
 use crate::store::{Kind, Object, Store};
 
-pub(super) const MAGIC: [u8; 8] = *b"CUCINDX1";
+pub(crate) const MAGIC: [u8; 8] = *b"CUCINDX1";
 /// After the sealed tail: its length in eight bytes.
 pub(super) const TRAILER: u64 = 8;
 pub(super) const ENTRY: usize = ChunkId::LEN + 4 + 4 + 3 + 3 + 3;
 /// With them a block is just below the 4 KiB that a disk reads at least.
 pub(super) const BLOCK_ENTRIES: usize = 98;
+pub(crate) const BLOCK_LEN: usize = BLOCK_ENTRIES * ENTRY;
 /// Blocks read at once by one who wants them all.
 const AHEAD: u64 = 64;
 
@@ -37,11 +38,11 @@ pub(crate) struct Run {
     tail: Tail,
 }
 
-pub(super) fn tail_place(run: &Name) -> Vec<u8> {
+pub(crate) fn tail_place(run: &Name) -> Vec<u8> {
     [b"tail".as_slice(), &run.0].concat()
 }
 
-pub(super) fn block_place(run: &Name, block: u64) -> [u8; 28] {
+pub(crate) fn block_place(run: &Name, block: u64) -> [u8; 28] {
     let mut place = [0; 28];
     place[..4].copy_from_slice(b"runb");
     place[4..20].copy_from_slice(&run.0);
@@ -108,7 +109,7 @@ impl Run {
     /// Where a block stands in the file. All have the same length but the last.
     fn block_range(&self, block: u64) -> std::ops::Range<u64> {
         let overhead = self.keys.seal.overhead() as u64;
-        let full = (BLOCK_ENTRIES * ENTRY) as u64 + overhead;
+        let full = BLOCK_LEN as u64 + overhead;
         let start = MAGIC.len() as u64 + block * full;
         let entries = (self.tail.len - block * BLOCK_ENTRIES as u64).min(BLOCK_ENTRIES as u64);
         start..start + entries * ENTRY as u64 + overhead

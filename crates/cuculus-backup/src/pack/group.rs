@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::id::ChunkId;
 use crate::seal::Keys;
 
-pub(super) const PLACE: &[u8] = b"group";
+pub(crate) const PLACE: &[u8] = b"group";
 
 /// The first byte of an opened group says how the rest is kept.
 const RAW: u8 = 0;

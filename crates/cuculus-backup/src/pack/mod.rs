@@ -8,6 +8,10 @@ mod writer; // a pack, group by group
 pub(crate) use footer::{Footer, FooterGroup, read_footer};
 pub(crate) use group::{Compressor, Decompressor, Group, SealedGroup};
 pub(crate) use writer::{MAGIC, PackWriter};
+#[cfg(feature = "fuzz")]
+pub(crate) use {
+    footer::TRAILER_MAGIC, footer::place as footer_place, group::PLACE as GROUP_PLACE,
+};
 
 use crate::id::Name;
 
