@@ -40,6 +40,7 @@ mod inspect; // ls, diff, stats, verify-digest
 mod passphrases; // added, changed, removed
 mod prune;
 mod reachable; // what snapshots need
+mod repair; // a way forward from damage
 mod restore;
 
 mod watch; // progress
@@ -58,6 +59,7 @@ pub use inspect::{Change, DigestReport, Listed, Stats};
 pub use lookup::Lookups;
 pub use passphrases::Key;
 pub use prune::{PruneOptions, PruneReport};
+pub use repair::{Hurt, RepairReport};
 pub use repository::Repository;
 pub use restore::{RestoreOptions, RestoreReport};
 pub use snapshot::Snapshot;

@@ -69,6 +69,11 @@ pub(crate) enum Command {
         #[arg(long)]
         read_data: bool,
     },
+    /// Take out what is damaged, so that the next backup stores it again
+    ///
+    /// Reads every pack, moves what is sound out of damaged ones, and names the files that have lost
+    /// something. Exit code 1 if there are such files.
+    Repair,
     /// The passphrases of a repository
     #[command(subcommand)]
     Key(Key),

@@ -17,13 +17,13 @@ pub(super) struct Gathered<'a, F> {
     index: &'a Index,
     /// Packs that are about to go.
     avoid: &'a HashSet<Name>,
-    /// Gets one place of each id, not in a pack that is about to go if there is another, and
-    /// whether it is of a tree.
+    /// Gets each id, one place of it if there is any, not in a pack that is about to go if there is
+    /// another, and whether it is of a tree.
     each: F,
     ids: Vec<(ChunkId, bool)>,
 }
 
-impl<'a, F: FnMut(Found, bool)> Gathered<'a, F> {
+impl<'a, F: FnMut(&ChunkId, Option<Found>, bool) -> Result<()>> Gathered<'a, F> {
     pub(super) fn new(index: &'a Index, avoid: &'a HashSet<Name>, each: F) -> Self {
         Self { index, avoid, each, ids: Vec::new() }
     }
@@ -60,14 +60,10 @@ impl<'a, F: FnMut(Found, bool)> Gathered<'a, F> {
             }
         })?;
         for (place, (id, is_tree)) in places.into_iter().zip(self.ids.drain(..)) {
-            (self.each)(place.ok_or_else(|| lost(&id))?, is_tree);
+            (self.each)(&id, place, is_tree)?;
         }
         Ok(())
     }
-}
-
-fn lost(id: &ChunkId) -> Error {
-    Error::damaged(format!("the index (chunk {id} is not in it; nothing was removed)"))
 }
 
 pub(super) struct Live {
@@ -100,7 +96,11 @@ impl Live {
         Self { runs: index.runs().iter().map(bits).collect(), trees: HashSet::new() }
     }
 
-    pub(super) fn mark(&mut self, found: Found, is_tree: bool) {
+    /// What is needed and nowhere is an error.
+    pub(super) fn mark(&mut self, id: &ChunkId, found: Option<Found>, is_tree: bool) -> Result<()> {
+        let found = found.ok_or_else(|| {
+            Error::damaged(format!("the index (chunk {id} is not in it; nothing was removed)"))
+        })?;
         if is_tree {
             self.trees.insert(found.location.pack);
         }
@@ -108,6 +108,7 @@ impl Live {
         if let Some(word) = word.and_then(|bits| bits.get_mut((found.rank / 64) as usize)) {
             *word |= 1 << (found.rank % 64);
         }
+        Ok(())
     }
 
     pub(super) fn has_trees(&self, pack: &Name) -> bool {

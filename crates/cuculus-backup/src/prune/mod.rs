@@ -18,6 +18,7 @@ use crate::intent::{self, Announced, Work};
 use crate::marks::{self, Mark};
 use crate::reachable::Reachable;
 use crate::repository::Repository;
+use crate::sink::Sink;
 use crate::snapshot::Snapshot;
 use crate::store::Kind;
 use crate::watch::Watch;
@@ -90,12 +91,25 @@ impl Repository {
             return Ok(report);
         }
         self.make_room(&mut plan, watch)?;
+        let going = plan.going.into_iter().collect();
+        self.mark_and_remove(going, plan.seen, &announced, watch, &mut report)?;
+        Ok(report)
+    }
+
+    /// Packs whose chunks have other places now, or none that is of use, go: at once, or after the
+    /// writers that may rely on them. `seen` are the snapshots that were taken into account.
+    pub(crate) fn mark_and_remove(
+        &self,
+        packs: Vec<Name>,
+        seen: Vec<Name>,
+        announced: &Announced,
+        watch: &dyn Watch,
+        report: &mut PruneReport,
+    ) -> Result<()> {
         announced.confirm()?;
-        let (packs, seen) = (plan.going.into_iter().collect(), plan.seen);
         let mark = Mark { name: Name::random()?, packs, seen, waits_for: None };
         mark.save(&*self.store, &self.keys)?;
-        self.finish_marks(&announced, watch, &mut report)?;
-        Ok(report)
+        self.finish_marks(announced, watch, report)
     }
 
     /// Finds out what is in use and decides which packs go.
@@ -116,7 +130,7 @@ impl Repository {
         watch.phase("finding what is in use");
         watch.total(snapshots.len() as u64);
         let mut reachable = Reachable::default();
-        let mut gathered = Gathered::new(&index, &hidden, |found, tree| live.mark(found, tree));
+        let mut gathered = Gathered::new(&index, &hidden, |id, at, tree| live.mark(id, at, tree));
         for snapshot in &snapshots {
             reachable.visit(&mut chunks, snapshot, &mut |met| gathered.add(met))?;
             watch.advance(1);
@@ -167,11 +181,16 @@ impl Repository {
             return Ok(());
         }
         let mut sink = self.rewrite(&plan.index, &plan.live, &plan.rewrite, watch)?;
-        // The chunks have a second place now; the set of their ids, and so the digest, is the same.
-        let digest = Digest::load(&*self.store, &self.keys, &plan.index.generation());
-        sink.entered().for_each(|entered| plan.index.add(entered.run));
+        self.enter_again(&mut plan.index, &mut sink)
+    }
+
+    /// Lets the index have what was written to a second place. The set of ids, and so the digest, is
+    /// the same.
+    pub(crate) fn enter_again(&self, index: &mut Index, sink: &mut Sink) -> Result<()> {
+        let digest = Digest::load(&*self.store, &self.keys, &index.generation());
+        sink.entered().for_each(|entered| index.add(entered.run));
         match digest {
-            Some(digest) => digest.save(&*self.store, &self.keys, &plan.index.generation()),
+            Some(digest) => digest.save(&*self.store, &self.keys, &index.generation()),
             None => Ok(()),
         }
     }
@@ -243,10 +262,11 @@ impl Repository {
         let mut chunks = self.chunks()?;
         let index = self.index_like(&chunks.lookup.index)?;
         let mut reachable = Reachable::default();
-        let mut gathered = Gathered::new(&index, marked, |found, _| {
-            if marked.contains(&found.location.pack) {
-                needed.insert(found.location.pack);
-            }
+        let mut gathered = Gathered::new(&index, marked, |_, found, _| {
+            // What is nowhere is in no marked pack either.
+            let pack = found.map(|found| found.location.pack);
+            needed.extend(pack.filter(|pack| marked.contains(pack)));
+            Ok(())
         });
         for snapshot in unseen {
             reachable.visit(&mut chunks, snapshot, &mut |met| gathered.add(met))?;
