@@ -77,10 +77,11 @@ impl Repository {
         }
         report.packs = check.hurt_packs.len() as u64;
         if !check.hurt_packs.is_empty() {
-            self.move_what_is_sound(&mut index, &check.hurt_packs)?;
+            let hurt: HashSet<Name> = check.hurt_packs.iter().copied().collect();
+            self.move_what_is_sound(&mut index, &hurt)?;
+            index.only_in(&hurt, |_| report.lost_chunks += 1)?;
             let mut pruned = PruneReport::default();
             self.mark_and_remove(check.hurt_packs, seen, &announced, watch, &mut pruned)?;
-            report.lost_chunks = pruned.removed_chunks;
             report.waits_for = pruned.waits_for;
         }
         drop(announced);
@@ -142,8 +143,7 @@ impl Repository {
     }
 
     /// Writes the chunks of damaged packs that are what they should be to new packs.
-    fn move_what_is_sound(&self, index: &mut Index, hurt: &[Name]) -> Result<()> {
-        let hurt: HashSet<Name> = hurt.iter().copied().collect();
+    fn move_what_is_sound(&self, index: &mut Index, hurt: &HashSet<Name>) -> Result<()> {
         let mut by_pack: BTreeMap<Name, Vec<Entry>> = BTreeMap::new();
         for entry in index.entries() {
             let (_, _, entry) = entry?;
@@ -217,7 +217,10 @@ impl Repository {
 /// Not damage: a repair that took it for such would take out what is sound.
 fn stopped(check: &Check<'_>) -> Error {
     let what = check.report.errors.join("; ");
-    Error::refused(format!("not everything can be read, so nothing was taken out: {what}"))
+    Error::refused(format!(
+        "not everything can be read, which may not be damage: {what}; copy the repository to \
+         another disk and repair it there"
+    ))
 }
 
 struct Search<'a> {

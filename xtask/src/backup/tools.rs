@@ -10,7 +10,7 @@ use crate::tools;
 
 const PASSPHRASE: &str = "a passphrase";
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Which {
     Cuculus,
     Restic,
@@ -64,11 +64,6 @@ pub(super) fn all(directory: &Path) -> Result<Vec<Tool>, Failure> {
 impl Tool {
     pub(super) fn repository(&self) -> PathBuf {
         self.place.join("repository")
-    }
-
-    /// Where below the target of a restore a directory is found that was saved.
-    pub(super) fn restored(&self, target: &Path, source: &Path) -> PathBuf {
-        target.join(source.strip_prefix("/").unwrap_or(source))
     }
 
     fn command(&self, words: &[&str]) -> Command {
