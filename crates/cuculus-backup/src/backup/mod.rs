@@ -233,6 +233,13 @@ impl Repository {
         self.replace_runs(index, &small, |_| true)
     }
 
+    /// Removes runs that others have replaced; whoever did that was cut off. It must be done before
+    /// those others are replaced in turn: with them would go what says that these do not count.
+    pub(crate) fn remove_replaced_runs(&self) -> Result<()> {
+        let index = self.index()?;
+        index.replaced().iter().try_for_each(|name| self.store.remove(Kind::Run, name))
+    }
+
     /// Writes one run in place of several, with those of their entries that are to be kept.
     /// `index` is what it was before, but for that.
     pub(crate) fn replace_runs(
@@ -241,6 +248,7 @@ impl Repository {
         names: &[Name],
         keep: impl Fn(&Entry) -> bool,
     ) -> Result<()> {
+        self.remove_replaced_runs()?;
         let mut writer = RunWriter::new(&*self.store, &self.keys, names.to_vec())?;
         let chosen = index.runs().iter().enumerate();
         let chosen = chosen.filter(|(_, run)| names.contains(&run.name()));

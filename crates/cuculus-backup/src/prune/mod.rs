@@ -83,9 +83,7 @@ impl Repository {
         if intent::living(&*self.store, &self.keys, &announced.name())?.is_empty() {
             report.freed_bytes += self.store.sweep_drafts()?;
         }
-        for name in self.index()?.replaced() {
-            self.store.remove(Kind::Run, name)?;
-        }
+        self.remove_replaced_runs()?;
         let mut plan = self.plan(options, watch, &mut report)?;
         if plan.going.is_empty() {
             return Ok(report);
