@@ -107,6 +107,8 @@ fn measure(tools: &[Tool], sources: &[PathBuf], target: &Path) -> Result<Vec<Fig
     let Some(last) = sources.last() else { return Ok(all) };
     for (number, source) in sources.iter().enumerate() {
         eprintln!("    version {} of {}", number + 1, sources.len());
+        // Otherwise the first tool would wait for the disk, and the others find all in memory.
+        for_files_below(source, &mut |path, _| fs::read(path).map(drop))?;
         for (tool, figures) in tools.iter().zip(&mut all) {
             figures.backups = figures.backups.and(took(tool, &Job::Backup(source))?);
         }
@@ -163,12 +165,28 @@ fn compare(tool: &Tool, source: &Path, target: &Path) -> Result<(), Failure> {
 
 fn bytes_below(path: &Path) -> io::Result<u64> {
     let mut bytes = 0;
+    for_files_below(path, &mut |_, len| {
+        bytes += len;
+        Ok(())
+    })?;
+    Ok(bytes)
+}
+
+/// Hands every file and its length to `each`.
+fn for_files_below(
+    path: &Path,
+    each: &mut dyn FnMut(&Path, u64) -> io::Result<()>,
+) -> io::Result<()> {
     for entry in fs::read_dir(path)? {
         let entry = entry?;
-        let found = entry.metadata()?;
-        bytes += if found.is_dir() { bytes_below(&entry.path())? } else { found.len() };
+        let (path, found) = (entry.path(), entry.metadata()?);
+        if found.is_dir() {
+            for_files_below(&path, each)?;
+        } else {
+            each(&path, found.len())?;
+        }
     }
-    Ok(bytes)
+    Ok(())
 }
 
 /// What the documents promise.
