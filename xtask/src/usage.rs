@@ -14,6 +14,8 @@ pub(crate) struct Usage {
     pub(crate) wall_seconds: f64,
     /// User and system, with children that it has waited for.
     pub(crate) cpu_seconds: f64,
+    /// Not below what this program has held itself, whose memory a child shares until it begins:
+    /// who measures others must stay small.
     pub(crate) peak_bytes: u64,
 }
 
