@@ -4,6 +4,7 @@
 mod container; // a saved filter, taken apart and sealed again
 mod parameters; // builders' parameters, good and bad
 
+pub mod backup;
 pub mod consistent;
 pub mod decode;
 pub mod dynamic;

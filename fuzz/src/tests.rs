@@ -17,6 +17,11 @@ fn random_bytes(seed: u64) -> Vec<u8> {
 }
 
 #[test]
+fn backup() {
+    random_bytes(8).chunks(64).for_each(crate::backup::check);
+}
+
+#[test]
 fn decode() {
     // Few changes each: a file with many is refused for the first.
     on_random_inputs(48, &random_bytes(1), crate::decode::check);

@@ -10,6 +10,7 @@ mod run;
 mod soak;
 mod test;
 mod tools;
+mod usage;
 mod valkey;
 
 use std::io::{self, Write};
@@ -45,8 +46,9 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "bench-backup",
-        arguments: "[ARGS…]",
-        summary: "what the chunk digest brings to the backup (fetches 1 GB of packages)",
+        arguments: "[--peers [--versions N]] [--json]",
+        summary: "what the chunk digest brings to the backup, or with --peers the backup beside restic \
+                  and borg (fetches 1 GB of packages)",
         run: backup::run,
     },
     Command {

@@ -59,8 +59,7 @@ impl Repository {
     }
 
     fn check_once(&self, read_data: bool, watch: &dyn Watch) -> Result<CheckReport> {
-        let report = CheckReport::default();
-        let mut check = Check { repository: self, watch, report };
+        let mut check = Check::new(self, watch);
         // Before the index, which then has all that they need.
         let snapshots = self.store.list(Kind::Snapshot)?;
         let index = Index::of_runs(check.runs()?);
@@ -77,13 +76,22 @@ impl Repository {
     }
 }
 
-struct Check<'a> {
+pub(crate) struct Check<'a> {
     repository: &'a Repository,
     watch: &'a dyn Watch,
-    report: CheckReport,
+    pub(crate) report: CheckReport,
+    /// Runs that are not what was written.
+    pub(crate) hurt_runs: Vec<Name>,
+    /// Packs that are not what was written, or gone.
+    pub(crate) hurt_packs: Vec<Name>,
 }
 
-impl Check<'_> {
+impl<'a> Check<'a> {
+    pub(crate) fn new(repository: &'a Repository, watch: &'a dyn Watch) -> Self {
+        let report = CheckReport::default();
+        Self { repository, watch, report, hurt_runs: Vec::new(), hurt_packs: Vec::new() }
+    }
+
     fn error(&mut self, what: String) {
         self.report.errors.push(what);
     }
@@ -101,7 +109,7 @@ impl Check<'_> {
     }
 
     /// The runs that are whole: each of their blocks was opened.
-    fn runs(&mut self) -> Result<Vec<Run>> {
+    pub(crate) fn runs(&mut self) -> Result<Vec<Run>> {
         let (store, keys) = (&*self.repository.store, &self.repository.keys);
         let mut runs = Vec::new();
         for (name, _) in store.list(Kind::Run)? {
@@ -119,13 +127,16 @@ impl Check<'_> {
             };
             match read() {
                 Ok(run) => runs.push(run),
-                Err(error) => self.failed(error),
+                Err(error) => {
+                    self.hurt_runs.extend(matches!(error, Error::Damaged(_)).then_some(name));
+                    self.failed(error);
+                }
             }
         }
         Ok(runs)
     }
 
-    fn packs(&mut self, index: &Index, read_data: bool) -> Result<()> {
+    pub(crate) fn packs(&mut self, index: &Index, read_data: bool) -> Result<()> {
         let stored: HashMap<Name, u64> =
             self.repository.store.list(Kind::Pack)?.into_iter().collect();
         let mut entries: HashMap<Name, u64> = HashMap::new();
@@ -144,10 +155,12 @@ impl Check<'_> {
         for info in packs {
             self.report.packs += 1;
             if !stored.contains_key(&info.name) {
+                self.hurt_packs.push(info.name);
                 self.error(format!("{} is gone", Kind::Pack.describe(&info.name)));
             } else {
                 let count = entries.get(&info.name).copied().unwrap_or_default();
                 if let Err(error) = self.pack(index, &info, count, read_data) {
+                    self.hurt_packs.extend(matches!(error, Error::Damaged(_)).then_some(info.name));
                     self.failed(error);
                 }
             }

@@ -1,25 +1,13 @@
-//! What a repository is: its parameters, frozen when it was made, and the way from a passphrase to
-//! its keys. Knows nothing of chunks.
-
-use argon2::{Algorithm, Argon2, Params, Version};
-use zeroize::Zeroizing;
+//! What a repository is: its parameters, frozen when it was made, and the way to its keys.
+//! Knows nothing of chunks.
 
 use crate::codec::{Decoded, Malformed, Reader, Writer};
 use crate::error::{Error, Result};
-use crate::id::{Name, random_bytes};
-use crate::seal::{Keys, Master, Seal};
+use crate::key;
+use crate::seal::{Keys, Master};
 use crate::store::{Kind, ONLY, Store};
 
-const MAGIC: [u8; 8] = *b"CUCBACK1";
-const KEY_MAGIC: [u8; 8] = *b"CUCBKEY1";
-
-/// How a passphrase becomes a key: 32 MiB and three passes, above what OWASP asks for at least
-/// (19 MiB, two passes), and below the memory that a backup needs anyway.
-const MEMORY_KIB: u32 = 32 * 1024;
-const PASSES: u32 = 3;
-/// What is accepted from a key file: it is read before anything is proved about it.
-const MOST_MEMORY_KIB: u32 = 1024 * 1024;
-const MOST_PASSES: u32 = 64;
+pub(crate) const MAGIC: [u8; 8] = *b"CUCBACK1";
 
 /// Parameters that are chosen once, when the repository is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,7 +118,7 @@ pub(crate) fn create(
     parameters.encode(&mut body);
     keys.seal.seal(&MAGIC, &body.0, &mut writer.0)?;
     if let Some(passphrase) = passphrase {
-        add_key(store, &master, passphrase)?;
+        key::add(store, &master, passphrase)?;
     }
     // Last: a repository without it is none, and making it can be tried again.
     store.put(Kind::Config, &ONLY, &writer.0)
@@ -182,7 +170,7 @@ impl Locked {
         let master = match (&self.open, passphrase) {
             (Some(master), _) => master,
             (None, Some(passphrase)) => {
-                unwrapped = open_key(store, passphrase)?;
+                unwrapped = key::open(store, passphrase)?;
                 &unwrapped
             }
             (None, None) => {
@@ -202,61 +190,4 @@ impl Locked {
 
 fn damaged() -> Error {
     Error::damaged(Kind::Config.describe(&ONLY))
-}
-
-fn add_key(store: &dyn Store, master: &Master, passphrase: &str) -> Result<()> {
-    let salt: [u8; 16] = random_bytes()?;
-    let wrap = from_passphrase(passphrase, &salt, MEMORY_KIB, PASSES)?;
-    let mut writer = Writer::default();
-    writer.raw(&KEY_MAGIC);
-    writer.u32(MEMORY_KIB);
-    writer.u32(PASSES);
-    writer.raw(&salt);
-    wrap.seal(&KEY_MAGIC, &master.0, &mut writer.0)?;
-    store.put(Kind::Key, &Name::random()?, &writer.0)
-}
-
-/// Tries every key: which one a passphrase belongs to, only the attempt tells.
-fn open_key(store: &dyn Store, passphrase: &str) -> Result<Master> {
-    let keys = store.list(Kind::Key)?;
-    let mut damaged = None;
-    for (name, _) in &keys {
-        match try_key(&store.get(Kind::Key, name)?, passphrase) {
-            Ok(Some(master)) => return Ok(master),
-            Ok(None) => {}
-            Err(Malformed) => damaged = Some(*name),
-        }
-    }
-    match damaged {
-        Some(name) => Err(Error::damaged(Kind::Key.describe(&name))),
-        None if keys.is_empty() => Err(Error::refused(
-            "the repository's key is gone; put its keys folder back from a copy",
-        )),
-        None => Err(Error::refused("wrong passphrase (or a damaged key); try again")),
-    }
-}
-
-fn try_key(bytes: &[u8], passphrase: &str) -> Decoded<Option<Master>> {
-    let mut reader = Reader(bytes);
-    if reader.array()? != KEY_MAGIC {
-        return Err(Malformed);
-    }
-    let (memory, passes, salt) = (reader.u32()?, reader.u32()?, reader.array::<16>()?);
-    if memory > MOST_MEMORY_KIB || passes > MOST_PASSES {
-        return Err(Malformed);
-    }
-    let wrap = from_passphrase(passphrase, &salt, memory, passes).map_err(|_| Malformed)?;
-    let Ok(master) = wrap.open(&KEY_MAGIC, reader.0.to_vec()) else { return Ok(None) };
-    let master = Zeroizing::new(master);
-    Ok(Some(Master(master.as_slice().try_into().map_err(|_| Malformed)?)))
-}
-
-fn from_passphrase(text: &str, salt: &[u8], memory: u32, passes: u32) -> Result<Seal> {
-    let refused =
-        |error: argon2::Error| Error::refused(format!("the passphrase cannot be used: {error}"));
-    let parameters = Params::new(memory, passes, 1, Some(32)).map_err(refused)?;
-    let argon = Argon2::new(Algorithm::Argon2id, Version::V0x13, parameters);
-    let mut key = Zeroizing::new([0; 32]);
-    argon.hash_password_into(text.as_bytes(), salt, key.as_mut_slice()).map_err(refused)?;
-    Ok(Seal::with_key(*key))
 }

@@ -151,7 +151,7 @@ impl Digest {
     }
 }
 
-fn place(frame: u64) -> Vec<u8> {
+pub(crate) fn place(frame: u64) -> Vec<u8> {
     let mut writer = Writer::default();
     writer.raw(b"digest");
     writer.u64(frame);

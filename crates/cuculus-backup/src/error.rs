@@ -55,7 +55,10 @@ impl fmt::Display for Error {
         match self {
             Self::Io { what, source } => write!(f, "{what}: {source}"),
             Self::Damaged(what) => {
-                write!(f, "{what} is damaged; `cuculus-backup check` tells what is hurt")
+                write!(
+                    f,
+                    "{what} is damaged; `cuculus-backup check` tells what is hurt, `repair` takes it out"
+                )
             }
             Self::NotFound(what) | Self::Refused(what) => f.write_str(what),
         }

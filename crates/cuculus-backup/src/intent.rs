@@ -89,7 +89,7 @@ impl Intent {
     }
 }
 
-fn place(name: &Name) -> Vec<u8> {
+pub(crate) fn place(name: &Name) -> Vec<u8> {
     [b"intent".as_slice(), &name.0].concat()
 }
 

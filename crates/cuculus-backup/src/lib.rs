@@ -14,6 +14,7 @@ mod seal; // encryption, checksums, keyed ids
 mod store; // objects in a directory
 
 mod config; // what a repository is
+mod key; // the master key under a passphrase
 mod repository; // its parts put together
 
 mod chunker; // bytes to chunks
@@ -36,11 +37,17 @@ mod backup;
 mod check;
 mod forget;
 mod inspect; // ls, diff, stats, verify-digest
+mod passphrases; // added, changed, removed
 mod prune;
 mod reachable; // what snapshots need
+mod repair; // a way forward from damage
 mod restore;
 
 mod watch; // progress
+
+#[cfg(feature = "fuzz")]
+#[doc(hidden)]
+pub mod fuzz; // every decoder, for the fuzzer
 
 pub use backup::{Asked, BackupOptions, BackupReport, Help};
 pub use check::CheckReport;
@@ -50,7 +57,9 @@ pub use forget::{Forgotten, Keep};
 pub use id::{ChunkId, Name};
 pub use inspect::{Change, DigestReport, Listed, Stats};
 pub use lookup::Lookups;
+pub use passphrases::Key;
 pub use prune::{PruneOptions, PruneReport};
+pub use repair::{Hurt, RepairReport};
 pub use repository::Repository;
 pub use restore::{RestoreOptions, RestoreReport};
 pub use snapshot::Snapshot;

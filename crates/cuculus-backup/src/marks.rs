@@ -19,7 +19,7 @@ pub(crate) struct Mark {
     pub(crate) waits_for: Option<Vec<Name>>,
 }
 
-fn place(name: &Name) -> Vec<u8> {
+pub(crate) fn place(name: &Name) -> Vec<u8> {
     [b"mark".as_slice(), &name.0].concat()
 }
 
@@ -62,16 +62,19 @@ impl Mark {
 pub(crate) fn all(store: &dyn Store, keys: &Keys) -> Result<Vec<Mark>> {
     let mut marks = Vec::new();
     for (name, _) in store.list(Kind::Mark)? {
-        let sealed = match store.get(Kind::Mark, &name) {
-            Ok(sealed) => sealed,
-            Err(error) if error.is_missing() => continue,
+        match load(store, keys, &name) {
+            Ok(mark) => marks.push(mark),
+            Err(error) if error.is_missing() => {}
             Err(error) => return Err(error),
-        };
-        let plain = keys.seal.open(&place(&name), sealed);
-        let mark = plain.and_then(|plain| Mark::decode(name, &plain));
-        marks.push(mark.map_err(|Malformed| Error::damaged(Kind::Mark.describe(&name)))?);
+        }
     }
     Ok(marks)
+}
+
+pub(crate) fn load(store: &dyn Store, keys: &Keys, name: &Name) -> Result<Mark> {
+    let plain = keys.seal.open(&place(name), store.get(Kind::Mark, name)?);
+    let mark = plain.and_then(|plain| Mark::decode(*name, &plain));
+    mark.map_err(|Malformed| Error::damaged(Kind::Mark.describe(name)))
 }
 
 /// The packs that new backups must not rely on.

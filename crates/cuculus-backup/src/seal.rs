@@ -89,6 +89,11 @@ impl Seal {
         Self::Cipher(Box::new(XChaCha20Poly1305::new(&key.into())))
     }
 
+    /// Whether a secret is needed to open what is sealed.
+    pub(crate) fn is_secret(&self) -> bool {
+        matches!(self, Self::Cipher(_))
+    }
+
     /// Bytes that sealing adds.
     pub(crate) fn overhead(&self) -> usize {
         match self {

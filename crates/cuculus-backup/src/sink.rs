@@ -35,6 +35,8 @@ pub(crate) struct Sink {
     open: [Group; 2],
     group_size: usize,
     jobs: Option<SyncSender<(Sort, Group)>>,
+    /// The way past the workers, for groups that are sealed already.
+    sealed: Option<SyncSender<(Sort, SealedGroup)>>,
     entered: Receiver<Entered>,
     workers: Vec<JoinHandle<Result<()>>>,
     packer: Option<JoinHandle<Result<u64>>>,
@@ -71,8 +73,8 @@ impl Sink {
         };
         let packer = Some(thread::spawn(move || packer.run(&packing)));
         let group_size = parameters.group as usize;
-        let jobs = Some(jobs);
-        Ok(Self { open: Default::default(), group_size, jobs, entered, workers, packer })
+        let (jobs, sealed) = (Some(jobs), Some(sealed));
+        Ok(Self { open: Default::default(), group_size, jobs, sealed, entered, workers, packer })
     }
 
     pub(crate) fn put(&mut self, sort: Sort, id: ChunkId, bytes: &[u8]) -> Result<()> {
@@ -87,11 +89,18 @@ impl Sink {
             return Ok(());
         }
         let sent = self.jobs.as_ref().is_some_and(|jobs| jobs.send((sort, group)).is_ok());
-        if sent {
-            return Ok(());
-        }
-        // Nobody takes it: a thread has failed, and its error is the reason.
-        self.join().and(Err(Error::refused("a thread of the backup has ended early; run it again")))
+        if sent { Ok(()) } else { self.failed() }
+    }
+
+    /// A group as it stood in another pack.
+    pub(crate) fn put_sealed(&mut self, sort: Sort, group: SealedGroup) -> Result<()> {
+        let sent = self.sealed.as_ref().is_some_and(|sealed| sealed.send((sort, group)).is_ok());
+        if sent { Ok(()) } else { self.failed() }
+    }
+
+    /// Nobody takes what we send: a thread has failed, and its error is the reason.
+    fn failed(&mut self) -> Result<()> {
+        self.join().and(Err(ended_early()))
     }
 
     /// Runs that were written since the last call.
@@ -108,17 +117,21 @@ impl Sink {
 
     fn join(&mut self) -> Result<u64> {
         self.jobs = None;
-        let ended = || Error::refused("a thread of the backup has ended early; run it again");
+        self.sealed = None;
         // The packer's error comes first: the workers fail because of it, not the other way.
         let packed = match self.packer.take().map(JoinHandle::join) {
             Some(Ok(outcome)) => outcome,
-            _ => Err(ended()),
+            _ => Err(ended_early()),
         };
         for worker in self.workers.drain(..) {
-            worker.join().unwrap_or_else(|_| Err(ended()))?;
+            worker.join().unwrap_or_else(|_| Err(ended_early()))?;
         }
         packed
     }
+}
+
+fn ended_early() -> Error {
+    Error::refused("a thread of the backup has ended early; run it again")
 }
 
 /// A sink that is dropped unfinished leaves packs and runs that nothing refers to; no thread goes on.

@@ -30,7 +30,7 @@ pub struct Snapshot {
     pub(crate) root: DirRef,
 }
 
-fn place(name: &Name) -> Vec<u8> {
+pub(crate) fn place(name: &Name) -> Vec<u8> {
     [b"snapshot".as_slice(), &name.0].concat()
 }
 

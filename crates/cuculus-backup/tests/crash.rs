@@ -101,6 +101,45 @@ fn a_killed_process_harms_nothing_that_was_finished() {
     assert_eq!(digest["entries"], digest["chunks"], "{digest}");
 }
 
+/// A run that was replaced, and was not removed because whoever replaced it was killed, must not
+/// count again when the run that replaced it is replaced in turn: it has chunks that are gone since.
+#[test]
+fn a_run_that_was_replaced_does_not_come_back() {
+    let place = Place::new(false);
+    let source = place.path("source");
+    trees::files(&source, 1, 20);
+    let folder = place.repo().join("index");
+    let runs = || -> BTreeMap<PathBuf, Vec<u8>> {
+        let entries = std::fs::read_dir(&folder).expect("a folder");
+        let paths = entries.map(|entry| entry.expect("an entry").path());
+        paths.map(|path| (path.clone(), std::fs::read(path).expect("a run"))).collect()
+    };
+    let mut put_back = std::collections::BTreeSet::new();
+    for step in 0..24 {
+        let before = runs();
+        trees::change(&source, step);
+        place.succeeds(&["backup", "source"]);
+        if step % 11 == 10 {
+            place.succeeds(&["forget", "--keep-last", "1"]);
+            place.succeeds(&["prune", "--max-unused", "0"]);
+        }
+        let after = runs();
+        // As if the last removals had not been done, every other time: then the next who replaces
+        // runs finds what is left of the one before.
+        if !put_back.iter().any(|path: &PathBuf| path.exists()) {
+            for (path, bytes) in before.iter().filter(|(path, _)| !after.contains_key(*path)) {
+                std::fs::write(path, bytes).expect("a run");
+                put_back.insert(path.clone());
+            }
+        }
+        let output = place.run(&["check", "--read-data"]);
+        assert!(output.status.success(), "step {step}: {}", text(&output.stderr));
+    }
+    assert!(put_back.len() > 5, "{put_back:?}");
+    let (_kept, restored) = place.restored("latest", &source);
+    assert!(manifest(&restored) == manifest(&source));
+}
+
 /// Two backups, a prune and a forget at the same time, again and again.
 #[test]
 fn writers_at_the_same_time_do_not_hurt_each_other() {

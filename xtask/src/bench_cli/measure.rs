@@ -3,16 +3,12 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use crate::run::Failure;
-
-/// How often the memory of a program is looked at. What it grows by after the last look is missed.
-const LOOK: Duration = Duration::from_millis(5);
+use crate::usage;
 
 /// A program to be measured. What it prints is thrown away.
 pub(super) struct Run {
@@ -76,7 +72,7 @@ impl Run {
         };
         let stdin = feeder.as_mut().and_then(|feeder| feeder.stdout.take());
         let start = Instant::now();
-        let mut child = Command::new(&self.program)
+        let child = Command::new(&self.program)
             .args(&self.arguments)
             .env("LC_ALL", "C")
             .stdin(stdin.map_or(Stdio::null(), Stdio::from))
@@ -84,34 +80,17 @@ impl Run {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(|error| Failure::Failed(format!("cannot run {}: {error}", self.name)))?;
-        let mut peak_bytes = 0;
-        let status = loop {
-            peak_bytes = peak_of(&child).unwrap_or(0).max(peak_bytes);
-            match child.try_wait()? {
-                Some(status) => break status,
-                None => thread::sleep(LOOK),
-            }
-        };
-        let seconds = start.elapsed().as_secs_f64();
+        let (status, usage, said) = usage::of(child, start)?;
         if let Some(mut feeder) = feeder {
             feeder.wait()?;
-        }
-        let mut said = String::new();
-        if let Some(mut stderr) = child.stderr.take() {
-            stderr.read_to_string(&mut said)?;
         }
         if !matches!(status.code(), Some(0 | 1)) {
             return Err(Failure::Failed(format!("{} failed ({status}): {said}", self.name)));
         }
         let filter_bytes = number_after(&said, "\"filter_bytes\":");
+        let (seconds, peak_bytes) = (usage.wall_seconds, usage.peak_bytes);
         Ok(Measured { name: self.name.clone(), seconds, peak_bytes, filter_bytes })
     }
-}
-
-/// The most memory that a program has held so far. Linux counts it.
-fn peak_of(child: &Child) -> io::Result<u64> {
-    let status = fs::read_to_string(format!("/proc/{}/status", child.id()))?;
-    Ok(number_after(&status, "VmHWM:").unwrap_or(0) * 1024)
 }
 
 fn number_after(text: &str, label: &str) -> Option<u64> {

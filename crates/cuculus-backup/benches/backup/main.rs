@@ -14,7 +14,7 @@ use serde::Serialize;
 struct Options {
     /// A directory with a directory for each version of a tree, for the five bars
     #[arg(long, value_name = "DIR")]
-    versions: Option<PathBuf>,
+    trees: Option<PathBuf>,
     /// Memory for digest and cache together in each of the bars, in KiB
     #[arg(long, value_name = "KIB", default_value_t = 1024)]
     memory: usize,
@@ -49,8 +49,8 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<(), Failure> {
-    let bars = match &options.versions {
-        Some(versions) => Some(bars::run(versions, options.memory * 1024)?),
+    let bars = match &options.trees {
+        Some(trees) => Some(bars::run(trees, options.memory * 1024)?),
         None => None,
     };
     let report = Report { bars, digests: digests::run(options.items)? };

@@ -230,7 +230,14 @@ impl Repository {
         if !small.iter().all(|name| current.contains(name)) {
             return Ok(());
         }
-        self.replace_runs(index, &small, |_| Ok(true))
+        self.replace_runs(index, &small, |_| true)
+    }
+
+    /// Removes runs that others have replaced; whoever did that was cut off. It must be done before
+    /// those others are replaced in turn: with them would go what says that these do not count.
+    pub(crate) fn remove_replaced_runs(&self) -> Result<()> {
+        let index = self.index()?;
+        index.replaced().iter().try_for_each(|name| self.store.remove(Kind::Run, name))
     }
 
     /// Writes one run in place of several, with those of their entries that are to be kept.
@@ -239,8 +246,9 @@ impl Repository {
         &self,
         index: &mut Index,
         names: &[Name],
-        mut keep: impl FnMut(&Entry) -> Result<bool>,
+        keep: impl Fn(&Entry) -> bool,
     ) -> Result<()> {
+        self.remove_replaced_runs()?;
         let mut writer = RunWriter::new(&*self.store, &self.keys, names.to_vec())?;
         let chosen = index.runs().iter().enumerate();
         let chosen = chosen.filter(|(_, run)| names.contains(&run.name()));
@@ -248,7 +256,7 @@ impl Repository {
             let (_, _, entry) = entry?;
             let pack = index.pack(&entry.location.pack);
             let pack = pack.ok_or_else(|| Error::damaged("the index"))?;
-            if keep(&entry)? {
+            if keep(&entry) {
                 writer.push(&entry, pack)?;
             }
         }

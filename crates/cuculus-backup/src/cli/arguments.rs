@@ -69,6 +69,14 @@ pub(crate) enum Command {
         #[arg(long)]
         read_data: bool,
     },
+    /// Take out what is damaged, so that the next backup stores it again
+    ///
+    /// Reads every pack, moves what is sound out of damaged ones, and names the files that have lost
+    /// something. Exit code 1 if there are such files.
+    Repair,
+    /// The passphrases of a repository
+    #[command(subcommand)]
+    Key(Key),
     /// Print sizes
     Stats,
     /// Compare the chunk digest with the index
@@ -170,6 +178,32 @@ pub(crate) struct Prune {
     /// Only say what would be done
     #[arg(long, short = 'n')]
     pub(crate) dry_run: bool,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Key {
+    /// List the keys, one for each passphrase
+    List,
+    /// Let one more passphrase open the repository
+    Add(NewPassphrase),
+    /// Put a new passphrase in the place of the one that is given
+    #[command(visible_alias = "passwd")]
+    Change(NewPassphrase),
+    /// Let a passphrase open the repository no longer
+    Remove {
+        /// The beginning of a key's name
+        key: String,
+    },
+}
+
+#[derive(Args)]
+pub(crate) struct NewPassphrase {
+    /// A file with the new passphrase in its first line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) new_passphrase_file: Option<PathBuf>,
+    /// A command that prints the new passphrase
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) new_passphrase_command: Option<String>,
 }
 
 impl Arguments {

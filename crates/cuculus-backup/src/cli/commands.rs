@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::arguments::{Arguments, Backup, Command, Forget, Init, Restore};
 use super::progress::{Progress, Unit};
-use super::{Outcome, passphrase, text};
+use super::{Outcome, keys, passphrase, text};
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
     let repo = arguments.repo.as_deref().ok_or_else(|| {
@@ -42,6 +42,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
             cli.print(&report, || prune_text(&report, options.dry_run))
         }
         Command::Check { read_data } => cli.check(*read_data),
+        Command::Repair => cli.repair(),
+        Command::Key(command) => {
+            let current = passphrase.as_ref().map(|text| text.as_str()).unwrap_or_default();
+            keys::run(&cli, command, current)
+        }
         Command::Stats => cli.stats(),
         Command::VerifyDigest { repair } => cli.verify_digest(*repair),
     }
@@ -96,9 +101,9 @@ fn failed(source: io::Error) -> Error {
     Error::Io { what: "cannot write to standard output".into(), source }
 }
 
-struct Cli<'a> {
+pub(super) struct Cli<'a> {
     arguments: &'a Arguments,
-    repository: Repository,
+    pub(super) repository: Repository,
 }
 
 impl Cli<'_> {
@@ -106,7 +111,11 @@ impl Cli<'_> {
         Progress::new(unit, self.arguments.quiet)
     }
 
-    fn print(&self, value: &impl Serialize, words: impl FnOnce() -> String) -> Result<Outcome> {
+    pub(super) fn print(
+        &self,
+        value: &impl Serialize,
+        words: impl FnOnce() -> String,
+    ) -> Result<Outcome> {
         print(self.arguments, value, words)
     }
 
@@ -271,6 +280,37 @@ impl Cli<'_> {
             lines.join("\n")
         })?;
         Ok(if report.errors.is_empty() { Outcome::Done } else { Outcome::No })
+    }
+
+    fn repair(&self) -> Result<Outcome> {
+        let report = self.repository.repair(&self.progress(Unit::Bytes))?;
+        self.print(&report, || {
+            let mut lines: Vec<String> = Vec::new();
+            for name in &report.snapshots {
+                lines.push(format!("snapshot {name} could not be opened, and is gone"));
+            }
+            for hurt in &report.hurt {
+                let snapshot = hurt.snapshot.get(..8).unwrap_or(&hurt.snapshot);
+                lines.push(format!("hurt: {snapshot} {}", text::name(hurt.path.as_bytes())));
+            }
+            let mut words = format!(
+                "{} packs and {} index runs replaced, {} chunks lost",
+                report.packs, report.runs, report.lost_chunks
+            );
+            if !report.hurt.is_empty() {
+                words += &format!(
+                    "; {} files are hurt, see above: back them up again, or forget the snapshots",
+                    report.hurt.len()
+                );
+            }
+            if !report.waits_for.is_empty() {
+                let who = report.waits_for.join(", ");
+                words += &format!("; damaged packs wait for {who}: prune when it has ended");
+            }
+            lines.push(words);
+            lines.join("\n")
+        })?;
+        Ok(if report.hurt.is_empty() { Outcome::Done } else { Outcome::No })
     }
 
     fn stats(&self) -> Result<Outcome> {

@@ -3,6 +3,7 @@
 
 mod arguments; // what can be typed
 mod commands; // what is done about it
+mod keys; // of these, what is done about passphrases
 mod passphrase; // where a passphrase comes from
 mod progress; // how far it is
 mod text; // numbers, times and names

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use cuculus_backup::{Error, Result};
@@ -9,36 +10,84 @@ use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use zeroize::Zeroizing;
 
 use super::Arguments;
+use super::arguments::NewPassphrase;
 
-const VARIABLE: &str = "CUCULUS_BACKUP_PASSPHRASE";
+/// One passphrase: what may say it, in this order; a person last.
+struct Source<'a> {
+    file: Option<&'a PathBuf>,
+    command: Option<&'a String>,
+    variable: &'static str,
+    prompt: &'static str,
+    /// A person is asked twice.
+    new: bool,
+}
 
-/// The passphrase, if anything says it. A person is asked twice for a new one.
+/// The passphrase of the repository, if anything says it.
 pub(crate) fn find(arguments: &Arguments, new: bool) -> Result<Option<Zeroizing<String>>> {
-    let failed = |what: &str, error: io::Error| Error::Io {
-        what: format!("cannot get the passphrase from {what}"),
-        source: error,
+    Source {
+        file: arguments.passphrase_file.as_ref(),
+        command: arguments.passphrase_command.as_ref(),
+        variable: "CUCULUS_BACKUP_PASSPHRASE",
+        prompt: "Passphrase: ",
+        new,
+    }
+    .find()
+}
+
+/// A passphrase that the repository is to get.
+pub(crate) fn find_new(options: &NewPassphrase) -> Result<Zeroizing<String>> {
+    let source = Source {
+        file: options.new_passphrase_file.as_ref(),
+        command: options.new_passphrase_command.as_ref(),
+        variable: "CUCULUS_BACKUP_NEW_PASSPHRASE",
+        prompt: "New passphrase: ",
+        new: true,
     };
-    let found = if let Some(file) = &arguments.passphrase_file {
-        let text = fs::read_to_string(file);
-        Some(text.map_err(|error| failed(&file.display().to_string(), error))?)
-    } else if let Some(command) = &arguments.passphrase_command {
-        Some(output_of(command).map_err(|error| failed(&format!("`{command}`"), error))?)
-    } else if let Ok(text) = std::env::var(VARIABLE) {
-        Some(text)
-    } else if io::stdin().is_terminal() {
-        Some(ask(new).map_err(|error| failed("the terminal", error))?)
-    } else {
-        None
-    };
-    let found = found.map(|text| {
-        let text = Zeroizing::new(text);
-        Zeroizing::new(text.lines().next().unwrap_or_default().to_owned())
-    });
-    match found {
-        Some(text) if text.is_empty() && new => Err(Error::Refused(
-            "the passphrase is empty; choose one, or use --no-encryption".into(),
-        )),
-        found => Ok(found),
+    source.find()?.ok_or_else(|| {
+        Error::Refused(
+            "no new passphrase; set CUCULUS_BACKUP_NEW_PASSPHRASE, or use --new-passphrase-file or \
+             --new-passphrase-command"
+                .into(),
+        )
+    })
+}
+
+impl Source<'_> {
+    fn find(&self) -> Result<Option<Zeroizing<String>>> {
+        let failed = |what: &str, error: io::Error| Error::Io {
+            what: format!("cannot get the passphrase from {what}"),
+            source: error,
+        };
+        let found = if let Some(file) = self.file {
+            let text = fs::read_to_string(file);
+            Some(text.map_err(|error| failed(&file.display().to_string(), error))?)
+        } else if let Some(command) = self.command {
+            Some(output_of(command).map_err(|error| failed(&format!("`{command}`"), error))?)
+        } else if let Ok(text) = std::env::var(self.variable) {
+            Some(text)
+        } else if io::stdin().is_terminal() {
+            Some(self.ask().map_err(|error| failed("the terminal", error))?)
+        } else {
+            None
+        };
+        let found = found.map(|text| {
+            let text = Zeroizing::new(text);
+            Zeroizing::new(text.lines().next().unwrap_or_default().to_owned())
+        });
+        match found {
+            Some(text) if text.is_empty() && self.new => Err(Error::Refused(
+                "the passphrase is empty; choose one, or use --no-encryption with `init`".into(),
+            )),
+            found => Ok(found),
+        }
+    }
+
+    fn ask(&self) -> io::Result<String> {
+        let first = ask_once(self.prompt)?;
+        if self.new && ask_once("Once more: ")? != first {
+            return Err(io::Error::other("the two were not the same"));
+        }
+        Ok(first)
     }
 }
 
@@ -49,14 +98,6 @@ fn output_of(command: &str) -> io::Result<String> {
         return Err(io::Error::other(format!("it ended with {}", output.status)));
     }
     String::from_utf8(output.stdout).map_err(io::Error::other)
-}
-
-fn ask(new: bool) -> io::Result<String> {
-    let first = ask_once("Passphrase: ")?;
-    if new && ask_once("Once more: ")? != first {
-        return Err(io::Error::other("the two were not the same"));
-    }
-    Ok(first)
 }
 
 /// Reads a line that is not shown.

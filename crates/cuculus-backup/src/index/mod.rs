@@ -17,6 +17,8 @@ use crate::store::{Kind, Store};
 
 pub(crate) use merged::Merged;
 pub(crate) use run::Run;
+#[cfg(feature = "fuzz")]
+pub(crate) use run::{BLOCK_LEN, MAGIC, block_place, tail_place};
 pub(crate) use writing::{RunWriter, write_sorted};
 
 /// One chunk's entry.
@@ -164,6 +166,44 @@ impl Index {
             }
         }
         Ok(None)
+    }
+
+    /// Hands every place of each of these ids, which are in order, to `each`, with the number of
+    /// the id among them.
+    pub(crate) fn find_all(
+        &self,
+        ids: &(impl Iterator<Item = ChunkId> + Clone),
+        mut each: impl FnMut(usize, Found),
+    ) -> Result<()> {
+        self.runs.iter().enumerate().try_for_each(|(run, entries)| {
+            entries.find_all(ids.clone(), |number, rank, location| {
+                each(number, Found { run, rank, location });
+            })
+        })
+    }
+
+    /// Hands every chunk that is in these packs and nowhere else to `each`, once.
+    pub(crate) fn only_in(
+        &self,
+        packs: &HashSet<Name>,
+        mut each: impl FnMut(&ChunkId),
+    ) -> Result<()> {
+        let mut settle = |one: Option<(ChunkId, bool)>| {
+            if let Some((id, true)) = one {
+                each(&id);
+            }
+        };
+        let mut last = None;
+        for entry in self.entries() {
+            let (_, _, entry) = entry?;
+            let inside = packs.contains(&entry.location.pack);
+            match &mut last {
+                Some((id, only)) if *id == entry.id => *only &= inside,
+                _ => settle(last.replace((entry.id, inside))),
+            }
+        }
+        settle(last);
+        Ok(())
     }
 
     /// All entries in the order of their ids.

@@ -11,12 +11,13 @@ use crate::pack::{Location, PackInfo};
 use crate::seal::Keys;
 use crate::store::{Kind, Object, Store};
 
-pub(super) const MAGIC: [u8; 8] = *b"CUCINDX1";
+pub(crate) const MAGIC: [u8; 8] = *b"CUCINDX1";
 /// After the sealed tail: its length in eight bytes.
 pub(super) const TRAILER: u64 = 8;
 pub(super) const ENTRY: usize = ChunkId::LEN + 4 + 4 + 3 + 3 + 3;
 /// With them a block is just below the 4 KiB that a disk reads at least.
 pub(super) const BLOCK_ENTRIES: usize = 98;
+pub(crate) const BLOCK_LEN: usize = BLOCK_ENTRIES * ENTRY;
 /// Blocks read at once by one who wants them all.
 const AHEAD: u64 = 64;
 
@@ -37,11 +38,11 @@ pub(crate) struct Run {
     tail: Tail,
 }
 
-pub(super) fn tail_place(run: &Name) -> Vec<u8> {
+pub(crate) fn tail_place(run: &Name) -> Vec<u8> {
     [b"tail".as_slice(), &run.0].concat()
 }
 
-pub(super) fn block_place(run: &Name, block: u64) -> [u8; 28] {
+pub(crate) fn block_place(run: &Name, block: u64) -> [u8; 28] {
     let mut place = [0; 28];
     place[..4].copy_from_slice(b"runb");
     place[4..20].copy_from_slice(&run.0);
@@ -108,10 +109,48 @@ impl Run {
     /// Where a block stands in the file. All have the same length but the last.
     fn block_range(&self, block: u64) -> std::ops::Range<u64> {
         let overhead = self.keys.seal.overhead() as u64;
-        let full = (BLOCK_ENTRIES * ENTRY) as u64 + overhead;
+        let full = BLOCK_LEN as u64 + overhead;
         let start = MAGIC.len() as u64 + block * full;
         let entries = (self.tail.len - block * BLOCK_ENTRIES as u64).min(BLOCK_ENTRIES as u64);
         start..start + entries * ENTRY as u64 + overhead
+    }
+
+    /// Blocks that may hold an id: those that begin with its prefix, and the one before.
+    fn blocks_of(&self, id: &ChunkId) -> std::ops::Range<u64> {
+        let prefix = id.prefix();
+        let fences = &self.tail.fences;
+        let first = fences.partition_point(|&fence| fence < prefix).saturating_sub(1);
+        let end = fences.partition_point(|&fence| fence <= prefix);
+        first as u64..end as u64
+    }
+
+    fn open_block(&self, number: u64) -> Result<Block> {
+        let range = self.block_range(number);
+        let mut sealed = self.object.read_at(range.start, range.end - range.start)?;
+        let place = block_place(&self.name, number);
+        let plain = self.keys.seal.open_in_place(&place, &mut sealed);
+        let plain = plain.map_err(|Malformed| self.damaged())?;
+        Ok(Block { number, bytes: sealed, plain })
+    }
+
+    /// Hands every place of an id in a block, and how manieth entry of the run it is, to `each`
+    /// until that says that it has seen enough.
+    fn find_in(
+        &self,
+        block: &Block,
+        id: &ChunkId,
+        each: &mut dyn FnMut(u64, Location) -> bool,
+    ) -> Result<bool> {
+        let entries = block.entries();
+        let at = entries.partition_point(|entry| entry[..ChunkId::LEN] < id.0[..]);
+        let same = |entry: &&[u8; ENTRY]| entry[..ChunkId::LEN] == id.0[..];
+        for (i, entry) in entries.iter().enumerate().skip(at).take_while(|(_, e)| same(e)) {
+            let rank = block.number * BLOCK_ENTRIES as u64 + i as u64;
+            if each(rank, self.decode(entry)?.location) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Looks an id up and says how manieth entry it is; adds the blocks read to `reads`.
@@ -121,32 +160,42 @@ impl Run {
         reads: &mut u64,
         wanted: impl Fn(&Location) -> bool,
     ) -> Result<Option<(u64, Location)>> {
-        let prefix = id.prefix();
-        let fences = &self.tail.fences;
-        // Blocks that begin with the same prefix may all hold the id, and so may the one before.
-        let first = fences.partition_point(|&fence| fence < prefix).saturating_sub(1);
-        let end = fences.partition_point(|&fence| fence <= prefix);
-        for block in first..end {
-            let block = block as u64;
-            let range = self.block_range(block);
-            let mut sealed = self.object.read_at(range.start, range.end - range.start)?;
+        let mut found = None;
+        for number in self.blocks_of(id) {
             *reads += 1;
-            let place = block_place(&self.name, block);
-            let plain = self.keys.seal.open_in_place(&place, &mut sealed);
-            let plain = plain.map_err(|Malformed| self.damaged())?;
-            let entries = sealed.get(plain).ok_or_else(|| self.damaged())?;
-            let (entries, _) = entries.as_chunks::<ENTRY>();
-            let at = entries.partition_point(|entry| entry[..ChunkId::LEN] < id.0[..]);
-            let same = |entry: &&[u8; ENTRY]| entry[..ChunkId::LEN] == id.0[..];
-            for (i, entry) in entries.iter().enumerate().skip(at).take_while(|(_, e)| same(e)) {
-                let entry = self.decode(entry)?;
-                if wanted(&entry.location) {
-                    let rank = block * BLOCK_ENTRIES as u64 + i as u64;
-                    return Ok(Some((rank, entry.location)));
-                }
+            let enough = self.find_in(&self.open_block(number)?, id, &mut |rank, location| {
+                found = wanted(&location).then_some((rank, location));
+                found.is_some()
+            })?;
+            if enough {
+                break;
             }
         }
-        Ok(None)
+        Ok(found)
+    }
+
+    /// Hands every place of each of these ids, which are in order, to `each`, with the number of
+    /// the id among them. No block is opened twice, and none in vain.
+    pub(super) fn find_all(
+        &self,
+        ids: impl Iterator<Item = ChunkId>,
+        mut each: impl FnMut(usize, u64, Location),
+    ) -> Result<()> {
+        let mut open: Option<Block> = None;
+        for (number, id) in ids.enumerate() {
+            for wanted in self.blocks_of(&id) {
+                let block = match open.take() {
+                    Some(block) if block.number == wanted => block,
+                    _ => self.open_block(wanted)?,
+                };
+                self.find_in(&block, &id, &mut |rank, location| {
+                    each(number, rank, location);
+                    false
+                })?;
+                open = Some(block);
+            }
+        }
+        Ok(())
     }
 
     fn decode(&self, bytes: &[u8; ENTRY]) -> Result<Entry> {
@@ -168,6 +217,20 @@ impl Run {
     /// Entries in order, from the first.
     pub(crate) fn entries(&self) -> RunEntries<'_> {
         RunEntries { run: self, next_block: 0, entries: Vec::new().into_iter() }
+    }
+}
+
+/// A block that was opened.
+struct Block {
+    number: u64,
+    bytes: Vec<u8>,
+    /// Where its entries stand in the bytes.
+    plain: std::ops::Range<usize>,
+}
+
+impl Block {
+    fn entries(&self) -> &[[u8; ENTRY]] {
+        self.bytes.get(self.plain.clone()).unwrap_or_default().as_chunks().0
     }
 }
 

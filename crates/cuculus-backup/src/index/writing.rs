@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use super::Entry;
-use super::run::{self, BLOCK_ENTRIES, ENTRY, MAGIC, Run, Tail};
+use super::run::{self, BLOCK_LEN, MAGIC, Run, Tail};
 use crate::error::{Error, Result};
 use crate::id::Name;
 use crate::pack::PackInfo;
@@ -33,7 +33,7 @@ impl<'a> RunWriter<'a> {
         let tail = Tail { len: 0, packs: Vec::new(), predecessors, fences: Vec::new() };
         let draft = store.draft(Kind::Run)?;
         let (name, numbers) = (Name::random()?, HashMap::new());
-        let block = Vec::with_capacity(BLOCK_ENTRIES * ENTRY);
+        let block = Vec::with_capacity(BLOCK_LEN);
         Ok(Self { store, keys, name, draft, numbers, tail, block, sealed: MAGIC.to_vec() })
     }
 
@@ -55,7 +55,7 @@ impl<'a> RunWriter<'a> {
             self.block.extend_from_slice(&short);
         }
         self.tail.len += 1;
-        if self.block.len() == BLOCK_ENTRIES * ENTRY {
+        if self.block.len() == BLOCK_LEN {
             self.end_block()?;
         }
         Ok(())

@@ -9,7 +9,7 @@ use crate::seal::Keys;
 use crate::store::{Kind, Store};
 
 /// After the sealed footer: its length in four bytes, then this.
-pub(super) const TRAILER_MAGIC: [u8; 4] = *b"PEND";
+pub(crate) const TRAILER_MAGIC: [u8; 4] = *b"PEND";
 pub(super) const TRAILER_LEN: u64 = 8;
 
 /// One group of a pack.
@@ -81,7 +81,7 @@ impl Footer {
     }
 }
 
-pub(super) fn place(pack: &Name) -> Vec<u8> {
+pub(crate) fn place(pack: &Name) -> Vec<u8> {
     [b"footer".as_slice(), &pack.0].concat()
 }
 

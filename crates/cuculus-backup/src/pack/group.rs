@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::id::ChunkId;
 use crate::seal::Keys;
 
-pub(super) const PLACE: &[u8] = b"group";
+pub(crate) const PLACE: &[u8] = b"group";
 
 /// The first byte of an opened group says how the rest is kept.
 const RAW: u8 = 0;
@@ -31,6 +31,14 @@ impl Group {
 pub(crate) struct SealedGroup {
     pub(crate) bytes: Vec<u8>,
     pub(crate) chunks: Vec<(ChunkId, u32)>,
+}
+
+impl SealedGroup {
+    /// Whether the bytes are those that were sealed. What is in them is not looked at, which is
+    /// most of the work of opening a group.
+    pub(crate) fn is_sound(&self, keys: &Keys) -> bool {
+        keys.seal.open_in_place(PLACE, &mut self.bytes.clone()).is_ok()
+    }
 }
 
 /// Compresses and seals; one for each thread, since making one takes longer than using it.

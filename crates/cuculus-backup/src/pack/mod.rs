@@ -5,9 +5,13 @@ mod footer; // what a pack holds, at its end
 mod group; // chunks compressed and sealed together
 mod writer; // a pack, group by group
 
-pub(crate) use footer::{Footer, read_footer};
+pub(crate) use footer::{Footer, FooterGroup, read_footer};
 pub(crate) use group::{Compressor, Decompressor, Group, SealedGroup};
 pub(crate) use writer::{MAGIC, PackWriter};
+#[cfg(feature = "fuzz")]
+pub(crate) use {
+    footer::TRAILER_MAGIC, footer::place as footer_place, group::PLACE as GROUP_PLACE,
+};
 
 use crate::id::Name;
 

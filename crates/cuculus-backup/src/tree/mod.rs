@@ -8,6 +8,8 @@ mod visit; // every node below a directory
 /// Longer than any path that the system lets a backup read: a tree that goes deeper was made up.
 pub(crate) const MOST_PATH: usize = 8192;
 
+#[cfg(feature = "fuzz")]
+pub(crate) use encoding::decode;
 pub(crate) use encoding::{decode_ids, encode, encode_ids};
 pub(crate) use node::{DirRef, Meta, Node, Piece, What};
 pub(crate) use visit::{list, read_dir, resolve};

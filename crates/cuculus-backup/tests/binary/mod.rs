@@ -15,9 +15,25 @@ pub(crate) struct Place {
 impl Place {
     /// With a new repository.
     pub(crate) fn new(encrypted: bool) -> Self {
+        Self::with(encrypted, &[])
+    }
+
+    /// With a new repository that is made with these options.
+    pub(crate) fn with(encrypted: bool, options: &[&str]) -> Self {
         let place = Self { dir: tempfile::tempdir().expect("a directory"), encrypted };
         let plain: &[&str] = if encrypted { &[] } else { &["--no-encryption"] };
-        place.succeeds(&[&["init"], plain].concat());
+        place.succeeds(&[&["init"], plain, options].concat());
+        place
+    }
+
+    /// With a copy of a repository, and the folders that are empty and therefore not checked in.
+    pub(crate) fn with_copy(repository: &Path, encrypted: bool) -> Self {
+        let place = Self { dir: tempfile::tempdir().expect("a directory"), encrypted };
+        let copied = Command::new("cp").arg("-r").arg(repository).arg(place.repo()).status();
+        assert!(copied.expect("cp runs").success());
+        for folder in ["intents", "marks", "tmp"] {
+            std::fs::create_dir_all(place.repo().join(folder)).expect("a directory");
+        }
         place
     }
 

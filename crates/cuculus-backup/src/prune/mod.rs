@@ -5,23 +5,25 @@
 //! relies on none of them. Phase 2 waits for backups that began earlier, takes back what their
 //! snapshots need after all, and removes the rest.
 
+mod live; // what is in use
+mod rewrite; // packs of which a part is
+
 use std::collections::{HashMap, HashSet};
 
-use crate::chunks::slice;
 use crate::digest::Digest;
-use crate::error::{Error, Result};
-use crate::id::{ChunkId, Name};
+use crate::error::Result;
+use crate::id::Name;
 use crate::index::{Index, Run};
 use crate::intent::{self, Announced, Work};
 use crate::marks::{self, Mark};
-use crate::pack::read_footer;
-use crate::reachable::{Met, Reachable};
+use crate::reachable::Reachable;
 use crate::repository::Repository;
-use crate::sink::Sort;
+use crate::sink::Sink;
 use crate::snapshot::Snapshot;
 use crate::store::Kind;
-use crate::tree::Piece;
 use crate::watch::Watch;
+
+use live::{Gathered, Live, Usage};
 
 /// How thorough a prune is.
 #[derive(Clone, Copy, Debug)]
@@ -81,20 +83,31 @@ impl Repository {
         if intent::living(&*self.store, &self.keys, &announced.name())?.is_empty() {
             report.freed_bytes += self.store.sweep_drafts()?;
         }
-        for name in self.index()?.replaced() {
-            self.store.remove(Kind::Run, name)?;
-        }
+        self.remove_replaced_runs()?;
         let mut plan = self.plan(options, watch, &mut report)?;
         if plan.going.is_empty() {
             return Ok(report);
         }
-        self.rewrite(&mut plan, watch)?;
+        self.make_room(&mut plan, watch)?;
+        let going = plan.going.into_iter().collect();
+        self.mark_and_remove(going, plan.seen, &announced, watch, &mut report)?;
+        Ok(report)
+    }
+
+    /// Packs whose chunks have other places now, or none that is of use, go: at once, or after the
+    /// writers that may rely on them. `seen` are the snapshots that were taken into account.
+    pub(crate) fn mark_and_remove(
+        &self,
+        packs: Vec<Name>,
+        seen: Vec<Name>,
+        announced: &Announced,
+        watch: &dyn Watch,
+        report: &mut PruneReport,
+    ) -> Result<()> {
         announced.confirm()?;
-        let (packs, seen) = (plan.going.into_iter().collect(), plan.seen);
         let mark = Mark { name: Name::random()?, packs, seen, waits_for: None };
         mark.save(&*self.store, &self.keys)?;
-        self.finish_marks(&announced, watch, &mut report)?;
-        Ok(report)
+        self.finish_marks(announced, watch, report)
     }
 
     /// Finds out what is in use and decides which packs go.
@@ -115,10 +128,12 @@ impl Repository {
         watch.phase("finding what is in use");
         watch.total(snapshots.len() as u64);
         let mut reachable = Reachable::default();
+        let mut gathered = Gathered::new(&index, &hidden, |id, at, tree| live.mark(id, at, tree));
         for snapshot in &snapshots {
-            reachable.visit(&mut chunks, snapshot, &mut |met| live.mark(&index, &hidden, met))?;
+            reachable.visit(&mut chunks, snapshot, &mut |met| gathered.add(met))?;
             watch.advance(1);
         }
+        gathered.look_up()?;
         let usage = live.usage(&index)?;
         let seen = snapshots.iter().map(|snapshot| snapshot.name).collect();
         let mut plan = Plan { index, live, seen, going: HashSet::new(), rewrite: Vec::new() };
@@ -151,46 +166,29 @@ impl Repository {
                 break;
             }
             waste -= usage.unused;
-            plan.rewrite.push(pack);
+            plan.rewrite.push((pack, usage));
             plan.going.insert(pack);
         }
         report.rewritten_packs = plan.rewrite.len() as u64;
         Ok(plan)
     }
 
-    /// Writes what is in use in the chosen packs to new ones, and enters it in the index.
-    fn rewrite(&self, plan: &mut Plan, watch: &dyn Watch) -> Result<()> {
+    /// Writes what is in use in the chosen packs to new ones, which the index then has.
+    fn make_room(&self, plan: &mut Plan, watch: &dyn Watch) -> Result<()> {
         if plan.rewrite.is_empty() {
             return Ok(());
         }
-        watch.phase("rewriting packs");
-        watch.total(plan.rewrite.len() as u64);
-        let mut sink = self.sink()?;
-        let mut chunks = self.chunks()?;
-        for pack in &plan.rewrite {
-            let sort = if plan.live.trees.contains(pack) { Sort::Tree } else { Sort::Data };
-            let (footer, _) = read_footer(&*self.store, &self.keys, pack, plan.index.pack(pack))?;
-            for (id, location) in footer.locations(*pack) {
-                let Some(found) = plan.index.find_where(&id, |place| *place == location)? else {
-                    continue;
-                };
-                if !plan.live.is_live(found.run, found.rank) {
-                    continue;
-                }
-                let group = chunks.group(&location)?;
-                let bytes = slice(&group, &location);
-                let bytes = bytes.filter(|bytes| self.keys.chunk_id(bytes) == id);
-                let bytes = bytes.ok_or_else(|| Error::damaged(Kind::Pack.describe(pack)))?;
-                sink.put(sort, id, bytes)?;
-            }
-            watch.advance(1);
-        }
-        sink.finish()?;
-        // The chunks have a second place now; the set of their ids, and so the digest, is the same.
-        let digest = Digest::load(&*self.store, &self.keys, &plan.index.generation());
-        sink.entered().for_each(|entered| plan.index.add(entered.run));
+        let mut sink = self.rewrite(&plan.index, &plan.live, &plan.rewrite, watch)?;
+        self.enter_again(&mut plan.index, &mut sink)
+    }
+
+    /// Lets the index have what was written to a second place. The set of ids, and so the digest, is
+    /// the same.
+    pub(crate) fn enter_again(&self, index: &mut Index, sink: &mut Sink) -> Result<()> {
+        let digest = Digest::load(&*self.store, &self.keys, &index.generation());
+        sink.entered().for_each(|entered| index.add(entered.run));
         match digest {
-            Some(digest) => digest.save(&*self.store, &self.keys, &plan.index.generation()),
+            Some(digest) => digest.save(&*self.store, &self.keys, &index.generation()),
             None => Ok(()),
         }
     }
@@ -262,17 +260,16 @@ impl Repository {
         let mut chunks = self.chunks()?;
         let index = self.index_like(&chunks.lookup.index)?;
         let mut reachable = Reachable::default();
+        let mut gathered = Gathered::new(&index, marked, |_, found, _| {
+            // What is nowhere is in no marked pack either.
+            let pack = found.map(|found| found.location.pack);
+            needed.extend(pack.filter(|pack| marked.contains(pack)));
+            Ok(())
+        });
         for snapshot in unseen {
-            reachable.visit(&mut chunks, snapshot, &mut |met| {
-                for id in ids_of(&met) {
-                    if index.find_where(id, |at| !marked.contains(&at.pack))?.is_none() {
-                        let found = index.find_where(id, |_| true)?.ok_or_else(|| lost(id))?;
-                        needed.insert(found.location.pack);
-                    }
-                }
-                Ok(())
-            })?;
+            reachable.visit(&mut chunks, snapshot, &mut |met| gathered.add(met))?;
         }
+        gathered.look_up()?;
         Ok(needed)
     }
 
@@ -290,24 +287,14 @@ impl Repository {
         }
         let mut digest = Digest::load(&*self.store, &self.keys, &index.generation());
         let before = digest.as_ref().map(Digest::size_in_bytes);
-        let others = self.index_like(index)?;
-        let mut last = None;
-        let mut removed = 0;
-        self.replace_runs(index, &affected, |entry| {
-            if !going.contains(&entry.location.pack) {
-                return Ok(true);
+        // Out once: when the last place of the chunk goes, however many there were.
+        index.only_in(going, |id| {
+            report.removed_chunks += 1;
+            if let Some(digest) = &mut digest {
+                digest.remove(id);
             }
-            // Out once: when the last place of the chunk goes, however many there were.
-            let first = last.replace(entry.id) != Some(entry.id);
-            if first && others.find_where(&entry.id, |at| !going.contains(&at.pack))?.is_none() {
-                removed += 1;
-                if let Some(digest) = &mut digest {
-                    digest.remove(&entry.id);
-                }
-            }
-            Ok(false)
         })?;
-        report.removed_chunks += removed;
+        self.replace_runs(index, &affected, |entry| !going.contains(&entry.location.pack))?;
         if let Some(digest) = &mut digest {
             digest.shrink();
             digest.save(&*self.store, &self.keys, &index.generation())?;
@@ -323,81 +310,5 @@ struct Plan {
     seen: Vec<Name>,
     going: HashSet<Name>,
     /// Of these, those with something to keep.
-    rewrite: Vec<Name>,
-}
-
-/// What is in use: a bit for each entry of the index, 17 MiB for a terabyte of chunks.
-struct Live {
-    runs: Vec<Vec<u64>>,
-    /// Packs in which trees were found.
-    trees: HashSet<Name>,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Usage {
-    used: u64,
-    unused: u64,
-}
-
-impl Usage {
-    fn share_used(&self) -> f64 {
-        self.used as f64 / (self.used + self.unused).max(1) as f64
-    }
-}
-
-impl Live {
-    fn new(index: &Index) -> Self {
-        let bits = |run: &Run| vec![0; usize::try_from(run.len().div_ceil(64)).unwrap_or(0)];
-        Self { runs: index.runs().iter().map(bits).collect(), trees: HashSet::new() }
-    }
-
-    fn is_live(&self, run: usize, rank: u64) -> bool {
-        let word = self.runs.get(run).and_then(|bits| bits.get((rank / 64) as usize));
-        word.is_some_and(|word| word >> (rank % 64) & 1 == 1)
-    }
-
-    /// One place of each chunk is in use, not in a pack that is about to go if there is another.
-    fn mark(&mut self, index: &Index, hidden: &HashSet<Name>, met: Met<'_>) -> Result<()> {
-        for id in ids_of(&met) {
-            let found = match index.find_where(id, |at| !hidden.contains(&at.pack))? {
-                Some(found) => found,
-                None => index.find_where(id, |_| true)?.ok_or_else(|| lost(id))?,
-            };
-            if matches!(met, Met::Tree(_)) {
-                self.trees.insert(found.location.pack);
-            }
-            let word = self.runs.get_mut(found.run);
-            if let Some(word) = word.and_then(|bits| bits.get_mut((found.rank / 64) as usize)) {
-                *word |= 1 << (found.rank % 64);
-            }
-        }
-        Ok(())
-    }
-
-    fn usage(&self, index: &Index) -> Result<HashMap<Name, Usage>> {
-        let mut usage: HashMap<Name, Usage> =
-            index.packs().map(|pack| (pack.name, Usage::default())).collect();
-        for entry in index.entries() {
-            let (run, rank, entry) = entry?;
-            let usage = usage.entry(entry.location.pack).or_default();
-            let bytes = u64::from(entry.location.len);
-            *(if self.is_live(run, rank) { &mut usage.used } else { &mut usage.unused }) += bytes;
-        }
-        Ok(usage)
-    }
-}
-
-fn ids_of<'a>(met: &'a Met<'a>) -> impl Iterator<Item = &'a ChunkId> {
-    let (tree, pieces) = match met {
-        Met::Tree(id) => (Some(*id), [].as_slice()),
-        Met::File(_, pieces) => (None, *pieces),
-    };
-    tree.into_iter().chain(pieces.iter().filter_map(|piece| match piece {
-        Piece::Chunk(id) => Some(id),
-        Piece::Hole(_) => None,
-    }))
-}
-
-fn lost(id: &ChunkId) -> Error {
-    Error::damaged(format!("the index (chunk {id} is not in it; nothing was removed)"))
+    rewrite: Vec<(Name, Usage)>,
 }

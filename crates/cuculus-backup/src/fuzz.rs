@@ -1,0 +1,197 @@
+//! Every decoder of the repository's bytes, for the fuzzer. Knows how each object is put together,
+//! so that what the fuzzer changes stands behind the seals: whoever can write to a repository
+//! without encryption can seal anything.
+
+use std::sync::Arc;
+
+use crate::config::{self, Locked, Parameters};
+use crate::digest::Digest;
+use crate::error::{Error, Result};
+use crate::id::{ChunkId, Name};
+use crate::index::{self, Index, Run};
+use crate::pack::{self, Decompressor, read_footer};
+use crate::seal::{Keys, Master};
+use crate::snapshot::Snapshot;
+use crate::store::{Draft, Kind, ONLY, Object, Store};
+use crate::{intent, key, marks, tree};
+
+const MASTER: [u8; 32] = [7; 32];
+
+/// Decodes the bytes after the first as the kind of object that the first one says. Nothing may
+/// panic, and nothing may be taken for sound that cannot be used.
+pub fn decode(input: &[u8]) {
+    let Some((&kind, bytes)) = input.split_first() else { return };
+    let keys = Arc::new(Keys::new(&Master(MASTER), false));
+    match kind % 11 {
+        0 => pack_footer(&keys, bytes),
+        1 => group(&keys, bytes),
+        2 => run(&keys, bytes),
+        3 => snapshot(&keys, bytes),
+        4 => directory(bytes),
+        5 => _ = Locked::read(&One::new(bytes.to_vec()), "here").map(|locked| open(&locked)),
+        6 => parameters(&keys, bytes),
+        7 => passphrase(bytes),
+        8 => _ = intent::living(&sealed(&keys, intent::place, bytes), &keys, &Name([1; 16])),
+        9 => _ = marks::all(&sealed(&keys, marks::place, bytes), &keys),
+        _ => digest(&keys, bytes),
+    }
+}
+
+/// A pack with a footer of these bytes.
+fn pack_footer(keys: &Keys, bytes: &[u8]) {
+    let object = with_tail(keys, &pack::MAGIC, &pack::footer_place(&ONLY), bytes, |len| {
+        [&(len as u32).to_le_bytes()[..], &pack::TRAILER_MAGIC].concat()
+    });
+    let Ok((footer, info)) = read_footer(&One::new(object), keys, &ONLY, None) else { return };
+    let _ = footer.covers(&info);
+    for (_, location) in footer.locations(ONLY) {
+        assert!(location.offset.checked_add(location.len).is_some(), "a chunk beyond its group");
+    }
+}
+
+fn group(keys: &Keys, bytes: &[u8]) {
+    let parameters = Parameters::default();
+    let Ok(mut open) = Decompressor::new(&parameters) else { return };
+    if let Ok(opened) = open.open(keys, seal(keys, pack::GROUP_PLACE, bytes)) {
+        assert!(opened.len() <= parameters.most_group(), "a group of {} bytes", opened.len());
+    }
+}
+
+/// A run with a tail of the first bytes and blocks of the rest.
+fn run(keys: &Arc<Keys>, bytes: &[u8]) {
+    let Some((&len, bytes)) = bytes.split_first() else { return };
+    let (tail, entries) = bytes.split_at(bytes.len().min(usize::from(len)));
+    let mut head = index::MAGIC.to_vec();
+    for (number, block) in entries.chunks(index::BLOCK_LEN).enumerate() {
+        head.extend(seal(keys, &index::block_place(&ONLY, number as u64), block));
+    }
+    let object = with_tail(keys, &head, &index::tail_place(&ONLY), tail, |len| {
+        (len as u64).to_le_bytes().to_vec()
+    });
+    let Ok(run) = Run::open(&One::new(object), keys, &ONLY) else { return };
+    let index = Index::of_runs(vec![run]);
+    let read = index.entries().filter_map(Result::ok).count() as u64;
+    assert!(read <= index.len(), "{read} entries of {}", index.len());
+    for id in entries.chunks_exact(ChunkId::LEN).take(8) {
+        let id = ChunkId(id.try_into().unwrap_or_default());
+        let _ = (index.find(&id), index.find_all(&[id].into_iter(), |_, _| ()));
+    }
+}
+
+fn snapshot(keys: &Keys, bytes: &[u8]) {
+    let object = One::new(seal(keys, &crate::snapshot::place(&ONLY), bytes));
+    let _ = Snapshot::load(&object, keys, &ONLY);
+}
+
+/// Contents of the first bytes, metadata of the rest.
+fn directory(bytes: &[u8]) {
+    let Some((&[low, high], bytes)) = bytes.split_first_chunk() else { return };
+    let len = usize::from(u16::from_le_bytes([low, high]));
+    let (contents, metadata) = bytes.split_at(bytes.len().min(len));
+    let Ok(nodes) = tree::decode(contents, metadata) else { return };
+    let (contents, metadata) = tree::encode(&nodes);
+    let again = tree::decode(&contents, &metadata);
+    assert!(again.is_ok_and(|again| again == nodes), "a directory is not what it was");
+}
+
+fn open(locked: &Locked) {
+    if !locked.needs_passphrase() {
+        let _ = locked.unlock(&One::new(Vec::new()), None);
+    }
+}
+
+fn parameters(keys: &Keys, bytes: &[u8]) {
+    let head = [&config::MAGIC[..], &[0], &MASTER].concat();
+    let object = [head, seal(keys, &config::MAGIC, bytes)].concat();
+    if let Ok(locked) = Locked::read(&One::new(object), "here") {
+        open(&locked);
+    }
+}
+
+/// A key of these bytes; how much memory it may ask for is bounded, for the fuzzer's sake.
+fn passphrase(bytes: &[u8]) {
+    let Some((&[memory, passes], bytes)) = bytes.split_first_chunk() else { return };
+    let numbers = [u32::from(memory % 64), u32::from(passes % 4)].map(u32::to_le_bytes);
+    let object = [&key::MAGIC[..], numbers.as_flattened(), bytes].concat();
+    let _ = key::open(&One::new(object), "a passphrase");
+}
+
+/// Frames of these bytes: the generation, then a filter.
+fn digest(keys: &Keys, bytes: &[u8]) {
+    let mut object = Vec::new();
+    for (number, frame) in bytes.chunks(1 + bytes.len() / 2).enumerate() {
+        let sealed = seal(keys, &crate::digest::place(number as u64), frame);
+        object.extend_from_slice(&(sealed.len() as u32).to_le_bytes());
+        object.extend(sealed);
+    }
+    let generation = bytes.first_chunk().copied().unwrap_or_default();
+    let _ = Digest::state(&One::new(object), keys, &generation);
+}
+
+fn seal(keys: &Keys, place: &[u8], bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let _ = keys.seal.seal(place, bytes, &mut out);
+    out
+}
+
+fn sealed(keys: &Keys, place: fn(&Name) -> Vec<u8>, bytes: &[u8]) -> One {
+    One::new(seal(keys, &place(&ONLY), bytes))
+}
+
+/// A head, a sealed tail, and what follows it, which depends on the tail's length.
+fn with_tail(
+    keys: &Keys,
+    head: &[u8],
+    place: &[u8],
+    tail: &[u8],
+    end: impl FnOnce(usize) -> Vec<u8>,
+) -> Vec<u8> {
+    let sealed = seal(keys, place, tail);
+    let end = end(sealed.len());
+    [head, &sealed, &end].concat()
+}
+
+/// A store with one object, whatever is asked for.
+struct One(Arc<Vec<u8>>);
+
+impl One {
+    fn new(bytes: Vec<u8>) -> Self {
+        Self(Arc::new(bytes))
+    }
+}
+
+impl Store for One {
+    fn draft(&self, _: Kind) -> Result<Box<dyn Draft>> {
+        Err(Error::refused("nothing is written here"))
+    }
+
+    fn list(&self, _: Kind) -> Result<Vec<(Name, u64)>> {
+        Ok(vec![(ONLY, self.0.len() as u64)])
+    }
+
+    fn open(&self, _: Kind, _: &Name) -> Result<Box<dyn Object>> {
+        Ok(Box::new(Bytes(Arc::clone(&self.0))))
+    }
+
+    fn remove(&self, _: Kind, _: &Name) -> Result<()> {
+        Ok(())
+    }
+
+    fn sweep_drafts(&self) -> Result<u64> {
+        Ok(0)
+    }
+}
+
+struct Bytes(Arc<Vec<u8>>);
+
+impl Object for Bytes {
+    fn len(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, len: u64) -> Result<Vec<u8>> {
+        let end = offset.checked_add(len).and_then(|end| usize::try_from(end).ok());
+        let bytes = end.and_then(|end| self.0.get(usize::try_from(offset).ok()?..end));
+        Ok(bytes.ok_or_else(|| Error::damaged("an object (too short)"))?.to_vec())
+    }
+}

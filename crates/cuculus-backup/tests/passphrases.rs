@@ -1,0 +1,135 @@
+//! Passphrases added, changed and removed: what opens the repository, and that something always does.
+
+mod binary;
+mod trees;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use binary::{Place, text};
+use trees::manifest;
+
+const FIRST: &str = "a passphrase";
+
+/// Runs with another passphrase than the place's own, and perhaps a new one; the exit code and the
+/// complaint.
+fn run(place: &Place, passphrase: &str, new: &str, arguments: &[&str]) -> (Option<i32>, String) {
+    let mut command = place.command(arguments);
+    command.env("CUCULUS_BACKUP_PASSPHRASE", passphrase).stdin(Stdio::null());
+    if !new.is_empty() {
+        command.env("CUCULUS_BACKUP_NEW_PASSPHRASE", new);
+    }
+    let output = command.output().expect("the binary runs");
+    (output.status.code(), text(&output.stderr))
+}
+
+fn opens(place: &Place, passphrase: &str) -> bool {
+    let (code, complaint) = run(place, passphrase, "", &["snapshots"]);
+    assert!(code == Some(0) || complaint.contains("wrong passphrase"), "{complaint}");
+    code == Some(0)
+}
+
+fn refused(place: &Place, passphrase: &str, new: &str, arguments: &[&str], hint: &str) {
+    let (code, complaint) = run(place, passphrase, new, arguments);
+    assert_eq!(code, Some(2), "{arguments:?}: {complaint}");
+    assert!(complaint.contains(hint) && complaint.lines().count() == 1, "{complaint}");
+}
+
+fn key_files(place: &Place) -> Vec<PathBuf> {
+    let entries = fs::read_dir(place.repo().join("keys")).expect("a folder");
+    entries.map(|entry| entry.expect("an entry").path()).collect()
+}
+
+#[test]
+fn a_changed_passphrase_opens_everything_and_the_old_one_nothing() {
+    let place = Place::new(true);
+    let source = place.path("source");
+    trees::files(&source, 1, 5);
+    place.succeeds(&["backup", "source"]);
+    let changed = run(&place, FIRST, "another", &["key", "change"]);
+    assert_eq!(changed, (Some(0), String::new()));
+    assert!(opens(&place, "another") && !opens(&place, FIRST));
+    assert_eq!(key_files(&place).len(), 1);
+    // By a file, and by restic's word for it.
+    fs::write(place.path("new"), format!("{FIRST}\n")).expect("a file");
+    let words = ["key", "passwd", "--new-passphrase-file", "new"];
+    assert_eq!(run(&place, "another", "", &words), (Some(0), String::new()));
+    assert!(!opens(&place, "another"));
+    let (_kept, restored) = place.restored("latest", &source);
+    assert!(manifest(&restored) == manifest(&source));
+    place.succeeds(&["check", "--read-data"]);
+}
+
+#[test]
+fn several_passphrases_open_a_repository_and_the_last_cannot_be_removed() {
+    let place = Place::new(true);
+    assert_eq!(run(&place, FIRST, "another", &["key", "add"]).0, Some(0));
+    assert!(opens(&place, FIRST) && opens(&place, "another"));
+    let keys = place.json(&["key", "list"]);
+    let keys = keys.as_array().expect("a list");
+    let name = |current: bool| {
+        let key = keys.iter().find(|key| key["current"] == current).expect("a key");
+        key["name"].as_str().expect("text").to_owned()
+    };
+    let (own, other) = (name(true), name(false));
+    assert_eq!(keys.len(), 2);
+    refused(&place, FIRST, "", &["key", "remove", &own], "passphrase that you gave");
+    refused(&place, FIRST, "", &["key", "remove", "nothing"], "key list");
+    refused(&place, FIRST, "", &["key", "remove", ""], "several");
+    assert_eq!(run(&place, FIRST, "", &["key", "remove", &other[..8]]).0, Some(0));
+    assert!(opens(&place, FIRST) && !opens(&place, "another"));
+    refused(&place, FIRST, "", &["key", "remove", &own], "only key");
+    assert!(opens(&place, FIRST));
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_and_changes_nothing() {
+    let place = Place::new(true);
+    let before: Vec<_> =
+        key_files(&place).iter().map(|path| fs::read(path).expect("key")).collect();
+    refused(&place, FIRST, "", &["key", "change"], "CUCULUS_BACKUP_NEW_PASSPHRASE");
+    refused(&place, FIRST, FIRST, &["key", "change"], "choose another");
+    refused(&place, FIRST, FIRST, &["key", "add"], "already");
+    refused(&place, "wrong", "new", &["key", "change"], "wrong passphrase");
+    refused(&place, FIRST, "\n", &["key", "add"], "empty");
+    let after: Vec<_> = key_files(&place).iter().map(|path| fs::read(path).expect("key")).collect();
+    assert_eq!(before, after);
+    let open = Place::new(false);
+    refused(&open, "", "new", &["key", "add"], "not encrypted");
+    refused(&open, "", "", &["key", "list"], "not encrypted");
+}
+
+/// Between the new key and the removal of the old one both passphrases open the repository, and
+/// the change can be made again.
+#[test]
+fn a_change_that_was_cut_off_can_be_made_again() {
+    let place = Place::new(true);
+    let old = key_files(&place).pop().expect("a key");
+    let bytes = fs::read(&old).expect("a file");
+    assert_eq!(run(&place, FIRST, "another", &["key", "change"]).0, Some(0));
+    fs::write(&old, bytes).expect("a file");
+    assert!(opens(&place, FIRST) && opens(&place, "another"));
+    assert_eq!(run(&place, FIRST, "another", &["key", "change"]).0, Some(0));
+    assert!(!opens(&place, FIRST) && opens(&place, "another"));
+    assert_eq!(key_files(&place).len(), 1);
+}
+
+#[test]
+fn a_change_that_is_killed_leaves_a_passphrase_that_works() {
+    let place = Place::new(true);
+    let mut random = fastrand::Rng::with_seed(5);
+    let passphrases = [FIRST, "another"];
+    for round in 0..12 {
+        let (old, new) = (passphrases[round % 2], passphrases[(round + 1) % 2]);
+        let mut command = place.command(&["key", "change"]);
+        command.env("CUCULUS_BACKUP_PASSPHRASE", old).env("CUCULUS_BACKUP_NEW_PASSPHRASE", new);
+        let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut running = command.spawn().expect("the binary runs");
+        std::thread::sleep(Duration::from_millis(random.u64(0..500)));
+        running.kill().expect("killed");
+        running.wait().expect("a process");
+        assert!(opens(&place, old) || opens(&place, new), "round {round}");
+    }
+}

@@ -1,0 +1,209 @@
+//! Damage, repair, another backup: what was lost is stored again, and every snapshot is whole.
+
+mod binary;
+mod trees;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use binary::{Place, text};
+use trees::{Seen, manifest};
+
+/// A repository with two snapshots, and what was in them.
+struct Sample {
+    place: Place,
+    source: PathBuf,
+    saved: Vec<BTreeMap<PathBuf, Seen>>,
+}
+
+impl Sample {
+    fn new(encrypted: bool) -> Self {
+        let place = Place::new(encrypted);
+        let source = place.path("source");
+        trees::files(&source, 1, 30);
+        let mut saved = vec![];
+        for step in 0..2 {
+            fs::write(source.join("step"), format!("step {step}")).expect("a file");
+            place.succeeds(&["backup", "source"]);
+            saved.push(manifest(&source));
+        }
+        Self { place, source, saved }
+    }
+
+    /// The files of a folder of the repository, the largest first.
+    fn objects(&self, folder: &str) -> Vec<PathBuf> {
+        let root = self.place.repo().join(folder);
+        let mut files: Vec<PathBuf> = manifest(&root)
+            .iter()
+            .filter(|(_, seen)| seen.is_file())
+            .map(|(name, _)| root.join(name))
+            .collect();
+        files.sort_by_key(|path| std::cmp::Reverse(fs::metadata(path).expect("a file").len()));
+        files
+    }
+
+    /// Repairs; the exit code and the report.
+    fn repair(&self) -> (Option<i32>, serde_json::Value) {
+        let output = self.place.run(&["repair", "--json"]);
+        let report = serde_json::from_slice(&output.stdout);
+        (output.status.code(), report.unwrap_or_else(|_| panic!("{}", text(&output.stderr))))
+    }
+
+    /// Everything is as it was saved, and nothing is complained about.
+    fn is_whole(&self) {
+        self.place.succeeds(&["check", "--read-data"]);
+        assert_eq!(self.repair().0, Some(0));
+        let snapshots = self.place.json(&["snapshots"]);
+        for (i, saved) in self.saved.iter().enumerate() {
+            let name = snapshots[i]["name"].as_str().expect("text");
+            let (_kept, restored) = self.place.restored(name, &self.source);
+            for (name, seen) in saved {
+                // Directories, and their times, have changed since.
+                assert!(!seen.is_file() || manifest(&restored)[name] == *seen, "{name:?}");
+            }
+        }
+        let digest = self.place.json(&["verify-digest"]);
+        assert_eq!((&digest["missing"], &digest["entries"]), (&0.into(), &digest["chunks"]));
+        self.place.succeeds(&["prune", "--max-unused", "0"]);
+        self.place.succeeds(&["check", "--read-data"]);
+    }
+}
+
+fn flip(path: &Path, at: usize) {
+    let mut bytes = fs::read(path).expect("a file");
+    bytes[at] ^= 0x10;
+    fs::write(path, bytes).expect("a file");
+}
+
+fn len(path: &Path) -> usize {
+    fs::metadata(path).expect("a file").len() as usize
+}
+
+#[test]
+fn what_a_damaged_pack_has_lost_is_stored_again() {
+    for encrypted in [false, true] {
+        let sample = Sample::new(encrypted);
+        let pack = &sample.objects("packs")[0];
+        flip(pack, len(pack) / 2);
+        assert_eq!(sample.place.run(&["check", "--read-data"]).status.code(), Some(1));
+        let (code, report) = sample.repair();
+        assert_eq!((code, &report["packs"]), (Some(1), &1.into()), "{report}");
+        assert!(report["lost_chunks"].as_u64() > Some(0), "{report}");
+        let hurt: Vec<PathBuf> = report["hurt"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|one| one["path"].as_str().expect("text").into())
+            .collect();
+        // In a group of 256 KiB there are some of the files, and of others nothing.
+        let files = sample.saved[0].values().filter(|seen| seen.is_file()).count();
+        assert!(!hurt.is_empty() && hurt.len() < 2 * files, "{hurt:?}");
+        assert!(hurt.iter().all(|path| path.starts_with(&sample.source)), "{hurt:?}");
+        assert!(!pack.exists());
+        // Files that are named cannot be restored, the others can.
+        let target = sample.place.path("partly");
+        let restored = sample.place.run(&["restore", "latest", "--target", "partly"]);
+        assert_eq!(restored.status.code(), Some(3));
+        let root = target.join(sample.source.strip_prefix("/").expect("a full path"));
+        let found = manifest(&root);
+        for (name, seen) in sample.saved[1].iter().filter(|(_, seen)| seen.is_file()) {
+            let is_hurt = hurt.contains(&sample.source.join(name));
+            assert_eq!(found.get(name) != Some(seen), is_hurt, "{name:?}");
+        }
+        // No option is needed: a file whose chunks are gone is read again.
+        let backup = sample.place.json(&["backup", "source"]);
+        assert!(backup["new_chunks"].as_u64() >= report["lost_chunks"].as_u64(), "{backup}");
+        sample.is_whole();
+    }
+}
+
+#[test]
+fn a_pack_that_is_gone_or_has_lost_its_list_is_replaced() {
+    let sample = Sample::new(false);
+    fs::remove_file(&sample.objects("packs")[0]).expect("a file");
+    assert_eq!(sample.repair().0, Some(1));
+    // What was in the first snapshot is needed for it to become whole.
+    for step in 0..2 {
+        fs::write(sample.source.join("step"), format!("step {step}")).expect("a file");
+        sample.place.succeeds(&["backup", "source"]);
+    }
+    sample.place.succeeds(&["check", "--read-data"]);
+    assert_eq!(sample.repair().0, Some(0));
+    // All chunks are sound, only their list is not: nothing is lost.
+    let pack = &sample.objects("packs")[0];
+    flip(pack, len(pack) - 20);
+    let (code, report) = sample.repair();
+    assert_eq!((code, &report["lost_chunks"]), (Some(0), &0.into()), "{report}");
+    sample.place.succeeds(&["check", "--read-data"]);
+}
+
+/// Directories of the past cannot be made again, but what is there now can be saved, and snapshots
+/// that are hurt can be forgotten.
+#[test]
+fn snapshots_that_have_lost_directories_are_named_and_can_be_forgotten() {
+    let mut sample = Sample::new(true);
+    for pack in &sample.objects("packs")[1..] {
+        fs::remove_file(pack).expect("a file");
+    }
+    let names = sample.place.json(&["snapshots"]);
+    let (code, report) = sample.repair();
+    assert_eq!(code, Some(1));
+    let hurt = report["hurt"].as_array().expect("a list");
+    let root = |i: usize| serde_json::json!({ "snapshot": names[i]["name"], "path": "/" });
+    assert!(hurt.contains(&root(0)) && hurt.contains(&root(1)), "{report}");
+    sample.place.refused(&["prune"], "a directory of snapshot");
+    sample.place.succeeds(&["backup", "source"]);
+    let old = |i: usize| names[i]["name"].as_str().expect("text");
+    sample.place.succeeds(&["forget", old(0), old(1)]);
+    sample.saved.remove(0);
+    sample.is_whole();
+}
+
+#[test]
+fn a_lost_index_is_made_again_from_the_packs() {
+    let sample = Sample::new(true);
+    for run in sample.objects("index") {
+        flip(&run, len(&run) / 3);
+    }
+    assert_eq!(sample.place.run(&["backup", "source"]).status.code(), Some(2));
+    let (code, report) = sample.repair();
+    assert_eq!((code, &report["lost_chunks"]), (Some(0), &0.into()), "{report}");
+    assert!(report["runs"].as_u64() > Some(0), "{report}");
+    sample.place.succeeds(&["backup", "source"]);
+    sample.is_whole();
+    for run in sample.objects("index") {
+        fs::remove_file(run).expect("a file");
+    }
+    assert_eq!(sample.repair().0, Some(0));
+    sample.place.succeeds(&["backup", "source"]);
+    sample.is_whole();
+}
+
+/// One snapshot that cannot be opened keeps every command from its work; then it is gone, and named.
+#[test]
+fn a_damaged_snapshot_is_taken_out() {
+    let mut sample = Sample::new(false);
+    let name = sample.place.json(&["snapshots"])[0]["name"].as_str().expect("text").to_owned();
+    flip(&sample.place.repo().join("snapshots").join(&name), 30);
+    sample.place.refused(&["backup", "source"], "damaged");
+    let (code, report) = sample.repair();
+    assert_eq!((code, &report["snapshots"][0]), (Some(0), &name.into()), "{report}");
+    sample.place.succeeds(&["backup", "source"]);
+    sample.saved.remove(0);
+    sample.is_whole();
+}
+
+#[test]
+fn a_sound_repository_is_left_as_it_is() {
+    let sample = Sample::new(false);
+    let before = manifest(&sample.place.repo());
+    let (code, report) = sample.repair();
+    assert_eq!((code, &report["packs"]), (Some(0), &0.into()), "{report}");
+    let after = manifest(&sample.place.repo());
+    // But for the times of folders: an announcement came and went.
+    for (name, seen) in before.iter().filter(|(_, seen)| seen.is_file()) {
+        assert!(after[name] == *seen, "{name:?}");
+    }
+    assert_eq!(before.len(), after.len());
+}

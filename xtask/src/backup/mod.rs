@@ -1,0 +1,37 @@
+//! `cargo xtask bench-backup` and `soak-backup`: what the chunk digest brings to the backup, the
+//! backup beside other tools, and its tests for longer. Knows how each is called; what the digest
+//! brings is measured by the backup's own benchmark.
+
+mod peers; // the backup beside restic and borg
+mod tools; // how each of the three is told what to do
+mod versions; // many versions of one large package
+
+use crate::run::{Failure, cargo, step};
+
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    if arguments.iter().any(|word| word == "--peers") {
+        return peers::run(arguments);
+    }
+    let mut command = cargo(["bench", "-p", "cuculus-backup", "--bench", "backup", "--"]);
+    command.args(arguments);
+    if !arguments.iter().any(|word| word.starts_with("--trees")) {
+        let all = versions::VERSIONS.len();
+        versions::fetched(all)?;
+        command.arg("--trees").arg(versions::directory());
+    }
+    step("bench-backup", &mut command)
+}
+
+/// `cargo xtask soak-backup`: more kills and more damaged bytes than the tests have time for.
+pub(crate) fn soak(arguments: &[String]) -> Result<(), Failure> {
+    let kills = match arguments {
+        [] => "2000",
+        [word, number] if word == "--kills" && number.parse::<u64>().is_ok() => number,
+        _ => return Err(Failure::Usage("soak-backup takes [--kills N]".into())),
+    };
+    let words =
+        ["test", "--release", "-p", "cuculus-backup", "--test", "crash", "--test", "damage"];
+    let mut command = cargo(words.into_iter().chain(["--", "--nocapture"]));
+    command.env("CUCULUS_BACKUP_KILLS", kills).env("CUCULUS_BACKUP_BYTES", "2000");
+    step("soak-backup", &mut command)
+}

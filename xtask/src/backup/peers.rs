@@ -1,0 +1,269 @@
+//! `cargo xtask bench-backup --peers`: the backup beside restic and borg on the same versions of the
+//! same files. Knows the steps and what is counted; how the tools are called stands in `tools`.
+
+use std::env;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use super::tools::{self, Job, Tool};
+use super::versions::{self, VERSIONS};
+use crate::run::{Failure, program, target_directory};
+use crate::usage::{self, Usage};
+
+struct Options {
+    versions: usize,
+    json: bool,
+}
+
+impl Options {
+    fn parse(words: &[String]) -> Result<Self, Failure> {
+        let mut options = Self { versions: VERSIONS.len(), json: false };
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "--peers" => {}
+                "--json" => options.json = true,
+                "--versions" => {
+                    let number = words.next().and_then(|number| number.parse().ok());
+                    let fits = number.filter(|number| (1..=VERSIONS.len()).contains(number));
+                    options.versions = fits.ok_or_else(|| {
+                        let most = VERSIONS.len();
+                        Failure::Usage(format!("--versions needs a number from 1 to {most}"))
+                    })?;
+                }
+                _ => {
+                    return Err(Failure::Usage(format!(
+                        "bench-backup --peers does not take {word:?}; it takes [--versions N] [--json]"
+                    )));
+                }
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// What one tool took.
+#[derive(Default)]
+struct Figures {
+    backups: Usage,
+    repository_bytes: u64,
+    unchanged: Usage,
+    restore: Usage,
+    forget: Usage,
+    bytes_after: u64,
+}
+
+/// The steps that take time, and the sizes, each with its name and how it is got.
+type Step = (&'static str, fn(&Figures) -> Usage);
+type Size = (&'static str, fn(&Figures) -> u64);
+const STEPS: [Step; 4] = [
+    ("backups", |figures| figures.backups),
+    ("unchanged again", |figures| figures.unchanged),
+    ("restore of the last", |figures| figures.restore),
+    ("forget half and prune", |figures| figures.forget),
+];
+const SIZES: [Size; 3] = [
+    ("peak memory of a backup", |figures| figures.backups.peak_bytes),
+    ("repository", |figures| figures.repository_bytes),
+    ("repository after the prune", |figures| figures.bytes_after),
+];
+
+pub(super) fn run(arguments: &[String]) -> Result<(), Failure> {
+    let options = Options::parse(arguments)?;
+    let sources = versions::fetched(options.versions)?;
+    let directory = env::current_dir()?.join(target_directory().join("backup-peers"));
+    // What a run left that was cut off.
+    remove(&directory)?;
+    let measured = tools::all(&directory).and_then(|tools| {
+        let figures = measure(&tools, &sources, &directory.join("restored"))?;
+        Ok(tools.into_iter().zip(figures).collect::<Vec<_>>())
+    });
+    remove(&directory)?;
+    let measured = measured?;
+    if options.json {
+        println!("{}", json(sources.len(), &measured));
+    } else {
+        print(sources.len(), &measured);
+    }
+    judge(&measured)
+}
+
+fn remove(directory: &Path) -> Result<(), Failure> {
+    match fs::remove_dir_all(directory) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Each step by all tools in turn, so that a slow minute of the machine is one for all.
+fn measure(tools: &[Tool], sources: &[PathBuf], target: &Path) -> Result<Vec<Figures>, Failure> {
+    let mut all: Vec<Figures> = tools.iter().map(|_| Figures::default()).collect();
+    for tool in tools {
+        took(tool, &Job::Init)?;
+    }
+    let Some(last) = sources.last() else { return Ok(all) };
+    for (number, source) in sources.iter().enumerate() {
+        eprintln!("    version {} of {}", number + 1, sources.len());
+        // Otherwise the first tool would wait for the disk, and the others find all in memory.
+        for_files_below(source, &mut |path, _| {
+            io::copy(&mut File::open(path)?, &mut io::sink()).map(drop)
+        })?;
+        for (tool, figures) in tools.iter().zip(&mut all) {
+            figures.backups = figures.backups.and(took(tool, &Job::Backup(source))?);
+        }
+    }
+    let forget = Job::Forget { snapshots: sources.len() + 1, oldest: sources.len().div_ceil(2) };
+    for (tool, figures) in tools.iter().zip(&mut all) {
+        eprintln!("    {}: the last again, restore, forget, prune", tool.name);
+        figures.repository_bytes = bytes_below(&tool.repository())?;
+        figures.unchanged = took(tool, &Job::Backup(last))?;
+        figures.restore = took(tool, &Job::Restore(target))?;
+        compare(tool, last, target)?;
+        figures.forget = took(tool, &forget)?;
+        figures.bytes_after = bytes_below(&tool.repository())?;
+        // What is left can still be restored.
+        took(tool, &Job::Restore(target))?;
+        compare(tool, last, target)?;
+    }
+    Ok(all)
+}
+
+fn took(tool: &Tool, job: &Job<'_>) -> Result<Usage, Failure> {
+    let mut total = Usage::default();
+    for mut command in tool.commands(job)? {
+        total = total.and(took_by(tool.name, &mut command)?);
+    }
+    Ok(total)
+}
+
+fn took_by(name: &str, command: &mut Command) -> Result<Usage, Failure> {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let start = Instant::now();
+    let child =
+        command.spawn().map_err(|error| Failure::Failed(format!("cannot run {name}: {error}")))?;
+    let (status, usage, said) = usage::of(child, start)?;
+    if status.success() {
+        return Ok(usage);
+    }
+    Err(Failure::Failed(format!("{name} failed ({status}): {}", said.trim())))
+}
+
+/// What came back is what was saved; it is removed then.
+fn compare(tool: &Tool, source: &Path, target: &Path) -> Result<(), Failure> {
+    // All three write paths in full below the target.
+    let restored = target.join(source.strip_prefix("/").unwrap_or(source));
+    let mut diff = program("diff", ["--recursive", "--no-dereference", "--brief"]);
+    let output = diff.arg(source).arg(&restored).output()?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stdout);
+        let first = said.lines().next().unwrap_or("diff failed");
+        return Err(Failure::Failed(format!("{} did not restore exactly: {first}", tool.name)));
+    }
+    remove(target)
+}
+
+fn bytes_below(path: &Path) -> io::Result<u64> {
+    let mut bytes = 0;
+    for_files_below(path, &mut |_, len| {
+        bytes += len;
+        Ok(())
+    })?;
+    Ok(bytes)
+}
+
+/// Hands every file and its length to `each`.
+fn for_files_below(
+    path: &Path,
+    each: &mut dyn FnMut(&Path, u64) -> io::Result<()>,
+) -> io::Result<()> {
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        let (path, found) = (entry.path(), entry.metadata()?);
+        if found.is_dir() {
+            for_files_below(&path, each)?;
+        } else {
+            each(&path, found.len())?;
+        }
+    }
+    Ok(())
+}
+
+/// What the documents promise.
+fn judge(measured: &[(Tool, Figures)]) -> Result<(), Failure> {
+    let Some(((_, ours), others)) = measured.split_first() else { return Ok(()) };
+    for (tool, figures) in others {
+        if ours.repository_bytes > figures.repository_bytes {
+            return Err(Failure::Failed(format!("the repository of {} is smaller", tool.name)));
+        }
+        if tool.name == "restic" && ours.backups.cpu_seconds > figures.backups.cpu_seconds {
+            return Err(Failure::Failed(
+                "restic needed less processor time for the backups".into(),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn print(versions: usize, measured: &[(Tool, Figures)]) {
+    println!("{versions} versions; each tool in turn; CPU seconds (wall seconds in brackets)");
+    print!("{:<28}", "");
+    measured.iter().for_each(|(tool, _)| {
+        print!("{:>24}", format!("{} {}", tool.name, tool.version));
+    });
+    println!();
+    for (name, step) in STEPS {
+        print!("{name:<28}");
+        for (_, figures) in measured {
+            let Usage { cpu_seconds, wall_seconds, .. } = step(figures);
+            print!("{:>24}", format!("{cpu_seconds:.1} ({wall_seconds:.1})"));
+        }
+        println!();
+    }
+    for (name, size) in SIZES {
+        print!("{:<28}", format!("{name}, MB"));
+        measured.iter().for_each(|(_, figures)| print!("{:>24.1}", size(figures) as f64 / 1e6));
+        println!();
+    }
+}
+
+fn json(versions: usize, measured: &[(Tool, Figures)]) -> String {
+    let key = |name: &str| name.replace(' ', "_");
+    let tools = measured.iter().map(|(tool, figures)| {
+        let steps = STEPS.iter().map(|(name, step)| {
+            let Usage { cpu_seconds, wall_seconds, peak_bytes } = step(figures);
+            format!(
+                "{:?}:{{\"cpu_seconds\":{cpu_seconds:.3},\"wall_seconds\":{wall_seconds:.3},\
+                 \"peak_bytes\":{peak_bytes}}}",
+                key(name)
+            )
+        });
+        let sizes =
+            SIZES.iter().map(|(name, size)| format!("\"{}_bytes\":{}", key(name), size(figures)));
+        let fields: Vec<String> = steps.chain(sizes).collect();
+        let Tool { name, version, .. } = tool;
+        format!("{{\"name\":{name:?},\"version\":{version:?},{}}}", fields.join(","))
+    });
+    let tools: Vec<String> = tools.collect();
+    format!("{{\"versions\":{versions},\"tools\":[{}]}}", tools.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_versions_is_one_that_there_is() {
+        let parse = |line: &str| {
+            let words: Vec<String> = line.split_whitespace().map(String::from).collect();
+            Options::parse(&words).map(|o| (o.versions, o.json)).map_err(|f| f.exit_code())
+        };
+        assert_eq!(parse("--peers"), Ok((23, false)));
+        assert_eq!(parse("--json --peers --versions 2"), Ok((2, true)));
+        for line in ["--peers --versions", "--peers --versions 0", "--versions 24", "--peers 3"] {
+            assert_eq!(parse(line), Err(2), "{line}");
+        }
+    }
+}
