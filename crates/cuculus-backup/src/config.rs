@@ -138,6 +138,8 @@ pub(crate) fn create(
 
 /// Whether a passphrase is needed, and a way in once it is there.
 pub(crate) struct Locked {
+    /// Made from the configuration, which never changes and has something random in it.
+    pub(crate) id: Name,
     /// The master key, if it is not secret.
     open: Option<Master>,
     body: Vec<u8>,
@@ -166,7 +168,7 @@ impl Locked {
             1 => None,
             _ => return Err(Malformed),
         };
-        Ok(Self { open, body: reader.0.to_vec() })
+        Ok(Self { id: Name::of(bytes), open, body: reader.0.to_vec() })
     }
 
     pub(crate) fn needs_passphrase(&self) -> bool {

@@ -1,7 +1,7 @@
 //! Where new chunks go: compressed and sealed by some threads, packed by one, entered in the index
 //! from time to time. Knows the order of durable things: a run names only packs that are there.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -10,7 +10,7 @@ use crate::config::Parameters;
 use crate::error::{Error, Result};
 use crate::id::{ChunkId, Name};
 use crate::index::{Entry, Run, write_sorted};
-use crate::pack::{Compressor, Group, PackInfo, PackWriter, SealedGroup};
+use crate::pack::{Compressor, Footer, Group, PackInfo, PackWriter, SealedGroup};
 use crate::seal::Keys;
 use crate::store::Store;
 
@@ -66,6 +66,7 @@ impl Sink {
             open: [None, None],
             entries: Vec::new(),
             packs: HashMap::new(),
+            flying: Flying::default(),
             enter,
             bytes: 0,
         };
@@ -91,7 +92,7 @@ impl Sink {
             return Ok(());
         }
         // Nobody takes it: a thread has failed, and its error is the reason.
-        self.join().and(Err(Error::refused("a thread of the backup has ended early; run it again")))
+        self.join().and(Err(ended_early()))
     }
 
     /// Runs that were written since the last call.
@@ -108,17 +109,20 @@ impl Sink {
 
     fn join(&mut self) -> Result<u64> {
         self.jobs = None;
-        let ended = || Error::refused("a thread of the backup has ended early; run it again");
         // The packer's error comes first: the workers fail because of it, not the other way.
         let packed = match self.packer.take().map(JoinHandle::join) {
             Some(Ok(outcome)) => outcome,
-            _ => Err(ended()),
+            _ => Err(ended_early()),
         };
         for worker in self.workers.drain(..) {
-            worker.join().unwrap_or_else(|_| Err(ended()))?;
+            worker.join().unwrap_or_else(|_| Err(ended_early()))?;
         }
         packed
     }
+}
+
+fn ended_early() -> Error {
+    Error::refused("a thread of the backup has ended early; run it again")
 }
 
 /// A sink that is dropped unfinished leaves packs and runs that nothing refers to; no thread goes on.
@@ -146,6 +150,18 @@ fn seal_all(
     }
 }
 
+/// Packs on their way to the store, the oldest first. A place far away takes long to say that it
+/// has one, and most of that time is waiting.
+#[derive(Default)]
+struct Flying(VecDeque<JoinHandle<Result<(PackInfo, Footer)>>>);
+
+/// Whatever the packer fails for, no thread goes on after it.
+impl Drop for Flying {
+    fn drop(&mut self) {
+        self.0.drain(..).for_each(|pack| _ = pack.join());
+    }
+}
+
 struct Packer {
     store: Arc<dyn Store>,
     keys: Arc<Keys>,
@@ -153,6 +169,7 @@ struct Packer {
     open: [Option<PackWriter>; 2],
     entries: Vec<Entry>,
     packs: HashMap<Name, PackInfo>,
+    flying: Flying,
     enter: Sender<Entered>,
     bytes: u64,
 }
@@ -168,7 +185,7 @@ impl Packer {
             if pack.size() >= self.pack_size {
                 self.end_pack(sort)?;
             }
-            if self.packs.len() >= PACKS_A_RUN {
+            if self.packs.len() + self.flying.0.len() >= PACKS_A_RUN {
                 self.end_run()?;
             }
         }
@@ -180,7 +197,18 @@ impl Packer {
 
     fn end_pack(&mut self, sort: Sort) -> Result<()> {
         let Some(pack) = self.open[sort as usize].take() else { return Ok(()) };
-        let (info, footer) = pack.finish(&self.keys)?;
+        while self.flying.0.len() >= self.store.writes_at_once() {
+            self.land()?;
+        }
+        let keys = Arc::clone(&self.keys);
+        self.flying.0.push_back(thread::spawn(move || pack.finish(&keys)));
+        Ok(())
+    }
+
+    /// Waits for the pack that was ended first, which is durable then.
+    fn land(&mut self) -> Result<()> {
+        let Some(pack) = self.flying.0.pop_front() else { return Ok(()) };
+        let (info, footer) = pack.join().unwrap_or_else(|_| Err(ended_early()))?;
         let locations = footer.locations(info.name);
         self.entries.extend(locations.map(|(id, location)| Entry { id, location }));
         self.packs.insert(info.name, info);
@@ -189,6 +217,9 @@ impl Packer {
     }
 
     fn end_run(&mut self) -> Result<()> {
+        while !self.flying.0.is_empty() {
+            self.land()?;
+        }
         if self.entries.is_empty() {
             return Ok(());
         }

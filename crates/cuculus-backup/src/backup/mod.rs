@@ -254,6 +254,6 @@ impl Repository {
         }
         let run = writer.finish()?;
         index.replace(names, run);
-        names.iter().try_for_each(|name| self.store.remove(Kind::Run, name))
+        self.store.remove_all(Kind::Run, names, &|| Ok(()))
     }
 }

@@ -1,40 +1,122 @@
 //! The binary as a user has it, with a repository and a tree of its own. Shared by the tests.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+#[cfg(feature = "s3")]
+#[path = "../server/mod.rs"]
+pub(crate) mod server;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
+/// Where repositories can be. Laws hold wherever it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum At {
+    Directory,
+    #[cfg(feature = "s3")]
+    Bucket,
+}
+
+impl At {
+    pub(crate) const ALL: &[Self] = &[
+        Self::Directory,
+        #[cfg(feature = "s3")]
+        Self::Bucket,
+    ];
+
+    /// Of two numbers the first for a directory: what is far away takes longer.
+    pub(crate) fn choose<T>(self, near: T, far: T) -> T {
+        match self {
+            Self::Directory => near,
+            #[cfg(feature = "s3")]
+            Self::Bucket => far,
+        }
+    }
+}
+
 /// A place with a repository in `repo` and room for trees.
 pub(crate) struct Place {
     dir: TempDir,
     encrypted: bool,
+    #[cfg(feature = "s3")]
+    server: Option<server::Server>,
 }
 
 impl Place {
-    /// With a new repository.
+    /// With a new repository in a directory.
     pub(crate) fn new(encrypted: bool) -> Self {
-        let place = Self { dir: tempfile::tempdir().expect("a directory"), encrypted };
+        Self::at(At::Directory, encrypted)
+    }
+
+    /// With a new repository.
+    pub(crate) fn at(at: At, encrypted: bool) -> Self {
+        let place = Self::empty(at, encrypted);
         let plain: &[&str] = if encrypted { &[] } else { &["--no-encryption"] };
         place.succeeds(&[&["init"], plain].concat());
         place
+    }
+
+    /// Without a repository.
+    pub(crate) fn empty(at: At, encrypted: bool) -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        #[cfg(feature = "s3")]
+        let server = (at == At::Bucket)
+            .then(|| server::Server::start(&dir.path().join("server"), &["bucket"]));
+        at.choose((), ());
+        Self {
+            dir,
+            encrypted,
+            #[cfg(feature = "s3")]
+            server,
+        }
+    }
+
+    #[cfg(feature = "s3")]
+    pub(crate) fn server(&mut self) -> &mut server::Server {
+        self.server.as_mut().expect("a repository in a bucket")
+    }
+
+    fn is_in_a_bucket(&self) -> bool {
+        #[cfg(feature = "s3")]
+        return self.server.is_some();
+        #[cfg(not(feature = "s3"))]
+        return false;
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
+    /// The files of the repository: those of its directory, or those that the server keeps.
     pub(crate) fn repo(&self) -> PathBuf {
-        self.path("repo")
+        self.path(if self.is_in_a_bucket() { "server/bucket/some/repo" } else { "repo" })
+    }
+
+    /// How many files there are in a folder of the repository.
+    pub(crate) fn count(&self, folder: &str) -> usize {
+        std::fs::read_dir(self.repo().join(folder)).map_or(0, Iterator::count)
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        if self.is_in_a_bucket() {
+            return self.command_on(Path::new("s3://bucket/some/repo"), arguments);
+        }
+        self.command_on(&self.repo(), arguments)
+    }
+
+    /// The same on another repository.
+    pub(crate) fn command_on(&self, repo: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cuculus-backup"));
-        command.arg("--repo").arg(self.repo()).args(arguments).current_dir(self.dir.path());
+        command.arg("--repo").arg(repo).args(arguments).current_dir(self.dir.path());
         command.env_remove("CUCULUS_BACKUP_REPO").env_remove("CUCULUS_BACKUP_PASSPHRASE");
+        command.env("XDG_CACHE_HOME", self.path("cache")).env_remove("CUCULUS_BACKUP_CACHE_DIR");
         if self.encrypted {
             command.env("CUCULUS_BACKUP_PASSPHRASE", "a passphrase");
+        }
+        #[cfg(feature = "s3")]
+        if let Some(server) = &self.server {
+            server.tell(&mut command);
         }
         command
     }
@@ -53,13 +135,7 @@ impl Place {
 
     /// Runs a command that must be refused with one line that has the hint.
     pub(crate) fn refused(&self, arguments: &[&str], hint: &str) {
-        let output = self.run(arguments);
-        let complaint = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {complaint}");
-        assert!(complaint.starts_with("cuculus-backup: "), "{complaint}");
-        assert_eq!(complaint.lines().count(), 1, "{complaint}");
-        assert!(complaint.contains(hint), "{complaint}");
-        assert!(output.stdout.is_empty());
+        is_refused(&self.run(arguments), hint);
     }
 
     pub(crate) fn json(&self, arguments: &[&str]) -> serde_json::Value {
@@ -75,6 +151,16 @@ impl Place {
         let tree = target.path().join(source.strip_prefix("/").expect("a full path"));
         (target, tree)
     }
+}
+
+/// One line that has the hint, and nothing else.
+pub(crate) fn is_refused(output: &Output, hint: &str) {
+    let complaint = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{complaint}");
+    assert!(complaint.starts_with("cuculus-backup: "), "{complaint}");
+    assert_eq!(complaint.lines().count(), 1, "{complaint}");
+    assert!(complaint.contains(hint), "{complaint}");
+    assert!(output.stdout.is_empty());
 }
 
 pub(crate) fn text(bytes: &[u8]) -> String {
