@@ -1,37 +1,29 @@
 //! The binary as a user has it, with a repository and a tree of its own. Shared by the tests.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
-#[cfg(feature = "s3")]
 #[path = "../server/mod.rs"]
-pub(crate) mod server;
+mod server;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use server::Server;
 use tempfile::TempDir;
 
 /// Where repositories can be. Laws hold wherever it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum At {
     Directory,
-    #[cfg(feature = "s3")]
     Bucket,
 }
 
 impl At {
-    pub(crate) const ALL: &[Self] = &[
-        Self::Directory,
-        #[cfg(feature = "s3")]
-        Self::Bucket,
-    ];
+    pub(crate) const ALL: &[Self] =
+        if cfg!(feature = "s3") { &[Self::Directory, Self::Bucket] } else { &[Self::Directory] };
 
     /// Of two numbers the first for a directory: what is far away takes longer.
-    pub(crate) fn choose<T>(self, near: T, far: T) -> T {
-        match self {
-            Self::Directory => near,
-            #[cfg(feature = "s3")]
-            Self::Bucket => far,
-        }
+    pub(crate) fn choose(self, near: u64, far: u64) -> u64 {
+        if self == Self::Directory { near } else { far }
     }
 }
 
@@ -39,8 +31,7 @@ impl At {
 pub(crate) struct Place {
     dir: TempDir,
     encrypted: bool,
-    #[cfg(feature = "s3")]
-    server: Option<server::Server>,
+    server: Option<Server>,
 }
 
 impl Place {
@@ -60,28 +51,16 @@ impl Place {
     /// Without a repository.
     pub(crate) fn empty(at: At, encrypted: bool) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
-        #[cfg(feature = "s3")]
-        let server = (at == At::Bucket)
-            .then(|| server::Server::start(&dir.path().join("server"), &["bucket"]));
-        at.choose((), ());
-        Self {
-            dir,
-            encrypted,
-            #[cfg(feature = "s3")]
-            server,
-        }
+        let start = || Server::start(&dir.path().join("server"), &["bucket"]);
+        Self { server: (at == At::Bucket).then(start), dir, encrypted }
     }
 
-    #[cfg(feature = "s3")]
-    pub(crate) fn server(&mut self) -> &mut server::Server {
+    pub(crate) fn server(&mut self) -> &mut Server {
         self.server.as_mut().expect("a repository in a bucket")
     }
 
     fn is_in_a_bucket(&self) -> bool {
-        #[cfg(feature = "s3")]
-        return self.server.is_some();
-        #[cfg(not(feature = "s3"))]
-        return false;
+        self.server.is_some()
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -114,7 +93,6 @@ impl Place {
         if self.encrypted {
             command.env("CUCULUS_BACKUP_PASSPHRASE", "a passphrase");
         }
-        #[cfg(feature = "s3")]
         if let Some(server) = &self.server {
             server.tell(&mut command);
         }
