@@ -47,7 +47,7 @@ impl Bucket {
             Some(_) => format!("no connection to {} ({innermost})", self.server),
             None => match code(error) {
                 Some(code) => format!("{} says {code}", self.server),
-                None => innermost,
+                None => format!("{innermost} ({})", self.server),
             },
         }
     }
@@ -95,5 +95,7 @@ pub(super) fn text(error: &S3Error) -> String {
     while let Some(deeper) = cause.source() {
         cause = deeper;
     }
-    cause.to_string().lines().next().unwrap_or_default().chars().take(200).collect()
+    let text = cause.to_string();
+    let line = text.lines().next().unwrap_or_default().trim_end_matches([':', ' ']);
+    line.chars().take(200).collect()
 }

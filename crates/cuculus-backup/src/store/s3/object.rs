@@ -31,6 +31,10 @@ struct Window {
 }
 
 impl Window {
+    fn end(&self) -> u64 {
+        self.start + self.bytes.len() as u64
+    }
+
     fn get(&self, range: &Range<u64>) -> Option<&[u8]> {
         let from = usize::try_from(range.start.checked_sub(self.start)?).ok()?;
         let len = usize::try_from(range.end - range.start).ok()?;
@@ -81,7 +85,12 @@ impl Object for S3Object {
         let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
         let reads_on = window.next.replace(wanted.end) == Some(offset);
         if let Some(bytes) = window.get(&wanted) {
-            return Ok(bytes.to_vec());
+            let bytes = bytes.to_vec();
+            // Many packs may be open, few are read at a time.
+            if window.end() == wanted.end {
+                window.bytes = Vec::new();
+            }
+            return Ok(bytes);
         }
         let ahead = if reads_on { AHEAD } else { 0 };
         let range = offset..wanted.end.max((offset + ahead).min(self.len));
