@@ -132,7 +132,8 @@ impl CopyDraft {
 
 impl Write for CopyDraft {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
+        let written = self.file.write(bytes);
+        written.map_err(|error| io::Error::other(failed(error, &self.copies.folder)))
     }
 
     fn flush(&mut self) -> io::Result<()> {

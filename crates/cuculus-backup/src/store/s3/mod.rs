@@ -151,7 +151,7 @@ impl S3Store {
                 })
             });
             if let Some(error) = failed {
-                return Err(Error::io("cannot write a copy")(error));
+                return Err(Error::io(what())(error));
             }
             let meta = match answer {
                 // It is empty, which is for who reads it to judge.
