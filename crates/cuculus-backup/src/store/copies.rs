@@ -133,7 +133,10 @@ impl CopyDraft {
 impl Write for CopyDraft {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes);
-        written.map_err(|error| io::Error::other(failed(error, &self.copies.folder)))
+        written.map_err(|error| {
+            // Who writes it all goes on after an interruption, and knows it by its kind.
+            io::Error::new(error.kind(), failed(error, &self.copies.folder))
+        })
     }
 
     fn flush(&mut self) -> io::Result<()> {
