@@ -71,7 +71,11 @@ impl Chunks {
         let pack = match self.packs.get(&location.pack) {
             Some(pack) => pack,
             None => {
-                let opened = self.lookup.store.open(Kind::Pack, &location.pack)?;
+                let (store, name) = (&self.lookup.store, &location.pack);
+                let opened = match self.lookup.index.pack(name) {
+                    Some(info) => store.open_sized(Kind::Pack, name, info.size)?,
+                    None => store.open(Kind::Pack, name)?,
+                };
                 self.packs.put(location.pack, Arc::from(opened))
             }
         };

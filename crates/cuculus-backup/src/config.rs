@@ -3,6 +3,7 @@
 
 use crate::codec::{Decoded, Malformed, Reader, Writer};
 use crate::error::{Error, Result};
+use crate::id::Name;
 use crate::key;
 use crate::seal::{Keys, Master};
 use crate::store::{Kind, ONLY, Store};
@@ -126,6 +127,8 @@ pub(crate) fn create(
 
 /// Whether a passphrase is needed, and a way in once it is there.
 pub(crate) struct Locked {
+    /// Made from the configuration, which never changes and has something random in it.
+    pub(crate) id: Name,
     /// The master key, if it is not secret.
     open: Option<Master>,
     body: Vec<u8>,
@@ -154,7 +157,7 @@ impl Locked {
             1 => None,
             _ => return Err(Malformed),
         };
-        Ok(Self { open, body: reader.0.to_vec() })
+        Ok(Self { id: Name::of(bytes), open, body: reader.0.to_vec() })
     }
 
     pub(crate) fn needs_passphrase(&self) -> bool {

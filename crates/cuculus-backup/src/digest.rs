@@ -116,20 +116,27 @@ impl Digest {
             Err(error) if error.is_missing() => return Ok(State::Absent),
             Err(error) => return Err(error),
         };
+        match Self::read(&*object, keys, generation) {
+            State::Damaged if object.renew()? => Ok(Self::read(&*object, keys, generation)),
+            state => Ok(state),
+        }
+    }
+
+    fn read(object: &dyn Object, keys: &Keys, generation: &Generation) -> State {
         let mut frames = FrameReader::new(object, keys);
         let mut saved = Generation::default();
         if frames.read_exact(&mut saved).is_err() {
-            return Ok(State::Damaged);
+            return State::Damaged;
         }
         let read = ElasticFilter::read_from(&mut frames);
         let nothing_follows = frames.read(&mut [0]).is_ok_and(|read| read == 0);
-        Ok(match read {
+        match read {
             Ok(filter) if nothing_follows && saved == *generation => {
                 State::Current(Box::new(Self { filter, exact: true }))
             }
             Ok(_) if nothing_follows => State::Stale,
             _ => State::Damaged,
-        })
+        }
     }
 
     pub(crate) fn save(
@@ -141,13 +148,13 @@ impl Digest {
         if !self.exact {
             return Ok(());
         }
-        let mut frames = FrameWriter::new(store.draft(Kind::Digest)?, keys);
+        let mut frames = FrameWriter::new(store.draft(Kind::Digest, &ONLY)?, keys);
         let written = frames.write_all(generation).and_then(|()| {
             self.filter.write_to(&mut frames)?;
             frames.end_frame()
         });
         written.map_err(Error::io("cannot write the digest"))?;
-        frames.draft.keep(&ONLY)
+        frames.draft.keep()
     }
 }
 
@@ -200,7 +207,7 @@ impl Write for FrameWriter<'_> {
 }
 
 struct FrameReader<'a> {
-    object: Box<dyn Object>,
+    object: &'a dyn Object,
     keys: &'a Keys,
     position: u64,
     frame: u64,
@@ -209,7 +216,7 @@ struct FrameReader<'a> {
 }
 
 impl<'a> FrameReader<'a> {
-    fn new(object: Box<dyn Object>, keys: &'a Keys) -> Self {
+    fn new(object: &'a dyn Object, keys: &'a Keys) -> Self {
         Self { object, keys, position: 0, frame: 0, plain: Vec::new(), taken: 0 }
     }
 

@@ -102,9 +102,8 @@ impl Repository {
         let (forgotten, kept): (Vec<_>, Vec<_>) =
             snapshots.into_iter().partition(|snapshot| going.contains(&snapshot.name));
         if !dry_run {
-            for snapshot in &forgotten {
-                self.store.remove(Kind::Snapshot, &snapshot.name)?;
-            }
+            let names: Vec<Name> = forgotten.iter().map(|snapshot| snapshot.name).collect();
+            self.store.remove_all(Kind::Snapshot, &names, &|| Ok(()))?;
         }
         Ok(Forgotten { forgotten, kept })
     }

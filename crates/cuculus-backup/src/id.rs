@@ -82,6 +82,13 @@ impl Name {
         Ok(Self(random_bytes()?))
     }
 
+    /// The name that belongs to some bytes.
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        let mut name = [0; Self::LEN];
+        blake3::Hasher::new().update(bytes).finalize_xof().fill(&mut name);
+        Self(name)
+    }
+
     /// The name in 32 hexadecimal digits; `None` for anything else.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {

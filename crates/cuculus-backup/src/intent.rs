@@ -81,11 +81,35 @@ impl Intent {
         Ok(Self { work, host, machine, process, started, beat })
     }
 
-    fn is_alive(&self) -> bool {
-        if !self.machine.is_empty() && self.machine == machine() {
-            return start_of(self.process) == Some(self.started);
+    /// Whether its owner may still change something, at this time of our clock. `lag` is for how
+    /// long after its death that may be.
+    ///
+    /// The clock of another machine may go wrong. If it is ahead, its intents count for longer; if
+    /// it is a day behind, it is taken for dead, and finds that out before it does harm.
+    fn counts(&self, now: u64, lag: Duration) -> bool {
+        if !self.is_of_this_machine() {
+            return self.beat.saturating_add(PATIENCE) > now;
         }
-        self.beat.saturating_add(PATIENCE) > now()
+        // It died after its last beat, and before the next.
+        let settled = self.beat.saturating_add((BEAT + lag).as_secs());
+        self.runs() || (!lag.is_zero() && settled > now)
+    }
+
+    fn is_of_this_machine(&self) -> bool {
+        !self.machine.is_empty() && self.machine == machine()
+    }
+
+    /// Whether the process runs; only this machine's can be told.
+    fn runs(&self) -> bool {
+        start_of(self.process) == Some(self.started)
+    }
+
+    fn describe(&self) -> String {
+        let who = format!("process {} on {}", self.process, self.host);
+        if self.is_of_this_machine() && !self.runs() {
+            return format!("{who} (it has ended, but what it sent may arrive for two minutes)");
+        }
+        who
     }
 }
 
@@ -151,7 +175,10 @@ impl Drop for Announced {
             // The heart first: a beat after the removal would bring the intent back.
             let _ = heart.join();
         }
-        let _ = self.store.remove(Kind::Intent, &self.name);
+        // As long as something that we sent may still be done, we count as alive.
+        if self.store.is_settled() {
+            let _ = self.store.remove(Kind::Intent, &self.name);
+        }
     }
 }
 
@@ -180,9 +207,8 @@ pub(crate) fn living(
         // One that cannot be read was not written by a writer of this repository that lives.
         let plain = keys.seal.open(&place(&name), bytes);
         match plain.and_then(|plain| Intent::decode(&plain)) {
-            Ok(intent) if intent.is_alive() => {
-                let who = format!("process {} on {}", intent.process, intent.host);
-                living.push((name, intent.work, who));
+            Ok(intent) if intent.counts(now(), store.lag()) => {
+                living.push((name, intent.work, intent.describe()));
             }
             _ => store.remove(Kind::Intent, &name)?,
         }
@@ -237,4 +263,44 @@ fn start_of(process: u64) -> Option<u64> {
     // A zombie has ended; only its parent does not know yet.
     let runs = fields.next().is_some_and(|state| !matches!(state, "Z" | "X"));
     fields.nth(18).filter(|_| runs)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LAG: Duration = Duration::from_secs(60);
+
+    fn dead() -> Intent {
+        // Every process has started later than at the beginning of time.
+        Intent { started: 1, ..Intent::of_this_process(Work::Backup) }
+    }
+
+    #[test]
+    fn the_living_count_however_long_they_are_silent() {
+        let alive = Intent::of_this_process(Work::Backup);
+        assert!(alive.counts(alive.beat + 10 * PATIENCE, Duration::ZERO));
+        assert!(alive.counts(alive.beat + 10 * PATIENCE, LAG));
+    }
+
+    #[test]
+    fn the_dead_count_as_long_as_what_they_sent_may_arrive() {
+        let dead = dead();
+        assert!(!dead.counts(dead.beat, Duration::ZERO));
+        // It may have died just before its next beat.
+        assert!(dead.counts(dead.beat + BEAT.as_secs() + LAG.as_secs() - 1, LAG));
+        assert!(!dead.counts(dead.beat + BEAT.as_secs() + LAG.as_secs(), LAG));
+        assert!(dead.describe().contains("has ended"));
+    }
+
+    #[test]
+    fn another_machine_counts_for_a_day_whatever_its_clock() {
+        for machine in ["elsewhere", ""] {
+            let intent = Intent { machine: machine.into(), ..dead() };
+            assert!(intent.counts(intent.beat + PATIENCE - 1, Duration::ZERO));
+            assert!(!intent.counts(intent.beat + PATIENCE, LAG));
+            // Its clock is ahead of ours.
+            assert!(intent.counts(intent.beat - 1000, Duration::ZERO));
+        }
+    }
 }

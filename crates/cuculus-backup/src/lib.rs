@@ -11,7 +11,7 @@ mod error; // what can go wrong, in one line
 mod codec; // numbers and byte strings
 mod id; // names of chunks and objects
 mod seal; // encryption, checksums, keyed ids
-mod store; // objects in a directory
+mod store; // objects in a directory or a bucket
 
 mod config; // what a repository is
 mod key; // the master key under a passphrase
@@ -60,7 +60,7 @@ pub use lookup::Lookups;
 pub use passphrases::Key;
 pub use prune::{PruneOptions, PruneReport};
 pub use repair::{Hurt, RepairReport};
-pub use repository::Repository;
+pub use repository::{Found, Repository};
 pub use restore::{RestoreOptions, RestoreReport};
 pub use snapshot::Snapshot;
 pub use watch::Watch;

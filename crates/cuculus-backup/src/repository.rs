@@ -12,11 +12,11 @@ use crate::locality::{self, Locality};
 use crate::lookup::{Lookup, Oracle};
 use crate::seal::Keys;
 use crate::snapshot::{self, Snapshot};
-use crate::store::{LocalStore, Store};
+use crate::store::{Reached, Store};
 
 /// A place where backups are kept.
 pub struct Repository {
-    /// Where it is, to be left out of backups.
+    /// What of it is on this machine, to be left out of backups.
     pub(crate) path: PathBuf,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) keys: Arc<Keys>,
@@ -24,33 +24,31 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// Makes a new repository in a directory that is empty or not there yet; encrypted if there is
-    /// a passphrase.
+    /// Makes a new repository; encrypted if there is a passphrase. The place is a directory that
+    /// is empty or not there yet, or `s3://BUCKET/PREFIX` with nothing below the prefix.
     ///
     /// # Errors
-    /// If the directory cannot be made or is not empty, or a parameter is out of its range.
-    pub fn create(path: &Path, parameters: &Parameters, passphrase: Option<&str>) -> Result<()> {
-        config::create(&LocalStore::create(path)?, parameters, passphrase)
+    /// If the place cannot be written or is not empty, or a parameter is out of its range.
+    pub fn create(place: &Path, parameters: &Parameters, passphrase: Option<&str>) -> Result<()> {
+        config::create(Reached::create(place)?.store(), parameters, passphrase)
     }
 
-    /// Whether a repository needs a passphrase.
+    /// Looks for a repository.
     ///
     /// # Errors
-    /// If there is no repository, or its configuration is damaged.
-    pub fn needs_passphrase(path: &Path) -> Result<bool> {
-        let store = LocalStore::new(path);
-        Ok(Locked::read(&store, &path.display().to_string())?.needs_passphrase())
+    /// If there is none, or its configuration is damaged.
+    pub fn find(place: &Path) -> Result<Found> {
+        let reached = Reached::find(place)?;
+        let locked = Locked::read(reached.store(), &place.display().to_string())?;
+        Ok(Found { reached, locked, cache: None })
     }
 
     /// Opens a repository.
     ///
     /// # Errors
     /// If there is none, the passphrase is wrong, or the configuration is damaged.
-    pub fn open(path: &Path, passphrase: Option<&str>) -> Result<Self> {
-        let store: Arc<dyn Store> = Arc::new(LocalStore::new(path));
-        let locked = Locked::read(&*store, &path.display().to_string())?;
-        let (parameters, keys) = locked.unlock(&*store, passphrase)?;
-        Ok(Self { path: path.to_owned(), store, keys: Arc::new(keys), parameters })
+    pub fn open(place: &Path, passphrase: Option<&str>) -> Result<Self> {
+        Self::find(place)?.open(passphrase)
     }
 
     /// The parameters that it was made with.
@@ -94,5 +92,37 @@ impl Repository {
         let cache = Locality::new(locality::DEFAULT_CHUNKS);
         let lookup = Lookup::new(&self.store, &self.keys, index, Oracle::Maybe, cache);
         Chunks::new(lookup, &self.parameters)
+    }
+}
+
+/// A repository that is there, and not opened yet.
+pub struct Found {
+    reached: Reached,
+    locked: Locked,
+    cache: Option<PathBuf>,
+}
+
+impl Found {
+    /// Whether a passphrase is needed.
+    #[must_use]
+    pub fn needs_passphrase(&self) -> bool {
+        self.locked.needs_passphrase()
+    }
+
+    /// Another directory than the user's usual one for copies of what is elsewhere and read often.
+    #[must_use]
+    pub fn cache_in(mut self, directory: Option<&Path>) -> Self {
+        self.cache = directory.map(Path::to_owned);
+        self
+    }
+
+    /// Opens it.
+    ///
+    /// # Errors
+    /// If the passphrase is wrong, the configuration is damaged, or copies cannot be kept.
+    pub fn open(self, passphrase: Option<&str>) -> Result<Repository> {
+        let (parameters, keys) = self.locked.unlock(self.reached.store(), passphrase)?;
+        let (store, path) = self.reached.ready(&self.locked.id, self.cache.as_deref())?;
+        Ok(Repository { path, store, keys: Arc::new(keys), parameters })
     }
 }

@@ -1,7 +1,7 @@
 //! Where new chunks go: compressed and sealed by some threads, packed by one, entered in the index
 //! from time to time. Knows the order of durable things: a run names only packs that are there.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -10,7 +10,7 @@ use crate::config::Parameters;
 use crate::error::{Error, Result};
 use crate::id::{ChunkId, Name};
 use crate::index::{Entry, Run, write_sorted};
-use crate::pack::{Compressor, Group, PackInfo, PackWriter, SealedGroup};
+use crate::pack::{Compressor, Footer, Group, PackInfo, PackWriter, SealedGroup};
 use crate::seal::Keys;
 use crate::store::Store;
 
@@ -68,6 +68,7 @@ impl Sink {
             open: [None, None],
             entries: Vec::new(),
             packs: HashMap::new(),
+            flying: Flying::default(),
             enter,
             bytes: 0,
         };
@@ -159,6 +160,18 @@ fn seal_all(
     }
 }
 
+/// Packs on their way to the store, the oldest first. A place far away takes long to say that it
+/// has one, and most of that time is waiting.
+#[derive(Default)]
+struct Flying(VecDeque<JoinHandle<Result<(PackInfo, Footer)>>>);
+
+/// Whatever the packer fails for, no thread goes on after it.
+impl Drop for Flying {
+    fn drop(&mut self) {
+        self.0.drain(..).for_each(|pack| _ = pack.join());
+    }
+}
+
 struct Packer {
     store: Arc<dyn Store>,
     keys: Arc<Keys>,
@@ -166,6 +179,7 @@ struct Packer {
     open: [Option<PackWriter>; 2],
     entries: Vec<Entry>,
     packs: HashMap<Name, PackInfo>,
+    flying: Flying,
     enter: Sender<Entered>,
     bytes: u64,
 }
@@ -181,7 +195,7 @@ impl Packer {
             if pack.size() >= self.pack_size {
                 self.end_pack(sort)?;
             }
-            if self.packs.len() >= PACKS_A_RUN {
+            if self.packs.len() + self.flying.0.len() >= PACKS_A_RUN {
                 self.end_run()?;
             }
         }
@@ -193,7 +207,18 @@ impl Packer {
 
     fn end_pack(&mut self, sort: Sort) -> Result<()> {
         let Some(pack) = self.open[sort as usize].take() else { return Ok(()) };
-        let (info, footer) = pack.finish(&self.keys)?;
+        while self.flying.0.len() >= self.store.writes_at_once() {
+            self.land()?;
+        }
+        let keys = Arc::clone(&self.keys);
+        self.flying.0.push_back(thread::spawn(move || pack.finish(&keys)));
+        Ok(())
+    }
+
+    /// Waits for the pack that was ended first, which is durable then.
+    fn land(&mut self) -> Result<()> {
+        let Some(pack) = self.flying.0.pop_front() else { return Ok(()) };
+        let (info, footer) = pack.join().unwrap_or_else(|_| Err(ended_early()))?;
         let locations = footer.locations(info.name);
         self.entries.extend(locations.map(|(id, location)| Entry { id, location }));
         self.packs.insert(info.name, info);
@@ -202,6 +227,9 @@ impl Packer {
     }
 
     fn end_run(&mut self) -> Result<()> {
+        while !self.flying.0.is_empty() {
+            self.land()?;
+        }
         if self.entries.is_empty() {
             return Ok(());
         }

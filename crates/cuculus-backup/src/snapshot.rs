@@ -5,7 +5,7 @@ use crate::codec::{Decoded, Malformed, Reader, Writer};
 use crate::error::{Error, Result};
 use crate::id::Name;
 use crate::seal::Keys;
-use crate::store::{Kind, Store};
+use crate::store::{Kind, Store, read_sound};
 use crate::tree::DirRef;
 
 /// One finished backup.
@@ -76,10 +76,13 @@ impl Snapshot {
     }
 
     pub(crate) fn load(store: &dyn Store, keys: &Keys, name: &Name) -> Result<Self> {
-        let sealed = store.get(Kind::Snapshot, name)?;
+        let object = store.open(Kind::Snapshot, name)?;
         let damaged = |Malformed| Error::damaged(Kind::Snapshot.describe(name));
-        let plain = keys.seal.open(&place(name), sealed).map_err(damaged)?;
-        Self::decode(*name, &plain).map_err(damaged)
+        read_sound(&*object, || {
+            let sealed = object.read_at(0, object.len())?;
+            let plain = keys.seal.open(&place(name), sealed).map_err(damaged)?;
+            Self::decode(*name, &plain).map_err(damaged)
+        })
     }
 }
 

@@ -148,3 +148,14 @@ fn snapshots_are_kept_by_age() {
     assert_eq!(days[2] - days[0], 2);
     place.succeeds(&["check", "--read-data"]);
 }
+
+#[cfg(not(feature = "s3"))]
+#[test]
+fn without_s3_one_line_says_how_to_get_it() {
+    let place = Place::empty(binary::At::Directory, false);
+    for command in [&["snapshots"][..], &["init", "--no-encryption"]] {
+        let output = place.command_on(std::path::Path::new("s3://bucket/repo"), command).output();
+        binary::is_refused(&output.expect("the binary runs"), "--features s3");
+    }
+    assert!(!place.path("s3:").exists());
+}

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use binary::{Place, text};
+use binary::{At, Place, text};
 use trees::{Seen, manifest};
 
 type Manifest = BTreeMap<PathBuf, Seen>;
@@ -47,20 +47,26 @@ fn start(place: &Place, arguments: &[&str]) -> Running {
 }
 
 /// How often; `cargo xtask soak-backup` asks for more.
-fn kills() -> u64 {
-    std::env::var("CUCULUS_BACKUP_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(100)
+fn kills(at: At) -> u64 {
+    let asked = std::env::var("CUCULUS_BACKUP_KILLS").ok().and_then(|text| text.parse().ok());
+    asked.unwrap_or(at.choose(100, 15))
 }
 
-/// `kill -9` at a hundred random moments in backup, forget and prune.
+/// `kill -9` at random moments in backup, forget and prune.
 #[test]
 fn a_killed_process_harms_nothing_that_was_finished() {
-    let place = Place::new(false);
+    At::ALL.iter().for_each(|at| a_killed_process_at(*at));
+}
+
+fn a_killed_process_at(at: At) {
+    let place = Place::at(at, false);
+    let kills = kills(at);
     let source = place.path("source");
     trees::files(&source, 1, 40);
-    let mut random = fastrand::Rng::with_seed(kills());
+    let mut random = fastrand::Rng::with_seed(kills);
     let mut states = BTreeMap::new();
     let (mut killed, mut ended) = (0u64, 0u64);
-    for step in 0..kills() {
+    for step in 0..kills {
         let tag = format!("step{step}");
         let work: &[&str] = match step % 5 {
             0..3 => {
@@ -72,7 +78,7 @@ fn a_killed_process_harms_nothing_that_was_finished() {
             _ => &["prune", "--max-unused", "0"],
         };
         let mut running = start(&place, work);
-        std::thread::sleep(Duration::from_micros(random.u64(0..60_000)));
+        std::thread::sleep(Duration::from_micros(random.u64(0..at.choose(60_000, 200_000))));
         let over = running.0.try_wait().expect("a process").is_some();
         *(if over { &mut ended } else { &mut killed }) += 1;
         drop(running);
@@ -82,17 +88,21 @@ fn a_killed_process_harms_nothing_that_was_finished() {
         }
     }
     println!("{killed} were killed while at work, {ended} had ended");
-    assert!(killed >= kills() / 5, "only {killed} of {} were killed", killed + ended);
+    assert!(killed >= kills / 5, "only {killed} of {kills} were killed");
     // What the dead left behind is no hindrance and goes away.
     states.insert("last".into(), manifest(&source));
     place.succeeds(&["backup", "source", "--tag", "last"]);
     place.succeeds(&["forget", "--keep-last", "1"]);
+    if at != At::Directory {
+        // What a process sent before it was killed may arrive a while after.
+        let output = place.run(&["prune", "--max-unused", "0"]);
+        let words = text(&output.stdout) + &text(&output.stderr);
+        assert!(words.contains("has ended"), "{words}");
+        return is_sound(&place, &source, &states, "a prune that waits");
+    }
     place.succeeds(&["prune", "--max-unused", "0"]);
     is_sound(&place, &source, &states, "the last prune");
-    let left = |folder: &str| {
-        let folder = place.repo().join(folder);
-        std::fs::read_dir(folder).expect("a folder").count()
-    };
+    let left = |folder: &str| place.count(folder);
     assert_eq!((left("tmp"), left("intents"), left("marks"), left("snapshots")), (0, 0, 0, 1));
     let stats = place.json(&["stats"]);
     let size: u64 = states["last"].values().map(Seen::size).sum();
@@ -143,13 +153,17 @@ fn a_run_that_was_replaced_does_not_come_back() {
 /// Two backups, a prune and a forget at the same time, again and again.
 #[test]
 fn writers_at_the_same_time_do_not_hurt_each_other() {
-    let place = Place::new(false);
+    At::ALL.iter().for_each(|at| writers_at_the_same_time(*at));
+}
+
+fn writers_at_the_same_time(at: At) {
+    let place = Place::at(at, false);
     let sources: Vec<PathBuf> = (0..2).map(|i| place.path(&format!("source{i}"))).collect();
     for (i, source) in sources.iter().enumerate() {
         trees::files(source, i as u64, 60);
     }
     let mut states = BTreeMap::new();
-    for round in 0..8 {
+    for round in 0..at.choose(8, 3) {
         let mut running = vec![];
         for (i, source) in sources.iter().enumerate() {
             // They share much, so that one relies on what the other stores or removes.
@@ -181,20 +195,27 @@ fn writers_at_the_same_time_do_not_hurt_each_other() {
 /// A backup that is stopped for a while, with a prune of everything that it relies on meanwhile.
 #[test]
 fn a_prune_waits_for_a_backup_that_began_before() {
-    let place = Place::new(false);
+    At::ALL.iter().for_each(|at| a_prune_waits(*at));
+}
+
+fn a_prune_waits(at: At) {
+    let place = Place::at(at, false);
     let source = place.path("source");
     trees::files(&source, 3, 300);
     place.succeeds(&["backup", "source", "--tag", "old"]);
     let state = manifest(&source);
     let mut stopped_in_time = 0;
-    for round in 0..6 {
+    for round in 0..at.choose(6, 3) {
         let mut running = start(&place, &["backup", "source", "--read-all", "--tag", "new"]);
-        std::thread::sleep(Duration::from_millis(3 + 4 * round));
+        while place.count("intents") == 0 && running.0.try_wait().expect("a process").is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_millis(at.choose(4, 30) * round));
         let pid = rustix::process::Pid::from_child(&running.0);
         let signal = |signal| rustix::process::kill_process(pid, signal);
         signal(rustix::process::Signal::STOP).expect("a signal");
         // Whatever snapshots there are go; the backup at work may rely on their chunks.
-        let at_work = std::fs::read_dir(place.repo().join("intents")).expect("a folder").count();
+        let at_work = place.count("intents");
         for (_, name) in tags(&place) {
             place.succeeds(&["forget", &name]);
         }

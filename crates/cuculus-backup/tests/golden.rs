@@ -11,7 +11,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use binary::Place;
+use binary::{At, Place};
 use trees::{manifest, noise, set_time};
 
 /// Where the trees were when they were saved.
@@ -71,7 +71,7 @@ fn checked_in(encrypted: bool) -> (PathBuf, String) {
 }
 
 fn make(repository: &Path, encrypted: bool, words: &Path) {
-    let place = Place::with(encrypted, &["--chunk-size", "1"]);
+    let place = Place::with(At::Directory, encrypted, &["--chunk-size", "1"]);
     for (second, time) in [(false, "2026-01-01T12:00:00Z"), (true, "2026-01-02T12:00:00Z")] {
         write_tree(Path::new(SOURCE), second);
         place.succeeds(&["backup", SOURCE, "--host", "host", "--tag", "golden", "--time", time]);

@@ -7,13 +7,13 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use binary::{Place, text};
+use binary::{At, Place, text};
 use trees::manifest;
 
 #[test]
 fn everything_comes_back_as_it_was() {
-    for encrypted in [false, true] {
-        let place = Place::new(encrypted);
+    for (at, encrypted) in At::ALL.iter().flat_map(|at| [(*at, false), (*at, true)]) {
+        let place = Place::at(at, encrypted);
         let source = place.path("source");
         fs::create_dir(&source).expect("a directory");
         trees::hostile(&source);
@@ -38,7 +38,11 @@ fn everything_comes_back_as_it_was() {
 
 #[test]
 fn the_second_backup_stores_next_to_nothing_and_a_changed_file_little() {
-    let place = Place::new(false);
+    At::ALL.iter().for_each(|at| the_second_backup_stores_little(*at));
+}
+
+fn the_second_backup_stores_little(at: At) {
+    let place = Place::at(at, false);
     let source = place.path("source");
     trees::files(&source, 1, 50);
     fs::write(source.join("large"), trees::noise(9, 4_000_000)).expect("a file");
@@ -154,7 +158,11 @@ fn files_that_change_while_they_are_read_do_no_harm() {
 
 #[test]
 fn parts_of_a_snapshot_can_be_listed_and_restored() {
-    let place = Place::new(false);
+    At::ALL.iter().for_each(|at| parts_of_a_snapshot(*at));
+}
+
+fn parts_of_a_snapshot(at: At) {
+    let place = Place::at(at, false);
     let source = place.path("source");
     trees::files(&source, 6, 20);
     place.succeeds(&["backup", "source"]);

@@ -236,8 +236,7 @@ impl Repository {
     /// Removes runs that others have replaced; whoever did that was cut off. It must be done before
     /// those others are replaced in turn: with them would go what says that these do not count.
     pub(crate) fn remove_replaced_runs(&self) -> Result<()> {
-        let index = self.index()?;
-        index.replaced().iter().try_for_each(|name| self.store.remove(Kind::Run, name))
+        self.store.remove_all(Kind::Run, self.index()?.replaced(), &|| Ok(()))
     }
 
     /// Writes one run in place of several, with those of their entries that are to be kept.
@@ -262,6 +261,6 @@ impl Repository {
         }
         let run = writer.finish()?;
         index.replace(names, run);
-        names.iter().try_for_each(|name| self.store.remove(Kind::Run, name))
+        self.store.remove_all(Kind::Run, names, &|| Ok(()))
     }
 }

@@ -13,8 +13,8 @@ use clap::{Args, Parser, Subcommand};
 #[derive(Parser)]
 #[command(name = "cuculus-backup", version)]
 pub(crate) struct Arguments {
-    /// The repository's directory
-    #[arg(long, short, env = "CUCULUS_BACKUP_REPO", global = true)]
+    /// Where the repository is: a directory, or s3://BUCKET/PREFIX
+    #[arg(long, short, value_name = "PLACE", env = "CUCULUS_BACKUP_REPO", global = true)]
     pub(crate) repo: Option<PathBuf>,
     /// A file with the passphrase in its first line
     #[arg(long, value_name = "FILE", env = "CUCULUS_BACKUP_PASSPHRASE_FILE", global = true)]
@@ -22,6 +22,9 @@ pub(crate) struct Arguments {
     /// A command that prints the passphrase
     #[arg(long, value_name = "COMMAND", env = "CUCULUS_BACKUP_PASSPHRASE_COMMAND", global = true)]
     pub(crate) passphrase_command: Option<String>,
+    /// Another directory than ~/.cache/cuculus-backup for the index of a repository on S3
+    #[arg(long, value_name = "DIR", env = "CUCULUS_BACKUP_CACHE_DIR", global = true)]
+    pub(crate) cache_dir: Option<PathBuf>,
     /// Print JSON, for programs
     #[arg(long, global = true)]
     pub(crate) json: bool,

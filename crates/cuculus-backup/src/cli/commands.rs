@@ -16,17 +16,15 @@ use super::{Outcome, keys, passphrase, text};
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
     let repo = arguments.repo.as_deref().ok_or_else(|| {
-        Error::Refused("which repository? say --repo DIRECTORY, or set CUCULUS_BACKUP_REPO".into())
+        Error::Refused("which repository? say --repo PLACE, or set CUCULUS_BACKUP_REPO".into())
     })?;
     if let Command::Init(options) = &arguments.command {
         return init(arguments, repo, options);
     }
-    let passphrase = if Repository::needs_passphrase(repo)? {
-        passphrase::find(arguments, false)?
-    } else {
-        None
-    };
-    let repository = Repository::open(repo, passphrase.as_ref().map(|text| text.as_str()))?;
+    let found = Repository::find(repo)?.cache_in(arguments.cache_dir.as_deref());
+    let passphrase =
+        if found.needs_passphrase() { passphrase::find(arguments, false)? } else { None };
+    let repository = found.open(passphrase.as_ref().map(|text| text.as_str()))?;
     let cli = Cli { arguments, repository };
     match &arguments.command {
         Command::Init(_) => Ok(Outcome::Done),

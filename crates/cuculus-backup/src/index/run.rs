@@ -1,6 +1,7 @@
 //! One run: entries sorted by id in sealed blocks of equal size, and a tail with the first id of
 //! each block, so that a look-up reads one block.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::Entry;
@@ -9,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::id::{ChunkId, Name};
 use crate::pack::{Location, PackInfo};
 use crate::seal::Keys;
-use crate::store::{Kind, Object, Store};
+use crate::store::{Kind, Object, Store, read_sound};
 
 pub(crate) const MAGIC: [u8; 8] = *b"CUCINDX1";
 /// After the sealed tail: its length in eight bytes.
@@ -29,6 +30,20 @@ pub(super) struct Tail {
     pub(super) predecessors: Vec<Name>,
     /// The prefix of the first id of each block.
     pub(super) fences: Vec<u64>,
+}
+
+impl Tail {
+    fn blocks(&self) -> u64 {
+        self.len.div_ceil(BLOCK_ENTRIES as u64)
+    }
+
+    /// Where a block stands, if sealing adds so many bytes.
+    fn block_range(&self, block: u64, overhead: u64) -> Range<u64> {
+        let full = BLOCK_LEN as u64 + overhead;
+        let start = MAGIC.len() as u64 + block * full;
+        let entries = (self.len - block * BLOCK_ENTRIES as u64).min(BLOCK_ENTRIES as u64);
+        start..start + entries * ENTRY as u64 + overhead
+    }
 }
 
 pub(crate) struct Run {
@@ -59,23 +74,8 @@ pub(super) fn short(value: u32) -> Option<[u8; 3]> {
 impl Run {
     pub(crate) fn open(store: &dyn Store, keys: &Arc<Keys>, name: &Name) -> Result<Self> {
         let object = store.open(Kind::Run, name)?;
-        let damaged = || Error::damaged(Kind::Run.describe(name));
-        let size = object.len();
-        let end = size.checked_sub(TRAILER).ok_or_else(damaged)?;
-        let trailer = object.read_at(end, TRAILER)?;
-        let tail_len = Reader(&trailer).u64().map_err(|Malformed| damaged())?;
-        let start = end.checked_sub(tail_len).ok_or_else(damaged)?;
-        let head = object.read_at(0, (MAGIC.len() as u64).min(size))?;
-        let sealed = object.read_at(start, tail_len)?;
-        let plain = keys.seal.open(&tail_place(name), sealed).map_err(|Malformed| damaged())?;
-        let tail = decode_tail(&plain).map_err(|Malformed| damaged())?;
-        let run = Self { name: *name, object, keys: Arc::clone(keys), tail };
-        let blocks = run.blocks();
-        let sound = head == MAGIC
-            && run.tail.fences.len() as u64 == blocks
-            && run.tail.fences.is_sorted()
-            && (blocks == 0 || run.block_range(blocks - 1).end == start);
-        if sound { Ok(run) } else { Err(damaged()) }
+        let tail = read_sound(&*object, || read_tail(&*object, keys, name))?;
+        Ok(Self { name: *name, object, keys: Arc::clone(keys), tail })
     }
 
     pub(crate) fn name(&self) -> Name {
@@ -99,7 +99,7 @@ impl Run {
     }
 
     fn blocks(&self) -> u64 {
-        self.tail.len.div_ceil(BLOCK_ENTRIES as u64)
+        self.tail.blocks()
     }
 
     fn damaged(&self) -> Error {
@@ -107,16 +107,12 @@ impl Run {
     }
 
     /// Where a block stands in the file. All have the same length but the last.
-    fn block_range(&self, block: u64) -> std::ops::Range<u64> {
-        let overhead = self.keys.seal.overhead() as u64;
-        let full = BLOCK_LEN as u64 + overhead;
-        let start = MAGIC.len() as u64 + block * full;
-        let entries = (self.tail.len - block * BLOCK_ENTRIES as u64).min(BLOCK_ENTRIES as u64);
-        start..start + entries * ENTRY as u64 + overhead
+    fn block_range(&self, block: u64) -> Range<u64> {
+        self.tail.block_range(block, self.keys.seal.overhead() as u64)
     }
 
     /// Blocks that may hold an id: those that begin with its prefix, and the one before.
-    fn blocks_of(&self, id: &ChunkId) -> std::ops::Range<u64> {
+    fn blocks_of(&self, id: &ChunkId) -> Range<u64> {
         let prefix = id.prefix();
         let fences = &self.tail.fences;
         let first = fences.partition_point(|&fence| fence < prefix).saturating_sub(1);
@@ -125,12 +121,14 @@ impl Run {
     }
 
     fn open_block(&self, number: u64) -> Result<Block> {
-        let range = self.block_range(number);
-        let mut sealed = self.object.read_at(range.start, range.end - range.start)?;
-        let place = block_place(&self.name, number);
-        let plain = self.keys.seal.open_in_place(&place, &mut sealed);
-        let plain = plain.map_err(|Malformed| self.damaged())?;
-        Ok(Block { number, bytes: sealed, plain })
+        read_sound(&*self.object, || {
+            let range = self.block_range(number);
+            let mut sealed = self.object.read_at(range.start, range.end - range.start)?;
+            let place = block_place(&self.name, number);
+            let plain = self.keys.seal.open_in_place(&place, &mut sealed);
+            let plain = plain.map_err(|Malformed| self.damaged())?;
+            Ok(Block { number, bytes: sealed, plain })
+        })
     }
 
     /// Hands every place of an id in a block, and how manieth entry of the run it is, to `each`
@@ -214,6 +212,26 @@ impl Run {
         decode().map_err(|Malformed| self.damaged())
     }
 
+    /// The entries of some blocks that follow each other.
+    fn read_blocks(&self, first: u64, last: u64) -> Result<Vec<Entry>> {
+        let start = self.block_range(first).start;
+        let end = self.block_range(last - 1).end;
+        let mut bytes = self.object.read_at(start, end - start)?;
+        let mut entries = Vec::with_capacity(AHEAD as usize * BLOCK_ENTRIES);
+        for block in first..last {
+            let range = self.block_range(block);
+            let within = (range.start - start) as usize..(range.end - start) as usize;
+            let sealed = bytes.get_mut(within).ok_or_else(|| self.damaged())?;
+            let plain = self.keys.seal.open_in_place(&block_place(&self.name, block), sealed);
+            let plain = plain.map_err(|Malformed| self.damaged())?;
+            let (found, _) = sealed.get(plain).unwrap_or_default().as_chunks::<ENTRY>();
+            for entry in found {
+                entries.push(self.decode(entry)?);
+            }
+        }
+        Ok(entries)
+    }
+
     /// Entries in order, from the first.
     pub(crate) fn entries(&self) -> RunEntries<'_> {
         RunEntries { run: self, next_block: 0, entries: Vec::new().into_iter() }
@@ -225,7 +243,7 @@ struct Block {
     number: u64,
     bytes: Vec<u8>,
     /// Where its entries stand in the bytes.
-    plain: std::ops::Range<usize>,
+    plain: Range<usize>,
 }
 
 impl Block {
@@ -242,25 +260,9 @@ pub(crate) struct RunEntries<'a> {
 
 impl RunEntries<'_> {
     fn read_ahead(&mut self) -> Result<()> {
-        let run = self.run;
-        let first = self.next_block;
-        let last = (first + AHEAD).min(run.blocks());
-        let start = run.block_range(first).start;
-        let end = run.block_range(last - 1).end;
-        let mut bytes = run.object.read_at(start, end - start)?;
-        let mut entries = Vec::with_capacity(AHEAD as usize * BLOCK_ENTRIES);
-        for block in first..last {
-            let range = run.block_range(block);
-            let within = (range.start - start) as usize..(range.end - start) as usize;
-            let sealed = bytes.get_mut(within).ok_or_else(|| run.damaged())?;
-            let plain = run.keys.seal.open_in_place(&block_place(&run.name, block), sealed);
-            let plain = plain.map_err(|Malformed| run.damaged())?;
-            let (found, _) = sealed.get(plain).unwrap_or_default().as_chunks::<ENTRY>();
-            for entry in found {
-                entries.push(run.decode(entry)?);
-            }
-        }
-        self.entries = entries.into_iter();
+        let last = (self.next_block + AHEAD).min(self.run.blocks());
+        let read = || self.run.read_blocks(self.next_block, last);
+        self.entries = read_sound(&*self.run.object, read)?.into_iter();
         self.next_block = last;
         Ok(())
     }
@@ -294,6 +296,25 @@ pub(super) fn encode_tail(tail: &Tail) -> Vec<u8> {
     writer.list(&tail.predecessors, |writer, name| writer.raw(&name.0));
     writer.list(&tail.fences, |writer, &fence| writer.u64(fence));
     writer.0
+}
+
+fn read_tail(object: &dyn Object, keys: &Keys, name: &Name) -> Result<Tail> {
+    let damaged = || Error::damaged(Kind::Run.describe(name));
+    let size = object.len();
+    let end = size.checked_sub(TRAILER).ok_or_else(damaged)?;
+    let trailer = object.read_at(end, TRAILER)?;
+    let tail_len = Reader(&trailer).u64().map_err(|Malformed| damaged())?;
+    let start = end.checked_sub(tail_len).ok_or_else(damaged)?;
+    let head = object.read_at(0, (MAGIC.len() as u64).min(size))?;
+    let sealed = object.read_at(start, tail_len)?;
+    let plain = keys.seal.open(&tail_place(name), sealed).map_err(|Malformed| damaged())?;
+    let tail = decode_tail(&plain).map_err(|Malformed| damaged())?;
+    let (blocks, overhead) = (tail.blocks(), keys.seal.overhead() as u64);
+    let sound = head == MAGIC
+        && tail.fences.len() as u64 == blocks
+        && tail.fences.is_sorted()
+        && (blocks == 0 || tail.block_range(blocks - 1, overhead).end == start);
+    if sound { Ok(tail) } else { Err(damaged()) }
 }
 
 fn decode_tail(bytes: &[u8]) -> Decoded<Tail> {

@@ -31,8 +31,8 @@ impl<'a> RunWriter<'a> {
         predecessors: Vec<Name>,
     ) -> Result<Self> {
         let tail = Tail { len: 0, packs: Vec::new(), predecessors, fences: Vec::new() };
-        let draft = store.draft(Kind::Run)?;
         let (name, numbers) = (Name::random()?, HashMap::new());
+        let draft = store.draft(Kind::Run, &name)?;
         let block = Vec::with_capacity(BLOCK_LEN);
         Ok(Self { store, keys, name, draft, numbers, tail, block, sealed: MAGIC.to_vec() })
     }
@@ -87,7 +87,7 @@ impl<'a> RunWriter<'a> {
         self.sealed.extend_from_slice(&len.to_le_bytes());
         self.write()?;
         let Self { draft, name, store, keys, .. } = self;
-        draft.keep(&name)?;
+        draft.keep()?;
         Run::open(store, keys, &name)
     }
 }

@@ -93,10 +93,12 @@ pub(crate) fn read_footer(
     info: Option<&PackInfo>,
 ) -> Result<(Footer, PackInfo)> {
     let damaged = || Error::damaged(Kind::Pack.describe(pack));
-    let object = store.open(Kind::Pack, pack)?;
+    let object = match info {
+        Some(info) => store.open_sized(Kind::Pack, pack, info.size)?,
+        None => store.open(Kind::Pack, pack)?,
+    };
     let size = object.len();
     let footer_len = match info {
-        Some(info) if info.size != size => return Err(damaged()),
         Some(info) => info.footer_len,
         None => {
             let start = size.checked_sub(TRAILER_LEN).ok_or_else(damaged)?;

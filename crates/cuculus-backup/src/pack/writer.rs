@@ -23,7 +23,7 @@ pub(crate) struct PackWriter {
 impl PackWriter {
     pub(crate) fn new(store: &dyn Store) -> Result<Self> {
         let name = Name::random()?;
-        let draft = store.draft(Kind::Pack)?;
+        let draft = store.draft(Kind::Pack, &name)?;
         let mut writer = Self { name, draft, size: 0, footer: Footer::default() };
         writer.write(&MAGIC)?;
         Ok(writer)
@@ -60,7 +60,7 @@ impl PackWriter {
         sealed.extend_from_slice(&footer_len.to_le_bytes());
         sealed.extend_from_slice(&TRAILER_MAGIC);
         self.write(&sealed)?;
-        self.draft.keep(&self.name)?;
+        self.draft.keep()?;
         Ok((PackInfo { name: self.name, size: self.size, footer_len }, self.footer))
     }
 }

@@ -238,12 +238,10 @@ impl Repository {
         announced.confirm()?;
         self.drop_from_index(&mut index, &going, report)?;
         let sizes: HashMap<Name, u64> = self.store.list(Kind::Pack)?.into_iter().collect();
-        for pack in &going {
-            // A prune that slept for a day and was taken for dead must not go on.
-            announced.confirm()?;
-            self.store.remove(Kind::Pack, pack)?;
-            report.freed_bytes += sizes.get(pack).copied().unwrap_or_default();
-        }
+        let going: Vec<Name> = going.into_iter().collect();
+        // A prune that slept for a day and was taken for dead must not go on.
+        self.store.remove_all(Kind::Pack, &going, &|| announced.confirm())?;
+        report.freed_bytes += going.iter().filter_map(|pack| sizes.get(pack)).sum::<u64>();
         self.store.remove(Kind::Mark, &mark.name)
     }
 

@@ -15,6 +15,7 @@ use crate::id::Name;
 /// Drafts lie beside the objects, on the same file system, so that a rename makes them objects.
 const DRAFTS: &str = "tmp";
 
+#[derive(Clone)]
 pub(crate) struct LocalStore {
     root: PathBuf,
 }
@@ -25,18 +26,15 @@ impl LocalStore {
     }
 
     /// Makes the folders of a new repository. The directory may exist, but only empty.
-    pub(crate) fn create(root: &Path) -> Result<Self> {
+    pub(super) fn prepare(&self) -> Result<()> {
+        let root = &self.root;
         let private = |path: &Path| {
             let made = DirBuilder::new().mode(0o700).recursive(true).create(path);
             made.map_err(Error::at("create", path))
         };
         private(root)?;
         // Folders of ours without a configuration: an attempt that was cut off.
-        let ours = |name: &OsStr| {
-            let folders =
-                Kind::ALL.iter().filter(|kind| !kind.is_single()).map(|kind| kind.folder());
-            folders.chain([DRAFTS]).any(|folder| name == folder)
-        };
+        let ours = |name: &OsStr| Kind::folders().chain([DRAFTS]).any(|folder| name == folder);
         for entry in fs::read_dir(root).map_err(Error::at("read", root))? {
             if !ours(&entry.map_err(Error::at("read", root))?.file_name()) {
                 return Err(Error::refused(format!(
@@ -45,33 +43,24 @@ impl LocalStore {
                 )));
             }
         }
-        private(&root.join(DRAFTS))?;
-        for kind in Kind::ALL.into_iter().filter(|kind| !kind.is_single()) {
-            private(&root.join(kind.folder()))?;
+        for folder in Kind::folders().chain([DRAFTS]) {
+            private(&root.join(folder))?;
         }
-        Ok(Self::new(root))
+        Ok(())
     }
 
     fn path(&self, kind: Kind, name: &Name) -> PathBuf {
-        let folder = self.root.join(kind.folder());
-        match kind {
-            _ if kind.is_single() => folder,
-            // Many packs: a directory for each first byte of the name.
-            Kind::Pack => {
-                let text = name.to_string();
-                folder.join(text.get(..2).unwrap_or_default()).join(text)
-            }
-            _ => folder.join(name.to_string()),
-        }
+        self.root.join(kind.key(name))
     }
 }
 
 impl Store for LocalStore {
-    fn draft(&self, kind: Kind) -> Result<Box<dyn Draft>> {
+    fn draft(&self, kind: Kind, name: &Name) -> Result<Box<dyn Draft>> {
         let path = self.root.join(DRAFTS).join(Name::random()?.to_string());
         let open = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
         let file = open.map_err(Error::at("create", &path))?;
-        let draft = LocalDraft { file, path, store: Self::new(&self.root), kind, kept: false };
+        let (store, name) = (self.clone(), *name);
+        let draft = LocalDraft { file, path, store, kind, name, kept: false };
         // Tells `sweep_drafts` that somebody is at work; the kernel lets go of it when we die. A
         // file system that has no locks is no reason to stop: there nothing is swept.
         let _ = flock(&draft.file, FlockOperation::NonBlockingLockExclusive);
@@ -111,9 +100,8 @@ impl Store for LocalStore {
 
     fn open(&self, kind: Kind, name: &Name) -> Result<Box<dyn Object>> {
         let path = self.path(kind, name);
-        let open = File::open(&path).and_then(|file| Ok((file.metadata()?.len(), file)));
-        let (len, file) = open.map_err(Error::at("open", &path))?;
-        Ok(Box::new(LocalObject { file, len, path }))
+        let file = LocalObject::open(&path).map_err(Error::at("open", &path))?;
+        Ok(Box::new(file))
     }
 
     fn remove(&self, kind: Kind, name: &Name) -> Result<()> {
@@ -146,6 +134,7 @@ struct LocalDraft {
     path: PathBuf,
     store: LocalStore,
     kind: Kind,
+    name: Name,
     kept: bool,
 }
 
@@ -161,8 +150,8 @@ impl Write for LocalDraft {
 
 impl Draft for LocalDraft {
     /// The bytes reach the disk before the name does, and the name before we say so.
-    fn keep(mut self: Box<Self>, name: &Name) -> Result<()> {
-        let path = self.store.path(self.kind, name);
+    fn keep(mut self: Box<Self>) -> Result<()> {
+        let path = self.store.path(self.kind, &self.name);
         let folder = path.parent().unwrap_or(&self.store.root);
         self.file.sync_all().map_err(Error::at("write", &path))?;
         if self.kind == Kind::Pack && !folder.exists() {
@@ -189,10 +178,18 @@ fn sync_folder(folder: &Path) -> Result<()> {
     sync.map_err(Error::at("write", folder))
 }
 
-struct LocalObject {
+/// A file to read from.
+pub(super) struct LocalObject {
     file: File,
     len: u64,
     path: PathBuf,
+}
+
+impl LocalObject {
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        Ok(Self { len: file.metadata()?.len(), file, path: path.to_owned() })
+    }
 }
 
 impl Object for LocalObject {

@@ -1,26 +1,53 @@
 //! The binary as a user has it, with a repository and a tree of its own. Shared by the tests.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+#[path = "../server/mod.rs"]
+mod server;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use server::Server;
 use tempfile::TempDir;
+
+/// Where repositories can be. Laws hold wherever it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum At {
+    Directory,
+    Bucket,
+}
+
+impl At {
+    pub(crate) const ALL: &[Self] =
+        if cfg!(feature = "s3") { &[Self::Directory, Self::Bucket] } else { &[Self::Directory] };
+
+    /// Of two numbers the first for a directory: what is far away takes longer.
+    pub(crate) fn choose(self, near: u64, far: u64) -> u64 {
+        if self == Self::Directory { near } else { far }
+    }
+}
 
 /// A place with a repository in `repo` and room for trees.
 pub(crate) struct Place {
     dir: TempDir,
     encrypted: bool,
+    server: Option<Server>,
 }
 
 impl Place {
-    /// With a new repository.
+    /// With a new repository in a directory.
     pub(crate) fn new(encrypted: bool) -> Self {
-        Self::with(encrypted, &[])
+        Self::at(At::Directory, encrypted)
+    }
+
+    /// With a new repository.
+    pub(crate) fn at(at: At, encrypted: bool) -> Self {
+        Self::with(at, encrypted, &[])
     }
 
     /// With a new repository that is made with these options.
-    pub(crate) fn with(encrypted: bool, options: &[&str]) -> Self {
-        let place = Self { dir: tempfile::tempdir().expect("a directory"), encrypted };
+    pub(crate) fn with(at: At, encrypted: bool, options: &[&str]) -> Self {
+        let place = Self::empty(at, encrypted);
         let plain: &[&str] = if encrypted { &[] } else { &["--no-encryption"] };
         place.succeeds(&[&["init"], plain, options].concat());
         place
@@ -28,7 +55,7 @@ impl Place {
 
     /// With a copy of a repository, and the folders that are empty and therefore not checked in.
     pub(crate) fn with_copy(repository: &Path, encrypted: bool) -> Self {
-        let place = Self { dir: tempfile::tempdir().expect("a directory"), encrypted };
+        let place = Self::empty(At::Directory, encrypted);
         let copied = Command::new("cp").arg("-r").arg(repository).arg(place.repo()).status();
         assert!(copied.expect("cp runs").success());
         for folder in ["intents", "marks", "tmp"] {
@@ -37,20 +64,53 @@ impl Place {
         place
     }
 
+    /// Without a repository.
+    pub(crate) fn empty(at: At, encrypted: bool) -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        let start = || Server::start(&dir.path().join("server"), &["bucket"]);
+        Self { server: (at == At::Bucket).then(start), dir, encrypted }
+    }
+
+    pub(crate) fn server(&mut self) -> &mut Server {
+        self.server.as_mut().expect("a repository in a bucket")
+    }
+
+    fn is_in_a_bucket(&self) -> bool {
+        self.server.is_some()
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
+    /// The files of the repository: those of its directory, or those that the server keeps.
     pub(crate) fn repo(&self) -> PathBuf {
-        self.path("repo")
+        self.path(if self.is_in_a_bucket() { "server/bucket/some/repo" } else { "repo" })
+    }
+
+    /// How many files there are in a folder of the repository.
+    pub(crate) fn count(&self, folder: &str) -> usize {
+        std::fs::read_dir(self.repo().join(folder)).map_or(0, Iterator::count)
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        if self.is_in_a_bucket() {
+            return self.command_on(Path::new("s3://bucket/some/repo"), arguments);
+        }
+        self.command_on(&self.repo(), arguments)
+    }
+
+    /// The same on another repository.
+    pub(crate) fn command_on(&self, repo: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cuculus-backup"));
-        command.arg("--repo").arg(self.repo()).args(arguments).current_dir(self.dir.path());
+        command.arg("--repo").arg(repo).args(arguments).current_dir(self.dir.path());
         command.env_remove("CUCULUS_BACKUP_REPO").env_remove("CUCULUS_BACKUP_PASSPHRASE");
+        command.env("XDG_CACHE_HOME", self.path("cache")).env_remove("CUCULUS_BACKUP_CACHE_DIR");
         if self.encrypted {
             command.env("CUCULUS_BACKUP_PASSPHRASE", "a passphrase");
+        }
+        if let Some(server) = &self.server {
+            server.tell(&mut command);
         }
         command
     }
@@ -69,13 +129,7 @@ impl Place {
 
     /// Runs a command that must be refused with one line that has the hint.
     pub(crate) fn refused(&self, arguments: &[&str], hint: &str) {
-        let output = self.run(arguments);
-        let complaint = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {complaint}");
-        assert!(complaint.starts_with("cuculus-backup: "), "{complaint}");
-        assert_eq!(complaint.lines().count(), 1, "{complaint}");
-        assert!(complaint.contains(hint), "{complaint}");
-        assert!(output.stdout.is_empty());
+        is_refused(&self.run(arguments), hint);
     }
 
     pub(crate) fn json(&self, arguments: &[&str]) -> serde_json::Value {
@@ -91,6 +145,16 @@ impl Place {
         let tree = target.path().join(source.strip_prefix("/").expect("a full path"));
         (target, tree)
     }
+}
+
+/// One line that has the hint, and nothing else.
+pub(crate) fn is_refused(output: &Output, hint: &str) {
+    let complaint = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{complaint}");
+    assert!(complaint.starts_with("cuculus-backup: "), "{complaint}");
+    assert_eq!(complaint.lines().count(), 1, "{complaint}");
+    assert!(complaint.contains(hint), "{complaint}");
+    assert!(output.stdout.is_empty());
 }
 
 pub(crate) fn text(bytes: &[u8]) -> String {

@@ -1,0 +1,97 @@
+//! An object in the making. A pack is collected in memory and sent by one request. What is larger is
+//! sent in parts while it is written, and is there when the server is told that these were all.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use object_store::{ObjectStoreExt, WriteMultipart};
+
+use super::Bucket;
+use crate::error::Result;
+use crate::id::Name;
+use crate::store::{Draft, Kind};
+
+/// Twice a pack. A server takes 10,000 parts, so an index run may have 160 GB.
+const PART: usize = 16 << 20;
+/// Parts of one object that are on their way at once.
+const PARTS_AT_ONCE: usize = 2;
+
+pub(in crate::store) struct S3Draft {
+    bucket: Arc<Bucket>,
+    kind: Kind,
+    name: Name,
+    buffer: Vec<u8>,
+    upload: Option<WriteMultipart>,
+}
+
+impl S3Draft {
+    pub(super) fn new(bucket: Arc<Bucket>, kind: Kind, name: Name) -> Self {
+        Self { bucket, kind, name, buffer: Vec::new(), upload: None }
+    }
+
+    fn send_part(&mut self) -> super::Outcome<()> {
+        let bucket = Arc::clone(&self.bucket);
+        let upload = match &mut self.upload {
+            Some(upload) => upload,
+            none => {
+                let path = bucket.path(self.kind, &self.name);
+                let begun = bucket.wait(bucket.client.put_multipart(&path))?;
+                none.insert(WriteMultipart::new_with_chunk_size(begun, PART))
+            }
+        };
+        bucket.wait(upload.wait_for_capacity(PARTS_AT_ONCE))?;
+        let _within = bucket.runtime.enter();
+        upload.put(std::mem::take(&mut self.buffer).into());
+        Ok(())
+    }
+
+    /// Makes it durable; returns what tells this version from others, if the server says.
+    pub(in crate::store) fn finish(mut self) -> Result<Option<String>> {
+        let bucket = Arc::clone(&self.bucket);
+        let rest = std::mem::take(&mut self.buffer);
+        let outcome = match self.upload.take() {
+            Some(mut upload) => {
+                let _within = bucket.runtime.enter();
+                upload.put(rest.into());
+                bucket.wait(upload.finish())
+            }
+            None => {
+                let path = bucket.path(self.kind, &self.name);
+                bucket.wait(bucket.client.put(&path, rest.into()))
+            }
+        };
+        let what = format!("cannot write {}", self.kind.describe(&self.name));
+        let put = bucket.written(outcome).map_err(bucket.failed(what))?;
+        Ok(put.e_tag)
+    }
+}
+
+impl Write for S3Draft {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() >= PART {
+            let bucket = Arc::clone(&self.bucket);
+            self.send_part().map_err(|error| io::Error::other(bucket.why(&error)))?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Draft for S3Draft {
+    fn keep(self: Box<Self>) -> Result<()> {
+        self.finish().map(|_| ())
+    }
+}
+
+/// The parts of an upload that nobody finishes are paid for.
+impl Drop for S3Draft {
+    fn drop(&mut self) {
+        if let Some(upload) = self.upload.take() {
+            let _ = self.bucket.wait(upload.abort());
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! A repository in a bucket of S3, or of a server that speaks like it. Knows keys, requests and
+//! their limits; nothing of what the objects hold.
+//!
+//! The rest of the program waits for what it asks for, so this store has a small runtime of its own
+//! to wait in.
+
+mod draft; // an object in the making
+mod failure; // what the server says, in one line
+mod object; // an object to read from
+mod settings; // of the connection
+#[cfg(test)]
+mod tests;
+
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+use object_store::aws::{AmazonS3, AmazonS3Builder};
+use object_store::path::Path;
+use object_store::{GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt};
+use tokio::runtime::{self, Runtime};
+
+use super::{Draft, Kind, ONLY, Object, Store};
+use crate::error::{Error, Result};
+use crate::id::Name;
+use object::S3Object;
+
+pub(super) use draft::S3Draft;
+
+/// Packs that are uploaded at once, and index runs that are fetched at once.
+pub(super) const AT_ONCE: usize = 4;
+/// Fetched by one request; a run of the index is rarely larger.
+const PIECE: u64 = 64 << 20;
+/// The most that a server removes by one request.
+const REMOVED_AT_ONCE: usize = 1000;
+/// A server that has read a request does it, even if nobody waits for the answer any more. It takes
+/// seconds; this is more.
+const LAG: Duration = Duration::from_secs(60);
+
+type Outcome<T> = std::result::Result<T, object_store::Error>;
+
+pub(crate) struct S3Store(Arc<Bucket>);
+
+pub(super) struct Bucket {
+    client: AmazonS3,
+    runtime: Runtime,
+    prefix: Path,
+    /// How it is called in messages, and who answers for it.
+    name: String,
+    server: String,
+    /// A write got no answer.
+    in_doubt: AtomicBool,
+}
+
+impl Bucket {
+    fn wait<T>(&self, answer: impl Future<Output = T>) -> T {
+        self.runtime.block_on(answer)
+    }
+
+    fn path(&self, kind: Kind, name: &Name) -> Path {
+        kind.key(name).split('/').fold(self.prefix.clone(), Path::join)
+    }
+
+    /// Takes note of a write that may be done later, since its outcome is not known.
+    fn written<T>(&self, outcome: Outcome<T>) -> Outcome<T> {
+        if outcome.as_ref().is_err_and(|error| !failure::is_answer(error)) {
+            self.in_doubt.store(true, Ordering::Release);
+        }
+        outcome
+    }
+
+    /// Hands what a GET brings to `each`, as it comes.
+    fn get(
+        &self,
+        path: &Path,
+        options: GetOptions,
+        each: &mut dyn FnMut(&[u8]) -> Outcome<()>,
+    ) -> Outcome<ObjectMeta> {
+        self.wait(async {
+            let answer = self.client.get_opts(path, options).await?;
+            let meta = answer.meta.clone();
+            let mut bytes = answer.into_stream();
+            while let Some(part) = bytes.try_next().await? {
+                each(&part)?;
+            }
+            Ok(meta)
+        })
+    }
+}
+
+impl S3Store {
+    /// `BUCKET/PREFIX`, where the prefix may be empty; the rest is in the environment.
+    pub(super) fn new(place: &str) -> Result<Self> {
+        Self::with(AmazonS3Builder::from_env(), place)
+    }
+
+    fn with(builder: AmazonS3Builder, place: &str) -> Result<Self> {
+        let (client, prefix, server) = settings::client(builder, place)?;
+        let runtime = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.map_err(Error::io("cannot start a thread"))?;
+        let name = format!("s3://{}", place.trim_end_matches('/'));
+        let in_doubt = AtomicBool::new(false);
+        Ok(Self(Arc::new(Bucket { client, runtime, prefix, name, server, in_doubt })))
+    }
+
+    /// There must be nothing but what an attempt that was cut off may have left.
+    pub(super) fn prepare(&self) -> Result<()> {
+        let bucket = &self.0;
+        let found = bucket.wait(bucket.client.list_with_delimiter(Some(&bucket.prefix)));
+        let found = found.map_err(bucket.failed(format!("cannot list {}", bucket.name)))?;
+        let folder = |path: &Path| path.filename().is_some_and(|n| Kind::folders().any(|f| f == n));
+        if found.objects.is_empty() && found.common_prefixes.iter().all(folder) {
+            return Ok(());
+        }
+        Err(Error::refused(format!(
+            "{} is not empty; give the repository a prefix of its own",
+            bucket.name
+        )))
+    }
+
+    pub(super) fn begin(&self, kind: Kind, name: &Name) -> S3Draft {
+        S3Draft::new(Arc::clone(&self.0), kind, *name)
+    }
+
+    /// The size of an object, and what tells its versions apart.
+    pub(super) fn look(&self, kind: Kind, name: &Name) -> Result<(u64, String)> {
+        let path = self.0.path(kind, name);
+        let meta = self.0.wait(self.0.client.head(&path));
+        let meta = meta.map_err(self.0.failed(format!("cannot find {}", kind.describe(name))))?;
+        Ok((meta.size, tag(meta.e_tag, meta.last_modified.timestamp_millis(), meta.size)))
+    }
+
+    /// Copies a whole object, piece by piece: a request that takes too long counts as failed, and
+    /// a large object over a slow line would. All pieces are of one version.
+    pub(super) fn fetch(&self, kind: Kind, name: &Name, out: &mut dyn Write) -> Result<()> {
+        let path = self.0.path(kind, name);
+        let what = || format!("cannot read {}", kind.describe(name));
+        let (mut position, mut version) = (0, None);
+        loop {
+            let end = position + PIECE;
+            let range = Some((position..end).into());
+            let options = GetOptions { range, if_match: version.take(), ..GetOptions::default() };
+            let mut failed = None;
+            let answer = self.0.get(&path, options, &mut |bytes| {
+                position += bytes.len() as u64;
+                out.write_all(bytes).map_err(|error| {
+                    failed = Some(error);
+                    object_store::Error::Generic { store: "copy", source: "not written".into() }
+                })
+            });
+            if let Some(error) = failed {
+                return Err(Error::io(what())(error));
+            }
+            let meta = match answer {
+                // It is empty, which is for who reads it to judge.
+                Err(error) if position == 0 && failure::is_past_the_end(&error) => return Ok(()),
+                answer => answer.map_err(self.0.failed(what()))?,
+            };
+            if position == meta.size {
+                return Ok(());
+            }
+            if position != end {
+                return Err(Error::damaged(kind.describe(name)));
+            }
+            version = meta.e_tag;
+        }
+    }
+
+    /// A bucket that is not there looks like an object that is not there to some servers; asked
+    /// for a list, all tell.
+    fn explain(&self, error: Error) -> Error {
+        let bucket = &self.0;
+        let first = bucket.wait(bucket.client.list(Some(&bucket.prefix)).next());
+        match first {
+            Some(Err(why)) => bucket.failed(format!("cannot list {}", bucket.name))(why),
+            _ => error,
+        }
+    }
+}
+
+/// What tells versions of an object apart, whatever the server says about it.
+fn tag(e_tag: Option<String>, modified: i64, size: u64) -> String {
+    e_tag.unwrap_or_else(|| format!("{modified} {size}"))
+}
+
+impl Store for S3Store {
+    fn draft(&self, kind: Kind, name: &Name) -> Result<Box<dyn Draft>> {
+        Ok(Box::new(self.begin(kind, name)))
+    }
+
+    fn list(&self, kind: Kind) -> Result<Vec<(Name, u64)>> {
+        if kind.is_single() {
+            return match self.look(kind, &ONLY) {
+                Ok((size, _)) => Ok(vec![(ONLY, size)]),
+                Err(error) if error.is_missing() => Ok(Vec::new()),
+                Err(error) => Err(error),
+            };
+        }
+        let bucket = &self.0;
+        let folder = bucket.prefix.clone().join(kind.folder());
+        let listed = bucket.client.list(Some(&folder)).try_filter_map(|meta| async move {
+            let name = meta.location.filename().and_then(Name::parse);
+            Ok(name.filter(|name| bucket.path(kind, name) == meta.location).map(|n| (n, meta.size)))
+        });
+        let listed = bucket.wait(listed.try_collect());
+        listed.map_err(bucket.failed(format!("cannot list {}/{}", bucket.name, kind.folder())))
+    }
+
+    fn open(&self, kind: Kind, name: &Name) -> Result<Box<dyn Object>> {
+        let (len, _) = self.look(kind, name)?;
+        self.open_sized(kind, name, len)
+    }
+
+    /// Asks nothing: that an object is gone or of another size shows when it is read.
+    fn open_sized(&self, kind: Kind, name: &Name, len: u64) -> Result<Box<dyn Object>> {
+        Ok(Box::new(S3Object::new(Arc::clone(&self.0), kind, *name, len)))
+    }
+
+    fn get(&self, kind: Kind, name: &Name) -> Result<Vec<u8>> {
+        let mut all = Vec::new();
+        let answer = self.0.get(&self.0.path(kind, name), GetOptions::default(), &mut |bytes| {
+            all.extend_from_slice(bytes);
+            Ok(())
+        });
+        let failed = self.0.failed(format!("cannot read {}", kind.describe(name)));
+        match answer.map_err(failed) {
+            Ok(_) => Ok(all),
+            Err(error) if error.is_missing() && kind == Kind::Config => Err(self.explain(error)),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn remove(&self, kind: Kind, name: &Name) -> Result<()> {
+        self.remove_all(kind, &[*name], &|| Ok(()))
+    }
+
+    fn remove_all(&self, kind: Kind, names: &[Name], go_on: &dyn Fn() -> Result<()>) -> Result<()> {
+        let bucket = &self.0;
+        for some in names.chunks(REMOVED_AT_ONCE) {
+            go_on()?;
+            let removed = bucket.wait(async {
+                if let [name] = some {
+                    return gone(bucket.client.delete(&bucket.path(kind, name)).await);
+                }
+                let paths: Vec<_> = some.iter().map(|name| Ok(bucket.path(kind, name))).collect();
+                let mut outcomes = bucket.client.delete_stream(stream::iter(paths).boxed());
+                while let Some(outcome) = outcomes.next().await {
+                    gone(outcome.map(|_| ()))?;
+                }
+                Ok(())
+            });
+            let what = format!("cannot remove from {}/{}", bucket.name, kind.folder());
+            bucket.written(removed).map_err(bucket.failed(what))?;
+        }
+        Ok(())
+    }
+
+    /// Uploads that were cut off are seen by nobody. The server drops them if it is told to.
+    fn sweep_drafts(&self) -> Result<u64> {
+        Ok(0)
+    }
+
+    fn writes_at_once(&self) -> usize {
+        AT_ONCE
+    }
+
+    fn lag(&self) -> Duration {
+        LAG
+    }
+
+    fn is_settled(&self) -> bool {
+        !self.0.in_doubt.load(Ordering::Acquire)
+    }
+}
+
+fn gone(outcome: Outcome<()>) -> Outcome<()> {
+    match outcome {
+        Err(object_store::Error::NotFound { .. }) => Ok(()),
+        outcome => outcome,
+    }
+}

@@ -1,0 +1,200 @@
+//! A repository in a bucket: what is refused, what is fetched and how often, and what happens when
+//! the server or a copy on this machine goes bad.
+#![cfg(feature = "s3")]
+
+mod binary;
+mod trees;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use binary::{At, Place, is_refused, text};
+use trees::manifest;
+
+#[test]
+fn what_is_wrong_on_the_way_is_said_in_one_line() {
+    let place = Place::at(At::Bucket, false);
+    for (repo, hint) in [
+        ("s3://bucket/elsewhere", "init"),
+        ("s3://missing/repo", "no such bucket"),
+        ("s3:///repo", "s3://BUCKET/PREFIX"),
+        ("s3://bucket/a//b", "s3://BUCKET/PREFIX"),
+    ] {
+        let output = place.command_on(Path::new(repo), &["snapshots"]).output();
+        is_refused(&output.expect("the binary runs"), hint);
+    }
+    for (variable, value, hint) in [
+        ("AWS_SECRET_ACCESS_KEY", "wrong", "AWS_SECRET_ACCESS_KEY"),
+        ("AWS_ACCESS_KEY_ID", "nobody", "AWS_ACCESS_KEY_ID"),
+        ("AWS_ALLOW_HTTP", "false", "AWS_ALLOW_HTTP"),
+        ("AWS_ENDPOINT_URL", "http://127.0.0.1:1", "no connection to http://127.0.0.1:1"),
+        ("AWS_ENDPOINT_URL", "http://no address", "AWS_"),
+        ("XDG_CACHE_HOME", "/proc/none", "--cache-dir"),
+    ] {
+        let output = place.command(&["snapshots"]).env(variable, value).output();
+        is_refused(&output.expect("the binary runs"), hint);
+    }
+    place.refused(&["init", "--no-encryption"], "not empty");
+}
+
+/// Files in the folder of the cache that belongs to the only repository.
+fn copies(place: &Place, kind: &str) -> Vec<PathBuf> {
+    let cache = place.path("cache/cuculus-backup");
+    let repositories = fs::read_dir(cache).expect("a folder");
+    let folders: Vec<_> = repositories.map(|entry| entry.expect("an entry").path()).collect();
+    assert_eq!(folders.len(), 1);
+    let mode = fs::metadata(&folders[0]).expect("a folder").permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    let files = fs::read_dir(folders[0].join(kind)).expect("a folder");
+    files.map(|entry| entry.expect("an entry").path()).collect()
+}
+
+fn names(files: &[PathBuf]) -> Vec<String> {
+    let name = |path: &PathBuf| path.file_name().expect("a name").to_string_lossy().into_owned();
+    let mut names: Vec<String> = files.iter().map(name).collect();
+    names.sort();
+    names
+}
+
+fn stored(place: &Place, kind: &str) -> Vec<String> {
+    let files = fs::read_dir(place.repo().join(kind)).expect("a folder");
+    names(&files.map(|entry| entry.expect("an entry").path()).collect::<Vec<_>>())
+}
+
+/// The requests of a backup of one unchanged file.
+fn requests_of_an_unchanged_backup(len: usize) -> u64 {
+    let mut place = Place::at(At::Bucket, false);
+    let source = place.path("source");
+    fs::create_dir(&source).expect("a directory");
+    fs::write(source.join("file"), trees::noise(1, len)).expect("a file");
+    // Directories on the way are saved too, and others may write to them at any time.
+    for _ in 0..50 {
+        place.server().take_requests();
+        let report = place.json(&["backup", "source", "--read-all"]);
+        let requests = place.server().take_requests();
+        if report["new_chunks"] == 0 {
+            println!("{requests} requests for {} look-ups", report["lookups"]["asked"]);
+            return requests;
+        }
+    }
+    panic!("something changes all the time");
+}
+
+#[test]
+fn an_unchanged_backup_takes_few_requests_however_many_chunks_there_are() {
+    let [few, many] = [100_000, 20_000_000].map(requests_of_an_unchanged_backup);
+    // A footer for each of the packs, of which the larger one has three.
+    assert!(few <= 25 && many <= few + 4, "{few}, {many}");
+}
+
+/// What is copied is what is there, after a backup on this machine and after work on another.
+#[test]
+fn copies_follow_the_repository() {
+    let place = Place::at(At::Bucket, true);
+    trees::files(&place.path("source"), 1, 20);
+    for seed in 0..3 {
+        place.succeeds(&["backup", "source"]);
+        trees::change(&place.path("source"), seed);
+    }
+    let same = |place: &Place| {
+        for kind in ["index", "snapshots"] {
+            assert_eq!(names(&copies(place, kind)), stored(place, kind), "{kind}");
+        }
+        assert_eq!(copies(place, "digest").len(), 1);
+        assert_eq!(copies(place, "tmp").len(), 0);
+    };
+    same(&place);
+    // Another machine has copies of its own.
+    let elsewhere = place.path("elsewhere");
+    let elsewhere = elsewhere.to_str().expect("text");
+    place.succeeds(&["--cache-dir", elsewhere, "forget", "--keep-last", "1"]);
+    place.succeeds(&["--cache-dir", elsewhere, "prune", "--max-unused", "0"]);
+    place.succeeds(&["backup", "source"]);
+    same(&place);
+    // Without any copies everything is fetched again.
+    fs::remove_dir_all(place.path("cache")).expect("a directory");
+    let (_kept, restored) = place.restored("latest", &place.path("source"));
+    assert!(manifest(&restored) == manifest(&place.path("source")));
+    assert_eq!(names(&copies(&place, "index")), stored(&place, "index"));
+}
+
+/// Bytes of a copy that change are noticed, and the object is fetched again.
+#[test]
+fn a_damaged_copy_is_thrown_away() {
+    for encrypted in [false, true] {
+        let place = Place::at(At::Bucket, encrypted);
+        let source = place.path("source");
+        trees::files(&source, 2, 20);
+        place.succeeds(&["backup", "source"]);
+        let mut random = fastrand::Rng::with_seed(2);
+        for kind in ["index", "snapshots", "digest"] {
+            let [copy] = &copies(&place, kind)[..] else { panic!("one {kind}") };
+            let good = fs::read(copy).expect("a copy");
+            let mut changes = vec![vec![], good[..good.len() / 2].to_vec(), good[1..].to_vec()];
+            for _ in 0..3 {
+                let mut bytes = good.clone();
+                bytes[random.usize(..good.len())] ^= 1 << random.u8(0..8);
+                changes.push(bytes);
+            }
+            for bytes in changes {
+                fs::write(copy, &bytes).expect("a copy");
+                let report = place.json(&["verify-digest"]);
+                assert_eq!(report["state"], "current", "{kind}: {report}");
+                let (_kept, restored) = place.restored("latest", &source);
+                assert!(manifest(&restored) == manifest(&source), "{kind}");
+                // Only what was read was looked at.
+                if fs::read(copy).expect("a copy") != good {
+                    place.succeeds(&["backup", "source", "--dry-run", "--read-all"]);
+                }
+            }
+        }
+        place.succeeds(&["check", "--read-data"]);
+    }
+}
+
+/// A copy does not hide that the repository is hurt from one who asks.
+#[test]
+fn a_check_looks_at_the_bucket_and_not_at_copies() {
+    let place = Place::at(At::Bucket, false);
+    trees::files(&place.path("source"), 3, 20);
+    place.succeeds(&["backup", "source"]);
+    let [run] = &stored(&place, "index")[..] else { panic!("one run") };
+    let path = place.repo().join("index").join(run);
+    let mut bytes = fs::read(&path).expect("a run");
+    bytes[100] ^= 1;
+    fs::write(&path, bytes).expect("a run");
+    let output = place.run(&["check"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains(run), "{}", text(&output.stderr));
+}
+
+/// The server goes away in the middle: one line, and the next attempt goes on.
+#[test]
+fn a_server_that_dies_costs_no_more_than_this_attempt() {
+    let mut place = Place::at(At::Bucket, false);
+    let source = place.path("source");
+    fs::create_dir(&source).expect("a directory");
+    fs::write(source.join("large"), trees::noise(4, 60_000_000)).expect("a file");
+    let mut backup = place.command(&["backup", "source"]);
+    let running = backup.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let running = running.expect("the binary runs");
+    while place.count("packs") == 0 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    place.server().stop();
+    let output = running.wait_with_output().expect("a process");
+    is_refused(&output, "no connection to http://127.0.0.1");
+    place.refused(&["snapshots"], "no connection");
+    place.server().resume();
+    assert_eq!(place.json(&["snapshots"]).as_array().map(Vec::len), Some(0));
+    place.succeeds(&["backup", "source"]);
+    place.succeeds(&["check", "--read-data"]);
+    let (_kept, restored) = place.restored("latest", &source);
+    assert!(manifest(&restored) == manifest(&source));
+    // What the first attempt sent last may come late, so nothing is removed yet.
+    let report = place.json(&["prune", "--max-unused", "0"]);
+    assert!(report["waits_for"].to_string().contains("has ended"), "{report}");
+}
