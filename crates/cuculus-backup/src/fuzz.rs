@@ -161,7 +161,7 @@ impl One {
 }
 
 impl Store for One {
-    fn draft(&self, _: Kind) -> Result<Box<dyn Draft>> {
+    fn draft(&self, _: Kind, _: &Name) -> Result<Box<dyn Draft>> {
         Err(Error::refused("nothing is written here"))
     }
 

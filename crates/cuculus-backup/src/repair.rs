@@ -57,6 +57,8 @@ impl Repository {
     /// work. Nothing that was sound is gone then.
     pub fn repair(&self, watch: &dyn Watch) -> Result<RepairReport> {
         let announced = intent::maintenance(&self.store, &self.keys)?;
+        // A sound copy must not hide that what it was made of is damaged.
+        self.store.drop_copies();
         let mut report = RepairReport::default();
         self.remove_unreadable(&mut report)?;
         let mut check = Check::new(self, watch);
