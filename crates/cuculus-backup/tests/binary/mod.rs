@@ -1,13 +1,10 @@
 //! The binary as a user has it, with a repository and a tree of its own. Shared by the tests.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
-#[path = "../server/mod.rs"]
-mod server;
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use server::Server;
+use loopback_s3::Server;
 use tempfile::TempDir;
 
 /// Where repositories can be. Laws hold wherever it is.

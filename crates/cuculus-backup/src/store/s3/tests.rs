@@ -1,10 +1,8 @@
 //! The store's promises, on a real server.
 
-#[path = "../../../tests/server/mod.rs"]
-mod server;
-
 use std::io::Write;
 
+use loopback_s3::Server;
 use object_store::aws::AmazonS3Builder;
 use tempfile::TempDir;
 
@@ -12,7 +10,6 @@ use super::S3Store;
 use crate::error::{Error, Result};
 use crate::id::Name;
 use crate::store::{Kind, Store};
-use server::Server;
 
 fn store() -> (S3Store, Server, TempDir) {
     let dir = tempfile::tempdir().expect("a directory");
@@ -20,8 +17,8 @@ fn store() -> (S3Store, Server, TempDir) {
     let builder = AmazonS3Builder::new()
         .with_endpoint(server.endpoint())
         .with_allow_http(true)
-        .with_access_key_id(server::KEY)
-        .with_secret_access_key(server::SECRET);
+        .with_access_key_id(loopback_s3::KEY)
+        .with_secret_access_key(loopback_s3::SECRET);
     (S3Store::with(builder, "bucket/a/prefix").expect("a store"), server, dir)
 }
 

@@ -1,6 +1,7 @@
 //! An S3 server on the loopback interface, in the process of the test: objects are files below a
 //! directory, requests are counted, and it can be stopped and started again.
-#![allow(dead_code, reason = "each test file uses its own part")]
+//!
+//! A crate of its own so that it is compiled once, and not with every test that talks to it.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -20,10 +21,13 @@ use s3s_fs::FileSystem;
 use tokio::net::TcpListener;
 use tokio::runtime::{self, Runtime};
 
-pub(crate) const KEY: &str = "test-key";
-pub(crate) const SECRET: &str = "test-secret";
+/// What clients must know.
+pub const KEY: &str = "test-key";
+/// The other half of it.
+pub const SECRET: &str = "test-secret";
 
-pub(crate) struct Server {
+/// The server; stopped when dropped.
+pub struct Server {
     root: PathBuf,
     address: SocketAddr,
     requests: Arc<AtomicU64>,
@@ -33,7 +37,11 @@ pub(crate) struct Server {
 
 impl Server {
     /// On a free port, with a bucket for each name.
-    pub(crate) fn start(root: &Path, buckets: &[&str]) -> Self {
+    ///
+    /// # Panics
+    /// If there is no port or no directory to be had.
+    #[must_use]
+    pub fn start(root: &Path, buckets: &[&str]) -> Self {
         for bucket in buckets {
             std::fs::create_dir_all(root.join(bucket)).expect("a directory");
         }
@@ -48,7 +56,10 @@ impl Server {
     }
 
     /// Starts again at the same port.
-    pub(crate) fn resume(&mut self) {
+    ///
+    /// # Panics
+    /// If the port is taken meanwhile.
+    pub fn resume(&mut self) {
         let files = FileSystem::new(&self.root).expect("a directory");
         let mut service = S3ServiceBuilder::new(files);
         service.set_auth(SimpleAuth::from_single(KEY, SECRET));
@@ -62,23 +73,25 @@ impl Server {
     }
 
     /// As if the machine had lost its power: whoever is connected hears nothing more.
-    pub(crate) fn stop(&mut self) {
+    pub fn stop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_timeout(Duration::from_secs(10));
         }
     }
 
-    pub(crate) fn endpoint(&self) -> String {
+    /// Its address for clients.
+    #[must_use]
+    pub fn endpoint(&self) -> String {
         format!("http://{}", self.address)
     }
 
     /// Requests since the last call.
-    pub(crate) fn take_requests(&self) -> u64 {
+    pub fn take_requests(&self) -> u64 {
         self.requests.swap(0, Ordering::Relaxed)
     }
 
     /// What a client must be told, and nothing that the tester's own environment says.
-    pub(crate) fn tell(&self, command: &mut Command) {
+    pub fn tell(&self, command: &mut Command) {
         for (name, _) in std::env::vars_os() {
             let text = name.to_string_lossy().to_ascii_uppercase();
             if text.starts_with("AWS_") || text.ends_with("_PROXY") {
