@@ -31,6 +31,8 @@ pub(crate) struct Digest {
     /// Whether the filter has every id once. It always has, unless more ids than a bucket holds
     /// have the same 64-bit hash; then the digest is not saved.
     exact: bool,
+    /// Whether it was read, and not made anew.
+    was_saved: bool,
 }
 
 impl Digest {
@@ -40,7 +42,7 @@ impl Digest {
             .false_positive_rate(rate)
             .hasher(KeyHasher::siphash(keys.digest));
         let filter = builder.build().map_err(|error| Error::refused(format!("digest: {error}")))?;
-        Ok(Self { filter, exact: true })
+        Ok(Self { filter, exact: true, was_saved: false })
     }
 
     /// The saved digest if it is of this generation of the index, else a new one from its keys.
@@ -101,6 +103,10 @@ impl Digest {
         self.filter.expected_false_positive_rate()
     }
 
+    pub(crate) fn was_saved(&self) -> bool {
+        self.was_saved
+    }
+
     /// The saved digest, if there is one, sound, of this generation.
     pub(crate) fn load(store: &dyn Store, keys: &Keys, generation: &Generation) -> Option<Self> {
         match Self::state(store, keys, generation) {
@@ -132,7 +138,7 @@ impl Digest {
         let nothing_follows = frames.read(&mut [0]).is_ok_and(|read| read == 0);
         match read {
             Ok(filter) if nothing_follows && saved == *generation => {
-                State::Current(Box::new(Self { filter, exact: true }))
+                State::Current(Box::new(Self { filter, exact: true, was_saved: true }))
             }
             Ok(_) if nothing_follows => State::Stale,
             _ => State::Damaged,

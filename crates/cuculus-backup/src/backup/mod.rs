@@ -168,7 +168,8 @@ impl Repository {
         let merged = self.merge_runs(index);
         if let (Oracle::Digest(digest), Ok(())) = (&lookup.oracle, &merged) {
             let generation = index.generation();
-            if generation != before || self.store.list(Kind::Digest)?.is_empty() {
+            // One that was made anew is worth keeping too, even if nothing was stored.
+            if generation != before || !digest.was_saved() {
                 digest.save(&*self.store, &self.keys, &generation)?;
             }
         }
