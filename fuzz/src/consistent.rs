@@ -4,7 +4,8 @@
 use std::collections::HashMap;
 
 use arbitrary::Arbitrary;
-use cuculus::{ConsistentCuckooFilter, IndexIndependentCuckooFilter, Insert, Persist, Remove};
+use cuculus::papers::{ConsistentCuckooFilter, IndexIndependentCuckooFilter};
+use cuculus::{Insert, Persist, Remove};
 
 use crate::parameters::{RingParameters, all_of};
 

@@ -3,9 +3,9 @@
 use std::io::Read;
 
 use arbitrary::Arbitrary;
+use cuculus::papers::{ConsistentCuckooFilter, DynamicCuckooFilter, IndexIndependentCuckooFilter};
 use cuculus::{
-    ConsistentCuckooFilter, CuckooFilter, CuckooMaplet, DecodeError, DynamicCuckooFilter,
-    ElasticFilter, Filter, IndexIndependentCuckooFilter, Insert, Persist, Remove,
+    CuckooFilter, CuckooMaplet, DecodeError, ElasticFilter, Filter, Insert, Persist, Remove,
 };
 
 use crate::container::{self, Change, Parts};

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use arbitrary::Arbitrary;
-use cuculus::{DynamicCuckooFilter, Filter, Full, FullCause, Insert, KeyHash, Persist, Remove};
+use cuculus::papers::DynamicCuckooFilter;
+use cuculus::{Filter, Full, FullCause, Insert, KeyHash, Persist, Remove};
 
 use crate::parameters::{DynamicParameters, all_of};
 

@@ -2,11 +2,14 @@
 //! slow: tables are small or impossible, searches short or refused.
 
 use arbitrary::{Arbitrary, Result, Unstructured};
+use cuculus::papers::{
+    ConsistentCuckooFilter, ConsistentCuckooFilterBuilder, DynamicCuckooFilter,
+    DynamicCuckooFilterBuilder, Extension, IndexIndependentCuckooFilter,
+    IndexIndependentCuckooFilterBuilder, Resizing,
+};
 use cuculus::{
-    ConsistentCuckooFilter, ConsistentCuckooFilterBuilder, CuckooFilter, CuckooFilterBuilder,
-    CuckooMaplet, CuckooMapletBuilder, DynamicCuckooFilter, DynamicCuckooFilterBuilder,
-    ElasticFilter, ElasticFilterBuilder, Extension, IndexIndependentCuckooFilter,
-    IndexIndependentCuckooFilterBuilder, Instructions, KeyHasher, PlacementKind, Resizing, Search,
+    CuckooFilter, CuckooFilterBuilder, CuckooMaplet, CuckooMapletBuilder, ElasticFilter,
+    ElasticFilterBuilder, Instructions, KeyHasher, PlacementKind, Search,
 };
 
 #[derive(Arbitrary, Clone, Debug)]

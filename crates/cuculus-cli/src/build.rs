@@ -7,10 +7,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use cuculus::{
-    BuildError, ConsistentCuckooFilter, CuckooFilter, DynamicCuckooFilter, ElasticFilter, Filter,
-    IndexIndependentCuckooFilter, KeyHash, KeyHasher,
-};
+use cuculus::papers::{ConsistentCuckooFilter, DynamicCuckooFilter, IndexIndependentCuckooFilter};
+use cuculus::{BuildError, CuckooFilter, ElasticFilter, Filter, KeyHash, KeyHasher};
 use serde_json::json;
 
 use crate::change::{self, Unique};

@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 use cuculus_lab::figures::{self, Figure, Outcome, Settings, Size};
 use cuculus_lab::flows::Trace;
 use cuculus_lab::machine;
-use cuculus_lab::page::Page;
+use cuculus_page::Page;
 
 use crate::progress::Progress;
 

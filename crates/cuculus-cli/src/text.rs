@@ -74,9 +74,9 @@ impl Table {
     }
 
     /// The same rows for a page.
-    pub(crate) fn for_a_page(&self) -> cuculus_lab::table::Table {
+    pub(crate) fn for_a_page(&self) -> cuculus_page::table::Table {
         let mut rows = self.rows.iter();
-        let mut table = cuculus_lab::table::Table::new(rows.next().cloned().unwrap_or_default());
+        let mut table = cuculus_page::table::Table::new(rows.next().cloned().unwrap_or_default());
         rows.for_each(|row| table.row(row.clone()));
         table
     }

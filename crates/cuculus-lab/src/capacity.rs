@@ -4,7 +4,7 @@ use clap::Args;
 use cuculus::{CuckooFilter, Insert};
 
 use crate::keys::WorkKey;
-use crate::table::Table;
+use cuculus_page::table::Table;
 
 /// How thoroughly.
 #[derive(Args, Clone, Debug)]

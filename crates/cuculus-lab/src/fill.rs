@@ -5,8 +5,8 @@ use clap::Args;
 use cuculus::{CuckooFilter, Filter, Insert, KeyHash, PlacementKind, Search};
 
 use crate::keys::WorkKey;
-use crate::table::Table;
 use crate::verdict::{self, Verdict};
+use cuculus_page::table::Table;
 
 /// What to fill.
 #[derive(Args, Clone, Debug)]

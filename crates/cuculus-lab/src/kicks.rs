@@ -8,7 +8,7 @@ use cuculus::{CuckooFilter, Insert, KeyHash, Search};
 
 use crate::clock::{mops, nanoseconds, timed};
 use crate::keys::WorkKey;
-use crate::table::{Table, number};
+use cuculus_page::table::{Table, number};
 
 /// What to fill.
 #[derive(Args, Clone, Debug)]

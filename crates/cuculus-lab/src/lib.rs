@@ -14,11 +14,9 @@ pub mod heap; // how much memory
 pub mod keys; // which keys, in which order
 pub mod machine; // what the system tells
 pub mod memory; // what the machine can do at best
-pub mod page; // numbers to look at
 pub mod pauses; // the longest of many operations
 pub mod peers; // the filters of other crates
 pub mod report; // numbers for programs
-pub mod table; // numbers in columns
 pub mod verdict; // numbers against targets
 
 // The experiments.

@@ -4,14 +4,15 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use cuculus::{CuckooFilter, IndexIndependentCuckooFilter, Insert, Search, analysis};
+use cuculus::papers::IndexIndependentCuckooFilter;
+use cuculus::{CuckooFilter, Insert, Search, analysis};
 use serde::Serialize;
 use serde_json::json;
 
 use crate::keys::WorkKey;
 use crate::report;
-use crate::table::{Table, number};
 use crate::verdict::{self, Verdict};
+use cuculus_page::table::{Table, number};
 
 /// Which filters.
 #[derive(Args, Clone, Debug)]

@@ -4,14 +4,15 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use cuculus::{ConsistentCuckooFilter, IndexIndependentCuckooFilter, Insert, Resizing, analysis};
+use cuculus::papers::{ConsistentCuckooFilter, IndexIndependentCuckooFilter, Resizing};
+use cuculus::{Insert, analysis};
 use serde::Serialize;
 use serde_json::json;
 
 use crate::keys::WorkKey;
 use crate::report;
-use crate::table::{Table, number, percent};
 use crate::verdict::{self, Verdict};
+use cuculus_page::table::{Table, number, percent};
 
 /// Which filters.
 #[derive(Args, Clone, Debug)]

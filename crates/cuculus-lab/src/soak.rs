@@ -14,7 +14,7 @@ use cuculus::{
 };
 
 use crate::keys::WorkKey;
-use crate::table::{Table, number, percent};
+use cuculus_page::table::{Table, number, percent};
 
 /// How long.
 #[derive(Args, Clone, Debug)]

@@ -1,6 +1,6 @@
 //! Numbers against targets. A verdict is computed from a number of the same run, never written.
 
-use crate::table::{Table, number};
+use cuculus_page::table::{Table, number};
 
 /// What a number must keep to.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -66,11 +66,11 @@ pub enum Kind {
     Maplet = 2,
     /// [`ElasticFilter`](crate::ElasticFilter)
     Elastic = 3,
-    /// [`DynamicCuckooFilter`](crate::DynamicCuckooFilter)
+    /// [`DynamicCuckooFilter`](crate::papers::DynamicCuckooFilter)
     Dynamic = 4,
-    /// [`IndexIndependentCuckooFilter`](crate::IndexIndependentCuckooFilter)
+    /// [`IndexIndependentCuckooFilter`](crate::papers::IndexIndependentCuckooFilter)
     IndexIndependent = 5,
-    /// [`ConsistentCuckooFilter`](crate::ConsistentCuckooFilter)
+    /// [`ConsistentCuckooFilter`](crate::papers::ConsistentCuckooFilter)
     Consistent = 6,
 }
 

@@ -24,8 +24,8 @@
 //! | [`ElasticFilter`] | the set grows and shrinks: say a rate, and nothing else |
 //! | [`CuckooFilter`] | the number of keys is known in advance |
 //! | [`CuckooFilter`] with [`semi_sorted`](CuckooFilterBuilder::semi_sorted) | the same, one bit a key less, for slower operations |
-//! | [`DynamicCuckooFilter`] | the paper's list of filters, to compare with: fast inserts, but a lookup asks every filter, and the rate is kept up to a capacity only |
-//! | [`IndexIndependentCuckooFilter`], [`ConsistentCuckooFilter`] | the paper's filters of buckets on a ring, to compare with: full at every size, but the ring is larger than the filter, and the rate grows with the keys |
+//! | [`DynamicCuckooFilter`](papers::DynamicCuckooFilter) | the paper's list of filters, to compare with: fast inserts, but a lookup asks every filter, and the rate is kept up to a capacity only |
+//! | [`IndexIndependentCuckooFilter`](papers::IndexIndependentCuckooFilter), [`ConsistentCuckooFilter`](papers::ConsistentCuckooFilter) | the paper's filters of buckets on a ring, to compare with: full at every size, but the ring is larger than the filter, and the rate grows with the keys |
 //! | [`CuckooMaplet`] | a small value is wanted with each key |
 //!
 //! # Promises
@@ -43,7 +43,6 @@ mod key; // what can be a key
 mod placement; // 64 bits → fingerprint and candidate buckets
 mod prefetch; // a hint to the memory system
 mod relocate; // room in full buckets
-mod ring; // buckets that come and go
 mod table; // buckets of packed fingerprints
 mod wide; // wider instructions, chosen at run time
 
@@ -52,32 +51,22 @@ mod error; // what can go wrong
 mod filter; // what filters can do
 mod stats; // lines of figures
 
-mod consistent; // filters on rings that follow their set
 mod cuckoo; // the filter of fixed size
-mod dynamic; // a list of filters of fixed size
 mod elastic; // the filter that follows its set
-mod index_independent; // the filter of buckets on a ring
 
 pub mod analysis;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
+pub mod papers;
 
-pub use consistent::{
-    ConsistentCuckooFilter, ConsistentCuckooFilterBuilder, ConsistentPart, ConsistentStats,
-    Resizing,
-};
 pub use container::{Kind, Persist};
 pub use cuckoo::{
     CuckooFilter, CuckooFilterBuilder, CuckooMaplet, CuckooMapletBuilder, CuckooStats, ValueError,
 };
-pub use dynamic::{DynamicCuckooFilter, DynamicCuckooFilterBuilder, DynamicStats, Extension};
 pub use elastic::{ElasticFilter, ElasticFilterBuilder, ElasticStats, MergeError};
 pub use error::{BuildError, DecodeError, Full, FullCause};
 pub use filter::{Filter, Insert, Remove};
 pub use hash::{KeyHash, KeyHasher};
-pub use index_independent::{
-    IndexIndependentCuckooFilter, IndexIndependentCuckooFilterBuilder, IndexIndependentStats,
-};
 pub use key::Key;
 pub use placement::PlacementKind;
 #[doc(hidden)] // for the crates beside this one, not a promise

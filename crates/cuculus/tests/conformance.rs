@@ -1,11 +1,14 @@
 //! Every kind of filter obeys every law, in every shape that can be built.
 
 use cuculus::conformance::{self, Growing, Random, Subject};
+use cuculus::papers::{
+    ConsistentCuckooFilter, ConsistentCuckooFilterBuilder, DynamicCuckooFilter,
+    DynamicCuckooFilterBuilder, Extension, IndexIndependentCuckooFilter,
+    IndexIndependentCuckooFilterBuilder, Resizing,
+};
 use cuculus::{
-    ConsistentCuckooFilter, ConsistentCuckooFilterBuilder, CuckooFilter, CuckooFilterBuilder,
-    DynamicCuckooFilter, DynamicCuckooFilterBuilder, ElasticFilter, ElasticFilterBuilder,
-    Extension, IndexIndependentCuckooFilter, IndexIndependentCuckooFilterBuilder, Insert, Kind,
-    Persist, PlacementKind, Resizing, Search, analysis,
+    CuckooFilter, CuckooFilterBuilder, ElasticFilter, ElasticFilterBuilder, Insert, Kind, Persist,
+    PlacementKind, Search, analysis,
 };
 
 /// All lengths of a fingerprint, slots in a bucket, layouts and placements; and whether the

@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 
 use cuculus::conformance::{Multiset, Random};
-use cuculus::{
-    BuildError, ConsistentCuckooFilter, ConsistentCuckooFilterBuilder, Filter, FullCause,
-    IndexIndependentCuckooFilter, Insert, Persist, Remove, Resizing, Search, analysis,
+use cuculus::papers::{
+    ConsistentCuckooFilter, ConsistentCuckooFilterBuilder, IndexIndependentCuckooFilter, Resizing,
 };
+use cuculus::{BuildError, Filter, FullCause, Insert, Persist, Remove, Search, analysis};
 
 const SEARCHES: [Search; 2] = [Search::BreadthFirst, Search::RandomWalk];
 const RESIZING: [Resizing; 5] = [

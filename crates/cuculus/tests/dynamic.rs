@@ -3,9 +3,9 @@
 //! not repeat.
 
 use cuculus::conformance::{Multiset, Random};
+use cuculus::papers::{DynamicCuckooFilter, DynamicCuckooFilterBuilder, Extension};
 use cuculus::{
-    BuildError, DynamicCuckooFilter, DynamicCuckooFilterBuilder, Extension, Filter, FullCause,
-    Insert, Instructions, Persist, PlacementKind, Remove, Search,
+    BuildError, Filter, FullCause, Insert, Instructions, Persist, PlacementKind, Remove, Search,
 };
 
 const EXTENSIONS: [Extension; 2] = [Extension::Active, Extension::Passive];

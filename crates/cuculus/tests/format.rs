@@ -1,10 +1,12 @@
 //! The file format: old files stay readable, bytes stay the same, and absurd ones are refused
 //! even where their checksums are right.
 
+use cuculus::papers::{
+    ConsistentCuckooFilter, DynamicCuckooFilter, Extension, IndexIndependentCuckooFilter, Resizing,
+};
 use cuculus::{
-    ConsistentCuckooFilter, CuckooFilter, CuckooMaplet, DecodeError, DynamicCuckooFilter,
-    ElasticFilter, Extension, Filter, FullCause, IndexIndependentCuckooFilter, Insert,
-    Instructions, KeyHasher, Persist, PlacementKind, Remove, Resizing, Search,
+    CuckooFilter, CuckooMaplet, DecodeError, ElasticFilter, Filter, FullCause, Insert,
+    Instructions, KeyHasher, Persist, PlacementKind, Remove, Search,
 };
 use xxhash_rust::xxh3::xxh3_64;
 

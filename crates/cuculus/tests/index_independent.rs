@@ -2,10 +2,8 @@
 //! order, full filters, copies of a key, and what its capacity promises.
 
 use cuculus::conformance::{Multiset, Random};
-use cuculus::{
-    BuildError, Filter, FullCause, IndexIndependentCuckooFilter,
-    IndexIndependentCuckooFilterBuilder, Insert, Persist, Remove, Search, analysis,
-};
+use cuculus::papers::{IndexIndependentCuckooFilter, IndexIndependentCuckooFilterBuilder};
+use cuculus::{BuildError, Filter, FullCause, Insert, Persist, Remove, Search, analysis};
 
 type Single = IndexIndependentCuckooFilter;
 

@@ -5,10 +5,10 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use cuculus::analysis::{RingCost, ring_bits_per_key};
-use cuculus::{
-    ConsistentCuckooFilter, CuckooFilter, CuckooMaplet, DynamicCuckooFilter, ElasticFilter, Filter,
-    IndexIndependentCuckooFilter, Insert, Persist, Remove, Resizing,
+use cuculus::papers::{
+    ConsistentCuckooFilter, DynamicCuckooFilter, IndexIndependentCuckooFilter, Resizing,
 };
+use cuculus::{CuckooFilter, CuckooMaplet, ElasticFilter, Filter, Insert, Persist, Remove};
 
 struct Counting;
 

@@ -1,7 +1,8 @@
 //! The memory of three digests at the same rate, full and after half of the chunks went: the elastic
 //! filter, which is told nothing, and the papers' filters, which are told how many there will be.
 
-use cuculus::{DynamicCuckooFilter, ElasticFilter, Filter, Insert, KeyHash, KeyHasher, Remove};
+use cuculus::papers::DynamicCuckooFilter;
+use cuculus::{ElasticFilter, Filter, Insert, KeyHash, KeyHasher, Remove};
 use cuculus_baselines::DynamicBloomFilter;
 use serde::Serialize;
 

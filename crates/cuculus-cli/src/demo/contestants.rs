@@ -2,10 +2,8 @@
 //! the course.
 
 use anyhow::{Context, Result};
-use cuculus::{
-    BuildError, ConsistentCuckooFilter, CuckooFilter, DynamicCuckooFilter, ElasticFilter, Insert,
-    Persist, Remove, Resizing,
-};
+use cuculus::papers::{ConsistentCuckooFilter, DynamicCuckooFilter, Resizing};
+use cuculus::{BuildError, CuckooFilter, ElasticFilter, Insert, Persist, Remove};
 
 use super::RATE;
 use crate::text::thousands;

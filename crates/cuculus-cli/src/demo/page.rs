@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use cuculus_lab::machine;
-use cuculus_lab::page::{Axis, Finding, Holds, Page, Plot, Section, Shape};
+use cuculus_page::{Axis, Finding, Holds, Page, Plot, Section, Shape};
 
 use super::cannot_write;
 use super::follower::{Follower, Moment, kept};

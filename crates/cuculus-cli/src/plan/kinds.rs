@@ -2,9 +2,8 @@
 
 use std::thread;
 
-use cuculus::{
-    ConsistentCuckooFilter, CuckooFilter, DynamicCuckooFilter, ElasticFilter, Filter, Resizing,
-};
+use cuculus::papers::{ConsistentCuckooFilter, DynamicCuckooFilter, Resizing};
+use cuculus::{CuckooFilter, ElasticFilter, Filter};
 use cuculus_baselines::{BlockedBloomFilter, BloomFilter, CountingBloomFilter, QuotientFilter};
 
 use super::cost::{Cost, Part};

@@ -5,9 +5,9 @@ use std::fmt;
 use std::io::{self, BufWriter, Read, Write};
 
 use anyhow::Result as Anyhow;
+use cuculus::papers::{ConsistentCuckooFilter, DynamicCuckooFilter, IndexIndependentCuckooFilter};
 use cuculus::{
-    ConsistentCuckooFilter, CuckooFilter, CuckooMaplet, DecodeError, DynamicCuckooFilter,
-    ElasticFilter, Filter, IndexIndependentCuckooFilter, Insert, Kind, Persist, Remove,
+    CuckooFilter, CuckooMaplet, DecodeError, ElasticFilter, Filter, Insert, Kind, Persist, Remove,
 };
 
 use super::replace::Replacement;

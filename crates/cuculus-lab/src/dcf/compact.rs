@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use cuculus::{DynamicCuckooFilter, Filter, Remove};
+use cuculus::papers::DynamicCuckooFilter;
+use cuculus::{Filter, Remove};
 use serde::Serialize;
 use serde_json::json;
 
@@ -12,8 +13,8 @@ use super::{Line, buckets_for, paper_list};
 use crate::clock::timed;
 use crate::keys::Workload;
 use crate::report;
-use crate::table::{Table, number, percent};
 use crate::verdict::{self, Verdict};
+use cuculus_page::table::{Table, number, percent};
 
 /// How many.
 #[derive(Args, Clone, Debug)]

@@ -5,10 +5,8 @@ use std::hint::black_box;
 use std::path::PathBuf;
 
 use clap::Args;
-use cuculus::{
-    ConsistentCuckooFilter, CuckooFilter, DynamicCuckooFilter, ElasticFilter, Insert, Remove,
-    Resizing,
-};
+use cuculus::papers::{ConsistentCuckooFilter, DynamicCuckooFilter, Resizing};
+use cuculus::{CuckooFilter, ElasticFilter, Insert, Remove};
 use cuculus_baselines::DynamicBloomFilter;
 use serde::Serialize;
 use serde_json::json;
@@ -18,8 +16,8 @@ use crate::clock::{nanoseconds, timed};
 use crate::keys::Workload;
 use crate::machine::processor;
 use crate::report;
-use crate::table::{Table, number, percent};
 use crate::verdict::{self, Verdict};
+use cuculus_page::table::{Table, number, percent};
 
 /// How much.
 #[derive(Args, Clone, Debug)]

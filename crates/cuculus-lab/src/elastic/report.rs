@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::course::{Checkpoint, Course};
 use super::waits::{Wait, Waits};
 use crate::pauses::Summary;
-use crate::table::{Table, number, percent};
+use cuculus_page::table::{Table, number, percent};
 
 pub(super) fn course(course: &Course) -> String {
     let declared = if course.declared { "all keys declared" } else { "nothing declared" };

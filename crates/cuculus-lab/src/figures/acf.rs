@@ -5,8 +5,8 @@ use cuculus_baselines::AdaptiveCuckooFilter;
 
 use super::cf_contenders::{absent_keys, keys};
 use super::{Figure, Outcome, Settings, Size};
-use crate::page::{Axis, Finding, Holds, Plot, Shape};
-use crate::table::{Table, number, percent};
+use cuculus_page::table::{Table, number, percent};
+use cuculus_page::{Axis, Finding, Holds, Plot, Shape};
 
 pub(super) const ADAPTIVE: Figure = Figure {
     name: "acf",

@@ -6,9 +6,9 @@ mod followers;
 
 use super::{Figure, Outcome, Settings, Size};
 use crate::flows::Synthetic;
-use crate::page::{Axis, Finding, Holds, Plot, Shape};
-use crate::table::{Table, number, percent};
 use crate::trace::{Course, Followed};
+use cuculus_page::table::{Table, number, percent};
+use cuculus_page::{Axis, Finding, Holds, Plot, Shape};
 
 pub(super) const FEATURES: Figure = Figure {
     name: "ccf-features",

@@ -6,8 +6,8 @@ use cuculus::analysis::{
 };
 
 use super::{Figure, Outcome, Settings};
-use crate::page::{Axis, Finding, Holds, Plot, Shape};
-use crate::table::{Table, number};
+use cuculus_page::table::{Table, number};
+use cuculus_page::{Axis, Finding, Holds, Plot, Shape};
 
 pub(super) const THRESHOLDS: Figure = Figure {
     name: "ccf-thresholds",

@@ -2,9 +2,9 @@
 
 use super::{Figure, Outcome, Settings, Size};
 use crate::loads::{self, FINITE, Load};
-use crate::page::{Axis, Finding, Holds, Plot, Shape};
 use crate::rates::{self, Rate, SIGMAS};
-use crate::table::percent;
+use cuculus_page::table::percent;
+use cuculus_page::{Axis, Finding, Holds, Plot, Shape};
 
 pub(super) const RATES: Figure = Figure {
     name: "ccf-rates",

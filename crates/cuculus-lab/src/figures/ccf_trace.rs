@@ -2,10 +2,10 @@
 
 use super::{Figure, Outcome, Settings, Size};
 use crate::flows::{Synthetic, Trace};
-use crate::page::{Axis, Finding, Holds, Plot, Shape};
-use crate::table::percent;
 use crate::trace::sweep::{self, SAME};
 use crate::trace::{Course, Followed, Row, contenders, report};
+use cuculus_page::table::percent;
+use cuculus_page::{Axis, Finding, Holds, Plot, Shape};
 
 pub(super) const TRACE: Figure = Figure {
     name: "ccf-trace",

@@ -1,6 +1,6 @@
 //! Claims about lines of numbers, and whether they hold. The limits are part of every claim.
 
-use crate::page::{Finding, Holds};
+use cuculus_page::{Finding, Holds};
 
 /// The least value as a share of the largest: one for a flat line.
 pub(super) fn evenness(line: &[f64]) -> f64 {

@@ -5,8 +5,8 @@ use cuculus::{CuckooFilter, Filter, PlacementKind, Search, analysis};
 use super::cf_contenders::{deleting, fill, one_by_one};
 use super::cf_judge::because;
 use super::{Figure, Outcome, Settings, Size};
-use crate::page::{Axis, Finding, Holds, Plot, Shape};
-use crate::table::{Table, number};
+use cuculus_page::table::{Table, number};
+use cuculus_page::{Axis, Finding, Holds, Plot, Shape};
 
 pub(super) const LOAD: Figure = Figure {
     name: "cf-load",

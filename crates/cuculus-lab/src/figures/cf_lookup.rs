@@ -7,8 +7,8 @@ use super::cf_judge::{because, falls, for_all, level, points_above};
 use super::{Figure, Outcome, Settings};
 use crate::clock::{mops, timed};
 use crate::keys::WorkKey;
-use crate::page::{Axis, Finding, Plot, Shape};
-use crate::table::{Table, number, percent};
+use cuculus_page::table::{Table, number, percent};
+use cuculus_page::{Axis, Finding, Plot, Shape};
 
 pub(super) const LOOKUP: Figure = Figure {
     name: "cf-lookup",
@@ -145,7 +145,7 @@ fn findings(lines: &Lines, in_caches: &str) -> Vec<Finding> {
 mod tests {
     use super::*;
     use crate::figures::Size;
-    use crate::page::Holds;
+    use cuculus_page::Holds;
 
     #[test]
     fn so_many_questions_are_positive() {

@@ -8,8 +8,8 @@ use super::cf_judge::{because, falls, for_all, level, points_above};
 use super::{Figure, Outcome, Settings};
 use crate::clock::{mops, timed};
 use crate::keys::WorkKey;
-use crate::page::{Axis, Finding, Holds, Plot, Shape};
-use crate::table::{Table, number, percent};
+use cuculus_page::table::{Table, number, percent};
+use cuculus_page::{Axis, Finding, Holds, Plot, Shape};
 
 pub(super) const OCCUPANCY: Figure = Figure {
     name: "cf-occupancy",

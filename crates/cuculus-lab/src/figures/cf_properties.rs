@@ -7,8 +7,8 @@ use cuculus_baselines::{
 
 use super::cf_contenders::{Contender, deleting, false_positive_rate, keys, plain};
 use super::{Figure, Outcome, Settings, Size};
-use crate::page::{Finding, Holds};
-use crate::table::{Table, number, percent};
+use cuculus_page::table::{Table, number, percent};
+use cuculus_page::{Finding, Holds};
 
 pub(super) const PROPERTIES: Figure = Figure {
     name: "cf-properties",

@@ -6,8 +6,8 @@ use cuculus_baselines::{BlockedBloomFilter, BloomFilter};
 use super::cf_contenders::{Contender, deleting, false_positive_rate, fill, one_by_one, plain};
 use super::cf_judge::{because, for_all};
 use super::{Figure, Outcome, Settings, Size};
-use crate::page::{Axis, Finding, Holds, Plot, Shape};
-use crate::table::{Table, number, percent};
+use cuculus_page::table::{Table, number, percent};
+use cuculus_page::{Axis, Finding, Holds, Plot, Shape};
 
 pub(super) const SPACE: Figure = Figure {
     name: "cf-space",

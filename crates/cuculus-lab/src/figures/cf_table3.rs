@@ -7,8 +7,8 @@ use super::cf_contenders::{
 };
 use super::{Figure, Outcome, Settings, Size};
 use crate::clock::mops;
-use crate::page::{Finding, Holds};
-use crate::table::{Table, number, percent};
+use cuculus_page::table::{Table, number, percent};
+use cuculus_page::{Finding, Holds};
 
 pub(super) const TABLE3: Figure = Figure {
     name: "cf-table3",

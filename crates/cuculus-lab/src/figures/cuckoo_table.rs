@@ -6,8 +6,8 @@ use cuculus_baselines::CuckooTable;
 use super::cf_judge::because;
 use super::{Figure, Outcome, Settings, Size};
 use crate::keys::WorkKey;
-use crate::page::{Axis, Finding, Holds, Plot, Shape};
-use crate::table::{Table, number};
+use cuculus_page::table::{Table, number};
+use cuculus_page::{Axis, Finding, Holds, Plot, Shape};
 
 pub(super) const LOADS: Figure = Figure {
     name: "cuckoo-table",

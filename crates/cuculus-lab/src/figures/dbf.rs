@@ -1,13 +1,14 @@
 //! What is wrong with a dynamic Bloom filter, the Dynamic Cuckoo Filter paper's reason to be: Fig. 1.
 
 use cuculus::analysis::rate_of_all;
-use cuculus::{DynamicCuckooFilter, Extension, Filter, Insert, PlacementKind, Remove};
+use cuculus::papers::{DynamicCuckooFilter, Extension};
+use cuculus::{Filter, Insert, PlacementKind, Remove};
 use cuculus_baselines::DynamicBloomFilter;
 
 use super::{Figure, Outcome, Settings, Size};
 use crate::keys::WorkKey;
-use crate::page::{Axis, Finding, Holds, Plot, Shape};
-use crate::table::{Table, number, percent};
+use cuculus_page::table::{Table, number, percent};
+use cuculus_page::{Axis, Finding, Holds, Plot, Shape};
 
 pub(super) const ADDRESSES: Figure = Figure {
     name: "dbf",

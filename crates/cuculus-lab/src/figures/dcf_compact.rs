@@ -3,7 +3,7 @@
 use super::{Figure, Outcome, Settings, Size};
 use crate::dcf::compact::{Freed, Options, Order, linear, measure, table};
 use crate::dcf::times::{FILTERS, KEYS, LINEAR};
-use crate::page::{Axis, Finding, Holds, Plot, Shape};
+use cuculus_page::{Axis, Finding, Holds, Plot, Shape};
 
 pub(super) const COMPACT: Figure = Figure {
     name: "dcf-compact",

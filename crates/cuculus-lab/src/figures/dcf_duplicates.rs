@@ -7,8 +7,8 @@ use super::{Figure, Outcome, Settings, Size};
 use crate::dcf::paper_list;
 use crate::dcf::times::{FILTERS, KEYS};
 use crate::keys::Workload;
-use crate::page::{Axis, Finding, Holds, Plot, Shape};
-use crate::table::{Table, number, percent};
+use cuculus_page::table::{Table, number, percent};
+use cuculus_page::{Axis, Finding, Holds, Plot, Shape};
 
 pub(super) const DUPLICATES: Figure = Figure {
     name: "dcf-duplicates",

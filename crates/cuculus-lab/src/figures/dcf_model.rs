@@ -3,14 +3,13 @@
 use cuculus::analysis::{
     Counting, DynamicSizing, RelocationModel, SetSizes, ZipfOrder, dynamic_rate_bound,
 };
-use cuculus::{
-    CuckooFilter, DynamicCuckooFilter, ElasticFilter, Filter, Insert, PlacementKind, Search,
-};
+use cuculus::papers::DynamicCuckooFilter;
+use cuculus::{CuckooFilter, ElasticFilter, Filter, Insert, PlacementKind, Search};
 use cuculus_baselines::DynamicBloomFilter;
 
 use super::{Figure, Outcome, Settings, Size};
-use crate::page::{Axis, Finding, Holds, Plot, Shape};
-use crate::table::{Table, number, percent};
+use cuculus_page::table::{Table, number, percent};
+use cuculus_page::{Axis, Finding, Holds, Plot, Shape};
 
 pub(super) const RATES: Figure = Figure {
     name: "dcf-rates",

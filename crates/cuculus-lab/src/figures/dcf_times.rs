@@ -7,8 +7,8 @@ use crate::dcf::times::{
     LINEAR, NAMES, NEARLY_THE_SAME, Operation, Options, Point, Times, by_keys, by_length, line,
     lines, table,
 };
-use crate::page::{Axis, Finding, Holds, Plot, Shape};
-use crate::table::{number, percent};
+use cuculus_page::table::{number, percent};
+use cuculus_page::{Axis, Finding, Holds, Plot, Shape};
 
 pub(super) const TIMES: Figure = Figure {
     name: "dcf-times",

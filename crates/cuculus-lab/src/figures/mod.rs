@@ -27,8 +27,8 @@ pub use ccf_trace::of_trace;
 
 use serde_json::{Value, json};
 
-use crate::page::{Finding, Plot, Section};
-use crate::table::Table;
+use cuculus_page::table::Table;
+use cuculus_page::{Finding, Plot, Section};
 
 /// How large experiments are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,9 +6,9 @@ use super::{Figure, Outcome, Settings, Size};
 use crate::growing::{self, FIRST, Grown, Waits};
 use crate::heap::Mark;
 use crate::keys::Workload;
-use crate::page::{Axis, Finding, Holds, Plot, Shape};
 use crate::speed::{self, Phase, Row};
-use crate::table::{Table, number, percent};
+use cuculus_page::table::{Table, number, percent};
+use cuculus_page::{Axis, Finding, Holds, Plot, Shape};
 
 pub(super) const FIXED: Figure = Figure {
     name: "peers",

@@ -1,9 +1,7 @@
 //! Every structure of the papers, at work: what it holds, what it finds, what it forgets.
 
-use cuculus::{
-    ConsistentCuckooFilter, CuckooFilter, CuckooMaplet, DynamicCuckooFilter, ElasticFilter,
-    Filter as _, IndexIndependentCuckooFilter, PlacementKind, analysis,
-};
+use cuculus::papers::{ConsistentCuckooFilter, DynamicCuckooFilter, IndexIndependentCuckooFilter};
+use cuculus::{CuckooFilter, CuckooMaplet, ElasticFilter, Filter as _, PlacementKind, analysis};
 use cuculus_baselines::{
     AdaptiveCuckooFilter, BlockedBloomFilter, BloomFilter, CountingBloomFilter, CuckooTable,
     DleftCountingBloomFilter, DynamicBloomFilter, QuotientFilter, Removal,
@@ -11,8 +9,8 @@ use cuculus_baselines::{
 
 use super::cf_contenders::{Contender, absent_keys, deleting, keys, plain};
 use super::{Figure, Outcome, Settings, Size};
-use crate::page::{Finding, Holds};
-use crate::table::{Table, number, percent};
+use cuculus_page::table::{Table, number, percent};
+use cuculus_page::{Finding, Holds};
 
 pub(super) const SYSTEMS: Figure = Figure {
     name: "systems",

@@ -2,8 +2,8 @@
 
 use super::{Case, FIRST, Grown, Options};
 use crate::machine::processor;
-use crate::table::{Table, number, percent};
 use crate::verdict::Verdict;
+use cuculus_page::table::{Table, number, percent};
 
 pub(super) fn head(options: &Options) -> String {
     format!(

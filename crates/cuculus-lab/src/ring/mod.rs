@@ -5,7 +5,7 @@ mod course;
 mod layouts;
 // The library's own, which stands alone so that it can be measured.
 #[allow(dead_code, reason = "the allocator counts the memory here")]
-#[path = "../../../cuculus/src/ring/nodes.rs"]
+#[path = "../../../cuculus/src/papers/ring/nodes.rs"]
 mod nodes;
 
 use std::collections::BTreeMap;
@@ -17,9 +17,9 @@ use serde_json::json;
 
 use crate::machine::processor;
 use crate::report;
-use crate::table::{Table, number};
 use crate::verdict::{self, Verdict};
 use course::{Cost, Course};
+use cuculus_page::table::{Table, number};
 use layouts::{Eytzinger, Interpolated, Sorted};
 use nodes::Nodes;
 

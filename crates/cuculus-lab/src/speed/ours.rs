@@ -1,8 +1,9 @@
 //! Our filters, as a user gets them from the builder.
 
+use cuculus::papers::DynamicCuckooFilter;
 use cuculus::{
-    BuildError, CuckooFilter, CuckooFilterBuilder, DynamicCuckooFilter, ElasticFilter, Filter,
-    Insert, KeyHash, PlacementKind, Remove,
+    BuildError, CuckooFilter, CuckooFilterBuilder, ElasticFilter, Filter, Insert, KeyHash,
+    PlacementKind, Remove,
 };
 
 use super::adapter::{Adapter, Batches, Built, Deletes, Grows};

@@ -14,8 +14,8 @@ use crate::keys::WorkKey;
 use crate::machine::processor;
 use crate::memory::Limits;
 use crate::report;
-use crate::table::{Table, number, percent};
 use crate::verdict::{self, Verdict};
+use cuculus_page::table::{Table, number, percent};
 
 /// What the numbers below it are.
 pub(super) fn head<K: WorkKey>(contest: Contest, options: &Options) -> String {

@@ -1,6 +1,7 @@
 //! The filters of the paper's Fig. 4, in the readings that its text leaves open, and ours.
 
-use cuculus::{Resizing, Search};
+use cuculus::Search;
+use cuculus::papers::Resizing;
 
 use super::follower::{Consistent, Dynamic, Tidy, Way};
 

@@ -1,9 +1,9 @@
 //! Filters that follow a set, behind one face: every kind with the parameters of the experiment.
 //! Knows filters, nothing of traces.
 
+use cuculus::papers::{ConsistentCuckooFilter, DynamicCuckooFilter, Extension, Resizing};
 use cuculus::{
-    ConsistentCuckooFilter, DynamicCuckooFilter, ElasticFilter, ElasticFilterBuilder, Extension,
-    Filter, Insert, KeyHash, PlacementKind, Remove, Resizing, Search,
+    ElasticFilter, ElasticFilterBuilder, Filter, Insert, KeyHash, PlacementKind, Remove, Search,
 };
 
 /// A filter that gets larger and smaller with its set.

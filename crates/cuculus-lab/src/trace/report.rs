@@ -3,8 +3,8 @@
 use super::Row;
 use super::followed::{Course, WELL_USED};
 use crate::flows::Trace;
-use crate::table::{Table, number, percent};
 use crate::verdict::Verdict;
+use cuculus_page::table::{Table, number, percent};
 
 pub(crate) fn head(sweep: bool, name: &str, trace: &Trace, course: &Course) -> String {
     let question = match sweep {

@@ -1,9 +1,9 @@
 //! What can be chosen of a filter, found out by building it with two values of each parameter.
 
-use cuculus::{
-    ConsistentCuckooFilter, CuckooFilter, DynamicCuckooFilter, ElasticFilter, Filter,
-    IndexIndependentCuckooFilter, Insert, PlacementKind, Resizing,
+use cuculus::papers::{
+    ConsistentCuckooFilter, DynamicCuckooFilter, IndexIndependentCuckooFilter, Resizing,
 };
+use cuculus::{CuckooFilter, ElasticFilter, Filter, Insert, PlacementKind};
 use cuculus_baselines::{AdaptiveCuckooFilter, BloomFilter, DynamicBloomFilter};
 
 const SIZE: &str = "any number of cells";

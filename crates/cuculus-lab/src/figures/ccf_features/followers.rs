@@ -1,8 +1,10 @@
 //! Every filter of the paper's Table I as one that follows a trace, as well as it can.
 
+use cuculus::papers::{
+    ConsistentCuckooFilter, DynamicCuckooFilter, IndexIndependentCuckooFilter, Resizing,
+};
 use cuculus::{
-    ConsistentCuckooFilter, CuckooFilter, DynamicCuckooFilter, ElasticFilter, Filter,
-    IndexIndependentCuckooFilter, Insert, KeyHash, PlacementKind, Remove, Resizing, analysis,
+    CuckooFilter, ElasticFilter, Filter, Insert, KeyHash, PlacementKind, Remove, analysis,
 };
 use cuculus_baselines::{AdaptiveCuckooFilter, BloomFilter, DynamicBloomFilter, Removal};
 

@@ -6,7 +6,7 @@ use super::builder::MAX_BUCKETS;
 use super::filter::ConsistentCuckooFilter;
 use super::policy::{History, Policy, Resizing};
 use crate::container::{self, Fields, Incoming, Kind};
-use crate::index_independent::saved::{SavedRing, invalid, refused};
+use crate::papers::index_independent::saved::{SavedRing, invalid, refused};
 use crate::placement::FingerprintSize;
 use crate::{DecodeError, Filter, Persist};
 

@@ -4,8 +4,8 @@
 use super::filter::IndexIndependentCuckooFilter;
 use super::ring_table::{RingPlan, RingTable};
 use crate::cuckoo::room::Kicks;
+use crate::papers::ring::{MAX_CANDIDATES, MAX_VIRTUAL_NODES, Ring};
 use crate::placement::FingerprintSize;
-use crate::ring::{MAX_CANDIDATES, MAX_VIRTUAL_NODES, Ring};
 use crate::table::{Layout, Shape};
 use crate::{BuildError, KeyHasher, Search, analysis};
 

@@ -5,8 +5,8 @@ use core::fmt;
 use super::builder::IndexIndependentCuckooFilterBuilder;
 use super::ring_table::{RingPlan, RingTable};
 use super::stats::IndexIndependentStats;
+use crate::papers::ring::Points;
 use crate::placement::{BucketIndex, Fingerprint, FingerprintSize};
-use crate::ring::Points;
 use crate::{Filter, Full, FullCause, Insert, Key, KeyHash, KeyHasher, Remove, analysis};
 
 /// A cuckoo filter whose buckets come and go one by one, after Luo, Guo, Rottenstreich, Ma, Luo and
@@ -35,7 +35,8 @@ use crate::{Filter, Full, FullCause, Insert, Key, KeyHash, KeyHasher, Remove, an
 /// rate; this filter is here for what it teaches.
 ///
 /// ```
-/// use cuculus::{Filter, IndexIndependentCuckooFilter, Insert, Remove};
+/// use cuculus::{Filter, Insert, Remove};
+/// use cuculus::papers::IndexIndependentCuckooFilter;
 ///
 /// let mut filter = IndexIndependentCuckooFilter::builder().capacity(1000).build()?;
 /// filter.insert("key")?;

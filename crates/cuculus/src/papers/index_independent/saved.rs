@@ -6,8 +6,8 @@ use super::filter::IndexIndependentCuckooFilter;
 use super::ring_table::{RingPlan, RingTable};
 use crate::container::{self, Fields, Incoming, Kind};
 use crate::cuckoo::room::Kicks;
+use crate::papers::ring::Ring;
 use crate::placement::FingerprintSize;
-use crate::ring::Ring;
 use crate::table::{Buckets, Layout, Shape, Table, with_table};
 use crate::{BuildError, DecodeError, Filter, Persist, Search};
 

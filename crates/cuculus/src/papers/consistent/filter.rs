@@ -5,15 +5,15 @@ use core::fmt;
 use super::builder::ConsistentCuckooFilterBuilder;
 use super::policy::{History, Policy};
 use super::stats::ConsistentStats;
-use crate::index_independent::ring_table::{RingPlan, RingTable};
+use crate::papers::index_independent::ring_table::{RingPlan, RingTable};
+use crate::papers::ring::Points;
 use crate::placement::{Fingerprint, FingerprintSize};
-use crate::ring::Points;
 use crate::{Filter, Full, FullCause, Insert, Key, KeyHash, KeyHasher, Remove, analysis};
 
 /// Several index-independent filters that grow and shrink with the set, after Luo, Guo,
 /// Rottenstreich, Ma, Luo and Ren (2019): the consistent cuckoo filter.
 ///
-/// It begins with one [index-independent filter](crate::IndexIndependentCuckooFilter). Keys go to
+/// It begins with one [index-independent filter](crate::papers::IndexIndependentCuckooFilter). Keys go to
 /// the least loaded of its filters; when none takes a key, a filter gets another bucket, or another
 /// filter is added; when keys have gone, buckets are removed and filters merged. By itself, in the
 /// way chosen with [`resizing`](ConsistentCuckooFilterBuilder::resizing), or when asked to with
@@ -30,7 +30,8 @@ use crate::{Filter, Full, FullCause, Insert, Key, KeyHash, KeyHasher, Remove, an
 /// rate; this filter is here for what it teaches.
 ///
 /// ```
-/// use cuculus::{ConsistentCuckooFilter, Filter, Insert, Remove};
+/// use cuculus::{Filter, Insert, Remove};
+/// use cuculus::papers::ConsistentCuckooFilter;
 ///
 /// let mut set = ConsistentCuckooFilter::builder().candidates(2).virtual_nodes(10).build()?;
 /// for key in 0..5000u64 {

@@ -1,6 +1,6 @@
 //! When a filter grows and shrinks, and by what. Knows numbers, nothing of entries.
 
-/// How a [`ConsistentCuckooFilter`](crate::ConsistentCuckooFilter) follows its set.
+/// How a [`ConsistentCuckooFilter`](crate::papers::ConsistentCuckooFilter) follows its set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Resizing {

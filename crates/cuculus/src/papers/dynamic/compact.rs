@@ -33,7 +33,8 @@ impl DynamicCuckooFilter {
     /// | 90 % | 3 | 1 |
     ///
     /// ```
-    /// use cuculus::{DynamicCuckooFilter, Filter, Insert, Remove};
+    /// use cuculus::{Filter, Insert, Remove};
+    /// use cuculus::papers::DynamicCuckooFilter;
     ///
     /// let builder = DynamicCuckooFilter::builder().buckets_per_filter(256).fingerprint_bits(12);
     /// let mut set = builder.build()?;
@@ -65,7 +66,8 @@ impl DynamicCuckooFilter {
     /// full to the last slots, so that the next keys soon need another filter.
     ///
     /// ```
-    /// use cuculus::{DynamicCuckooFilter, Filter, Insert, Remove};
+    /// use cuculus::{Filter, Insert, Remove};
+    /// use cuculus::papers::DynamicCuckooFilter;
     ///
     /// let builder = DynamicCuckooFilter::builder().buckets_per_filter(256).fingerprint_bits(12);
     /// let mut set = builder.seed(1).build()?;

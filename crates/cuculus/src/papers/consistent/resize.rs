@@ -2,11 +2,11 @@
 
 use super::filter::ConsistentCuckooFilter;
 use super::policy::{Growth, History, Resizing, SUDDEN};
-use crate::index_independent::builder::IndexIndependentCuckooFilterBuilder;
-use crate::index_independent::most_for_one;
-use crate::index_independent::ring_table::{Log, RingPlan, RingTable};
+use crate::papers::index_independent::builder::IndexIndependentCuckooFilterBuilder;
+use crate::papers::index_independent::most_for_one;
+use crate::papers::index_independent::ring_table::{Log, RingPlan, RingTable};
+use crate::papers::ring::Points;
 use crate::placement::{BucketIndex, Fingerprint};
-use crate::ring::Points;
 use crate::{BuildError, Filter, Full, FullCause};
 
 /// The most buckets that can be added in one call: more than a gigabyte with its ring.

@@ -20,7 +20,8 @@ const MOST_PLANNED_FILTERS: u32 = 64;
 /// is equally likely), and the sizes of a filter from that.
 ///
 /// ```
-/// use cuculus::{DynamicCuckooFilter, Extension, PlacementKind, Search};
+/// use cuculus::{PlacementKind, Search};
+/// use cuculus::papers::{DynamicCuckooFilter, Extension};
 ///
 /// // As in the paper: powers of two, a random walk, holes that wait for `compact`.
 /// let paper = DynamicCuckooFilter::builder()
@@ -142,7 +143,8 @@ impl DynamicCuckooFilterBuilder {
     /// filters. To know which keys are already there takes a set that does not err.
     ///
     /// ```
-    /// use cuculus::{DynamicCuckooFilter, Filter, Insert};
+    /// use cuculus::{Filter, Insert};
+    /// use cuculus::papers::DynamicCuckooFilter;
     ///
     /// let builder = DynamicCuckooFilter::builder().capacity(1000).filter_duplicates(true);
     /// let mut set = builder.build()?;

@@ -25,7 +25,8 @@ use crate::{
 /// each filter of the list.
 ///
 /// ```
-/// use cuculus::{DynamicCuckooFilter, Filter, Insert, Remove};
+/// use cuculus::{Filter, Insert, Remove};
+/// use cuculus::papers::DynamicCuckooFilter;
 ///
 /// let mut set = DynamicCuckooFilter::builder()
 ///     .capacity(60_000) // the rate is kept up to here; more keys are taken all the same

@@ -3,8 +3,8 @@
 use super::filter::ConsistentCuckooFilter;
 use super::policy::{History, Policy, Resizing};
 use super::resize::salt;
-use crate::index_independent::IndexIndependentCuckooFilterBuilder;
-use crate::index_independent::ring_table::RingTable;
+use crate::papers::index_independent::IndexIndependentCuckooFilterBuilder;
+use crate::papers::index_independent::ring_table::RingTable;
 use crate::placement::FingerprintSize;
 use crate::{BuildError, KeyHasher, Search};
 

@@ -6,9 +6,9 @@
 
 use crate::FullCause;
 use crate::cuckoo::room::Kicks;
+use crate::papers::ring::{MAX_CANDIDATES, Points, Ring};
 use crate::placement::{BucketIndex, Fingerprint};
 use crate::relocate::{Space, make_room};
-use crate::ring::{MAX_CANDIDATES, Points, Ring};
 use crate::table::{Buckets, MAX_SLOTS, OutOfMemory, Shape, Table, with_table};
 
 /// The table with its ring.
