@@ -1,8 +1,8 @@
-//! What no command on lines can be faster than on one thread: it reads files with the reader of the
-//! command-line tool, hashes every line and prints how many there were and what the hashes add up
-//! to. `cargo xtask bench-cli` compares with it.
+//! The lower limit for commands on lines on one thread: reads files with the reader of the command-line
+//! tool, hashes every line, and prints the number of lines and the sum of the hashes. `cargo xtask
+//! bench-cli` compares with it.
 
-#[allow(dead_code, unused_imports, reason = "a measurement of a part")]
+#[allow(dead_code, unused_imports, reason = "uses a part of the module")]
 #[path = "../src/keys/mod.rs"]
 mod keys;
 
@@ -19,7 +19,7 @@ fn main() -> Result<()> {
     let mut block = Block::default();
     let (mut lines, mut sum) = (0, 0u64);
     while reader.read(&mut block)? {
-        // Text has no line that is not a key.
+        // As text, every line is a key.
         let _ = Form::Text.hash(&hasher, &mut block);
         lines += block.len();
         sum = block.hashes.iter().fold(sum, |sum, hash| sum.wrapping_add(hash.get()));

@@ -1,11 +1,12 @@
-//! What can be typed, and complaints about it in one line with the remedy.
+//! The command line: which commands there are, and errors in it as one line that says what to do.
+//! What a command does is in the module of the command.
 
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::{build, change, demo, info, lab, merge, plan, query, shell, uniq};
+use crate::{build, change, demo, info, merge, plan, query, shell, uniq};
 
 /// Cuckoo filters for sets that change.
 #[derive(Parser)]
@@ -14,15 +15,14 @@ use crate::{build, change, demo, info, lab, merge, plan, query, shell, uniq};
     version,
     after_help = "\
 Examples:
-  cuculus demo                             see the filters at work, in less than a minute
-  cuculus plan --items 1M --fpr 0.01       what each kind of filter would cost
-  cuculus uniq access.log                  each line the first time only
-  cuculus build seen.cf < keys             a filter of keys, in a file
-  cuculus query seen.cf < more-keys        those that it contains
-  cuculus lab list                         the papers' experiments
-  cuculus completions bash                 completions for a shell
+  cuculus demo                          watch the filters work, in less than a minute
+  cuculus plan --items 1M --fpr 0.01    compare what each kind of filter costs
+  cuculus uniq access.log               print each line the first time only
+  cuculus build seen.cf < keys          build a filter of keys and save it to a file
+  cuculus query seen.cf < more-keys     print the keys that it contains
+  cuculus completions bash              print completions for a shell
 
-Exit codes: 0, 1 (not found, where that is the question), 2 (an error, said in one line)."
+Exit codes: 0 (success), 1 (not found, where that is the question), 2 (an error, as one line)."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -31,10 +31,11 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// See four filters follow a set from nothing to millions of keys and back
+    /// Watch four filters follow a set from nothing to millions of keys and back
     ///
-    /// An elastic filter, a fixed one, a dynamic one (DCF) and a consistent one (CCF) take the same
-    /// keys; a table shows how they fare, and a page with plots is written.
+    /// An elastic filter, a filter of fixed size, a dynamic one (DCF) and a consistent one (CCF) get
+    /// the same keys. A table compares them while they work, and a page with plots is written at the
+    /// end.
     Demo(demo::Options),
     Uniq(uniq::Options),
     Build(build::Options),
@@ -45,16 +46,8 @@ pub(crate) enum Command {
     Info(info::Info),
     Verify(info::Verify),
     Merge(merge::Options),
-    /// Tell what each kind of filter costs for a set, and which one to take
+    /// Compare what each kind of filter costs for a set, and recommend one
     Plan(plan::Options),
-    /// Run the papers' experiments, one by one or all on a page
-    #[command(after_help = "\
-Examples:
-  cuculus lab list                       the names of all experiments
-  cuculus lab run ccf-thresholds         one of them, as tables
-  cuculus lab run cf-load --json         one of them, for programs
-  cuculus lab report --out report        all of them, on a page with plots")]
-    Lab(lab::Options),
     /// Print completions for a shell
     Completions(shell::Completions),
     /// Print the manual page, or write the pages of all commands
@@ -74,10 +67,10 @@ impl Arguments {
     }
 }
 
-/// Arguments that are no command, or a question about the commands.
+/// Arguments that are not a command, or a request for help or the version.
 pub(crate) struct Refused {
     error: clap::Error,
-    /// The command whose help has the remedy.
+    /// The command whose help explains the mistake.
     command: String,
 }
 
@@ -85,25 +78,23 @@ impl Refused {
     pub(crate) fn report(&self) -> ExitCode {
         match self.error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-                // A reader that has left has seen enough.
+                // If the output is closed, nobody is reading.
                 let _ = self.error.print();
                 ExitCode::SUCCESS
             }
             ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
-                crate::complain(
-                    "no command; `cuculus demo` is a good one, `cuculus --help` has all",
-                );
+                crate::print_error("no command given; try `cuculus demo`, or see `cuculus --help`");
                 ExitCode::from(crate::ERROR)
             }
             _ => {
-                crate::complain(&one_line(&self.error.to_string(), &self.command));
+                crate::print_error(&one_line(&self.error.to_string(), &self.command));
                 ExitCode::from(crate::ERROR)
             }
         }
     }
 }
 
-/// The complaint and the tips out of clap's paragraphs; the usage stands in the help.
+/// The error and the tips from clap's paragraphs in one line. The usage is in the help.
 fn one_line(message: &str, command: &str) -> String {
     let paragraphs = message.split("\n\n").map(|paragraph| {
         let words: Vec<&str> = paragraph.split_whitespace().collect();
@@ -114,7 +105,7 @@ fn one_line(message: &str, command: &str) -> String {
         .filter(|(i, words)| *i == 0 || words.starts_with("tip:"))
         .map(|(_, words)| words)
         .collect();
-    kept.push(format!("`{command} --help` says more"));
+    kept.push(format!("see `{command} --help`"));
     kept.join("; ").trim_start_matches("error: ").replace("tip: ", "")
 }
 
@@ -123,18 +114,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_definition_of_the_arguments_is_sound() {
+    fn the_definition_of_the_arguments_is_valid() {
         Arguments::command().debug_assert();
     }
 
     #[test]
-    fn complaints_keep_the_tip_and_lose_the_usage() {
+    fn errors_keep_the_tip_and_lose_the_usage() {
         let message = "error: unexpected argument '--item' found\n\n  tip: a similar argument \
                        exists: '--items'\n\nUsage: cuculus demo --items <KEYS>\n\nFor more …\n";
         assert_eq!(
             one_line(message, "cuculus demo"),
             "unexpected argument '--item' found; a similar argument exists: '--items'; \
-             `cuculus demo --help` says more"
+             see `cuculus demo --help`"
         );
     }
 }

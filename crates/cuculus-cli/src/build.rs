@@ -1,4 +1,4 @@
-//! `cuculus build`: a file with a new filter of some keys.
+//! `cuculus build`: builds a filter of keys and saves it to a file.
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -15,61 +15,60 @@ use crate::change::{self, Unique};
 use crate::input::Keys;
 use crate::saved::{AnyFilter, Replacement};
 
-/// Keys that are inserted at a time, where all are known.
+/// Keys per batch when all hashes are in memory.
 const PIECE: usize = 4096;
 
 /// Build a filter of keys.
 ///
-/// An elastic filter needs nothing else: it follows its keys, up and down, and keeps its rate. The
-/// others are sized once; without --capacity their keys are counted first, which takes eight bytes
-/// a key while it lasts.
+/// An elastic filter needs only the keys: it grows and shrinks with them and keeps its false
+/// positive rate. The other kinds have a fixed size. Without --capacity their keys are read and
+/// counted first, which takes 8 bytes of memory per key.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   cuculus build words.cf words.txt                   an elastic filter of the lines
-  find / -print0 | cuculus build -0 names.cf         of names, whatever is in them
-  cuculus build --kind cuckoo --fpr 1e-4 w.cf w.txt  of fixed size, with few mistakes")]
+  find / -print0 | cuculus build -0 names.cf         keys that may contain line ends
+  cuculus build --kind cuckoo --fpr 1e-4 w.cf w.txt  fixed size, few false positives")]
 pub(crate) struct Options {
     /// The file to write
     file: PathBuf,
     #[command(flatten)]
     keys: Keys,
-    /// What kind of filter
+    /// The kind of filter
     #[arg(long, value_enum, default_value_t = FilterKind::Elastic)]
     kind: FilterKind,
-    /// The share of absent keys that may be found by mistake
+    /// The false positive rate: the share of absent keys that are reported as present
     #[arg(long, value_name = "RATE", default_value_t = 0.01)]
     fpr: f64,
-    /// The most keys that the filter will hold; a hint for an elastic one, which is then smaller
+    /// The largest number of keys; for an elastic filter a hint that makes it smaller
     #[arg(long, value_name = "KEYS")]
     capacity: Option<usize>,
-    /// The seed of the hash function: the same for filters that are to be merged. Random if not
-    /// given
+    /// The seed of the hash function; random if not given. Filters to be merged need the same seed
     #[arg(long)]
     seed: Option<u64>,
     #[command(flatten)]
     unique: Unique,
-    /// Replace the file if it is there
+    /// Replace the file if it exists
     #[arg(long)]
     force: bool,
-    /// Print what was done as JSON
+    /// Print the numbers of keys as JSON
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum FilterKind {
-    /// Follows its keys, up and down
+    /// Grows and shrinks with its keys
     Elastic,
-    /// Of fixed size: the fastest
+    /// Fixed size; the fastest
     Cuckoo,
-    /// Of fixed size, one bit a key smaller and slower
+    /// Fixed size; one bit per key smaller, and slower
     SemiSorted,
-    /// A list of filters, as in the paper
+    /// A list of fixed filters (DCF), as in the paper
     Dynamic,
-    /// Buckets on a ring, as in the paper
+    /// Buckets on a ring (I2CF), as in the paper
     IndexIndependent,
-    /// Filters on rings that follow their keys, as in the paper
+    /// Filters on rings that follow their keys (CCF), as in the paper
     Consistent,
 }
 
@@ -83,7 +82,7 @@ pub(crate) fn run(options: &Options, out: &mut impl Write) -> Result<ExitCode> {
     let (filter, read, added) = if is_counted {
         let hashes = collect(options, &hasher)?;
         let mut filter = build(options, &hasher, Some(hashes.len()))?;
-        let added = insert_known(&mut filter, &hashes, options)?;
+        let added = insert_hashes(&mut filter, &hashes, options)?;
         (filter, hashes.len() as u64, added)
     } else {
         let mut filter = build(options, &hasher, options.capacity)?;
@@ -109,8 +108,8 @@ fn collect(options: &Options, hasher: &KeyHasher) -> Result<Vec<KeyHash>> {
     Ok(hashes)
 }
 
-/// Inserts keys of which only the hashes are left; returns how many went in.
-fn insert_known(filter: &mut AnyFilter, hashes: &[KeyHash], options: &Options) -> Result<u64> {
+/// Inserts keys by their hashes; returns how many were inserted.
+fn insert_hashes(filter: &mut AnyFilter, hashes: &[KeyHash], options: &Options) -> Result<u64> {
     let set = filter.as_insert()?;
     let mut absent = Vec::new();
     for piece in hashes.chunks(PIECE) {
@@ -149,5 +148,5 @@ fn build(options: &Options, hasher: &KeyHasher, capacity: Option<usize>) -> Resu
             builder.false_positive_rate(rate).build().map(AnyFilter::Consistent)
         }
     };
-    built.context("this filter cannot be built")
+    built.context("cannot build this filter")
 }

@@ -1,4 +1,4 @@
-//! `cuculus add` and `cuculus remove`: a file with some keys more, or fewer.
+//! `cuculus add` and `cuculus remove`: change the keys of a filter in a file.
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -18,14 +18,14 @@ use crate::{NOT_FOUND, input};
 
 /// Add keys to a filter.
 ///
-/// The file is replaced in one step when all keys are in, so that an error, or a process that is
-/// killed, leaves it as it was. A key that is added twice is stored twice, and has to be removed
-/// twice; with --unique it is stored once.
+/// The file is replaced atomically when all keys are in: after an error, or if the process is
+/// killed, it is unchanged. A key that is added twice is stored twice and must be removed twice;
+/// with --unique it is stored once.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  cuculus add words.cf more.txt           more keys
-  cuculus add --unique words.cf more.txt  without those that are in")]
+  cuculus add words.cf more.txt           add the keys in more.txt
+  cuculus add --unique words.cf more.txt  add only keys that are not in the filter")]
 pub(crate) struct Add {
     /// The filter
     file: PathBuf,
@@ -33,33 +33,33 @@ pub(crate) struct Add {
     keys: Keys,
     #[command(flatten)]
     unique: Unique,
-    /// Print what was done as JSON
+    /// Print the numbers of keys as JSON
     #[arg(long)]
     json: bool,
 }
 
 /// Remove keys from a filter.
 ///
-/// Remove only keys that were added: another one is found by mistake with the filter's false
-/// positive rate, and then takes the entry of a key that is still wanted. The file is replaced in
-/// one step. The exit code is 1 if some keys were not there; the others are removed all the same.
+/// Remove only keys that were added: removing a key that was never inserted can remove the entry of
+/// another key that looks the same. The file is replaced atomically. The exit code is 1 if some keys
+/// were not in the filter; the others are removed.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  cuculus remove words.cf old.txt  keys that were added before")]
+  cuculus remove words.cf old.txt  remove the keys in old.txt")]
 pub(crate) struct Remove {
     /// The filter
     file: PathBuf,
     #[command(flatten)]
     keys: Keys,
-    /// Print what was done as JSON
+    /// Print the numbers of keys as JSON
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Args, Clone, Copy)]
 pub(crate) struct Unique {
-    /// Leave out keys that the filter already contains. A key that only looks like one of those is
+    /// Leave out keys that the filter already contains. A key that only looks like a stored key is
     /// left out too, so do not remove keys from such a filter
     #[arg(long = "unique")]
     pub(crate) is_set: bool,
@@ -102,11 +102,15 @@ pub(crate) fn remove(options: &Remove, out: &mut impl Write) -> Result<ExitCode>
     if missing == 0 {
         return Ok(ExitCode::SUCCESS);
     }
-    crate::complain(&format!("{} of {} keys were not there", thousands(missing), thousands(read)));
+    crate::print_error(&format!(
+        "{} of {} keys were not in the filter",
+        thousands(missing),
+        thousands(read)
+    ));
     Ok(ExitCode::from(NOT_FOUND))
 }
 
-/// Inserts all keys; returns how many there were and how many went in.
+/// Inserts all keys; returns how many were read and how many were inserted.
 pub(crate) fn insert_all(
     source: input::Source,
     set: &mut dyn Insert,
@@ -129,7 +133,7 @@ pub(crate) fn insert_all(
     Ok((read, added))
 }
 
-/// Inserts those keys of a block that are not contained yet, and says which.
+/// Inserts the keys of a block that are not in the filter yet; `absent` says which.
 pub(crate) fn insert_absent(
     set: &mut dyn Insert,
     block: &Block,
@@ -139,12 +143,12 @@ pub(crate) fn insert_absent(
     inserted.map_err(|full| refusal(&full, &block.origin_of(absent.len())))
 }
 
-/// What the library says in the words of its calls, in those of the options where they differ.
+/// The library's error in terms of this tool's options.
 pub(crate) fn refusal(full: &Full, origin: &str) -> anyhow::Error {
     match full.cause {
         FullCause::EqualEntries { held } => anyhow!(
-            "{origin}: the key is stored {held} times already, the most that fit; with --unique \
-             each key is stored once"
+            "{origin}: the key is stored {held} times already, the most that fit; use --unique to \
+             store each key once"
         ),
         FullCause::NoRoom { .. } => anyhow!(
             "{origin}: the filter is full at {} keys; build one with a larger --capacity, or of \

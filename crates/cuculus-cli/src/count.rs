@@ -14,7 +14,7 @@ impl Count {
     }
 }
 
-const EXPECTED: &str = "a whole number is wanted, as in 1000000, 1_000_000, 1M or 1e6";
+const EXPECTED: &str = "expected a whole number such as 1000000, 1_000_000, 1M or 1e6";
 
 impl FromStr for Count {
     type Err = String;
@@ -44,7 +44,7 @@ impl FromStr for Count {
     }
 }
 
-/// Digits, with a point or without, and so many zeros; nothing is rounded.
+/// A decimal number times a power of ten; none if the result is not a whole number.
 fn scaled(digits: &str, zeros: u32) -> Option<u64> {
     let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
     let part = part.trim_end_matches('0');

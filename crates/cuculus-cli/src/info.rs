@@ -1,4 +1,4 @@
-//! `cuculus info` and `cuculus verify`: what is in a file, and whether it is whole.
+//! `cuculus info` and `cuculus verify`: describe a filter in a file, and check files for damage.
 
 use std::fs;
 use std::io::Write;
@@ -16,28 +16,29 @@ use crate::text::{percent, thousands};
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  cuculus info words.cf         kind, keys, memory, rate
-  cuculus info --json words.cf  for programs")]
+  cuculus info words.cf         kind, keys, memory, false positive rate
+  cuculus info --json words.cf  the same for programs")]
 pub(crate) struct Info {
     /// The filter
     file: PathBuf,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
-/// Check filters in files: both checksums, every field and every entry.
+/// Check filters in files for damage.
 ///
-/// The exit code is 2 if a file is damaged, or not a filter.
+/// Checks both checksums, every field and every entry. The exit code is 2 if a file is damaged or is
+/// not a filter.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  cuculus verify *.cf  exit code 0 if all are whole")]
+  cuculus verify *.cf  exit code 0 if all files are intact")]
 pub(crate) struct Verify {
     /// The filters
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// A line of JSON for each file
+    /// Print one line of JSON per file
     #[arg(long)]
     json: bool,
 }
@@ -45,7 +46,7 @@ pub(crate) struct Verify {
 pub(crate) fn info(options: &Info, out: &mut impl Write) -> Result<ExitCode> {
     let saved = saved::load(&options.file)?;
     let filter = saved.as_filter();
-    let file = fs::metadata(&options.file).context("cannot ask for the size of the file")?;
+    let file = fs::metadata(&options.file).context("cannot read the size of the file")?;
     let (keys, memory) = (filter.len(), filter.size_in_bytes());
     let bits_per_key = (keys > 0).then(|| memory as f64 * 8.0 / keys as f64);
     let (hash, seed) = (filter.hasher().name(), filter.hasher().xxh3_seed());
@@ -73,11 +74,11 @@ pub(crate) fn info(options: &Info, out: &mut impl Write) -> Result<ExitCode> {
     line("keys", thousands(keys as u64))?;
     line("bytes in the file", thousands(file.len()))?;
     line("bytes in memory", thousands(memory as u64))?;
-    line("bits a key", bits_per_key.map_or("–".to_owned(), |bits| format!("{bits:.2}")))?;
+    line("bits per key", bits_per_key.map_or("–".to_owned(), |bits| format!("{bits:.2}")))?;
     let (slots, used) = (thousands(filter.slots() as u64), percent(filter.utilization(), 2));
     line("slots", format!("{slots}, {used} used"))?;
     line("false positive rate", percent(filter.expected_false_positive_rate(), 4))?;
-    let seed = seed.map_or("with a secret key".to_owned(), |seed| format!("with the seed {seed}"));
+    let seed = seed.map_or("with a secret key".to_owned(), |seed| format!("with seed {seed}"));
     line("hash", format!("{hash} {seed}"))?;
     for (name, value) in details {
         let value = match value.as_u64() {
@@ -89,7 +90,7 @@ pub(crate) fn info(options: &Info, out: &mut impl Write) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What only some kinds have.
+/// Fields that only some kinds have.
 fn details(saved: &AnyFilter) -> Map<String, Value> {
     let details = match saved {
         AnyFilter::Cuckoo(filter) => {
@@ -170,14 +171,9 @@ pub(crate) fn verify(options: &Verify, out: &mut impl Write) -> Result<ExitCode>
         match loaded {
             Ok(saved) => {
                 let (kind, keys) = (kind_name(saved.kind()), saved.as_filter().len());
-                writeln!(
-                    out,
-                    "{}: sound, {kind}, {} keys",
-                    path.display(),
-                    thousands(keys as u64)
-                )?;
+                writeln!(out, "{}: ok, {kind}, {} keys", path.display(), thousands(keys as u64))?;
             }
-            Err(error) => crate::complain(&format!("{error:#}")),
+            Err(error) => crate::print_error(&format!("{error:#}")),
         }
     }
     Ok(code)
@@ -188,10 +184,10 @@ fn verdict(path: &Path, loaded: &Result<AnyFilter>) -> Value {
     match loaded {
         Ok(saved) => json!({
             "file": file,
-            "sound": true,
+            "ok": true,
             "kind": kind_name(saved.kind()),
             "keys": saved.as_filter().len(),
         }),
-        Err(error) => json!({ "file": file, "sound": false, "error": format!("{error:#}") }),
+        Err(error) => json!({ "file": file, "ok": false, "error": format!("{error:#}") }),
     }
 }

@@ -1,5 +1,5 @@
-//! Where keys come from and what they look like, as options of the commands, and how a command goes
-//! through them.
+//! The options that say where keys come from and what they look like, and the loop over the keys.
+//! Knows nothing of filters.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -11,18 +11,18 @@ use cuculus::KeyHasher;
 use crate::keys::{Block, Form, Inputs, Stream};
 use crate::progress::Meter;
 
-/// Lines as they are.
+/// Lines as they are, without a key format.
 #[derive(Args)]
 pub(crate) struct Lines {
-    /// Files with a key a line; standard input if there are none, and for `-`
+    /// Files with one key per line; standard input if none is given, and for `-`
     #[arg(value_name = "KEYS")]
     files: Vec<PathBuf>,
-    /// Keys end in zero bytes, as those of `find -print0`; so do keys that are printed
+    /// Keys end in a zero byte, as from `find -print0`; printed keys do too
     #[arg(short = '0', long)]
     null: bool,
 }
 
-/// Lines that stand for keys.
+/// Lines as keys in one of several formats.
 #[derive(Args)]
 pub(crate) struct Keys {
     #[command(flatten)]
@@ -30,12 +30,12 @@ pub(crate) struct Keys {
     /// Keys are bytes in hexadecimal
     #[arg(long, conflicts_with = "u64")]
     hex: bool,
-    /// Keys are numbers below 2^64, the same keys as `u64` in the library
+    /// Keys are numbers below 2^64; the same keys as `u64` in the library
     #[arg(long)]
     u64: bool,
 }
 
-/// Lines that are on their way.
+/// Lines that are being read and hashed.
 pub(crate) struct Source {
     stream: Stream,
     meter: Meter,
@@ -46,13 +46,9 @@ impl Lines {
         if self.null { 0 } else { b'\n' }
     }
 
-    pub(crate) fn inputs(&self) -> Result<Inputs> {
-        Inputs::new(&self.files)
-    }
-
-    /// Starts reading and hashing. `prints` if lines are printed meanwhile.
+    /// Starts reading and hashing. `prints`: whether the command prints lines meanwhile.
     pub(crate) fn source(&self, form: Form, hasher: &KeyHasher, prints: bool) -> Result<Source> {
-        let inputs = self.inputs()?;
+        let inputs = Inputs::new(&self.files)?;
         let meter = Meter::new(inputs.size, prints);
         let stream = Stream::start(inputs, self.separator(), form, hasher.clone())?;
         Ok(Source { stream, meter })
@@ -60,7 +56,7 @@ impl Lines {
 }
 
 impl Keys {
-    /// Starts reading and hashing. `prints` if keys are printed meanwhile.
+    /// Starts reading and hashing. `prints`: whether the command prints keys meanwhile.
     pub(crate) fn source(&self, hasher: &KeyHasher, prints: bool) -> Result<Source> {
         let form = match (self.hex, self.u64) {
             (true, _) => Form::Hex,
@@ -72,7 +68,7 @@ impl Keys {
 }
 
 impl Source {
-    /// Works on one block after the other, until there are no more or the work is done.
+    /// Calls `work` with each block, until there are no more or it returns `Break`.
     pub(crate) fn each_block(
         mut self,
         mut work: impl FnMut(&Block) -> Result<ControlFlow<()>>,

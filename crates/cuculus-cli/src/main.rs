@@ -1,40 +1,37 @@
-//! The command-line tool. Knows which command was asked for and how an outcome becomes an exit
-//! code; the commands themselves are modules.
+//! The command-line tool: calls the command that was given and turns its result into an exit code.
+//! What each command does is in its own module.
 
-mod arguments; // what was typed, and what is wrong with it in one line
+mod arguments; // the command line and its errors
 mod build; // a new filter in a file
-mod change; // keys added and removed
+mod change; // add and remove keys
 mod count; // numbers as people write them
-mod demo; // the first thing to run
-mod info; // what is in a file, and whether it is whole
+mod demo; // four filters follow a set
+mod info; // describe and check files
 mod input; // keys as options of the commands
-mod keys; // lines, read and hashed
-mod lab; // the papers' figures
+mod keys; // read and hash lines
 mod memory; // large pages for large filters
-mod merge; // several filters in one
-mod plan; // what each filter would cost
-mod progress; // how far it is, on standard error
+mod merge; // merge filters
+mod plan; // compare the cost of filters
+mod progress; // progress bar on standard error
 mod query; // which keys a filter contains
+mod sample; // keys for the demo and the plan
 mod saved; // filters in files
 mod shell; // completions and manual pages
-mod text; // tables and numbers for people
-mod uniq; // each line the first time only
+mod text; // tables and numbers as text
+mod uniq; // print each line the first time only
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use arguments::{Arguments, Command};
-use cuculus_lab::heap::CountingAllocator;
 use memory::LargePages;
 
-/// Experiments count the memory of filters that do not tell. It costs an addition in a thread's
-/// own memory for each allocation.
 #[global_allocator]
-static ALLOCATOR: CountingAllocator<LargePages> = CountingAllocator::new(LargePages);
+static ALLOCATOR: LargePages = LargePages;
 
-/// Something was not found, where that is the question.
+/// Exit code: not found, where that is the question.
 const NOT_FOUND: u8 = 1;
-/// An error, said in one line.
+/// Exit code: an error, which was printed as one line.
 const ERROR: u8 = 2;
 
 fn main() -> ExitCode {
@@ -44,10 +41,10 @@ fn main() -> ExitCode {
     };
     match run(&arguments.command, &mut io::stdout().lock()) {
         Ok(code) => code,
-        // Whoever read our output has seen enough: `cuculus demo | head -1`.
+        // The reader of the output went away, as in `cuculus demo | head -1`.
         Err(error) if reader_left(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            complain(&format!("{error:#}"));
+            print_error(&format!("{error:#}"));
             ExitCode::from(ERROR)
         }
     }
@@ -65,7 +62,6 @@ fn run(command: &Command, out: &mut impl Write) -> anyhow::Result<ExitCode> {
         Command::Info(options) => info::info(options, out),
         Command::Verify(options) => info::verify(options, out),
         Command::Merge(options) => merge::run(options, out),
-        Command::Lab(options) => lab::run(options, out).map(|()| ExitCode::SUCCESS),
         Command::Plan(options) => plan::run(options, out).map(|()| ExitCode::SUCCESS),
         Command::Completions(options) => {
             shell::completions(options, out).map(|()| ExitCode::SUCCESS)
@@ -74,9 +70,9 @@ fn run(command: &Command, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Says what went wrong. If even standard error is closed, there is nobody to tell.
-fn complain(words: &str) {
-    let _ = writeln!(io::stderr(), "cuculus: {words}");
+/// Prints an error to standard error. If that is closed too, there is nobody to tell.
+fn print_error(message: &str) {
+    let _ = writeln!(io::stderr(), "cuculus: {message}");
 }
 
 fn reader_left(error: &anyhow::Error) -> bool {

@@ -1,4 +1,4 @@
-//! `cuculus merge`: the keys of several filters in one.
+//! `cuculus merge`: adds the keys of other filters to a filter in a file.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -13,20 +13,20 @@ use crate::saved::{self, AnyFilter, Replacement, kind_name};
 
 /// Add the keys of other filters to a filter.
 ///
-/// All must be elastic filters with the same seed (`cuculus build --seed`), and their false
-/// positive rates together must fit the rate of the first. The first file is replaced in one step;
-/// the others stay as they are.
+/// All must be elastic filters with the same seed (`cuculus build --seed`). Their false positive
+/// rates together must not exceed the rate of the first. The first file is replaced atomically; the
+/// others do not change.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  cuculus merge all.cf monday.cf tuesday.cf  all keys in all.cf; built with one --seed")]
+  cuculus merge all.cf monday.cf tuesday.cf  add all keys to all.cf (same --seed)")]
 pub(crate) struct Options {
-    /// The filter that takes the keys
+    /// The filter to add the keys to
     file: PathBuf,
-    /// The filters to take them from
+    /// The filters whose keys are added
     #[arg(required = true, value_name = "OTHER")]
     others: Vec<PathBuf>,
-    /// Print what was done as JSON
+    /// Print the numbers of keys as JSON
     #[arg(long)]
     json: bool,
 }
@@ -52,7 +52,7 @@ fn load(path: &Path) -> Result<ElasticFilter> {
     match saved::load(path)? {
         AnyFilter::Elastic(filter) => Ok(filter),
         other => bail!(
-            "{} is a {}, and only elastic filters can be merged; build one filter from all keys",
+            "{} is a {}; only elastic filters can be merged; build one filter of all keys instead",
             path.display(),
             kind_name(other.kind())
         ),

@@ -16,38 +16,38 @@ use crate::saved;
 
 /// Print the keys that a filter contains.
 ///
-/// A key that was added is always found; another one is found by mistake with the filter's false
-/// positive rate, which `cuculus info` tells. The exit code is 0 if some key was found (with
-/// --invert: some key was not), and 1 if none was.
+/// A key that was added is always found. Other keys are found with the filter's false positive rate,
+/// which `cuculus info` prints. The exit code is 0 if some key was found (with --invert: some key was
+/// not), and 1 otherwise.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  cuculus query words.cf < text            the lines that it contains
-  cuculus query -i words.cf < text         those that it does not
-  echo cuckoo | cuculus query -q words.cf  exit code 0 if it is in, 1 if not")]
+  cuculus query words.cf < text            print the lines that the filter contains
+  cuculus query -i words.cf < text         print the lines that it does not contain
+  echo cuckoo | cuculus query -q words.cf  exit code 0 if the key is in the filter, else 1")]
 pub(crate) struct Query {
     /// The filter
     file: PathBuf,
     #[command(flatten)]
     keys: Keys,
-    /// The keys that the filter does not contain
+    /// Print the keys that the filter does not contain
     #[arg(short, long)]
     invert: bool,
-    /// Print nothing and stop at the first key that would be printed: the exit code is the answer
+    /// Print nothing and stop at the first match; the exit code is the answer
     #[arg(short, long, conflicts_with_all = ["count", "json"])]
     quiet: bool,
-    /// Print only how many keys there are
+    /// Print the number of keys instead of the keys
     #[arg(short, long, conflicts_with = "json")]
     count: bool,
-    /// Print only how many keys were asked for and found, as JSON
+    /// Print only the numbers of keys read and found, as JSON
     #[arg(long)]
     json: bool,
 }
 
 /// Print how often each key is in a filter.
 ///
-/// A line has the number, a tabulator and the key. The number is never too small, and too large
-/// where other keys look the same. The exit code is 1 if no key was found.
+/// Each line has the number, a tab and the key. The number is never too small; it is too large if
+/// other keys look the same. The exit code is 1 if no key was found.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -57,7 +57,7 @@ pub(crate) struct Count {
     file: PathBuf,
     #[command(flatten)]
     keys: Keys,
-    /// Print only the sums, as JSON
+    /// Print only the totals, as JSON
     #[arg(long)]
     json: bool,
 }
@@ -102,7 +102,7 @@ pub(crate) fn count(options: &Count, out: &mut impl Write) -> Result<ExitCode> {
     let (mut hits, mut lines) = (Vec::new(), Vec::new());
     let (mut asked, mut found, mut copies) = (0, 0, 0);
     source.each_block(|block| {
-        // Most keys are counted by asking whether there are any, many at a time.
+        // A batch of lookups is faster than counting, and rules out most absent keys.
         filter.contains_batch(&block.hashes, &mut hits);
         lines.clear();
         for (i, (&hash, &hit)) in block.hashes.iter().zip(&hits).enumerate() {

@@ -1,4 +1,4 @@
-//! What a shell and a system want to know of the tool: completions and manual pages, made from the
+//! `cuculus completions` and `cuculus man`: shell completions and manual pages, generated from the
 //! definition of the arguments.
 
 use std::fs;
@@ -21,7 +21,7 @@ Examples:
   cuculus completions zsh > ~/.zfunc/_cuculus
   cuculus completions fish > ~/.config/fish/completions/cuculus.fish")]
 pub(crate) struct Completions {
-    /// The shell that will read them
+    /// The shell
     shell: Shell,
 }
 
@@ -29,23 +29,23 @@ pub(crate) struct Completions {
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  cuculus man | man -l -                            read it
-  cuculus man --out ~/.local/share/man/man1         the pages of all commands, for `man cuculus-demo`")]
+  cuculus man | man -l -                     read the manual page
+  cuculus man --out ~/.local/share/man/man1  install the pages of all commands")]
 pub(crate) struct Man {
-    /// Write a page for every command to this directory; made if it is not there
+    /// Write a page for every command to this directory, which is created if missing
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
 
-/// Prints what the shell reads.
+/// Prints the completions.
 pub(crate) fn completions(options: &Completions, out: &mut dyn Write) -> Result<()> {
-    // The generator panics where it cannot write.
+    // The generator panics if it cannot write.
     let mut text = Vec::new();
     clap_complete::generate(options.shell, &mut Arguments::command(), "cuculus", &mut text);
     out.write_all(&text).context(CANNOT_WRITE)
 }
 
-/// Prints the manual page, or writes those of all commands.
+/// Prints the manual page, or writes the pages of all commands.
 pub(crate) fn man(options: &Man, out: &mut dyn Write) -> Result<()> {
     match &options.out {
         None => {
@@ -55,7 +55,7 @@ pub(crate) fn man(options: &Man, out: &mut dyn Write) -> Result<()> {
         }
         Some(directory) => {
             write_all(directory).with_context(|| {
-                format!("cannot write to {}; give another --out", directory.display())
+                format!("cannot write to {}; choose another --out", directory.display())
             })?;
             writeln!(out, "{}", directory.display()).context(CANNOT_WRITE)
         }

@@ -1,4 +1,4 @@
-//! Numbers and tables for people. Knows widths, nothing of what is in the cells.
+//! Numbers and tables as text. Knows widths, nothing of what is in the cells.
 
 use std::io::{self, Write};
 
@@ -15,12 +15,12 @@ pub(crate) fn thousands(number: u64) -> String {
     grouped
 }
 
-/// A share of one, in per cent.
+/// A fraction as a percentage.
 pub(crate) fn percent(share: f64, decimals: usize) -> String {
     format!("{:.decimals$} %", 100.0 * share)
 }
 
-/// A number of bytes in three figures or so.
+/// A number of bytes with its unit, in about three digits.
 pub(crate) fn bytes(number: usize) -> String {
     let number = number as f64;
     match number {
@@ -31,7 +31,7 @@ pub(crate) fn bytes(number: usize) -> String {
     }
 }
 
-/// A time in three figures or so.
+/// A time with its unit, in about three digits.
 pub(crate) fn nanoseconds(time: f64) -> String {
     match time {
         ..1e3 => format!("{time:.0} ns"),
@@ -43,7 +43,7 @@ pub(crate) fn nanoseconds(time: f64) -> String {
     }
 }
 
-/// A paragraph in lines of at most 79 characters, the later ones indented.
+/// A paragraph in lines of at most 79 characters; lines after the first are indented.
 pub(crate) fn wrapped(text: &str) -> String {
     let (mut lines, mut line) = (String::new(), String::new());
     for word in text.split_whitespace() {
@@ -59,7 +59,7 @@ pub(crate) fn wrapped(text: &str) -> String {
     lines + &line
 }
 
-/// Rows under a head: the first column to the left, the others, which are numbers, to the right.
+/// Rows under a header: the first column is aligned left, the others, which are numbers, right.
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
 }
@@ -73,8 +73,8 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// The same rows for a page.
-    pub(crate) fn for_a_page(&self) -> cuculus_page::table::Table {
+    /// A copy of the rows for an HTML page.
+    pub(crate) fn to_page_table(&self) -> cuculus_page::table::Table {
         let mut rows = self.rows.iter();
         let mut table = cuculus_page::table::Table::new(rows.next().cloned().unwrap_or_default());
         rows.for_each(|row| table.row(row.clone()));

@@ -1,4 +1,4 @@
-//! `cuculus demo` through its real door: the binary, its output, its page, its exit code.
+//! `cuculus demo`, run as the binary: its output, its page, its exit code.
 
 mod binary;
 mod browser;
@@ -40,7 +40,7 @@ fn the_demo_prints_tables_and_the_path_of_its_page() {
     assert!(lines.iter().all(|line| line.chars().count() < 80), "{text}");
     let page = text.lines().last().and_then(|line| line.strip_prefix("page: ")).expect("a path");
     assert!(fs::read_to_string(page).expect("the page").contains("20,000 keys"));
-    // Somebody who reads a log wants few lines and no codes.
+    // In a log: few lines and no escape codes.
     assert_eq!(stderr_of(&output), "growing to 20,000 keys\nshrinking to 1,000 keys\n");
     assert!(!text.contains('\x1b'));
 }
@@ -67,7 +67,7 @@ fn every_number_comes_as_json_and_every_promise_is_kept() {
             assert!(moment["bytes"].as_u64() > Some(0) && moment["longest_nanoseconds"] != 0);
         }
     }
-    // What a demo of this filter is for.
+    // The point of the demo.
     let bytes = |filter: usize, at: fn(&[Value]) -> Option<&Value>| {
         let moments = filters[filter]["moments"].as_array().map_or(&[][..], Vec::as_slice);
         at(moments).and_then(|moment| moment["bytes"].as_u64()).expect("a number")
@@ -78,20 +78,38 @@ fn every_number_comes_as_json_and_every_promise_is_kept() {
     assert_eq!(last(1), largest(1), "the fixed one does not");
 }
 
-/// Narrow and wide, light and dark: nothing sticks out, every plot shows something, no errors.
+/// Narrow and wide, light and dark: nothing overflows, every plot shows something, no errors.
 #[test]
 fn a_browser_shows_the_page() {
     let (_directory, out) = directory();
     let output = output_of(&["demo", "--keys", "50k", "--out", &out]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr_of(&output));
     let html = fs::read_to_string(format!("{out}/demo.html")).expect("the page");
-    for scheme in [Scheme::Light, Scheme::Dark] {
-        let seen = look(&html, scheme);
+    let looks = [Scheme::Light, Scheme::Dark].map(|scheme| look(&html, scheme));
+    for seen in &looks {
         assert_eq!(seen.faults(), [""; 0]);
         assert!(seen.frames.iter().all(|frame| frame["plots"] == 5), "{seen:?}");
     }
+    let [light, dark] = looks.map(|seen| seen.frames[0].clone());
+    assert_ne!(light["backgroundColor"], dark["backgroundColor"]);
+    for page in [light, dark] {
+        assert_ne!(page["backgroundColor"], page["color"]);
+    }
     // Every filter has a line in every plot.
     assert_eq!(html.matches("<polyline").count(), 5 * NAMES.len());
+}
+
+/// The browser's verdict is worth something: it reports what is wrong with a broken page.
+#[test]
+fn a_browser_sees_a_broken_page() {
+    let broken = "<!doctype html><div style=\"width: 600px\">wide</div>\
+                  <svg class=\"plot\" aria-label=\"nothing\"></svg><script>missing()</script>";
+    let faults = look(broken, Scheme::Light).faults();
+    for part in
+        ["the page is 608 wide", "DIV wide", "empty plot: nothing", "missing is not defined"]
+    {
+        assert!(faults.iter().any(|fault| fault.contains(part)), "{part}: {faults:#?}");
+    }
 }
 
 #[test]
@@ -108,13 +126,13 @@ fn mistakes_are_one_line_and_exit_code_2() {
     }
 }
 
-/// Known before the work: nothing is said of growing.
+/// Known before the work: nothing is printed about growing.
 #[test]
 fn a_page_that_cannot_be_written_is_known_at_once() {
     let directory = TempDir::new().expect("a temporary directory");
     let file = directory.path().join("file");
     fs::write(&file, "").expect("written");
-    is_refused(&["demo", "--out", &file.display().to_string()], "give another directory");
+    is_refused(&["demo", "--out", &file.display().to_string()], "choose another directory");
     is_refused(&["demo", "--out", &file.join("below").display().to_string()], "--out");
     fs::create_dir(directory.path().join("demo.html")).expect("made");
     is_refused(&["demo", "--out", &directory.path().display().to_string()], "--out");

@@ -1,4 +1,4 @@
-//! The demo as somebody sees it who watches: in a real pseudo-terminal, its screen read back.
+//! The live table of the demo, in a real pseudo-terminal whose screen is read back.
 #![cfg(unix)]
 
 mod terminal;

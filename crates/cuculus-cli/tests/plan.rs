@@ -1,4 +1,4 @@
-//! `cuculus plan` through its real door.
+//! `cuculus plan`, run as the binary.
 
 mod binary;
 
@@ -22,8 +22,8 @@ fn a_known_size_is_for_the_fixed_filter() {
     let output = output_of(&["plan", "--items", "100k", "--fpr", "1%"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr_of(&output));
     let text = stdout_of(&output);
-    assert!(text.starts_with("100,000 items, a rate of 1 %\n\nfilter "), "{text}");
-    assert!(text.contains("Take the fixed CuckooFilter"), "{text}");
+    assert!(text.starts_with("100,000 keys, a false positive rate of 1 %\n\nfilter "), "{text}");
+    assert!(text.contains("Use the fixed CuckooFilter"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() < 80), "{text}");
     for name in ["elastic", "semi-sorted", "dynamic (DCF)", "consistent (CCF)", "Bloom", "quotient"]
     {
@@ -52,7 +52,7 @@ fn a_peak_is_for_the_elastic_filter() {
     let output = output_of(&["plan", "--items", "50k", "--peak", "2M", "--fpr", "0.001"]);
     let text = stdout_of(&output);
     assert!(text.lines().all(|line| line.chars().count() < 80), "{text}");
-    assert!(plan["because"].as_str().is_some_and(|words| words.contains("peak")), "{plan}");
+    assert!(plan["because"].as_str().is_some_and(|text| text.contains("peak")), "{plan}");
 }
 
 #[test]
@@ -68,9 +68,9 @@ fn deletion_rules_filters_out_and_says_so() {
     assert!(kind(&plan, "counting Bloom")["bytes"].is_u64());
 }
 
-/// What a kind cannot do is said beside the others, not instead of them.
+/// A kind that is ruled out does not hide the others.
 #[test]
-fn extreme_wishes_have_an_answer() {
+fn extreme_requests_have_an_answer() {
     let small = plan(&["--items", "1e10", "--fpr", "1e-9"]);
     assert!(kind(&small, "elastic")["ruled_out"].is_string(), "{small}");
     assert!(kind(&small, "consistent (CCF)")["ruled_out"].is_string(), "{small}");

@@ -1,4 +1,4 @@
-//! Help, completions and manual pages: made from one definition, complete, and usable.
+//! Help, completions and manual pages are complete and usable.
 
 mod binary;
 
@@ -9,9 +9,23 @@ use std::process::{Command, Stdio};
 use binary::{is_refused, output_of, stderr_of, stdout_of};
 use tempfile::TempDir;
 
-const COMMANDS: [&str; 5] = ["demo", "plan", "lab", "completions", "man"];
+const COMMANDS: [&str; 13] = [
+    "demo",
+    "uniq",
+    "build",
+    "add",
+    "remove",
+    "query",
+    "count",
+    "info",
+    "verify",
+    "merge",
+    "plan",
+    "completions",
+    "man",
+];
 
-fn said(arguments: &[&str]) -> String {
+fn output_text(arguments: &[&str]) -> String {
     let output = output_of(arguments);
     assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", stderr_of(&output));
     stdout_of(&output).to_owned()
@@ -19,33 +33,39 @@ fn said(arguments: &[&str]) -> String {
 
 #[test]
 fn help_names_every_command_and_each_has_examples() {
-    let (short, long) = (said(&["-h"]), said(&["--help"]));
+    let (short, long) = (output_text(&["-h"]), output_text(&["--help"]));
     for command in COMMANDS {
         assert!(short.contains(&format!("\n  {command} ")), "{short}");
-        let help = said(&[command, "--help"]);
-        let example = format!("\n  cuculus {command}");
-        assert!(help.contains("Examples:") && help.contains(&example), "{help}");
-        assert!(said(&[command, "-h"]).len() <= help.len());
+        let help = output_text(&[command, "--help"]);
+        let example = format!("cuculus {command} ");
+        let examples = help.split_once("\nExamples:\n").map_or("", |(_, examples)| examples);
+        assert!(examples.lines().all(|line| line.contains(&example)), "{help}");
+        assert!(!examples.is_empty(), "{help}");
+        assert!(output_text(&[command, "-h"]).len() <= help.len());
     }
     assert!(long.contains("Exit codes"), "{long}");
-    assert!(said(&["--version"]).starts_with("cuculus "));
-    let demo = (said(&["demo", "-h"]), said(&["demo", "--help"]));
+    assert!(output_text(&["--version"]).starts_with("cuculus "));
+    let demo = (output_text(&["demo", "-h"]), output_text(&["demo", "--help"]));
     assert!(demo.0.len() < demo.1.len(), "-h is the short one");
 }
 
 /// The examples of the help are commands that exist: they are parsed, not run.
 #[test]
-fn examples_are_commands_that_are_understood() {
+fn examples_are_valid_commands() {
     for command in COMMANDS {
-        for line in said(&[command, "--help"]).lines() {
-            let Some(example) = line.trim_start().strip_prefix("cuculus ") else { continue };
-            // Two spaces set the explanation off.
+        for line in output_text(&[command, "--help"]).lines() {
+            let Some((before, example)) = line.split_once("cuculus ") else { continue };
+            // An example, and not a sentence that names a command.
+            if !line.starts_with("  ") || !(before.trim().is_empty() || before.ends_with("| ")) {
+                continue;
+            }
+            // The explanation starts after two spaces.
             let words = example.split("  ").next().unwrap_or_default();
-            let words = words.split(['|', '>']).next().unwrap_or_default();
+            let words = words.split(['|', '<', '>']).next().unwrap_or_default();
             let mut arguments: Vec<&str> = words.split_whitespace().collect();
             arguments.push("--help");
-            said(&arguments);
-            // A mistake after all else is the only one.
+            output_text(&arguments);
+            // The wrong option at the end is the only mistake.
             arguments.pop();
             arguments.push("--no-such-option");
             is_refused(&arguments, "--no-such-option");
@@ -54,14 +74,14 @@ fn examples_are_commands_that_are_understood() {
 }
 
 #[test]
-fn completions_are_for_every_shell_and_bash_takes_them() {
+fn every_shell_has_completions_and_bash_accepts_them() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let script = said(&["completions", shell]);
+        let script = output_text(&["completions", shell]);
         for command in COMMANDS {
             assert!(script.contains(command), "{shell} lacks {command}");
         }
     }
-    let script = said(&["completions", "bash"])
+    let script = output_text(&["completions", "bash"])
         + "\nCOMP_WORDS=(cuculus pl); COMP_CWORD=1; _cuculus cuculus pl cuculus\n\
            echo \"${COMPREPLY[@]}\"\n";
     let mut bash = Command::new("bash")
@@ -79,17 +99,17 @@ fn completions_are_for_every_shell_and_bash_takes_them() {
 }
 
 #[test]
-fn manual_pages_are_for_all_commands() {
-    let page = said(&["man"]);
+fn every_command_has_a_manual_page() {
+    let page = output_text(&["man"]);
     assert!(page.contains(".TH cuculus 1") && page.contains("Examples"), "{page}");
     let directory = TempDir::new().expect("a temporary directory");
     let out = directory.path().join("man1");
-    said(&["man", "--out", &out.display().to_string()]);
-    for name in ["cuculus", "cuculus-demo", "cuculus-plan", "cuculus-lab-run"] {
+    output_text(&["man", "--out", &out.display().to_string()]);
+    for name in ["cuculus", "cuculus-demo", "cuculus-plan", "cuculus-uniq"] {
         let page = fs::read_to_string(out.join(format!("{name}.1"))).expect(name);
         assert!(page.contains(&format!(".TH {name} 1")), "{page}");
     }
     fs::write(directory.path().join("file"), "").expect("written");
     let below = directory.path().join("file/below").display().to_string();
-    is_refused(&["man", "--out", &below], "give another --out");
+    is_refused(&["man", "--out", &below], "choose another --out");
 }

@@ -1,5 +1,5 @@
-//! The filters that follow the set, and what each was told in advance. Knows builders, nothing of
-//! the course.
+//! The filters that take part, and what each is told in advance. Knows builders, nothing of the
+//! order of keys.
 
 use anyhow::{Context, Result};
 use cuculus::papers::{ConsistentCuckooFilter, DynamicCuckooFilter, Resizing};
@@ -10,15 +10,15 @@ use crate::text::thousands;
 
 const SEED: u64 = 1;
 
-/// The consistent filter searches its ring and adds a bucket for every fourth key: an insert takes
-/// it some twenty times as long as the elastic filter. So it follows a sixteenth of the set.
+/// The consistent filter searches its ring and adds a bucket for every fourth key: its insert takes
+/// about twenty times as long as that of the elastic filter. So it gets every sixteenth key only.
 const CONSISTENT_TAKES_EVERY: u64 = 16;
-/// With the default of 50 it is three per cent smaller, and takes nearly three times as long.
+/// With the default of 50 it is three percent smaller, and takes nearly three times as long.
 const CONSISTENT_KICKS: u32 = 10;
 
-/// What the demo asks of a filter.
+/// What the demo needs of a filter.
 pub(super) trait Contestant: Insert + Remove + Send {
-    /// Gives memory back, if the filter does not by itself.
+    /// Gives memory back, for filters that do not do so by themselves.
     fn tidy(&mut self) {}
 
     fn bytes(&self) -> Vec<u8>;
@@ -52,18 +52,18 @@ impl Contestant for ConsistentCuckooFilter {
     }
 }
 
-/// A filter before the course, twice.
+/// A filter before the start, as two equal copies.
 pub(super) struct Entry {
-    /// For a narrow column.
+    /// Short, for a narrow column.
     pub(super) name: &'static str,
-    /// What must be known about it.
+    /// What a reader must know to compare it.
     pub(super) note: String,
-    /// It follows one key in so many.
+    /// It gets every `takes_every`-th key.
     pub(super) takes_every: u64,
     pub(super) twins: [Box<dyn Contestant>; 2],
 }
 
-/// All filters, the slowest last.
+/// All filters; the slowest is the last.
 pub(super) fn entries(most: u64) -> Result<Vec<Entry>> {
     let keys = usize::try_from(most).context("too many keys for this machine")?;
     let elastic = || ElasticFilter::builder().false_positive_rate(RATE).seed(SEED).build();
@@ -84,14 +84,14 @@ pub(super) fn entries(most: u64) -> Result<Vec<Entry>> {
     };
     let most = thousands(most);
     Ok(vec![
-        entry("elastic", "told the rate and nothing else".to_owned(), 1, elastic)?,
+        entry("elastic", "told the false positive rate and nothing else".to_owned(), 1, elastic)?,
         entry("fixed CF", format!("CuckooFilter, built for {most} keys"), 1, fixed)?,
         entry(
             "DCF",
             format!(
-                "DynamicCuckooFilter, told that there will be {most} keys at most; gives memory \
-                 back only when asked to, which it was now and then on the way down, and \
-                 that is its longest pause"
+                "DynamicCuckooFilter, told that there will be at most {most} keys; gives memory \
+                 back only when told to, here several times while the set shrinks; these calls \
+                 are its longest pauses"
             ),
             1,
             dynamic,
@@ -99,8 +99,8 @@ pub(super) fn entries(most: u64) -> Result<Vec<Entry>> {
         entry(
             "CCF 1/16",
             format!(
-                "ConsistentCuckooFilter, by buckets, told that there will be {} keys at most; it \
-                 follows every sixteenth key only, since with all of them it would take minutes",
+                "ConsistentCuckooFilter, resized by buckets, told that there will be at most {} \
+                 keys; it gets every sixteenth key only, since all keys would take minutes",
                 thousands(share)
             ),
             CONSISTENT_TAKES_EVERY,

@@ -1,33 +1,33 @@
-//! One filter on its way through the course: changed key by key, timed, and asked at every stop. A
-//! promise that is not kept ends the demo.
+//! One filter that follows the set: changed key by key, timed, and measured at every stop. A broken
+//! promise ends the demo.
 //!
-//! Every operation is done by two equal filters, and the shorter of the two times counts: what
-//! other programs take from the processor is rarely in both. And no operation counts for more than
-//! the time that the thread was on a processor for it and its neighbours. The twins also show that
-//! the same operations give the same bytes.
+//! Two equal filters do every operation, and the shorter of the two times counts: interruptions by
+//! other programs are rarely in both. No operation counts for more than the processor time of its
+//! group of operations. The twins also show that the same operations give the same bytes.
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use cuculus::{Filter, KeyHash};
-use cuculus_lab::clock;
 use serde::Serialize;
 
+use super::clock;
 use super::contestants::{Contestant, Entry};
-use super::keys::{Course, Stop, absent, inserted};
+use super::keys::{Course, Stop};
 use super::{PROBES, RATE};
+use crate::sample;
 use crate::text::percent;
 
-/// Keys hashed and asked at once; their hashes stay in the fastest cache.
+/// Keys per batch of lookups; their hashes fit the L1 cache.
 const BATCH: usize = 1 << 10;
 
-/// Operations between two looks at the time on the processor, which costs as much as some of them.
-const NEIGHBOURS: u64 = 16;
+/// Operations per reading of the processor time, which costs as much as several operations.
+const GROUP: u64 = 16;
 
-/// A filter at a stop.
+/// The state of a filter at a stop.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(super) struct Moment {
-    /// Keys of the set inserted and removed until then.
+    /// Operations on the set from the start.
     pub(super) operations: u64,
     /// Keys in the filter.
     pub(super) keys: u64,
@@ -36,11 +36,11 @@ pub(super) struct Moment {
     pub(super) utilization: f64,
     pub(super) expected_rate: f64,
     pub(super) measured_rate: f64,
-    /// The longest operation since the stop before.
+    /// The longest operation since the previous stop.
     pub(super) longest_nanoseconds: u64,
 }
 
-/// What a filter was asked, and how long everything took. All times are of single operations.
+/// Lookups and times of the whole run. All times are per operation.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(super) struct Totals {
     pub(super) held_keys_asked: u64,
@@ -63,7 +63,7 @@ pub(super) struct Follower {
     course: Course,
     #[serde(skip)]
     twins: [Box<dyn Contestant>; 2],
-    /// Where the set was at the last stop.
+    /// Operations done so far.
     #[serde(skip)]
     at: u64,
     #[serde(skip)]
@@ -74,14 +74,14 @@ pub(super) struct Follower {
 struct Spent {
     inserting: Sum,
     removing: Sum,
-    asking: Sum,
+    looking_up: Sum,
     longest: Duration,
-    longest_of_some: Duration,
+    longest_of_group: Duration,
 }
 
 impl Spent {
-    fn took(&mut self, time: Duration) {
-        self.longest_of_some = self.longest_of_some.max(time);
+    fn note(&mut self, time: Duration) {
+        self.longest_of_group = self.longest_of_group.max(time);
     }
 }
 
@@ -118,39 +118,41 @@ impl Follower {
         }
     }
 
-    /// Goes on to the next stop and looks around there.
+    /// Does the operations up to the next stop and measures the filter there.
     ///
     /// # Errors
-    /// A key that is refused or not found, or a rate above the one that was promised.
+    /// A key that is refused or not found, or a false positive rate above the promised one.
     pub(super) fn go(&mut self, stop: Stop) -> Result<Moment> {
         self.spent.longest = Duration::ZERO;
         let end = self.course.operations(stop);
         while self.at < end {
-            let operations = self.at..end.min(self.at + NEIGHBOURS * self.takes_every);
+            let operations = self.at..end.min(self.at + GROUP * self.takes_every);
             self.at = operations.end;
-            self.together(|all| operations.clone().try_for_each(|operation| all.step(operation)))?;
+            self.as_a_group(|all| {
+                operations.clone().try_for_each(|operation| all.step(operation))
+            })?;
         }
         if stop.all && !stop.growing {
-            self.together(Self::tidy)?;
+            self.as_a_group(Self::tidy)?;
         }
         if stop.all {
-            self.ask_for_all(stop)?;
+            self.look_up_all(stop)?;
         }
         if stop.keys == self.course.most() {
-            self.twins_are_the_same()?;
+            self.check_the_twins_are_equal()?;
         }
-        let moment = self.look(end);
+        let moment = self.measure(end);
         self.moments.push(moment);
-        self.the_rate_is_kept(moment)?;
+        self.check_the_rate(moment)?;
         Ok(moment)
     }
 
-    /// Does some operations; the longest of them counts for no more than all of them took on the
-    /// processor.
-    fn together(&mut self, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
-        self.spent.longest_of_some = Duration::ZERO;
-        let (on_the_processor, done) = clock::timed(|| work(self));
-        let longest = self.spent.longest_of_some.min(on_the_processor);
+    /// Does a group of operations; the longest of them counts for no more than the processor time
+    /// of the group.
+    fn as_a_group(&mut self, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        self.spent.longest_of_group = Duration::ZERO;
+        let (processor_time, done) = clock::timed(|| work(self));
+        let longest = self.spent.longest_of_group.min(processor_time);
         self.spent.longest = self.spent.longest.max(longest);
         done
     }
@@ -164,7 +166,7 @@ impl Follower {
 
     fn tidy(&mut self) -> Result<()> {
         let [first, second] = &mut self.twins;
-        self.spent.took(shorter(|| first.tidy(), || second.tidy()).1);
+        self.spent.note(shorter(|| first.tidy(), || second.tidy()).1);
         Ok(())
     }
 
@@ -177,11 +179,11 @@ impl Follower {
             return Ok(());
         }
         let [first, second] = &mut self.twins;
-        let hash = first.hasher().hash(&inserted(number));
+        let hash = first.hasher().hash(&sample::key(number));
         let (done, time) = shorter(|| first.insert_hash(hash), || second.insert_hash(hash));
         done.with_context(|| format!("{} refused a key", self.name))?;
         self.spent.inserting.add(1, time);
-        self.spent.took(time);
+        self.spent.note(time);
         Ok(())
     }
 
@@ -190,33 +192,33 @@ impl Follower {
             return Ok(());
         }
         let [first, second] = &mut self.twins;
-        let hash = first.hasher().hash(&inserted(number));
+        let hash = first.hasher().hash(&sample::key(number));
         let (done, time) = shorter(|| first.remove_hash(hash), || second.remove_hash(hash));
         self.spent.removing.add(1, time);
-        self.spent.took(time);
-        self.no_key_is_missed(u64::from(!done))
+        self.spent.note(time);
+        self.check_no_key_is_missed(u64::from(!done))
     }
 
-    /// Asks for every key that is held.
-    fn ask_for_all(&mut self, stop: Stop) -> Result<()> {
-        let held = self.course.held(stop).filter(|&number| self.takes(number)).map(inserted);
-        let (asked, found, time) = ask(&*self.twins[0], held);
-        self.spent.asking.add(asked, time);
+    /// Looks up every key in the set.
+    fn look_up_all(&mut self, stop: Stop) -> Result<()> {
+        let held = self.course.held(stop).filter(|&number| self.takes(number)).map(sample::key);
+        let (asked, found, time) = look_up(&*self.twins[0], held);
+        self.spent.looking_up.add(asked, time);
         self.totals.held_keys_asked += asked;
-        self.no_key_is_missed(asked - found)
+        self.check_no_key_is_missed(asked - found)
     }
 
-    fn look(&mut self, operations: u64) -> Moment {
+    fn measure(&mut self, operations: u64) -> Moment {
         let [filter, _] = &self.twins;
         let first = self.totals.absent_keys_asked;
-        let (asked, found, _) = ask(&**filter, (first..first + PROBES).map(absent));
+        let (asked, found, _) = look_up(&**filter, (first..first + PROBES).map(sample::absent_key));
         self.totals.absent_keys_asked += asked;
         let longest = self.spent.longest.as_nanos() as u64;
         let totals = &mut self.totals;
         totals.longest_nanoseconds = totals.longest_nanoseconds.max(longest);
         totals.insert_nanoseconds = self.spent.inserting.each();
         totals.remove_nanoseconds = self.spent.removing.each();
-        totals.lookup_nanoseconds = self.spent.asking.each();
+        totals.lookup_nanoseconds = self.spent.looking_up.each();
         let (keys, bytes) = (filter.len() as u64, filter.size_in_bytes());
         Moment {
             operations,
@@ -230,45 +232,44 @@ impl Follower {
         }
     }
 
-    fn no_key_is_missed(&mut self, missed: u64) -> Result<()> {
+    fn check_no_key_is_missed(&mut self, missed: u64) -> Result<()> {
         self.totals.held_keys_missed += missed;
         ensure!(
             missed == 0,
-            "{}: {missed} inserted keys were not found; please report this defect",
+            "{}: {missed} inserted keys were not found; please report this bug",
             self.name
         );
         Ok(())
     }
 
-    fn the_rate_is_kept(&self, moment: Moment) -> Result<()> {
+    fn check_the_rate(&self, moment: Moment) -> Result<()> {
         ensure!(
             kept(moment.measured_rate),
-            "{}: {} of the absent keys were found, more than promised; please report this defect",
+            "{}: the false positive rate is {}, more than promised; please report this bug",
             self.name,
             percent(moment.measured_rate, 3)
         );
         Ok(())
     }
 
-    fn twins_are_the_same(&self) -> Result<()> {
+    fn check_the_twins_are_equal(&self) -> Result<()> {
         let [first, second] = &self.twins;
         ensure!(
             first.bytes() == second.bytes(),
-            "{}: the same operations gave other bytes; please report this defect",
+            "{}: the same operations gave different bytes; please report this bug",
             self.name
         );
         Ok(())
     }
 }
 
-/// Whether a rate measured at a stop is the one that was promised: chance alone stays within five
-/// sigmas.
+/// Whether a measured rate keeps the promise, within five standard deviations.
 pub(super) fn kept(measured_rate: f64) -> bool {
     let sigma = (RATE * (1.0 - RATE) / PROBES as f64).sqrt();
     measured_rate <= RATE + 5.0 * sigma
 }
 
-/// Does the same twice; what came out the second time, and the shorter time.
+/// Does an operation on both twins; returns the result of the second and the shorter time.
 fn shorter<T>(first: impl FnOnce() -> T, second: impl FnOnce() -> T) -> (T, Duration) {
     let start = Instant::now();
     first();
@@ -278,8 +279,8 @@ fn shorter<T>(first: impl FnOnce() -> T, second: impl FnOnce() -> T) -> (T, Dura
     (done, (between - start).min(end - between))
 }
 
-/// How many keys were asked for, how many of them were found, and the time that it took.
-fn ask(filter: &dyn Contestant, keys: impl Iterator<Item = u64>) -> (u64, u64, Duration) {
+/// Looks up keys; returns how many there were, how many were found, and the time it took.
+fn look_up(filter: &dyn Contestant, keys: impl Iterator<Item = u64>) -> (u64, u64, Duration) {
     let mut keys = keys.peekable();
     let (mut asked, mut found, mut time) = (0, 0, Duration::ZERO);
     let mut hashes: Vec<KeyHash> = Vec::with_capacity(BATCH);
@@ -355,7 +356,7 @@ mod tests {
         }
     }
 
-    /// The way of a liar; its twin has a seed of its own.
+    /// A run of a liar; the twins may have different seeds.
     fn follow(
         lie: fn(bool, KeyHash) -> bool,
         seeds: [u64; 2],
@@ -374,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn the_truth_is_fine() {
+    fn a_filter_that_keeps_its_promises_passes() {
         let follower = follow(|truth, _| truth, [1, 1], 1).unwrap();
         let top = follower.moments.iter().max_by_key(|moment| moment.keys).unwrap();
         assert_eq!(top.keys, MOST);
@@ -386,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn a_follower_of_some_keys_has_those() {
+    fn a_follower_of_some_keys_holds_only_these() {
         let follower = follow(|truth, _| truth, [1, 1], 8).unwrap();
         let top = follower.moments.iter().max_by_key(|moment| moment.keys).unwrap();
         assert_eq!((top.keys, top.operations), (MOST / 8, MOST));
@@ -394,7 +395,7 @@ mod tests {
 
     #[test]
     fn a_single_lost_key_ends_the_demo() {
-        let lie = |truth, hash| truth && hash != KeyHasher::xxh3(1).hash(&inserted(1234));
+        let lie = |truth, hash| truth && hash != KeyHasher::xxh3(1).hash(&sample::key(1234));
         let error = follow(lie, [1, 1], 1).err().expect("an error");
         assert!(error.to_string().contains("1 inserted keys were not found"), "{error}");
     }
@@ -410,6 +411,6 @@ mod tests {
     fn twins_that_differ_end_the_demo() {
         // With another seed the removals would fail, so the difference is seen before.
         let error = follow(|truth, _| truth, [1, 2], 1).err().expect("an error");
-        assert!(error.to_string().contains("other bytes"), "{error}");
+        assert!(error.to_string().contains("different bytes"), "{error}");
     }
 }

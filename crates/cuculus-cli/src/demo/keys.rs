@@ -1,50 +1,35 @@
-//! The set that every filter follows: which keys come, in which order they go, and where it is
-//! looked at. Knows numbers, nothing of filters.
+//! The set that every filter follows: the order in which keys are inserted and removed, and the
+//! stops at which filters are measured. Knows the numbers of keys, nothing of filters.
 
-use cuculus_lab::keys::WorkKey;
-
-/// The keys that are left at the end.
+/// The number of keys at the end.
 pub(super) const LAST: u64 = 1000;
 
-/// The set is looked at after each such share of its largest size.
+/// Stops on the way up: one per this fraction of the largest size.
 const STOPS: u64 = 40;
-/// And all keys are asked for at this share of the stops.
+/// At every stop of this number, all keys in the set are looked up.
 const ALL_KEYS_EVERY: u64 = 8;
 
-/// The same keys every time: what differs between two runs is the time.
-const SEED: u64 = 1;
-
-/// A set of so many keys at most: from nothing up, and down to [`LAST`].
+/// A set that grows from nothing to `most` keys and shrinks to [`LAST`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Course {
     most: u64,
     step: u64,
 }
 
-/// Where the set is looked at.
+/// A point at which the filters are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stop {
     pub(super) growing: bool,
     /// The size of the set.
     pub(super) keys: u64,
-    /// Whether every key held is asked for, and what can be given back is.
+    /// Whether every key in the set is looked up, and unused memory is given back.
     pub(super) all: bool,
-}
-
-/// The `number`-th key that is inserted.
-pub(super) fn inserted(number: u64) -> u64 {
-    u64::nth(SEED, number)
-}
-
-/// The `number`-th key that never is.
-pub(super) fn absent(number: u64) -> u64 {
-    u64::absent(SEED, number)
 }
 
 impl Course {
     pub(super) fn new(most: u64) -> Self {
-        // Steps of the golden ratio, which pass every number once if they share no divisor with the
-        // size: keys go spread over the age of the set, as in a cache, and no list of them is needed.
+        // Steps of the golden ratio, which visit every number once if step and size have no common
+        // divisor: removed keys are spread over all ages, as in a cache, without a list of keys.
         let golden = (most as f64 * 0.618_033_988_749_895) as u64;
         let step = (golden.max(1)..).find(|&step| no_common_divisor(step, most));
         Self { most, step: step.unwrap_or(1) }
@@ -54,24 +39,24 @@ impl Course {
         self.most
     }
 
-    /// The number of the key that goes as the `at`-th.
+    /// The number of the `at`-th key that is removed.
     pub(super) fn removed(self, at: u64) -> u64 {
         // Sets have less than 2^32 keys, so the product fits.
         at * self.step % self.most
     }
 
-    /// The numbers of all keys of the set at a stop.
+    /// The numbers of all keys in the set at a stop.
     pub(super) fn held(self, stop: Stop) -> impl Iterator<Item = u64> {
         let (growing, gone) = (stop.growing, self.most - stop.keys);
         (0..stop.keys).map(move |at| if growing { at } else { self.removed(gone + at) })
     }
 
-    /// The operations done at a stop.
+    /// The number of operations from the start to a stop.
     pub(super) fn operations(self, stop: Stop) -> u64 {
         if stop.growing { stop.keys } else { 2 * self.most - stop.keys }
     }
 
-    /// Where the set is looked at: a few small sizes, then equal steps up to the most; and back.
+    /// The stops: a few small sizes, then equal steps up to the largest size, and back.
     pub(super) fn stops(self) -> Vec<Stop> {
         let even = self.most / STOPS;
         let small = [1, 2, 5, 10, 20, 50].map(|thousands| thousands * LAST);
@@ -102,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_key_goes_once_and_the_held_are_the_others() {
+    fn every_key_is_removed_once_and_the_held_keys_are_the_others() {
         for most in [10_000, 65_536, 99_991] {
             let course = Course::new(most);
             let order: Vec<u64> = (0..most).map(|at| course.removed(at)).collect();
@@ -111,14 +96,14 @@ mod tests {
             let held: Vec<u64> = course.held(stop).collect();
             assert_eq!(held, order[order.len() - 1500..]);
             assert_eq!(course.operations(stop), 2 * most - 1500);
-            // The first thousand that go are neither all old nor all new.
+            // The first thousand removed keys are neither all old nor all new.
             let old = order[..1000].iter().filter(|&&number| number < most / 2).count();
             assert!((450..550).contains(&old), "{old}");
         }
     }
 
     #[test]
-    fn the_set_goes_up_to_the_most_and_down_to_the_last() {
+    fn the_set_grows_to_its_largest_size_and_shrinks_to_the_last() {
         for most in [10_000, 4_000_000] {
             let stops = Course::new(most).stops();
             let top = stops.iter().position(|stop| stop.keys == most).expect("the top");

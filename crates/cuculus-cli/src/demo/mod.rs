@@ -1,12 +1,13 @@
-//! `cuculus demo`: a set grows from nothing to millions and back, and four filters follow it. Knows
-//! the order of things; each is a module.
+//! `cuculus demo`: a set grows from nothing to millions of keys and back, and four filters follow
+//! it. Knows the order of the steps; each step is a module.
 
-mod contestants; // who takes part
-mod follower; // one filter on its way
+mod clock; // processor time
+mod contestants; // the filters that take part
+mod follower; // one filter that follows the set
 mod keys; // the set
-mod page; // the outcome to look at
-mod report; // the outcome as text and as JSON
-mod view; // how it goes, while it goes
+mod page; // the results as a page
+mod report; // the results as text and JSON
+mod view; // the live table
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -22,9 +23,9 @@ use keys::{Course, Stop};
 use report::Report;
 use view::View;
 
-/// The share of absent keys that every filter may report as present.
+/// The false positive rate that every filter promises.
 const RATE: f64 = 0.01;
-/// Absent keys that a filter is asked for at each stop.
+/// Lookups of absent keys at each stop, to measure the rate.
 const PROBES: u64 = 50_000;
 
 /// Options of the demo.
@@ -33,28 +34,28 @@ const PROBES: u64 = 50_000;
 Examples:
   cuculus demo                     3,000,000 keys, in less than a minute
   cuculus demo --keys 1M           a smaller set
-  cuculus demo --out .             the page goes to ./demo.html
-  cuculus demo --json > demo.json  every number that the plots show")]
+  cuculus demo --out .             write the page to ./demo.html
+  cuculus demo --json > demo.json  all numbers of the plots as JSON")]
 pub(crate) struct Options {
-    /// Keys in the set when it is largest
+    /// The number of keys when the set is largest
     #[arg(long, value_name = "N", default_value = "3M", value_parser = count::between(10_000, 50_000_000))]
     keys: Count,
 
-    /// The directory for the page, demo.html; made if it is not there
+    /// The directory for the page, demo.html; created if missing
     ///
-    /// Without it the page goes to the directory for temporary files, under a name of its own.
+    /// Without it the page goes to the directory for temporary files, under a unique name.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
-    /// Print all numbers as JSON instead
+    /// Print all numbers as JSON instead of text
     #[arg(long)]
     json: bool,
 }
 
-/// Runs the demo; the figures go to `out`.
+/// Runs the demo; the results go to `out`.
 ///
 /// # Errors
-/// A promise that was not kept, or a page or an output that cannot be written.
+/// A filter that broke a promise, or a page or an output that cannot be written.
 pub(crate) fn run(options: &Options, out: &mut dyn Write) -> Result<()> {
     let place = page::Place::new(options.out.as_deref())?;
     let course = Course::new(options.keys.get());
@@ -80,7 +81,7 @@ pub(crate) fn run(options: &Options, out: &mut dyn Write) -> Result<()> {
     }
 }
 
-/// All filters to the next stop: the last, which is the slowest, beside the others.
+/// Takes all filters to the next stop; the last one, the slowest, on a thread of its own.
 fn go(followers: &mut [Follower], stop: Stop, view: &View) -> Result<()> {
     let (last, others) = match followers.split_last_mut() {
         Some(split) => split,
@@ -100,7 +101,7 @@ fn go(followers: &mut [Follower], stop: Stop, view: &View) -> Result<()> {
     })
 }
 
-/// What is said of a file that cannot be written.
+/// The error for a page that cannot be written.
 fn cannot_write(place: &Path) -> String {
-    format!("cannot write a page to {}; give another directory with --out", place.display())
+    format!("cannot write a page to {}; choose another directory with --out", place.display())
 }

@@ -1,11 +1,11 @@
-//! The outcome of the demo on a page with plots, and where the page goes. Drawing is the
-//! laboratory's.
+//! The results of the demo as an HTML page with plots, and the file it goes to. Drawing is in
+//! cuculus-page.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use cuculus_lab::machine;
 use cuculus_page::{Axis, Finding, Holds, Page, Plot, Section, Shape};
 
 use super::cannot_write;
@@ -14,50 +14,67 @@ use super::keys::LAST;
 use super::report::Report;
 use crate::text::{bytes, nanoseconds, percent, thousands};
 
-/// Where the page will be.
-pub(super) enum Place {
-    /// A file of this name, which may have been there before.
-    Named(PathBuf),
-    /// A new file in a directory for all.
-    New(PathBuf),
+/// The page in a directory that the user chose.
+const FILE: &str = "demo.html";
+/// Names tried in a directory that other programs use too.
+const MAX_ATTEMPTS: u32 = 1000;
+
+/// Where the page goes.
+pub(super) struct Place {
+    directory: PathBuf,
+    is_chosen: bool,
 }
 
 impl Place {
-    /// A place that can be written to: known before the work begins.
-    pub(super) fn new(directory: Option<&Path>) -> Result<Self> {
-        let (place, within) = match directory {
-            Some(directory) => (Self::Named(directory.join("demo.html")), directory.to_owned()),
-            None => (Self::New(std::env::temp_dir()), std::env::temp_dir()),
-        };
-        let made = match &place {
-            Self::Named(file) => fs::create_dir_all(&within).and_then(|()| match file.is_dir() {
-                true => Err(std::io::ErrorKind::IsADirectory.into()),
-                false => Ok(()),
-            }),
-            Self::New(_) => Ok(()),
-        };
-        made.and_then(|()| tempfile::tempfile_in(&within).map(drop))
-            .with_context(|| cannot_write(&within))?;
+    /// Checks that a page can be written, before the work begins.
+    pub(super) fn new(chosen: Option<&Path>) -> Result<Self> {
+        let is_chosen = chosen.is_some();
+        let place =
+            Self { directory: chosen.map_or_else(std::env::temp_dir, Path::to_owned), is_chosen };
+        place.check().with_context(|| cannot_write(&place.directory))?;
         Ok(place)
     }
 
-    /// Writes the page and tells its path.
+    fn check(&self) -> io::Result<()> {
+        if self.is_chosen {
+            fs::create_dir_all(&self.directory)?;
+            if self.directory.join(FILE).is_dir() {
+                return Err(io::ErrorKind::IsADirectory.into());
+            }
+        }
+        let (_, path) = new_file(&self.directory)?;
+        fs::remove_file(path)
+    }
+
+    /// Writes the page; returns its path.
     pub(super) fn write(&self, html: &str) -> Result<PathBuf> {
-        match self {
-            Self::Named(file) => {
-                fs::write(file, html).with_context(|| cannot_write(file))?;
-                Ok(file.clone())
+        let write = || {
+            let (mut file, path) = if self.is_chosen {
+                let path = self.directory.join(FILE);
+                (File::create(&path)?, path)
+            } else {
+                new_file(&self.directory)?
+            };
+            file.write_all(html.as_bytes())?;
+            Ok::<PathBuf, io::Error>(path)
+        };
+        write().with_context(|| cannot_write(&self.directory))
+    }
+}
+
+/// A file under a name that was free, so that nobody else's file or link is written to.
+fn new_file(directory: &Path) -> io::Result<(File, PathBuf)> {
+    let mut attempt = 0;
+    loop {
+        let name = format!("cuculus-demo-{}-{attempt}.html", std::process::id());
+        let path = directory.join(name);
+        match File::create_new(&path) {
+            Err(error)
+                if error.kind() == io::ErrorKind::AlreadyExists && attempt < MAX_ATTEMPTS =>
+            {
+                attempt += 1;
             }
-            Self::New(directory) => {
-                let file = tempfile::Builder::new()
-                    .prefix("cuculus-demo-")
-                    .suffix(".html")
-                    .tempfile_in(directory)
-                    .with_context(|| cannot_write(directory))?;
-                fs::write(&file, html).with_context(|| cannot_write(directory))?;
-                let (_, path) = file.keep().with_context(|| cannot_write(directory))?;
-                Ok(path)
-            }
+            created => return Ok((created?, path)),
         }
     }
 }
@@ -68,18 +85,17 @@ impl Report {
         Page {
             title: "Four filters follow a set".to_owned(),
             introduction: format!(
-                "A set grows from nothing to {most} keys and back to {}; keys go in an order that \
-                 has nothing to do with their age. Every filter promises that at most {} of absent \
-                 keys are found by mistake. All numbers were measured in this run.",
+                "A set grows from nothing to {most} keys and shrinks back to {}; keys are removed in \
+                 an order unrelated to their age. Every filter promises a false positive rate of at most {}. All numbers were measured in this run.",
                 thousands(LAST),
                 percent(self.promised_rate, 0)
             ),
             facts: vec![
-                ("processor".to_owned(), machine::processor()),
+                ("processor".to_owned(), processor()),
                 ("version".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
                 ("time taken".to_owned(), format!("{:.0} s", self.seconds)),
             ],
-            sections: vec![self.memory(), self.mistakes(), self.pauses(), self.numbers()],
+            sections: vec![self.memory(), self.errors(), self.pauses(), self.numbers()],
         }
     }
 
@@ -88,21 +104,22 @@ impl Report {
             let (top, last) = (elastic.top().bytes, elastic.last().bytes);
             finding(
                 "the elastic filter gives its memory back",
-                format!("{} at its largest, {} at the end", bytes(top), bytes(last)),
+                format!("{} at the largest size, {} at the end", bytes(top), bytes(last)),
                 last < top / 4,
             )
         });
         Section {
             name: "memory".to_owned(),
             title: "Memory".to_owned(),
-            question: "What does each filter take while the set grows and shrinks?".to_owned(),
+            question: "How much memory does each filter take while the set grows and shrinks?"
+                .to_owned(),
             findings: findings.into_iter().collect(),
             plots: vec![
                 self.plot("Memory", Axis::from_zero("megabytes"), |now| now.bytes as f64 / 1e6),
-                self.plot("Memory for each key", Axis::logarithmic("bits a key"), |now| {
+                self.plot("Memory per key", Axis::logarithmic("bits per key"), |now| {
                     now.bits_per_key
                 }),
-                self.plot("Slots in use", Axis::from_zero("per cent"), |now| {
+                self.plot("Slots in use", Axis::from_zero("percent"), |now| {
                     100.0 * now.utilization
                 }),
             ],
@@ -110,27 +127,28 @@ impl Report {
         }
     }
 
-    fn mistakes(&self) -> Section {
+    fn errors(&self) -> Section {
         let asked: u64 = self.filters.iter().map(|filter| filter.totals.held_keys_asked).sum();
         let missed: u64 = self.filters.iter().map(|filter| filter.totals.held_keys_missed).sum();
         let highest =
             |filter: &Follower| format!("{} {}", filter.name, percent(filter.highest_rate(), 3));
         let highest: Vec<String> = self.filters.iter().map(highest).collect();
-        let rates = self.plot("Absent keys found", Axis::logarithmic("per cent"), |now| {
+        let rates = self.plot("False positive rate", Axis::logarithmic("percent"), |now| {
             100.0 * now.measured_rate
         });
         Section {
-            name: "mistakes".to_owned(),
-            title: "Mistakes".to_owned(),
-            question: "Is every key found that is in, and how many that are not?".to_owned(),
+            name: "errors".to_owned(),
+            title: "Errors".to_owned(),
+            question: "Is every inserted key found, and how many absent keys are found too?"
+                .to_owned(),
             findings: vec![
                 finding(
-                    "every key that is in is found",
-                    format!("{missed} missed of {} asked for", thousands(asked)),
+                    "every inserted key is found",
+                    format!("{missed} of {} lookups missed", thousands(asked)),
                     missed == 0,
                 ),
                 finding(
-                    "the rate is kept at every size (the highest at any stop, within chance)",
+                    "the false positive rate is kept at every size (highest measured rate, within chance)",
                     highest.join(", "),
                     self.filters.iter().all(|filter| kept(filter.highest_rate())),
                 ),
@@ -149,19 +167,19 @@ impl Report {
                 longest < 1_000_000,
             )
         });
-        let title = "The longest operation between two stops";
+        let title = "Longest operation between two measurements";
         Section {
             name: "pauses".to_owned(),
             title: "Pauses".to_owned(),
-            question: "How long does a program wait at worst?".to_owned(),
+            question: "How long does the slowest operation take?".to_owned(),
             findings: findings.into_iter().collect(),
             plots: vec![self.plot(title, Axis::logarithmic("microseconds"), |now| {
                 now.longest_nanoseconds as f64 / 1e3
             })],
             notes: vec![
-                "Every operation was done by two equal filters, and the shorter of the two times \
-                 counts: what other programs take from the processor is rarely in both. Nor does an \
-                 operation count for more than the program was on a processor for it and fifteen others."
+                "Two equal filters do every operation, and the shorter of the two times counts: \
+                 interruptions by other programs are rarely in both. No operation counts for more \
+                 than the processor time of its group of sixteen operations."
                     .to_owned(),
             ],
             ..Section::default()
@@ -174,11 +192,11 @@ impl Report {
         Section {
             name: "numbers".to_owned(),
             title: "Numbers".to_owned(),
-            question: "The filters side by side. Lookups are in batches; times are for one key."
+            question: "The filters side by side. Lookups are in batches; times are per key."
                 .to_owned(),
             tables: vec![
-                (largest, self.largest().for_a_page()),
-                ("On the whole way".to_owned(), self.whole_way().for_a_page()),
+                (largest, self.largest().to_page_table()),
+                ("Over the whole run".to_owned(), self.whole_run().to_page_table()),
             ],
             notes: self.filters.iter().map(note).collect(),
             command: format!("cuculus demo --keys {}", self.most_keys),
@@ -187,12 +205,20 @@ impl Report {
     }
 
     fn plot(&self, title: &str, y: Axis, of: fn(&Moment) -> f64) -> Plot {
-        let course = Axis::from_zero("millions of keys inserted, then removed");
+        let course = Axis::from_zero("operations in millions: keys inserted, then removed");
         self.filters.iter().fold(Plot::new(title, course, y), |plot, filter| {
             let at = |moment: &Moment| (moment.operations as f64 / 1e6, of(moment));
             plot.series(filter.name, Shape::Line, filter.moments.iter().map(at))
         })
     }
+}
+
+/// The name of the processor, where the system tells it.
+fn processor() -> String {
+    let described = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let named = described.lines().find_map(|line| line.strip_prefix("model name"));
+    let name = named.map(|name| name.trim_start_matches([' ', '\t', ':']));
+    name.unwrap_or(std::env::consts::ARCH).to_owned()
 }
 
 fn finding(claim: &str, measured: String, holds: bool) -> Finding {

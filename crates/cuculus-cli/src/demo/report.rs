@@ -1,4 +1,4 @@
-//! The outcome of the demo, as text for people and as JSON for programs.
+//! The results of the demo as text and as JSON.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -23,20 +23,20 @@ pub(super) struct Report {
     pub(super) seconds: f64,
 }
 
-/// What is said before the work begins.
+/// Prints the heading before the work begins.
 pub(super) fn heading(most: u64, out: &mut dyn Write) -> Result<()> {
     let most = thousands(most);
     let said = writeln!(
         out,
-        "cuculus {}: from nothing to {most} keys and back to {}, four filters",
+        "cuculus {}: four filters, from 0 to {most} keys and back to {}",
         env!("CARGO_PKG_VERSION"),
         thousands(LAST)
     );
     said.and_then(|()| out.flush()).context(CANNOT_WRITE)
 }
 
-/// A filter as it is now, in a row: name, keys, memory, bits a key, utilisation, rates, and the
-/// longest operation until now.
+/// The current state of a filter as a row: name, keys, memory, bits per key, utilization, measured
+/// and promised rate, and the longest operation so far.
 pub(super) fn cells(follower: &Follower) -> [String; 8] {
     let Some(now) = follower.moments.last() else {
         return [follower.name, "", "", "", "", "", "", ""].map(str::to_owned);
@@ -54,25 +54,25 @@ pub(super) fn cells(follower: &Follower) -> [String; 8] {
 }
 
 impl Follower {
-    /// When the set was largest.
+    /// The state when the set was largest.
     pub(super) fn top(&self) -> Moment {
         self.moments.iter().copied().max_by_key(|moment| moment.keys).unwrap_or_default()
     }
 
-    /// At the end.
+    /// The state at the end.
     pub(super) fn last(&self) -> Moment {
         self.moments.last().copied().unwrap_or_default()
     }
 
-    /// The largest share of absent keys found at any stop.
+    /// The highest measured false positive rate.
     pub(super) fn highest_rate(&self) -> f64 {
         self.moments.iter().map(|moment| moment.measured_rate).fold(0.0, f64::max)
     }
 
-    /// The mean utilisation, and the least at a stop.
-    pub(super) fn utilization(&self) -> (f64, f64) {
-        let all = || self.moments.iter().map(|moment| moment.utilization);
-        (all().sum::<f64>() / self.moments.len().max(1) as f64, all().fold(1.0, f64::min))
+    /// The mean utilization.
+    pub(super) fn mean_utilization(&self) -> f64 {
+        let sum: f64 = self.moments.iter().map(|moment| moment.utilization).sum();
+        sum / self.moments.len().max(1) as f64
     }
 }
 
@@ -95,15 +95,19 @@ impl Report {
     fn try_write_text(&self, page: &Path, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "\nAt {} keys", thousands(self.most_keys))?;
         self.largest().write(out)?;
-        writeln!(out, "\nOn the whole way")?;
-        self.whole_way().write(out)?;
+        writeln!(out, "\nOver the whole run")?;
+        self.whole_run().write(out)?;
         writeln!(out)?;
         for filter in &self.filters {
             writeln!(out, "{}", wrapped(&format!("{}: {}", filter.name, filter.note)))?;
         }
         let asked: u64 = self.filters.iter().map(|filter| filter.totals.held_keys_asked).sum();
         let asked = thousands(asked);
-        writeln!(out, "\n{asked} questions for keys that were in, {} s", self.seconds.round())?;
+        writeln!(
+            out,
+            "\n{asked} lookups of inserted keys, all found, in {} s",
+            self.seconds.round()
+        )?;
         writeln!(out, "page: {}", page.display())
     }
 
@@ -128,14 +132,14 @@ impl Report {
         table
     }
 
-    /// What came of the whole way. Columns are short: a terminal has eighty.
-    pub(super) fn whole_way(&self) -> Table {
+    /// Totals of the whole run. Column names are short, to fit into 80 columns.
+    pub(super) fn whole_run(&self) -> Table {
         let mut table = Table::new(&[
             "filter",
             "at the end",
             "used",
             "max rate",
-            "lost",
+            "missed",
             "insert",
             "lookup",
             "remove",
@@ -146,7 +150,7 @@ impl Report {
             table.row(vec![
                 filter.name.to_owned(),
                 bytes(filter.last().bytes),
-                percent(filter.utilization().0, 0),
+                percent(filter.mean_utilization(), 0),
                 percent(filter.highest_rate(), 3),
                 thousands(totals.held_keys_missed),
                 nanoseconds(totals.insert_nanoseconds),

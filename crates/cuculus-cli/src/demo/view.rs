@@ -1,5 +1,5 @@
-//! How the demo goes, on standard error: a table that moves where somebody is watching, two lines
-//! where not. Knows cells and widths, nothing of filters.
+//! Progress of the demo on standard error: a live table on a terminal, two lines elsewhere. Knows
+//! cells and widths, nothing of filters.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::keys::{Course, LAST, Stop};
 use super::report::cells;
 use crate::text::thousands;
 
-/// The columns with their widths, the most important first: those that do not fit are left out.
+/// Columns and their widths, the most important first: those that do not fit are left out.
 const COLUMNS: [(&str, usize); 8] = [
     ("filter", 8),
     ("keys", 10),
@@ -23,15 +23,15 @@ const COLUMNS: [(&str, usize); 8] = [
     ("promised", 8),
     ("longest", 7),
 ];
-/// What the shell has for a program that was interrupted.
+/// The exit code that shells use for an interrupted program.
 const INTERRUPTED: i32 = 130;
-/// Columns at the right that stay empty, so that the table does not touch the edge.
+/// Empty columns at the right edge.
 const MARGIN: usize = 1;
-/// Below this width the bar is short, and only what is being done stands beside it.
+/// Below this width the bar is short and its text has one word.
 const NARROW: usize = 75;
 
 pub(super) struct View {
-    /// None if nobody is watching.
+    /// None if standard error is not a terminal.
     screen: Option<Screen>,
     course: Course,
 }
@@ -52,7 +52,7 @@ impl View {
         view
     }
 
-    /// The filters are on their way to this stop.
+    /// The filters start towards this stop.
     pub(super) fn next(&self, stop: Stop) {
         let goal = if stop.growing { self.course.most() } else { LAST };
         let way = if stop.growing { "growing" } else { "shrinking" };
@@ -66,28 +66,28 @@ impl View {
                 screen.bar.set_message(message);
                 screen.head.set_message(line(&COLUMNS.map(|(name, _)| name.to_owned())));
             }
-            None if self.begins(stop) => {
-                // A closed standard error is no reason to stop.
+            None if self.changes_direction(stop) => {
+                // A closed standard error does not stop the demo.
                 let _ = writeln!(io::stderr(), "{way} to {} keys", thousands(goal));
             }
             None => {}
         }
     }
 
-    /// Whether the set begins to grow or to shrink on the way to this stop.
-    fn begins(&self, stop: Stop) -> bool {
+    /// Whether the set starts to grow or to shrink towards this stop.
+    fn changes_direction(&self, stop: Stop) -> bool {
         let stops = self.course.stops();
         stops.iter().find(|first| first.growing == stop.growing) == Some(&stop)
     }
 
-    /// A filter has got to the stop.
+    /// Shows a filter that reached the stop.
     pub(super) fn show(&self, row: usize, follower: &Follower) {
         if let Some(row) = self.screen.as_ref().and_then(|screen| screen.rows.get(row)) {
             row.set_message(line(&cells(follower)));
         }
     }
 
-    /// All filters have.
+    /// All filters reached the stop.
     pub(super) fn reached(&self, stop: Stop) {
         if let Some(screen) = &self.screen {
             screen.bar.set_position(self.course.operations(stop));
@@ -114,14 +114,14 @@ impl Screen {
         let bar = all.add(ProgressBar::new(course.operations(end)).with_style(style));
         bar.enable_steady_tick(Duration::from_millis(200));
         let head = text("{msg:.dim}");
-        // The first row is ours, and stands out.
+        // The elastic filter stands out.
         let style = |row: usize| if row == 0 { "{msg:.bold}" } else { "{msg}" };
         let rows = (0..rows).map(|row| text(style(row))).collect();
         Self { bar, head, rows }
     }
 }
 
-/// An error, too, leaves a clean screen behind.
+/// The screen is clean after an error too.
 impl Drop for View {
     fn drop(&mut self) {
         if let Some(screen) = &self.screen {
@@ -132,15 +132,15 @@ impl Drop for View {
     }
 }
 
-/// The table goes, so that the shell writes where it began.
+/// Clears the table, so that the shell continues where the table began.
 fn leave_cleanly_when_interrupted(all: &MultiProgress) {
     let all = all.clone();
-    // Without a handler the program ends all the same, and the table stays.
+    // Without a handler the program still ends, but the table stays.
     let _ = ctrlc::set_handler(move || {
         let _ = all.clear();
         all.set_draw_target(ProgressDrawTarget::hidden());
-        // The terminal showed the interrupt after the last row, at the right edge, so on a line of
-        // its own: all that was cleared was one line lower than the table.
+        // The terminal echoed ^C on a line after the table, so the cleared area was one line too
+        // low.
         if io::stdin().is_terminal() {
             let _ = Term::stderr().clear_last_lines(1);
         }

@@ -1,14 +1,14 @@
-//! A piece of input with the lines in it and their hashes. Knows where lines begin and end; where
-//! the bytes come from is the reader's matter.
+//! A block of input: whole lines and their hashes. Knows where lines begin and end, not where the
+//! bytes come from.
 
 use std::sync::Arc;
 
 use cuculus::KeyHash;
 
-/// Whole lines, one after the other in one piece of memory. Used again and again.
+/// Whole lines, contiguous in memory. Blocks are reused.
 #[derive(Default)]
 pub(crate) struct Block {
-    /// The lines, then whatever the reader has there.
+    /// The lines, then bytes that only the reader knows.
     pub(super) bytes: Vec<u8>,
     /// Where each line ends, without its separator.
     pub(super) ends: Vec<u32>,
@@ -17,7 +17,7 @@ pub(crate) struct Block {
     /// The input that the lines are from, and how many lines of it came before.
     pub(super) input: Option<Arc<str>>,
     pub(super) lines_before: u64,
-    /// One a line.
+    /// One per line.
     pub(crate) hashes: Vec<KeyHash>,
 }
 
@@ -27,7 +27,7 @@ impl Block {
         self.ends.len()
     }
 
-    /// Where a line came from, as complaints begin: the input and the number of the line there.
+    /// Where a line came from, for error messages: the input and the line number.
     pub(crate) fn origin_of(&self, i: usize) -> String {
         let input = self.input.as_deref().unwrap_or_default();
         format!("{input}:{}", self.lines_before + i as u64 + 1)

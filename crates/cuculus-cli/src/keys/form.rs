@@ -1,4 +1,4 @@
-//! What a line means: text as it stands, bytes in hexadecimal, or a number. From there to a hash.
+//! Key formats: a line as text, as bytes in hexadecimal, or as a number, and its hash.
 
 use std::str;
 
@@ -16,7 +16,7 @@ pub(crate) enum Form {
     U64,
 }
 
-/// A line that is no key: which one of the block, and why.
+/// A line that is not a key in this format: its index in the block, and why.
 pub(crate) struct Unreadable {
     pub(crate) line: usize,
     pub(crate) why: &'static str,
@@ -29,7 +29,7 @@ impl Form {
         hashes.clear();
         let hashed = match self {
             Self::Text => {
-                // The choice of the function outside of the loop.
+                // The hash function is chosen outside the loop.
                 match hasher.xxh3_seed() {
                     Some(seed) => {
                         hashes.extend(block.lines().map(|line| KeyHasher::xxh3(seed).hash(line)));
@@ -65,7 +65,7 @@ fn hash_parsed(
     Ok(())
 }
 
-const NOT_HEX: &str = "is not hexadecimal: pairs of digits 0-9, a-f, as in 00ff";
+const NOT_HEX: &str = "is not hexadecimal; write pairs of digits 0-9 and a-f, such as 00ff";
 const NOT_A_NUMBER: &str = "is not a number from 0 to 18446744073709551615";
 
 fn decode_hex(line: &[u8], bytes: &mut Vec<u8>) -> Result<(), &'static str> {
@@ -83,7 +83,7 @@ fn decode_hex(line: &[u8], bytes: &mut Vec<u8>) -> Result<(), &'static str> {
 }
 
 fn parse_u64(line: &[u8]) -> Option<u64> {
-    // The standard parser takes a plus sign too.
+    // The standard parser accepts a plus sign too.
     let digits = line.first().is_some_and(u8::is_ascii_digit);
     str::from_utf8(line).ok().filter(|_| digits)?.parse().ok()
 }

@@ -1,4 +1,5 @@
-//! Which files the lines come from, in which order, and how large they are.
+//! The inputs of a command: files or standard input, in order, and their total size. Knows nothing
+//! of lines.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -11,13 +12,13 @@ use anyhow::{Context, Result, bail};
 #[derive(Clone)]
 pub(crate) struct Inputs {
     paths: Vec<PathBuf>,
-    /// The bytes of all of them, if all are plain files.
+    /// The total size in bytes, if all are regular files.
     pub(crate) size: Option<u64>,
 }
 
 impl Inputs {
-    /// These files, or standard input if there are none; `-` is standard input too. A file that is
-    /// not there is missed before any work is done.
+    /// These files, or standard input if there are none; `-` is standard input too. A missing file
+    /// is an error here, before any work is done.
     pub(crate) fn new(files: &[PathBuf]) -> Result<Self> {
         let paths = if files.is_empty() { vec![PathBuf::from("-")] } else { files.to_vec() };
         let mut size = Some(0u64);
@@ -28,7 +29,7 @@ impl Inputs {
                 Some(fs::metadata(path).with_context(|| cannot_read(path))?)
             };
             if metadata.as_ref().is_some_and(fs::Metadata::is_dir) {
-                bail!("{}: it is a directory; give files", cannot_read(path));
+                bail!("{}: it is a directory; name files", cannot_read(path));
             }
             let bytes = metadata.filter(fs::Metadata::is_file).map(|metadata| metadata.len());
             size = size.zip(bytes).map(|(sum, bytes)| sum.saturating_add(bytes));
@@ -40,7 +41,7 @@ impl Inputs {
         self.paths.len()
     }
 
-    /// How an input is called in a complaint.
+    /// The name of an input in error messages.
     fn name(&self, input: usize) -> String {
         match self.paths.get(input) {
             Some(path) if !is_standard_input(path) => path.display().to_string(),
@@ -53,12 +54,13 @@ impl Inputs {
         match self.paths.get(input) {
             Some(path) if !is_standard_input(path) => {
                 let file = File::open(path).with_context(|| cannot_read(path))?;
-                let is_plain = file.metadata().is_ok_and(|metadata| metadata.is_file());
-                Ok(Input { name, reader: Box::new(file), is_plain })
+                let is_regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
+                Ok(Input { name, reader: Box::new(file), is_regular })
             }
             _ => {
-                let is_plain = standard_input_metadata().is_some_and(|metadata| metadata.is_file());
-                Ok(Input { name, reader: standard_input(), is_plain })
+                let is_regular =
+                    standard_input_metadata().is_some_and(|metadata| metadata.is_file());
+                Ok(Input { name, reader: standard_input(), is_regular })
             }
         }
     }
@@ -68,8 +70,8 @@ impl Inputs {
 pub(super) struct Input {
     pub(super) name: Arc<str>,
     pub(super) reader: Box<dyn Read + Send>,
-    /// Whether all of it is there already, so that waiting for a full block costs nobody time.
-    pub(super) is_plain: bool,
+    /// Whether it is a regular file, so that waiting for a full block delays nothing.
+    pub(super) is_regular: bool,
 }
 
 fn is_standard_input(path: &Path) -> bool {
@@ -80,7 +82,7 @@ fn cannot_read(path: &Path) -> String {
     format!("cannot read {}", path.display())
 }
 
-/// Standard input as a file: blocks are large, and a buffer in between would copy them.
+/// Standard input as a file: reads are large, and the buffer of `Stdin` would copy them.
 #[cfg(unix)]
 fn standard_input_file() -> Option<File> {
     use std::os::fd::AsFd;

@@ -1,12 +1,12 @@
-//! Keys as they arrive: files or standard input, one key a line, read and hashed on a thread of
-//! its own. Knows lines and hashes, nothing of filters.
+//! Reading keys: files or standard input, one key per line, read and hashed on a separate thread.
+//! Knows lines and hashes, nothing of filters.
 
-mod block; // a piece of input, its lines and their hashes
-mod form; // from a line to a hash
-mod inputs; // which files, and how large they are
-mod printer; // lines of a block, written in runs
-mod reader; // blocks of input, without copying lines
-mod stream; // the thread
+mod block; // a block of lines and their hashes
+mod form; // key formats: from a line to a hash
+mod inputs; // the files and their size
+mod printer; // prints lines of a block
+mod reader; // reads blocks without copying lines
+mod stream; // the reading thread
 
 pub(crate) use block::Block;
 pub(crate) use form::Form;

@@ -1,4 +1,4 @@
-//! Some lines of a block, written in runs: lines that stand together are one piece of memory.
+//! Prints chosen lines of a block. Adjacent lines are contiguous in memory and written as one run.
 
 use std::io::{self, Write};
 
@@ -15,8 +15,7 @@ impl<W: Write> Printer<W> {
         Self { out, separator, buffer: Vec::new() }
     }
 
-    /// Writes the lines that are chosen, each with its separator, and lets whoever reads see them
-    /// now. Returns how many.
+    /// Writes the chosen lines, each with its separator, and flushes. Returns how many.
     pub(crate) fn print(&mut self, block: &Block, chosen: &[bool]) -> io::Result<u64> {
         self.buffer.clear();
         let mut printed = 0;
@@ -41,7 +40,7 @@ impl<W: Write> Printer<W> {
     }
 }
 
-/// The first place from `from` on where `wanted` stands.
+/// The first index from `from` on with the value `wanted`.
 fn position(flags: &[bool], from: usize, wanted: bool) -> Option<usize> {
     let rest = flags.get(from..)?;
     rest.iter().position(|&flag| flag == wanted).map(|at| from + at)

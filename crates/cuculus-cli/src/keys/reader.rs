@@ -1,5 +1,5 @@
-//! Blocks of whole lines out of the inputs. Lines are found where they were read and never copied,
-//! but for the one that a block ends in the middle of.
+//! Reads blocks of whole lines from the inputs. Lines are not copied, except for the line that is cut
+//! by the end of a block. Knows separators, nothing of keys.
 
 use std::io;
 
@@ -8,21 +8,21 @@ use anyhow::{Context, Result, bail};
 use super::block::Block;
 use super::inputs::{Input, Inputs};
 
-/// Bytes of a block. Large enough that calls and hand-overs do not count (a read of 24-byte lines
-/// takes as long with 64 KiB and with 4 MiB), small enough to stay in a core's cache until the
+/// Bytes per block. Large enough that calls and hand-overs do not matter (reading 24-byte lines takes
+/// the same time with 64 KiB and with 4 MiB), small enough to stay in the cache of a core until the
 /// lines are written.
 const BLOCK: usize = 256 << 10;
-/// A longer line is taken for input that is not made of lines.
+/// A longer line means that the input is not made of lines.
 const LONGEST_LINE: usize = 1 << 30;
 
 pub(crate) struct Reader {
     inputs: Inputs,
     separator: u8,
-    /// The input that is being read, and its number.
+    /// The input that is being read, and its index.
     open: Option<Input>,
     input: usize,
     lines: u64,
-    /// The beginning of a line that the next block will have all of.
+    /// The beginning of a line that continues in the next block.
     rest: Vec<u8>,
 }
 
@@ -31,7 +31,7 @@ impl Reader {
         Self { inputs, separator, open: None, input: 0, lines: 0, rest: Vec::new() }
     }
 
-    /// Fills a block with the next lines; says whether there are any.
+    /// Fills a block with the next lines; returns whether there are any.
     pub(crate) fn read(&mut self, block: &mut Block) -> Result<bool> {
         block.ends.clear();
         block.hashes.clear();
@@ -45,9 +45,9 @@ impl Reader {
             };
             block.input = Some(open.name.clone());
             block.lines_before = self.lines;
-            let is_over = fill(block, open, &mut self.rest, self.separator)?;
+            let has_ended = fill(block, open, &mut self.rest, self.separator)?;
             self.lines += block.len() as u64;
-            if is_over {
+            if has_ended {
                 self.open = None;
                 self.input += 1;
             }
@@ -59,8 +59,8 @@ impl Reader {
     }
 }
 
-/// Lines of an input; says whether it is over. The beginning of a line that is not all there comes
-/// from `rest` and goes there.
+/// Reads lines of an input; returns whether the input has ended. `rest` has the beginning of a cut
+/// line, before and after.
 fn fill(block: &mut Block, open: &mut Input, rest: &mut Vec<u8>, separator: u8) -> Result<bool> {
     let mut filled = rest.len();
     if block.bytes.len() < (filled + 1).max(BLOCK) {
@@ -90,7 +90,7 @@ fn fill(block: &mut Block, open: &mut Input, rest: &mut Vec<u8>, separator: u8) 
         filled += read;
         let is_full = filled == block.bytes.len();
         if let Some(&end) = block.ends.last()
-            && (is_full || !open.is_plain)
+            && (is_full || !open.is_regular)
         {
             rest.extend_from_slice(&block.bytes[end as usize + 1..filled]);
             block.is_terminated = true;

@@ -1,5 +1,5 @@
-//! Reading, finding lines and hashing on a thread of its own, while the caller works on the blocks
-//! before: for a filter larger than the caches the two take about as long as each other.
+//! A thread that reads, splits and hashes lines while the caller works on earlier blocks: for a filter
+//! larger than the caches both take about the same time. Knows nothing of filters.
 
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
@@ -12,9 +12,9 @@ use super::Inputs;
 use super::Reader;
 use super::form::{Form, Unreadable};
 
-/// Blocks on their way: one is read, one waits, one is worked on, and one more evens out pauses.
+/// Blocks in use: one is read, one waits, one is worked on, and one more evens out pauses.
 const BLOCKS: usize = 4;
-/// Bytes of a line that are shown in a complaint.
+/// Characters of a line that are shown in an error message.
 const SHOWN: usize = 60;
 
 /// Hashed blocks, in order.
@@ -24,8 +24,8 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// Starts reading. The thread is not waited for when the caller has seen enough: it may be
-    /// reading from a terminal.
+    /// Starts reading. Nobody waits for the thread when the caller is done: it may be blocked reading
+    /// from a terminal.
     pub(crate) fn start(
         inputs: Inputs,
         separator: u8,
@@ -35,22 +35,24 @@ impl Stream {
         let (to_caller, full) = sync_channel(BLOCKS);
         let (empty, from_caller) = channel();
         for _ in 0..BLOCKS {
-            empty.send(Block::default()).map_err(|_| anyhow!("a channel closed by itself"))?;
+            empty
+                .send(Block::default())
+                .map_err(|_| anyhow!("the reading thread could not be set up"))?;
         }
         let reader = Reader::new(inputs, separator);
         let read = move || produce(reader, form, &hasher, &from_caller, &to_caller);
-        thread::Builder::new().spawn(read).context("cannot start a thread to read with")?;
+        thread::Builder::new().spawn(read).context("cannot start the reading thread")?;
         Ok(Self { full, empty })
     }
 
-    /// The next block, or none at the end.
+    /// The next block, or `None` at the end.
     pub(crate) fn next(&self) -> Result<Option<Block>> {
         self.full.recv().ok().transpose()
     }
 
-    /// Gives a block back to be filled again.
+    /// Returns a block to the thread for reuse.
     pub(crate) fn reuse(&self, block: Block) {
-        // A reader that is done needs no more.
+        // A thread that has ended needs no more blocks.
         let _ = self.empty.send(block);
     }
 }
@@ -64,7 +66,7 @@ fn produce(
 ) {
     while let Ok(mut block) = empty.recv() {
         let read = reader.read(&mut block).and_then(|is_more| {
-            form.hash(hasher, &mut block).map_err(|error| complaint(&block, &error))?;
+            form.hash(hasher, &mut block).map_err(|error| error_in_line(&block, &error))?;
             Ok(is_more)
         });
         let sent = match read {
@@ -72,14 +74,14 @@ fn produce(
             Ok(true) => full.send(Ok(block)),
             Err(error) => full.send(Err(error)),
         };
-        // The caller has seen enough.
+        // The caller is done.
         if sent.is_err() {
             return;
         }
     }
 }
 
-fn complaint(block: &Block, &Unreadable { line, why }: &Unreadable) -> anyhow::Error {
+fn error_in_line(block: &Block, &Unreadable { line, why }: &Unreadable) -> anyhow::Error {
     let text = String::from_utf8_lossy(block.line(line));
     let shown: String = text.chars().take(SHOWN).collect();
     let more = if shown.len() < text.len() { "…" } else { "" };

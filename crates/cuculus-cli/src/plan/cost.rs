@@ -1,21 +1,20 @@
-//! What a filter takes for a set of any size, found by building one and filling it: all of it if
-//! the set is small, else a part that is as full. Knows no kind by name.
+//! The cost of a filter, measured by building and filling one: for the whole set if it is small, or
+//! else for a part of it at the same load. Knows no kind by name.
 
 use cuculus::{BuildError, Full, Insert};
-use cuculus_lab::keys::WorkKey;
 
-const SEED: u64 = 1;
+use crate::sample;
 
-/// What a kind takes.
+/// The cost of a kind.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cost {
-    /// Memory with the usual number of items.
+    /// Memory with the usual number of keys.
     pub(super) bytes: u64,
-    /// Memory with the most items.
+    /// Memory with the largest number of keys.
     pub(super) peak_bytes: u64,
-    /// The share of absent keys found by mistake, with the usual number of items.
+    /// The false positive rate with the usual number of keys.
     pub(super) expected_rate: f64,
-    /// Places in memory that a lookup reads at most.
+    /// The largest number of random reads per lookup.
     pub(super) reads: u64,
 }
 
@@ -29,14 +28,14 @@ impl Cost {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
     pub(super) items: usize,
-    /// The room that a filter of fixed size is built with.
+    /// The capacity of a filter of fixed size.
     pub(super) capacity: usize,
-    /// The whole is so many times as large.
+    /// The size of the whole set as a multiple of this part.
     pub(super) times: f64,
 }
 
 impl Part {
-    /// Of a set with room for `capacity`, so that the room is at most `most`.
+    /// A part of a set with this capacity; the capacity of the part is at most `most`.
     pub(super) fn of(items: u64, capacity: u64, most: u64) -> Self {
         let part = capacity.min(most).max(1);
         let times = capacity as f64 / part as f64;
@@ -44,8 +43,8 @@ impl Part {
         Self { items, capacity: part as usize, times }
     }
 
-    /// Of a set of any size, halved until it has at most `most` items: for filters that grow in
-    /// steps between two powers of two, so that the part is at the same step as the whole.
+    /// A set halved until it has at most `most` items: for filters that grow in steps between two
+    /// powers of two, so that the part is at the same step as the whole.
     pub(super) fn halved(items: u64, most: u64) -> Self {
         let halvings = (0..u64::BITS).find(|&halvings| items >> halvings <= most).unwrap_or(0);
         let times = 2f64.powi(halvings as i32);
@@ -53,7 +52,7 @@ impl Part {
         Self { items, capacity: items, times }
     }
 
-    /// The bytes of the whole.
+    /// The bytes of the whole set, from those of the part.
     pub(super) fn scale(&self, bytes: usize) -> u64 {
         (bytes as f64 * self.times) as u64
     }
@@ -61,13 +60,13 @@ impl Part {
     /// Fills a filter with the items.
     pub(super) fn fill<F: Insert>(&self, mut filter: F) -> Result<F, Full> {
         for number in 0..self.items as u64 {
-            let hash = filter.hasher().hash(&u64::nth(SEED, number));
+            let hash = filter.hasher().hash(&sample::key(number));
             filter.insert_hash(hash)?;
         }
         Ok(filter)
     }
 
-    /// The cost of a filter of fixed size, which takes the same memory with any number of items.
+    /// The cost of a filter of fixed size: its memory does not depend on the number of keys.
     pub(super) fn fixed<F: Insert>(
         &self,
         built: Result<F, BuildError>,
@@ -79,7 +78,7 @@ impl Part {
         Ok(Cost { bytes, peak_bytes: bytes, expected_rate, reads: reads(&filter) })
     }
 
-    /// A filter of these items, or why there can be none.
+    /// A filter of these items, or why it cannot be built.
     pub(super) fn filled<F: Insert>(&self, built: Result<F, BuildError>) -> Result<F, String> {
         let filter = built.map_err(|error| error.to_string())?;
         self.fill(filter).map_err(|full| full.to_string())

@@ -1,30 +1,28 @@
-//! The kinds of filters that a plan compares: what each is built with and what it takes.
+//! The kinds of filters that a plan compares, and how the cost of each is found.
 
 use std::thread;
 
 use cuculus::papers::{ConsistentCuckooFilter, DynamicCuckooFilter, Resizing};
 use cuculus::{CuckooFilter, ElasticFilter, Filter};
-use cuculus_baselines::{BlockedBloomFilter, BloomFilter, CountingBloomFilter, QuotientFilter};
 
 use super::cost::{Cost, Part};
+use super::formulas;
 use super::{Line, Need};
 
-/// Filters of fixed size take as many bits a key in a part as in the whole.
+/// Filters of fixed size take the same bits per key in a part as in the whole.
 const FIXED_PART: u64 = 1 << 18;
-/// The elastic filter keeps something in reserve that depends on its size, less and less.
+/// The elastic filter has a reserve whose share shrinks with its size.
 const ELASTIC_PART: u64 = 3 << 20;
-/// What the elastic filter may spend on longer entries while it is small: in a part, a part of it.
+/// Memory that a small elastic filter may use for longer entries; scaled down for a part.
 const ELASTIC_SPARE_BYTES: f64 = 196_608.0;
-/// A consistent filter inserts slowly; what it takes for a key is the same from a few thousand on.
+/// A consistent filter inserts slowly; its bits per key are constant from a few thousand keys on.
 const CONSISTENT_PART: u64 = 1 << 14;
 
-/// A segment's description, then two buckets.
+/// The description of a segment, then two buckets.
 const ELASTIC_READS: u64 = 3;
 const TWO_BUCKETS: u64 = 2;
-/// For each candidate two for the ring, two for the bucket's name, and the bucket.
+/// Per candidate: two reads of the ring, two for the name of the bucket, and the bucket.
 const RING_READS: u64 = 2 * 5;
-/// The block of the slot, and often the next.
-const QUOTIENT_READS: u64 = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -84,7 +82,7 @@ impl Kind {
         }
         let part = Part::of(need.items, need.peak, FIXED_PART);
         let (capacity, rate) = (part.capacity, need.rate);
-        // The builders have the same words and no trait in common.
+        // The builders have the same methods but no common trait.
         macro_rules! build {
             ($kind:ty) => {
                 <$kind>::builder().capacity(capacity).false_positive_rate(rate).seed(1)
@@ -106,12 +104,10 @@ impl Kind {
                 Ok(Cost { peak_bytes, ..now })
             }
             Self::Consistent => consistent(need),
-            Self::Bloom => part.fixed(build!(BloomFilter).build(), |it| it.hashes().into()),
-            Self::BlockedBloom => part.fixed(build!(BlockedBloomFilter).build(), |_| 1),
-            Self::CountingBloom => {
-                part.fixed(build!(CountingBloomFilter).build(), |it| it.hashes().into())
-            }
-            Self::Quotient => part.fixed(build!(QuotientFilter).build(), |_| QUOTIENT_READS),
+            Self::Bloom => Ok(formulas::bloom(need)),
+            Self::BlockedBloom => formulas::blocked_bloom(need),
+            Self::CountingBloom => Ok(formulas::counting_bloom(need)),
+            Self::Quotient => formulas::quotient(need),
         }
     }
 }
@@ -140,7 +136,7 @@ fn elastic(need: &Need, hint: Option<u64>) -> Result<Cost, String> {
 
 fn consistent(need: &Need) -> Result<Cost, String> {
     let part = Part::of(need.items, need.items, CONSISTENT_PART);
-    // Its fingerprints are as long as all keys need, whatever is filled in here.
+    // The length of fingerprints depends on the capacity, so it is that of the whole set.
     let peak = usize::try_from(need.peak).map_err(|error| error.to_string())?;
     let builder = ConsistentCuckooFilter::builder()
         .capacity(peak)
@@ -155,7 +151,7 @@ fn consistent(need: &Need) -> Result<Cost, String> {
     Ok(Cost { bytes, peak_bytes, expected_rate, reads: RING_READS * filter.filters() as u64 })
 }
 
-/// What each kind takes, in the order of [`Kind::ALL`].
+/// The cost of each kind, in the order of [`Kind::ALL`].
 pub(super) fn costs(need: &Need) -> Vec<Line> {
     thread::scope(|scope| {
         let cost = |kind: Kind| (kind, scope.spawn(move || kind.cost(need)));
@@ -176,13 +172,13 @@ mod tests {
         kind.cost(need).unwrap_or_else(|reason| panic!("{kind:?}: {reason}"))
     }
 
-    /// Larger than the parts that a plan looks at.
+    /// With more items than the parts that a plan builds.
     #[test]
-    fn a_plan_agrees_with_filters_that_are_really_built() {
+    fn a_plan_agrees_with_filters_of_the_full_size() {
         let items = 3_700_000;
         let need = Need { items, peak: items, rate: 0.01, delete: false };
         let whole = Part { items: items as usize, capacity: items as usize, times: 1.0 };
-        macro_rules! really {
+        macro_rules! built {
             ($($kind:expr => $type:ty $(, $word:ident($value:expr))?;)*) => {[$({
                 let builder = <$type>::builder().capacity(items as usize);
                 let builder = builder.false_positive_rate(need.rate)$(.$word($value))?.seed(2);
@@ -190,14 +186,10 @@ mod tests {
                 ($kind, filter.size_in_bytes(), filter.expected_false_positive_rate())
             }),*]};
         }
-        let mut built = really! {
+        let mut built = built! {
             Kind::Fixed => CuckooFilter;
             Kind::SemiSorted => CuckooFilter, semi_sorted(true);
             Kind::Dynamic => DynamicCuckooFilter;
-            Kind::Bloom => BloomFilter;
-            Kind::BlockedBloom => BlockedBloomFilter;
-            Kind::CountingBloom => CountingBloomFilter;
-            Kind::Quotient => QuotientFilter;
         }
         .to_vec();
         for (kind, hint) in [(Kind::Elastic, 0), (Kind::ElasticWithHint, items as usize)] {
@@ -215,7 +207,7 @@ mod tests {
         }
     }
 
-    /// Slower than the others, so with fewer items; its rate is n/2^f.
+    /// Slower than the others, so with fewer items. Its rate is n/2^f.
     #[test]
     fn the_plan_of_a_consistent_filter_agrees_with_one_that_is_built() {
         let items = 80_000;
@@ -231,9 +223,9 @@ mod tests {
         assert!(off.abs() < 0.05, "{planned:?} {}", filter.expected_false_positive_rate());
     }
 
-    /// A fixed filter costs what the peak costs; one that follows costs less.
+    /// A fixed filter always takes the memory of the peak; a filter that grows takes less before.
     #[test]
-    fn a_peak_is_paid_always_or_only_when_it_comes() {
+    fn only_fixed_filters_always_take_the_memory_of_the_peak() {
         let usual = Need { items: 100_000, peak: 100_000, rate: 0.01, delete: false };
         let need = Need { peak: 1_000_000, ..usual };
         for kind in Kind::ALL {

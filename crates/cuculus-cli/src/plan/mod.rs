@@ -1,8 +1,9 @@
-//! `cuculus plan`: what each kind of filter costs for a set, and which one to take. Knows how the
-//! answer is told; costs and advice are modules.
+//! `cuculus plan`: compares what each kind of filter costs for a set, and recommends one. Knows the
+//! options and the output; costs and advice are modules.
 
-mod advice; // which one, in words
-mod cost; // what a kind takes, found by building it
+mod advice; // which one to use, and why
+mod cost; // the cost of a kind, measured by building a filter
+mod formulas; // the cost of kinds that are not built here
 mod kinds; // which kinds there are
 
 use std::io::Write;
@@ -16,41 +17,41 @@ use crate::text::{Table, bytes, percent, thousands, wrapped};
 use cost::Cost;
 use kinds::Kind;
 
-/// More than the largest filter holds.
+/// More than the largest filter can hold.
 const MOST_ITEMS: u64 = 10_000_000_000;
 
 /// Options of the plan.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  cuculus plan --items 1M --fpr 0.01                      a set of known size
-  cuculus plan --items 1M --peak 20M --fpr 1% --delete    mostly a million keys, at times twenty
-  cuculus plan --items 1e9 --fpr 0.001 --json             for programs")]
+  cuculus plan --items 1M --fpr 0.01                    a set of known size
+  cuculus plan --items 1M --peak 20M --fpr 1% --delete  usually 1M keys, sometimes 20M
+  cuculus plan --items 1e9 --fpr 0.001 --json           JSON for programs")]
 pub(crate) struct Options {
-    /// Keys in the set, as 1000000, 1_000_000, 1M or 1e6
+    /// The usual number of keys: 1000000, 1_000_000, 1M or 1e6
     #[arg(long, value_name = "N", value_parser = count::between(1, MOST_ITEMS))]
     items: Count,
 
-    /// The share of absent keys that may be found by mistake, as 0.01 or 1%
+    /// The false positive rate: 0.01 or 1%
     #[arg(long, value_name = "RATE", value_parser = rate)]
     fpr: f64,
 
-    /// Keys in the set when it is largest, if that is not always
+    /// The largest number of keys, if it is not the usual number
     ///
-    /// A filter of fixed size must be built for the peak; the others follow the set.
+    /// A filter of fixed size must be built for the peak; the others grow and shrink with the set.
     #[arg(long, value_name = "N", value_parser = count::between(1, MOST_ITEMS))]
     peak: Option<Count>,
 
-    /// Keys are deleted too: rules out the filters that cannot
+    /// Keys are deleted too: rules out filters that cannot delete
     #[arg(long)]
     delete: bool,
 
-    /// Print the plan as JSON instead
+    /// Print JSON instead of text
     #[arg(long)]
     json: bool,
 }
 
-/// What a plan is for.
+/// The set that the plan is for.
 #[derive(Clone, Copy, Debug)]
 struct Need {
     items: u64,
@@ -60,21 +61,21 @@ struct Need {
     delete: bool,
 }
 
-/// A share between 0 and 1, both excluded, as a number or in per cent.
+/// A rate between 0 and 1, both excluded, as a number or a percentage.
 fn rate(text: &str) -> Result<f64, String> {
     let (number, unit) = match text.strip_suffix('%') {
         Some(number) => (number.trim_end(), 0.01),
         None => (text, 1.0),
     };
     let rate = number.parse::<f64>().map(|rate| rate * unit);
-    let rate = rate.map_err(|_| "a share is wanted, as in 0.01, 1% or 1e-3".to_owned())?;
+    let rate = rate.map_err(|_| "expected a rate such as 0.01, 1% or 1e-3".to_owned())?;
     match rate > 0.0 && rate < 1.0 {
         true => Ok(rate),
-        false => Err("it must be above 0 and below 1, as in 0.01 or 1%".to_owned()),
+        false => Err("the rate must be above 0 and below 1, such as 0.01 or 1%".to_owned()),
     }
 }
 
-/// A kind and what it takes, or why it cannot be used.
+/// A kind and its cost, or why it cannot be used.
 struct Line {
     kind: Kind,
     cost: Result<Cost, String>,
@@ -111,7 +112,12 @@ fn write_text(
         true => format!(", {} at the peak", thousands(need.peak)),
         false => String::new(),
     };
-    writeln!(out, "{} items{peak}, a rate of {} %\n", thousands(need.items), 100.0 * need.rate)?;
+    writeln!(
+        out,
+        "{} keys{peak}, a false positive rate of {} %\n",
+        thousands(need.items),
+        100.0 * need.rate
+    )?;
     table(need, lines).write(out)?;
     let refusals: Vec<_> =
         lines.iter().filter_map(|line| Some((line, line.cost.as_ref().err()?))).collect();
@@ -121,12 +127,12 @@ fn write_text(
     for (line, reason) in refusals {
         writeln!(out, "{}", wrapped(&format!("{}: {reason}", line.kind.name())))?;
     }
-    writeln!(out, "\n{}", wrapped(&advice.words))
+    writeln!(out, "\n{}", wrapped(&advice.text))
 }
 
 fn table(need: &Need, lines: &[Line]) -> Table {
     let peaks = need.peak > need.items;
-    let mut head = vec!["filter", "memory", "bits/item"];
+    let mut head = vec!["filter", "memory", "bits/key"];
     head.extend(peaks.then_some("at peak"));
     head.extend(["rate", "reads", "deletes", "grows"]);
     let mut table = Table::new(&head);
@@ -150,7 +156,7 @@ fn table(need: &Need, lines: &[Line]) -> Table {
     table
 }
 
-/// Enough for two figures of the rate.
+/// Enough decimals for two digits of the rate.
 fn decimals(rate: f64) -> usize {
     (-(100.0 * rate).log10()).ceil().clamp(0.0, 12.0) as usize + 2
 }
@@ -181,7 +187,7 @@ fn to_json(need: &Need, lines: &[Line], advice: &advice::Advice) -> serde_json::
         "delete": need.delete,
         "kinds": kinds.collect::<Vec<_>>(),
         "take": advice.take.map(Kind::name),
-        "because": advice.words,
+        "because": advice.text,
     })
 }
 
@@ -190,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_shares_or_per_cent() {
+    fn rates_are_numbers_or_percentages() {
         for (text, expected) in [("0.01", 0.01), ("1%", 0.01), ("1e-3", 0.001), ("0.5 %", 0.005)] {
             let got = rate(text).unwrap();
             assert!((got - expected).abs() < 1e-15, "{text}: {got}");
@@ -201,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_told_with_two_figures_at_least() {
+    fn rates_have_at_least_two_digits() {
         assert_eq!([0.2, 0.01, 0.001, 1e-5].map(decimals), [2, 2, 3, 5]);
     }
 }

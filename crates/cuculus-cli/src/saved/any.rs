@@ -1,4 +1,4 @@
-//! A filter of whichever kind a file holds, and what each kind can do.
+//! A filter of any kind, as files hold them: loading, saving, and which operations each kind has.
 
 use std::error::Error;
 use std::fmt;
@@ -12,8 +12,8 @@ use cuculus::{
 
 use super::replace::Replacement;
 
-/// Bytes that are written at a time.
-const PIECE: usize = 1 << 20;
+/// Size of the write buffer in bytes.
+const WRITE_BUFFER: usize = 1 << 20;
 
 pub(crate) enum AnyFilter {
     Cuckoo(CuckooFilter),
@@ -38,7 +38,7 @@ macro_rules! with_filter {
     };
 }
 
-/// The same for those that take and forget keys; a maplet wants a value with each.
+/// The same for kinds that insert and remove keys; a maplet needs a value with each key.
 macro_rules! with_set {
     ($any:expr, $filter:ident => $body:expr) => {
         match $any {
@@ -53,7 +53,7 @@ macro_rules! with_set {
 }
 
 impl AnyFilter {
-    /// The filter that these bytes are, all of them.
+    /// Reads a filter; bytes after its end are an error.
     pub(crate) fn read_from(mut reader: impl Read) -> Result<Self, DecodeError> {
         let mut prefix = Vec::with_capacity(Kind::PREFIX);
         reader.by_ref().take(Kind::PREFIX as u64).read_to_end(&mut prefix)?;
@@ -66,7 +66,7 @@ impl AnyFilter {
             Kind::Dynamic => Self::Dynamic(Persist::read_from(&mut whole)?),
             Kind::IndexIndependent => Self::IndexIndependent(Persist::read_from(&mut whole)?),
             Kind::Consistent => Self::Consistent(Persist::read_from(&mut whole)?),
-            // A kind that the library knows and this program does not.
+            // A kind that the library knows but this program does not.
             other => return Err(DecodeError::Kind { got: other as u16, expected: 3 }),
         };
         match io::copy(&mut whole, &mut io::sink())? {
@@ -75,11 +75,11 @@ impl AnyFilter {
         }
     }
 
-    /// Writes the filter to a file, all or nothing.
+    /// Writes the filter to a file, atomically.
     pub(crate) fn save(&self, replacement: Replacement) -> Anyhow<()> {
         replacement.commit(|file| {
-            // An elastic filter is thousands of pieces.
-            let mut writer = BufWriter::with_capacity(PIECE, file);
+            // An elastic filter writes thousands of small parts.
+            let mut writer = BufWriter::with_capacity(WRITE_BUFFER, file);
             with_filter!(self, filter => filter.write_to(&mut writer))?;
             writer.flush()
         })
@@ -100,33 +100,33 @@ impl AnyFilter {
         with_filter!(self, filter => filter)
     }
 
-    /// The filter as one that takes keys, if it does.
+    /// The filter as one that inserts keys, if it can.
     pub(crate) fn as_insert(&mut self) -> Result<&mut dyn Insert, HoldsValues> {
         with_set!(self, filter => filter)
     }
 
-    /// The filter as one that forgets keys, if it does.
+    /// The filter as one that removes keys, if it can.
     pub(crate) fn as_remove(&mut self) -> Result<&mut dyn Remove, HoldsValues> {
         with_set!(self, filter => filter)
     }
 }
 
-/// A maplet was asked to take or forget keys as they are.
+/// A maplet cannot insert or remove keys without values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HoldsValues;
 
 impl fmt::Display for HoldsValues {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
-            "a cuckoo maplet has a value with each key, which this tool can neither give nor take; \
-             change it with the library",
+            "a cuckoo maplet has a value with each key and cannot be changed by this tool; use the \
+             library",
         )
     }
 }
 
 impl Error for HoldsValues {}
 
-/// What people call a kind.
+/// The name of a kind.
 pub(crate) fn kind_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Cuckoo => "cuckoo filter",

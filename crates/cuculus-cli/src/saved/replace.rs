@@ -1,10 +1,10 @@
-//! A new file in place of an old one, or nothing at all. Knows bytes and names, nothing of filters.
+//! Atomic replacement of a file, with one writer at a time. Knows bytes and names, nothing of filters.
 //!
-//! The new file is written beside the old one, under a name that follows from the old one's, and
-//! renamed over it when every byte is on the disk. The new file is also the lock: whoever wants to
-//! write to the old one must make the new one and lock it first. A lock on the old file itself
-//! would be lost with the rename, and a file that only says "locked" would outlive a killed process;
-//! here what a killed process leaves behind has no lock, and the next writer throws it away.
+//! The new file is written beside the old one, under a name derived from it, and renamed over it after
+//! an fsync. The new file is also the lock: a writer must create and lock it first. A lock on the old
+//! file itself would be lost with the rename, and a file that only says "locked" would outlive a
+//! killed process; here the file that a killed process leaves behind is not locked, and the next
+//! writer deletes it.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
@@ -12,15 +12,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::system::{Identity, is_locked_now, keep_permissions, open_existing, sync_directory};
+use super::system::{Identity, keep_permissions, open_existing, sync_directory, try_lock};
 
-/// How often a lock is tried that others take and leave at the same time.
+/// Attempts to take the lock while other writers create and delete the file.
 const TRIES: usize = 100;
 
-/// A file that is going to be replaced. Dropped without [`commit`](Self::commit), it is as if
-/// nothing had been.
+/// A file that is about to be replaced. Dropped without [`commit`](Self::commit), it changes
+/// nothing.
 pub(crate) struct Replacement {
-    /// The file itself, past all symbolic links: those stay.
+    /// The file itself, with symbolic links resolved: the links stay.
     target: PathBuf,
     new_path: PathBuf,
     new: File,
@@ -28,10 +28,10 @@ pub(crate) struct Replacement {
 }
 
 impl Replacement {
-    /// Begins to replace a file that must be there.
+    /// Begins to replace a file that must exist.
     pub(crate) fn of_existing(path: &Path) -> Result<Self> {
         let there = || fs::metadata(path).with_context(|| cannot_open(path));
-        // Before anything is made beside it, and again when nobody else can move it.
+        // Before the new file is created, and again when no other writer can move it.
         there()?;
         let begun = Self::begin(path)?;
         there()?;
@@ -39,7 +39,7 @@ impl Replacement {
         Ok(begun)
     }
 
-    /// Begins to make a file; with `may_exist` it replaces one that is there.
+    /// Begins to create a file; with `may_exist` it may replace an existing one.
     pub(crate) fn of_new(path: &Path, may_exist: bool) -> Result<Self> {
         let begun = Self::begin(path)?;
         if !may_exist && begun.old()?.is_some() {
@@ -51,7 +51,8 @@ impl Replacement {
     fn begin(path: &Path) -> Result<Self> {
         let at = || format!("cannot write {}", path.display());
         let target = resolved(path).with_context(at)?;
-        let name = target.file_name().with_context(|| format!("{}: no file name", at()))?;
+        let name =
+            target.file_name().with_context(|| format!("{}: the path has no file name", at()))?;
         let mut new_name = std::ffi::OsString::from(".");
         new_name.push(name);
         new_name.push(".cuculus-new");
@@ -61,7 +62,7 @@ impl Replacement {
                 return match new {
                     Locked::ByUs(new) => Ok(Self { target, new_path, new, is_done: false }),
                     Locked::ByAnother => bail!(
-                        "{} is being written by another process; try again when that is done",
+                        "{} is being written by another process; try again when it has ended",
                         path.display()
                     ),
                 };
@@ -70,11 +71,15 @@ impl Replacement {
         bail!("{}: other processes keep writing it; try again later", at())
     }
 
-    /// The file that is there now. Another writer cannot change it meanwhile.
+    /// The existing file, if any. No other writer can change it while this one holds the lock.
     fn old(&self) -> Result<Option<Metadata>> {
         match fs::metadata(&self.target) {
             Ok(old) => {
-                ensure!(old.is_file(), "{} is not a plain file", self.target.display());
+                ensure!(
+                    old.is_file(),
+                    "{} is not a regular file; choose another",
+                    self.target.display()
+                );
                 Ok(Some(old))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -82,10 +87,10 @@ impl Replacement {
         }
     }
 
-    /// Writes the new file and puts it in the old one's place. When this returns, it is on the
-    /// disk; if the process ends before, the old one is there as it was.
+    /// Writes the new file and renames it over the old one. When this returns, the new file is
+    /// fsynced; if the process ends before, the old file is unchanged.
     pub(crate) fn commit(mut self, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<()> {
-        let at = || format!("cannot write {}; it is as it was", self.target.display());
+        let at = || format!("cannot write {}; the file is unchanged", self.target.display());
         let old = self.old()?;
         let written = || {
             write(&mut self.new)?;
@@ -100,7 +105,10 @@ impl Replacement {
         self.is_done = true;
         let directory = self.target.parent().unwrap_or(Path::new("."));
         sync_directory(directory).with_context(|| {
-            format!("{} is written, but may be lost with the power", self.target.display())
+            format!(
+                "{} is written, but could be lost if the power fails now",
+                self.target.display()
+            )
         })
     }
 }
@@ -108,7 +116,7 @@ impl Replacement {
 impl Drop for Replacement {
     fn drop(&mut self) {
         if !self.is_done {
-            // What cannot be removed is thrown away by the next writer.
+            // If this fails, the next writer deletes the file.
             let _ = fs::remove_file(&self.new_path);
         }
     }
@@ -123,8 +131,7 @@ enum Locked {
     ByAnother,
 }
 
-/// Makes a file and locks it; `None` if others did the same just now, so that it has to be tried
-/// again.
+/// Creates a file and locks it; `None` if another writer interfered and the caller must try again.
 fn locked(path: &Path) -> io::Result<Option<Locked>> {
     let (file, is_new) = match OpenOptions::new().write(true).create_new(true).open(path) {
         Ok(file) => (file, true),
@@ -135,10 +142,10 @@ fn locked(path: &Path) -> io::Result<Option<Locked>> {
         },
         Err(error) => return Err(error),
     };
-    if !is_locked_now(&file)? {
+    if !try_lock(&file)? {
         return Ok(Some(Locked::ByAnother));
     }
-    // Between opening and locking its owner may have renamed or removed it.
+    // Between opening and locking, its owner may have renamed or removed it.
     match fs::symlink_metadata(path) {
         Ok(there) if Identity::of(&there) == Identity::of(&file.metadata()?) => {}
         Ok(_) => return Ok(None),
@@ -148,12 +155,12 @@ fn locked(path: &Path) -> io::Result<Option<Locked>> {
     if is_new {
         return Ok(Some(Locked::ByUs(file)));
     }
-    // Left behind by a process that was killed. Made anew, since it may have other permissions.
+    // Left behind by a killed process. Created again, since its permissions may differ.
     fs::remove_file(path)?;
     Ok(None)
 }
 
-/// The file itself, past symbolic links. The last part need not be there, if it is not a link.
+/// The path with symbolic links resolved. The last part need not exist, unless it is a link.
 fn resolved(path: &Path) -> io::Result<PathBuf> {
     match fs::symlink_metadata(path) {
         Ok(_) => fs::canonicalize(path),

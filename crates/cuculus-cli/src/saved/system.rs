@@ -1,10 +1,10 @@
-//! What a file can have beyond bytes: a lock, an identity, an owner and permissions. Elsewhere than
-//! on Unix there are none of these, and two writers at a time are not kept apart.
+//! Locks, identity, owner and permissions of files. On systems other than Unix there are no locks, so
+//! two writers at the same time are not prevented.
 
 #[cfg(not(unix))]
-pub(super) use other::{Identity, is_locked_now, keep_permissions, open_existing, sync_directory};
+pub(super) use other::{Identity, keep_permissions, open_existing, sync_directory, try_lock};
 #[cfg(unix)]
-pub(super) use unix::{Identity, is_locked_now, keep_permissions, open_existing, sync_directory};
+pub(super) use unix::{Identity, keep_permissions, open_existing, sync_directory, try_lock};
 
 #[cfg(unix)]
 mod unix {
@@ -15,7 +15,7 @@ mod unix {
 
     use rustix::fs::{FlockOperation, Gid, OFlags, Uid, fchown, flock};
 
-    /// Which file it is, whatever its name.
+    /// Identifies a file whatever its name.
     #[derive(PartialEq, Eq)]
     pub(in crate::saved) struct Identity(u64, u64);
 
@@ -25,16 +25,15 @@ mod unix {
         }
     }
 
-    /// A file to be written, if it is there; never through a symbolic link, which somebody else may
-    /// have put there.
+    /// Opens an existing file for writing; never through a symbolic link, which somebody else may have
+    /// placed there.
     pub(in crate::saved) fn open_existing(path: &Path) -> io::Result<File> {
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
         OpenOptions::new().write(true).custom_flags(flags.bits() as i32).open(path)
     }
 
-    /// Takes the lock of a file, which ends with the process however that ends; false if another
-    /// has it.
-    pub(in crate::saved) fn is_locked_now(file: &File) -> io::Result<bool> {
+    /// Takes the lock of a file, which ends with the process; false if another process has it.
+    pub(in crate::saved) fn try_lock(file: &File) -> io::Result<bool> {
         match flock(file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(true),
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
@@ -46,18 +45,18 @@ mod unix {
     pub(in crate::saved) fn keep_permissions(new: &File, old: &Metadata) -> io::Result<()> {
         let is = new.metadata()?;
         if (is.uid(), is.gid()) != (old.uid(), old.gid()) {
-            // Only root may give a file away. For others it becomes their own, as with any editor.
+            // Only root may change the owner. For others the new file is their own.
             let owner = (Some(Uid::from_raw(old.uid())), Some(Gid::from_raw(old.gid())));
             let _ = fchown(new, owner.0, owner.1);
         }
-        // After the owner, since a change of that takes bits away.
+        // After the owner, since changing the owner clears permission bits.
         new.set_permissions(old.permissions())
     }
 
-    /// Makes a new name in a directory outlast a loss of power.
+    /// Fsyncs a directory, so that a new name survives a power failure.
     pub(in crate::saved) fn sync_directory(path: &Path) -> io::Result<()> {
         match File::open(path)?.sync_all() {
-            // Some file systems cannot; there is nothing better to be done.
+            // Some file systems do not support it.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
             synced => synced,
         }
@@ -83,7 +82,7 @@ mod other {
         OpenOptions::new().write(true).open(path)
     }
 
-    pub(in crate::saved) fn is_locked_now(_: &File) -> io::Result<bool> {
+    pub(in crate::saved) fn try_lock(_: &File) -> io::Result<bool> {
         Ok(true)
     }
 

@@ -1,4 +1,4 @@
-//! The binary as a user has it: what it was told, what it said. Shared by the tests of all commands.
+//! Runs the binary and reads its output. Shared by the tests of all commands.
 
 use std::process::{Command, Output};
 
@@ -20,13 +20,13 @@ pub(crate) fn stderr_of(output: &Output) -> &str {
     std::str::from_utf8(&output.stderr).expect("text")
 }
 
-/// One line on standard error with the remedy, nothing on standard output, exit code 2.
+/// One line on standard error that contains the hint, nothing on standard output, exit code 2.
 pub(crate) fn is_refused(arguments: &[&str], hint: &str) {
     let output = output_of(arguments);
-    let complaint = stderr_of(&output);
-    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {complaint}");
-    assert!(complaint.starts_with("cuculus: "), "{complaint}");
-    assert_eq!(complaint.lines().count(), 1, "{complaint}");
-    assert!(complaint.contains(hint), "{complaint}");
+    let message = stderr_of(&output);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
+    assert!(message.starts_with("cuculus: "), "{message}");
+    assert_eq!(message.lines().count(), 1, "{message}");
+    assert!(message.contains(hint), "{message}");
     assert!(output.stdout.is_empty());
 }

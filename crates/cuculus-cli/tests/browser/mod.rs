@@ -1,5 +1,5 @@
-//! A page in a real browser: Chromium without a window. Knows what must hold for any page of ours,
-//! nothing of what is on it.
+//! Loads a page in headless Chromium and reports faults. Knows what must hold for every page, nothing
+//! of its contents.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -15,19 +15,19 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// A window is never narrower than 500 pixels, a frame may be as narrow as a telephone.
 const WIDTHS: [u32; 2] = [390, 1200];
 
-/// The colours that a reader prefers.
+/// The colour scheme that the reader prefers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scheme {
     Light,
     Dark,
 }
 
-/// What the browser says of a page.
+/// What the browser reports about a page.
 #[derive(Debug)]
 pub(crate) struct Seen {
     /// One entry for each width: the number of plots, the colours, and all that is wrong.
     pub(crate) frames: Vec<Value>,
-    /// What it wrote to the console: errors, unless the page has scripts that speak.
+    /// Messages in the console: errors, since our pages log nothing.
     pub(crate) console: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Each command does what it says, on each kind of filter.
+//! Each command does what its help says, on each kind of filter.
 
 use crate::binary::{output_of, stderr_of, stdout_of};
 use crate::workshop::{Workshop, fed, json, lines, succeeds};
@@ -13,7 +13,7 @@ const KINDS: [(&str, &str); 6] = [
 ];
 
 #[test]
-fn every_kind_is_built_asked_changed_and_verified() {
+fn every_kind_is_built_queried_changed_and_verified() {
     for (kind, name) in KINDS {
         let workshop = Workshop::new();
         let keys = lines("key", 5000);
@@ -23,10 +23,10 @@ fn every_kind_is_built_asked_changed_and_verified() {
         assert_eq!(count(), 5000, "{kind}");
         assert_eq!(succeeds(&["query", &file], &keys), keys, "{kind}: every key is found");
 
-        let strangers = lines("stranger", 5000);
-        let missed = succeeds(&["query", &file, "--invert"], &strangers);
+        let absent = lines("absent", 5000);
+        let missed = succeeds(&["query", &file, "--invert"], &absent);
         let rate = 1.0 - missed.lines().count() as f64 / 5000.0;
-        // 1 % asked for: 50 of 5,000 strangers, and four deviations.
+        // 1 %: 50 of 5,000 absent keys, and four standard deviations.
         assert!(rate < 0.016, "{kind}: {rate}");
 
         let more = lines("more", 1000);
@@ -42,7 +42,7 @@ fn every_kind_is_built_asked_changed_and_verified() {
         assert_eq!(succeeds(&["query", &file], &more), more, "{kind}: the others are still there");
 
         let verdict = succeeds(&["verify", &file], "");
-        assert_eq!(verdict, format!("{file}: sound, {name}, 1,000 keys\n"));
+        assert_eq!(verdict, format!("{file}: ok, {name}, 1,000 keys\n"));
         assert_eq!(workshop.files(), ["filter"], "{kind}: nothing else is left");
     }
 }
@@ -68,7 +68,7 @@ fn keys_may_be_bytes_and_numbers() {
     assert_eq!(succeeds(&["query", &text, "--hex"], "616263\n64\n65\n"), "616263\n64\n");
     assert_eq!(succeeds(&["query", &text, "--null"], "abc\0x\0d"), "abc\0d\0");
     let numbers = workshop.build("numbers", &["--u64"], "0\n18446744073709551615\n");
-    // Numbers are their eight bytes, the lowest first.
+    // A number is hashed as its eight bytes, little-endian.
     assert_eq!(succeeds(&["query", &numbers, "--hex"], "0000000000000000\n"), "0000000000000000\n");
     assert_eq!(succeeds(&["query", &numbers, "--u64", "--count"], "0\n1\n2\n"), "1\n");
     let empty = workshop.build("empty", &[], "");
@@ -87,7 +87,7 @@ fn a_last_line_without_an_end_is_a_line() {
     assert_eq!(succeeds(&["query", &empty_key], "\nx\n"), "\n");
 }
 
-/// Longer than the blocks that are read, and cut anywhere.
+/// Longer than a block, and cut at any place.
 #[test]
 fn lines_of_any_length_are_whole() {
     let workshop = Workshop::new();
@@ -129,8 +129,8 @@ fn keys_are_counted_and_removed_as_often_as_they_were_added() {
     let sums = succeeds(&["count", &file, "--json"], "a\nb\nc\n");
     assert_eq!(json(&sums), serde_json::json!({"asked": 3, "found": 2, "copies": 4}));
     let output = fed(&["remove", &file], "b\nb\nc\n");
-    assert_eq!(output.status.code(), Some(1), "one was not there");
-    assert_eq!(stderr_of(&output), "cuculus: 1 of 3 keys were not there\n");
+    assert_eq!(output.status.code(), Some(1), "one was missing");
+    assert_eq!(stderr_of(&output), "cuculus: 1 of 3 keys were not in the filter\n");
     assert_eq!(succeeds(&["count", &file], "a\nb\n"), "1\ta\n1\tb\n", "the others are removed");
 }
 
@@ -164,7 +164,7 @@ fn elastic_filters_with_one_seed_are_merged() {
 }
 
 #[test]
-fn info_tells_what_was_asked_for() {
+fn info_describes_the_filter() {
     let workshop = Workshop::new();
     let file =
         workshop.build("filter", &["--fpr", "0.001", "--kind", "cuckoo"], &lines("k", 10_000));
@@ -176,22 +176,21 @@ fn info_tells_what_was_asked_for() {
     let rate = info["expected_false_positive_rate"].as_f64().expect("a rate");
     assert!(rate > 0.0005 && rate <= 0.001, "{rate}");
     let text = succeeds(&["info", &file], "");
-    for words in ["kind                  cuckoo filter\n", "10,000\n", "xxh3-64 with the seed 1\n"]
-    {
-        assert!(text.contains(words), "{text}");
+    for part in ["kind                  cuckoo filter\n", "10,000\n", "xxh3-64 with seed 1\n"] {
+        assert!(text.contains(part), "{text}");
     }
 }
 
-/// A maplet that the library wrote, in the version that it was first written in.
+/// A maplet that the library wrote, in the first version of the format.
 #[test]
-fn a_maplet_is_asked_but_not_changed() {
+fn a_maplet_is_queried_but_not_changed() {
     let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../cuculus/tests/golden/v1/maplet.cuculus");
     let workshop = Workshop::new();
     let file = workshop.write("maplet", std::fs::read(golden).expect("the golden file"));
     let info = json(&succeeds(&["info", &file, "--json"], ""));
     assert_eq!(info["kind"], "cuckoo maplet");
     assert!(info["details"]["value_bits"].is_u64(), "{info}");
-    assert!(succeeds(&["verify", &file], "").contains("sound, cuckoo maplet"));
+    assert!(succeeds(&["verify", &file], "").contains("ok, cuckoo maplet"));
     let before = workshop.read("maplet");
     for command in ["add", "remove"] {
         let output = fed(&[command, &file], "key\n");
@@ -203,13 +202,13 @@ fn a_maplet_is_asked_but_not_changed() {
 }
 
 #[test]
-fn the_help_of_each_command_says_what_it_promises() {
-    for (command, words) in [
-        ("uniq", "dropped, with the probability --fpr"),
+fn the_help_of_each_command_states_its_promise() {
+    for (command, part) in [
+        ("uniq", "--fpr times the number of different lines"),
         ("query", "exit code is 0 if some key was found"),
         ("remove", "Remove only keys that were added"),
         ("build", "--capacity"),
-        ("add", "leaves it as it was"),
+        ("add", "it is unchanged"),
         ("count", "never too small"),
         ("info", "--json"),
         ("verify", "checksums"),
@@ -217,6 +216,6 @@ fn the_help_of_each_command_says_what_it_promises() {
     ] {
         let output = output_of(&[command, "--help"]);
         let text = stdout_of(&output).split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(text.contains(words), "{command}: {text}");
+        assert!(text.contains(part), "{command}: {text}");
     }
 }

@@ -1,4 +1,4 @@
-//! What is wrong is said in one line with exit code 2, and nothing is lost.
+//! An error is one line with exit code 2, and nothing is lost.
 
 use std::fs;
 use std::process::{Command, Output};
@@ -7,15 +7,15 @@ use crate::binary::{cuculus, is_refused, stderr_of, stdout_of};
 use crate::workshop::{Workshop, fed, json, lines, succeeds};
 
 /// One line with a hint, exit code 2.
-fn complains(output: &Output, hint: &str) {
-    let complaint = stderr_of(output);
-    assert_eq!(output.status.code(), Some(2), "{complaint}");
-    assert!(complaint.starts_with("cuculus: ") && complaint.contains(hint), "{complaint}");
-    assert_eq!(complaint.lines().count(), 1, "{complaint}");
+fn is_error(output: &Output, hint: &str) {
+    let message = stderr_of(output);
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.starts_with("cuculus: ") && message.contains(hint), "{message}");
+    assert_eq!(message.lines().count(), 1, "{message}");
 }
 
 #[test]
-fn files_that_are_not_there_or_no_filters() {
+fn missing_files_and_files_that_are_not_filters() {
     let workshop = Workshop::new();
     let text = workshop.write("text", "not a filter\n");
     let empty = workshop.write("empty", "");
@@ -60,13 +60,13 @@ fn damage_is_found_wherever_it_is() {
         let longer = workshop.write("longer", [&whole[..], b"more"].concat());
         is_refused(&["verify", &longer], "4 bytes follow after the end of the filter");
     }
-    // Each file has its verdict, the sound ones after a damaged one too.
+    // Each file has its verdict, also after a damaged one.
     let files = ["cut", "whole"].map(|name| workshop.at(name));
     let output = fed(&["verify", &files[0], &files[1], "--json"], "");
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr_of(&output).is_empty());
     let verdicts: Vec<_> = stdout_of(&output).lines().map(json).collect();
-    assert_eq!((&verdicts[0]["sound"], &verdicts[1]["sound"]), (&json("false"), &json("true")));
+    assert_eq!((&verdicts[0]["ok"], &verdicts[1]["ok"]), (&json("false"), &json("true")));
     assert!(verdicts[0]["error"].as_str().is_some_and(|error| error.contains("cut short")));
     assert_eq!(verdicts[1]["keys"], 2000);
 }
@@ -79,21 +79,21 @@ fn keys_that_cannot_be_read_are_named_with_file_and_line() {
     let bad = workshop.write("bad", "1\n2\nthree\n");
     for command in ["add", "remove", "query", "count"] {
         let output = fed(&[command, &filter, &bad, "--u64"], "");
-        complains(&output, &format!("{bad}:3: \"three\" is not a number"));
+        is_error(&output, &format!("{bad}:3: \"three\" is not a number"));
         let output = fed(&[command, &filter, "--hex"], "00\n0\n");
-        complains(&output, "standard input:2: \"0\" is not hexadecimal");
+        is_error(&output, "standard input:2: \"0\" is not hexadecimal");
     }
     let late = lines("", 200_000) + "x\n";
     let output = fed(&["add", &filter, "--u64"], &late);
-    complains(&output, "standard input:200001: \"x\"");
+    is_error(&output, "standard input:200001: \"x\"");
     let output = fed(&["build", &workshop.at("new"), "--u64"], "1\n\n");
-    complains(&output, "standard input:2: \"\"");
+    is_error(&output, "standard input:2: \"\"");
     assert!(workshop.read("filter") == before);
     assert_eq!(workshop.files(), ["bad", "filter"]);
 }
 
 #[test]
-fn options_that_exclude_each_other_or_cannot_be_kept() {
+fn options_that_conflict_or_cannot_be_kept() {
     let workshop = Workshop::new();
     let filter = workshop.build("filter", &[], "key\n");
     let new = workshop.at("new");
@@ -107,7 +107,7 @@ fn options_that_exclude_each_other_or_cannot_be_kept() {
         (&["uniq", "--fpr", "0.1", "--load", &filter], "cannot be used with"),
         (&["uniq", "--json"], "--stats"),
         (&["uniq", "--fpr", "0"], "is not between 0 and 1"),
-        (&["uniq", "--fpr", "1e-30"], "is below"),
+        (&["uniq", "--fpr", "0.000001"], "is below"),
         (&["uniq", "--fpr", "2", "--save", &new], "is not between 0 and 1"),
         (&["build", &new, "--fpr", "1.5"], "is not between 0 and 1"),
         (&["build", &new, "--fpr", "x"], "invalid float"),
@@ -122,24 +122,24 @@ fn options_that_exclude_each_other_or_cannot_be_kept() {
 }
 
 #[test]
-fn filters_that_are_full_say_which_key_was_too_much() {
+fn a_full_filter_names_the_key_that_did_not_fit() {
     let workshop = Workshop::new();
     let copies = fed(&["build", &workshop.at("new")], "key\n".repeat(9));
-    complains(&copies, "standard input:9: the key is stored 8 times already");
+    is_error(&copies, "standard input:9: the key is stored 8 times already");
     let full = fed(
         &["build", &workshop.at("new"), "--kind", "cuckoo", "--capacity", "100"],
         lines("key", 5000),
     );
-    complains(&full, "larger --capacity");
+    is_error(&full, "larger --capacity");
     assert_eq!(workshop.files(), [""; 0]);
     let small = workshop.build("small", &["--kind", "cuckoo", "--capacity", "100"], "key\n");
     let before = workshop.read("small");
-    complains(&fed(&["add", &small], lines("key", 5000)), "the filter is full");
+    is_error(&fed(&["add", &small], lines("key", 5000)), "the filter is full");
     assert!(workshop.read("small") == before);
 }
 
 #[test]
-fn filters_that_cannot_become_one() {
+fn filters_that_cannot_be_merged() {
     let workshop = Workshop::new();
     let a = workshop.build("a", &["--fpr", "0.00001"], &lines("a", 50_000));
     let b = workshop.build("b", &["--fpr", "0.2", "--capacity", "50000"], &lines("b", 50_000));
@@ -154,7 +154,7 @@ fn filters_that_cannot_become_one() {
     assert!(workshop.read("a") == before);
 }
 
-/// A real disk that is full: a file system in memory of one MiB.
+/// A full disk: a file system of one MiB in memory.
 #[test]
 fn a_full_disk_leaves_the_old_file() {
     struct Mounted(String);
@@ -174,23 +174,23 @@ fn a_full_disk_leaves_the_old_file() {
     let file = format!("{disk}/filter");
     succeeds(&["build", &file, "--seed", "1"], lines("key", 100_000));
     let before = fs::read(&file).expect("the file");
-    complains(&fed(&["add", &file], lines("more", 1_000_000)), "No space left on device");
+    is_error(&fed(&["add", &file], lines("more", 1_000_000)), "No space left on device");
     assert!(fs::read(&file).expect("the file") == before);
     let left = fs::read_dir(&disk).expect("the directory").count();
     assert_eq!(left, 1, "what could not be written is removed");
     let new = format!("{disk}/new");
-    complains(&fed(&["build", &new, "--capacity", "9000000", "--kind", "cuckoo"], ""), "No space");
+    is_error(&fed(&["build", &new, "--capacity", "9000000", "--kind", "cuckoo"], ""), "No space");
     assert!(fs::metadata(&new).is_err());
     let save = ["uniq", "--count", "--save", &new];
-    complains(&fed(&save, lines("line", 1_000_000)), "No space left on device");
+    is_error(&fed(&save, lines("line", 1_000_000)), "No space left on device");
     assert!(fs::metadata(&new).is_err());
-    // Less is fine again.
+    // A smaller filter fits again.
     succeeds(&["remove", &file], lines("key", 90_000));
 }
 
-/// The same by another way, which needs no rights: files may not be larger than 64 KiB.
+/// The same without root: files may not be larger than 64 KiB.
 #[test]
-fn a_limit_of_the_size_of_files_leaves_the_old_file() {
+fn a_file_size_limit_leaves_the_old_file() {
     let workshop = Workshop::new();
     let file = workshop.build("filter", &[], &lines("key", 1000));
     let before = workshop.read("filter");
@@ -203,7 +203,7 @@ fn a_limit_of_the_size_of_files_leaves_the_old_file() {
         .args(["add", &file, &keys])
         .output()
         .expect("bash runs");
-    complains(&output, "File too large");
+    is_error(&output, "File too large");
     assert!(workshop.read("filter") == before);
     assert_eq!(workshop.files(), ["filter", "keys"]);
 }

@@ -1,4 +1,4 @@
-//! A file is whole at any moment: the old one or the new one, whatever happens to the writer.
+//! A file is whole at any moment: the old or the new version, whatever happens to the writer.
 
 use std::fs;
 use std::io::Write;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::binary::{cuculus, stderr_of};
 use crate::workshop::{Workshop, fed, json, lines, piped, succeeds};
 
-/// What a writer has beside a file while it works.
+/// The file that a writer has beside the target while it works.
 const BESIDE: &str = ".filter.cuculus-new";
 
 /// A hundred megabytes, killed at fifty moments from the start to after the end.
@@ -90,9 +90,9 @@ fn a_second_writer_is_refused_and_readers_are_not() {
     ] {
         let second = fed(arguments, "from the second\n");
         assert_eq!(second.status.code(), Some(2), "{arguments:?}");
-        let complaint = stderr_of(&second);
-        assert!(complaint.contains("is being written by another process"), "{complaint}");
-        assert_eq!(complaint.lines().count(), 1);
+        let message = stderr_of(&second);
+        assert!(message.contains("is being written by another process"), "{message}");
+        assert_eq!(message.lines().count(), 1);
     }
     assert_eq!(succeeds(&["query", &file], "key\nfrom the first\n"), "key\n", "the old file");
     let output = first.wait_with_output().expect("it ends when its input does");
@@ -145,12 +145,9 @@ fn writers_that_race_lose_no_key() {
                     let keys = (0..25).map(|i| format!("writer {writer}, key {i}\n"));
                     keys.filter(|key| {
                         let output = fed(&["add", file], key);
-                        let complaint = stderr_of(&output);
+                        let message = stderr_of(&output);
                         let code = output.status.code();
-                        assert!(
-                            code == Some(0) || complaint.contains("being written"),
-                            "{complaint}"
-                        );
+                        assert!(code == Some(0) || message.contains("being written"), "{message}");
                         code == Some(0)
                     })
                     .collect::<Vec<_>>()

@@ -1,4 +1,4 @@
-//! A directory for one test, and the binary run in it.
+//! A directory for one test, and helpers that run the binary with files in it.
 
 use std::fs;
 use std::io::Write;
@@ -8,7 +8,7 @@ use std::thread;
 
 use crate::binary::{cuculus, stderr_of, stdout_of};
 
-/// A directory that is gone after the test.
+/// A directory that is removed after the test.
 pub(crate) struct Workshop(tempfile::TempDir);
 
 impl Workshop {
@@ -65,20 +65,20 @@ pub(crate) fn fed(arguments: &[&str], input: impl AsRef<[u8]>) -> Output {
     let mut stdin = child.stdin.take().expect("a pipe");
     let input = input.as_ref();
     thread::scope(|scope| {
-        // A command that has seen enough closes the pipe.
+        // A command may close the pipe early.
         scope.spawn(move || drop(stdin.write_all(input)));
         child.wait_with_output().expect("the binary ends")
     })
 }
 
-/// The same, for what must succeed; returns what was printed.
+/// The same for commands that must succeed; returns standard output.
 pub(crate) fn succeeds(arguments: &[&str], input: impl AsRef<[u8]>) -> String {
     let output = fed(arguments, input);
     assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", stderr_of(&output));
     stdout_of(&output).to_owned()
 }
 
-/// `prefix0` to `prefix99`, a line each.
+/// `prefix0`, `prefix1` and so on, one per line.
 pub(crate) fn lines(prefix: &str, count: usize) -> String {
     (0..count).map(|i| format!("{prefix}{i}\n")).collect()
 }

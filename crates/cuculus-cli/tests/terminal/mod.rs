@@ -1,5 +1,4 @@
-//! The binary in a terminal: a pseudo-terminal and what its screen shows. Knows nothing of what
-//! should be on it.
+//! Runs the binary in a pseudo-terminal and reads its screen. Knows nothing of what should be on it.
 
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
@@ -8,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
-/// What is waited for takes seconds at most.
+/// Everything that is waited for takes a few seconds at most.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) struct Terminal {
@@ -38,7 +37,7 @@ pub(crate) struct Ended {
 }
 
 impl Terminal {
-    /// Starts the binary in a terminal of so many columns and rows.
+    /// Starts the binary in a terminal of this size.
     pub(crate) fn start(
         arguments: &[&str],
         (columns, rows): (u16, u16),
