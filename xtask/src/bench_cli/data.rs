@@ -1,26 +1,26 @@
-//! Files of lines to measure with: 24 bytes each, as random as hashes, the same ones every time.
+//! The input of the benchmark: files of random-looking lines of 24 bytes, the same in every run.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// How many lines were there before.
+/// How many lines are repeated.
 #[derive(Clone, Copy)]
 pub(super) enum Share {
     Distinct,
-    /// Every other line is one of those before, any of them alike.
+    /// Every other line repeats an earlier one, chosen uniformly.
     Half,
 }
 
 impl Share {
-    pub(super) fn words(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Distinct => "all different",
-            Self::Half => "half of them seen before",
+            Self::Half => "half of them repeated",
         }
     }
 
-    /// The number of the line that stands at a place.
+    /// The number of the line at this position.
     fn line(self, at: u64) -> u64 {
         match self {
             Self::Distinct => at,
@@ -40,7 +40,7 @@ pub(super) fn write(path: &Path, lines: u64, share: Share) -> io::Result<()> {
     out.flush()
 }
 
-/// The finisher of SplitMix64: different for different numbers.
+/// The output function of SplitMix64: different for different numbers.
 fn scramble(number: u64) -> u64 {
     let mut x = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
     x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

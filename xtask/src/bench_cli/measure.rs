@@ -1,5 +1,5 @@
-//! How long a program takes and how much memory it holds at most. Knows programs and their
-//! arguments, nothing of what they do.
+//! Measures the run time and peak memory of programs. Knows programs and their arguments, nothing of
+//! what they do.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -10,14 +10,14 @@ use std::time::Instant;
 use crate::run::Failure;
 use crate::usage;
 
-/// A program to be measured. What it prints is thrown away.
+/// A program to be measured. Its output is discarded.
 pub(super) struct Run {
     name: String,
     program: PathBuf,
     arguments: Vec<OsString>,
-    /// A file that comes through a pipe.
+    /// A file for standard input, through a pipe.
     piped: Option<PathBuf>,
-    /// A file that must not be there before.
+    /// A file to delete before each run.
     fresh: Option<PathBuf>,
     is_slow: bool,
 }
@@ -28,12 +28,12 @@ impl Run {
         Self { name, program, arguments: Vec::new(), piped: None, fresh: None, is_slow: false }
     }
 
-    pub(super) fn words(mut self, words: &str) -> Self {
+    pub(super) fn arguments(mut self, words: &str) -> Self {
         self.arguments.extend(words.split_whitespace().map(OsString::from));
         self
     }
 
-    pub(super) fn word(mut self, word: &str) -> Self {
+    pub(super) fn argument(mut self, word: &str) -> Self {
         self.arguments.push(word.into());
         self
     }
@@ -53,8 +53,8 @@ impl Run {
         self
     }
 
-    /// A program that takes so long that one round has to do: what shortens the others' time by a
-    /// tenth makes no difference to it.
+    /// Measured in one round only: a slow program, for which a difference of ten percent does not
+    /// matter.
     pub(super) fn slow(mut self) -> Self {
         self.is_slow = true;
         self
@@ -79,15 +79,20 @@ impl Run {
             .stdout(File::options().write(true).open("/dev/null")?)
             .stderr(Stdio::piped())
             .spawn()
-            .map_err(|error| Failure::Failed(format!("cannot run {}: {error}", self.name)))?;
-        let (status, usage, said) = usage::of(child, start)?;
+            .map_err(|error| {
+                Failure::Failed(format!(
+                    "cannot run {}: {error}; install it and try again",
+                    self.name
+                ))
+            })?;
+        let (status, usage, stderr) = usage::of(child, start)?;
         if let Some(mut feeder) = feeder {
             feeder.wait()?;
         }
         if !matches!(status.code(), Some(0 | 1)) {
-            return Err(Failure::Failed(format!("{} failed ({status}): {said}", self.name)));
+            return Err(Failure::Failed(format!("{} failed ({status}): {stderr}", self.name)));
         }
-        let filter_bytes = number_after(&said, "\"filter_bytes\":");
+        let filter_bytes = number_after(&stderr, "\"filter_bytes\":");
         let (seconds, peak_bytes) = (usage.wall_seconds, usage.peak_bytes);
         Ok(Measured { name: self.name.clone(), seconds, peak_bytes, filter_bytes })
     }
@@ -100,12 +105,12 @@ fn number_after(text: &str, label: &str) -> Option<u64> {
     rest[..end].parse().ok()
 }
 
-/// The best of some runs.
+/// The shortest time and the largest memory of several runs.
 pub(super) struct Measured {
     pub(super) name: String,
     pub(super) seconds: f64,
     pub(super) peak_bytes: u64,
-    /// What the program says its filter takes.
+    /// The memory of the filter, as the program reports it.
     filter_bytes: Option<u64>,
 }
 
@@ -124,7 +129,7 @@ impl Measured {
     }
 }
 
-/// All programs in turn, and that some times, so that a slow minute of the machine is one for all.
+/// Measures all programs in turn, `rounds` times, so that a slow phase of the machine affects all.
 pub(super) fn interleaved(runs: &[Run], rounds: u32) -> Result<Vec<Measured>, Failure> {
     let mut best: Vec<Measured> = Vec::new();
     for _ in 0..rounds {

@@ -1,9 +1,9 @@
-//! `cargo xtask bench-cli`: the command-line tool on millions of lines beside awk, sort and a program
-//! that only reads and hashes. Knows which programs run on which files; how they are measured and
-//! what is in the files stands beside it.
+//! `cargo xtask bench-cli`: compares the command-line tool on millions of lines with awk, sort and a
+//! program that only reads and hashes. Knows which programs run on which files; measuring and the
+//! contents of the files are modules.
 
 mod data; // files of lines
-mod measure; // the time and memory of a program
+mod measure; // time and memory of a program
 
 use std::env;
 use std::fs;
@@ -27,7 +27,7 @@ impl Options {
             let mut number = || {
                 let number = words.next().and_then(|number| number.parse().ok());
                 number.filter(|&number: &u32| number > 0).ok_or_else(|| {
-                    Failure::Usage(format!("{word} needs a number above 0, as in {word} 3"))
+                    Failure::Usage(format!("{word} needs a number above 0, such as {word} 3"))
                 })
             };
             match word.as_str() {
@@ -36,7 +36,7 @@ impl Options {
                 "--json" => options.json = true,
                 _ => {
                     return Err(Failure::Usage(format!(
-                        "bench-cli does not take {word:?}; it takes [--lines N] [--rounds N] [--json]"
+                        "unknown argument {word:?}; bench-cli takes [--lines N] [--rounds N] [--json]"
                     )));
                 }
             }
@@ -45,7 +45,7 @@ impl Options {
     }
 }
 
-/// What was measured under a title, the first being what the others are compared with.
+/// Measurements under one title; the first is the reference for the others.
 struct Contest {
     title: String,
     runs: Vec<Measured>,
@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let directory = target.join("bench-cli");
     fs::create_dir_all(&directory)?;
     let measured = contests(&options, &target.join("release"), &directory);
-    // The files are large, and quickly made again.
+    // The files are large, and quick to write again.
     fs::remove_dir_all(&directory)?;
     let contests = measured?;
     if options.json {
@@ -79,53 +79,56 @@ fn contests(options: &Options, release: &Path, directory: &Path) -> Result<Vec<C
         data::write(&file, options.lines, share)?;
         let runs = vec![
             Run::new("read and hash only", &reference).file(&file),
-            Run::new("cuculus uniq", &cuculus).words("uniq --stats --json").file(&file),
+            Run::new("cuculus uniq", &cuculus).arguments("uniq --stats --json").file(&file),
             Run::new("cuculus uniq, from a pipe", &cuculus)
-                .words("uniq --stats --json")
+                .arguments("uniq --stats --json")
                 .piped(&file),
             Run::new("cuculus uniq --save", &cuculus)
-                .words("uniq --stats --json --save")
+                .arguments("uniq --stats --json --save")
                 .file(&directory.join("seen"))
                 .file(&file)
                 .fresh(&directory.join("seen"))
                 .slow(),
-            Run::new("awk '!seen[$0]++'", Path::new("awk")).word("!seen[$0]++").file(&file).slow(),
-            Run::new("sort -u", Path::new("sort")).words("-u").file(&file).slow(),
+            Run::new("awk '!seen[$0]++'", Path::new("awk"))
+                .argument("!seen[$0]++")
+                .file(&file)
+                .slow(),
+            Run::new("sort -u", Path::new("sort")).arguments("-u").file(&file).slow(),
         ];
-        let title = format!("uniq, {} lines of 24 bytes, {}", options.lines, share.words());
+        let title = format!("uniq, {} lines of 24 bytes, {}", options.lines, share.name());
         contests.push(Contest { title, runs: measure::interleaved(&runs, options.rounds)? });
     }
     contests.push(queries(options, &cuculus, &reference, directory)?);
     Ok(contests)
 }
 
-/// All lines asked for in filters of four fifths of them.
+/// Looks up all lines in filters that hold four fifths of them.
 fn queries(
     options: &Options,
     cuculus: &Path,
     reference: &Path,
     directory: &Path,
 ) -> Result<Contest, Failure> {
-    let (asked, held) = (directory.join("asked"), directory.join("held"));
+    let (queried, held) = (directory.join("queried"), directory.join("held"));
     let keys = options.lines / 5 * 4;
-    data::write(&asked, options.lines, Share::Distinct)?;
+    data::write(&queried, options.lines, Share::Distinct)?;
     data::write(&held, keys, Share::Distinct)?;
     let nothing = directory.join("nothing");
     fs::write(&nothing, "")?;
-    let mut runs = vec![Run::new("read and hash only", reference).file(&asked)];
+    let mut runs = vec![Run::new("read and hash only", reference).file(&queried)];
     for kind in ["elastic", "cuckoo"] {
         let file = directory.join(kind);
         let build = Run::new(&format!("cuculus build --kind {kind}, {keys} keys"), cuculus)
-            .words(&format!("build --force --kind {kind}"))
+            .arguments(&format!("build --force --kind {kind}"))
             .file(&file)
             .file(&held)
             .slow();
         let query = |name: String, keys: &Path| {
-            Run::new(&name, cuculus).words("query").file(&file).file(keys)
+            Run::new(&name, cuculus).arguments("query").file(&file).file(keys)
         };
         runs.push(build);
-        runs.push(query(format!("cuculus query, {kind}"), &asked));
-        runs.push(query(format!("cuculus query, {kind}, no keys: loading"), &nothing));
+        runs.push(query(format!("cuculus query, {kind}"), &queried));
+        runs.push(query(format!("cuculus query, {kind}, no keys (load only)"), &nothing));
     }
     let title = format!("query, {} keys of 24 bytes in filters of {keys}", options.lines);
     Ok(Contest { title, runs: measure::interleaved(&runs, options.rounds)? })
@@ -135,7 +138,7 @@ fn print(contest: &Contest, lines: u64) {
     println!("\n{}", contest.title);
     println!(
         "{:<45} {:>8} {:>8} {:>8} {:>9} {:>9}",
-        "", "seconds", "ns/line", "times", "peak MiB", "of filter"
+        "", "seconds", "ns/line", "times", "peak MiB", "/ filter"
     );
     let first = contest.runs.first().map_or(1.0, |run| run.seconds);
     for run in &contest.runs {
