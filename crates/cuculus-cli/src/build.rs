@@ -21,8 +21,8 @@ const PIECE: usize = 4096;
 /// Build a filter of keys.
 ///
 /// An elastic filter needs only the keys: it grows and shrinks with them and keeps its false
-/// positive rate. The other kinds have a fixed size. Without --capacity their keys are read and
-/// counted first, which takes 8 bytes of memory per key.
+/// positive rate. The other kinds are built for --capacity keys. Without --capacity their keys are
+/// read and counted first, which takes 8 bytes of memory per key.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::input::Keys;
 use crate::keys::Block;
-use crate::saved::{self, Replacement};
+use crate::saved::{self, AnyFilter, Replacement};
 use crate::text::thousands;
 use crate::{NOT_FOUND, input};
 
@@ -66,10 +66,8 @@ pub(crate) struct Unique {
 }
 
 pub(crate) fn add(options: &Add, out: &mut impl Write) -> Result<ExitCode> {
-    let replacement = Replacement::of_existing(&options.file)?;
-    let mut filter = saved::load(&options.file)?;
-    let name = || options.file.display().to_string();
-    let set = filter.as_insert().with_context(name)?;
+    let (replacement, mut filter) = open(&options.file)?;
+    let set = filter.as_insert().with_context(|| options.file.display().to_string())?;
     let source = options.keys.source(set.hasher(), false)?;
     let (read, added) = insert_all(source, set, options.unique)?;
     filter.save(replacement)?;
@@ -81,10 +79,8 @@ pub(crate) fn add(options: &Add, out: &mut impl Write) -> Result<ExitCode> {
 }
 
 pub(crate) fn remove(options: &Remove, out: &mut impl Write) -> Result<ExitCode> {
-    let replacement = Replacement::of_existing(&options.file)?;
-    let mut filter = saved::load(&options.file)?;
-    let name = || options.file.display().to_string();
-    let set = filter.as_remove().with_context(name)?;
+    let (replacement, mut filter) = open(&options.file)?;
+    let set = filter.as_remove().with_context(|| options.file.display().to_string())?;
     let source = options.keys.source(set.hasher(), false)?;
     let (mut read, mut removed) = (0, 0);
     source.each_block(|block| {
@@ -108,6 +104,11 @@ pub(crate) fn remove(options: &Remove, out: &mut impl Write) -> Result<ExitCode>
         thousands(read)
     ));
     Ok(ExitCode::from(NOT_FOUND))
+}
+
+/// Locks a file against other writers and loads its filter.
+fn open(path: &Path) -> Result<(Replacement, AnyFilter)> {
+    Ok((Replacement::of_existing(path)?, saved::load(path)?))
 }
 
 /// Inserts all keys; returns how many were read and how many were inserted.

@@ -35,21 +35,22 @@ pub(super) fn heading(most: u64, out: &mut dyn Write) -> Result<()> {
     said.and_then(|()| out.flush()).context(CANNOT_WRITE)
 }
 
-/// The current state of a filter as a row: name, keys, memory, bits per key, utilization, measured
-/// and promised rate, and the longest operation so far.
-pub(super) fn cells(follower: &Follower) -> [String; 8] {
-    let Some(now) = follower.moments.last() else {
-        return [follower.name, "", "", "", "", "", "", ""].map(str::to_owned);
-    };
-    [
-        follower.name.to_owned(),
-        thousands(now.keys),
-        bytes(now.bytes),
-        format!("{:.1}", now.bits_per_key),
-        percent(now.utilization, 0),
-        percent(now.measured_rate, 3),
-        percent(RATE, 0),
-        nanoseconds(follower.totals.longest_nanoseconds as f64),
+/// The current state of a filter as a row of the live table.
+pub(super) fn live_row(follower: &Follower) -> Vec<String> {
+    let Some(now) = follower.moments.last() else { return vec![follower.name.to_owned()] };
+    let longest = nanoseconds(follower.totals.longest_nanoseconds as f64);
+    [state(follower.name, now), vec![percent(RATE, 0), longest]].concat()
+}
+
+/// Name, keys, memory, bits per key, utilization and measured rate of a filter.
+fn state(name: &str, at: &Moment) -> Vec<String> {
+    vec![
+        name.to_owned(),
+        thousands(at.keys),
+        bytes(at.bytes),
+        format!("{:.1}", at.bits_per_key),
+        percent(at.utilization, 0),
+        percent(at.measured_rate, 3),
     ]
 }
 
@@ -118,16 +119,8 @@ impl Report {
         ]);
         for filter in &self.filters {
             let top = filter.top();
-            table.row(vec![
-                filter.name.to_owned(),
-                thousands(top.keys),
-                bytes(top.bytes),
-                format!("{:.1}", top.bits_per_key),
-                percent(top.utilization, 1),
-                percent(top.measured_rate, 3),
-                percent(top.expected_rate, 3),
-                percent(self.promised_rate, 0),
-            ]);
+            let rates = vec![percent(top.expected_rate, 3), percent(self.promised_rate, 0)];
+            table.row([state(filter.name, &top), rates].concat());
         }
         table
     }

@@ -9,7 +9,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::follower::Follower;
 use super::keys::{Course, LAST, Stop};
-use super::report::cells;
+use super::report::live_row;
 use crate::text::thousands;
 
 /// Columns and their widths, the most important first: those that do not fit are left out.
@@ -83,7 +83,7 @@ impl View {
     /// Shows a filter that reached the stop.
     pub(super) fn show(&self, row: usize, follower: &Follower) {
         if let Some(row) = self.screen.as_ref().and_then(|screen| screen.rows.get(row)) {
-            row.set_message(line(&cells(follower)));
+            row.set_message(line(&live_row(follower)));
         }
     }
 
@@ -153,7 +153,7 @@ fn width() -> usize {
     Term::stderr().size_checked().map_or(80, |(_, columns)| usize::from(columns))
 }
 
-fn line(cells: &[String; COLUMNS.len()]) -> String {
+fn line(cells: &[String]) -> String {
     fitting(cells, width())
 }
 
