@@ -1,5 +1,5 @@
-//! Whether a repository is what it should be. Knows every kind of object and how they must fit;
-//! names what is hurt and goes on. Changes nothing.
+//! Verifies a repository. Knows every kind of object and how they depend on each other; reports
+//! damage and goes on. Changes nothing.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,63 +11,66 @@ use crate::index::{Index, Run};
 use crate::lookup::Answer;
 use crate::marks;
 use crate::pack::{self, PackInfo, read_footer};
-use crate::reachable::{Met, Reachable};
+use crate::progress::Progress;
+use crate::reachable::{Reachable, Visited};
 use crate::repository::Repository;
 use crate::snapshot::Snapshot;
-use crate::store::Kind;
+use crate::store::ObjectKind;
 use crate::tree::Piece;
-use crate::watch::Watch;
 
 /// What a check found.
 #[derive(Clone, Debug, Default, serde::Serialize)]
 pub struct CheckReport {
-    /// What is hurt, a line each.
+    /// The damage, one line per finding.
     pub errors: Vec<String>,
-    /// What is unusual and harmless.
+    /// Findings that are unusual and harmless.
     pub notes: Vec<String>,
-    /// Snapshots looked at.
+    /// Snapshots checked.
     pub snapshots: u64,
-    /// Packs looked at.
+    /// Packs checked.
     pub packs: u64,
     /// Entries of the index.
     pub chunks: u64,
-    /// Bytes of packs that were read and opened.
+    /// Bytes of packs that were read and verified.
     pub read_bytes: u64,
 }
 
 impl Repository {
-    /// Checks that every snapshot can be restored as far as the index and the packs' footers tell;
-    /// with `read_data` that every chunk has the bytes it should.
+    /// Checks that every snapshot can be restored, as far as the index and the footers of the packs
+    /// say; with `read_data`, also that every chunk has the right bytes.
     ///
     /// # Errors
     /// Only if the repository cannot be listed; damage is in the report.
-    pub fn check(&self, read_data: bool, watch: &dyn Watch) -> Result<CheckReport> {
+    pub fn check(&self, read_data: bool, progress: &dyn Progress) -> Result<CheckReport> {
         let runs = || -> Result<HashSet<Name>> {
-            Ok(self.store.list(Kind::Run)?.into_iter().map(|(name, _)| name).collect())
+            Ok(self.store.list(ObjectKind::Run)?.into_iter().map(|(name, _)| name).collect())
         };
-        // What is wanted to be known is whether the repository is sound, not its copies.
-        self.store.drop_copies();
+        // The repository is to be checked, not the cache.
+        self.store.clear_cache();
         let mut tries = 0;
         loop {
             let before = runs()?;
-            let report = self.check_once(read_data, watch)?;
+            let report = self.check_once(read_data, progress)?;
             tries += 1;
-            // A prune beside us removes packs that we have just read of: look again.
+            // A concurrent prune removes packs that the index had just listed: check again.
             if report.errors.is_empty() || tries == 3 || runs()? == before {
-                report.errors.iter().for_each(|what| watch.problem(what));
+                report.errors.iter().for_each(|what| progress.problem(what));
                 return Ok(report);
             }
         }
     }
 
-    fn check_once(&self, read_data: bool, watch: &dyn Watch) -> Result<CheckReport> {
-        let mut check = Check::new(self, watch);
-        // Before the index, which then has all that they need.
-        let snapshots = self.store.list(Kind::Snapshot)?;
+    fn check_once(&self, read_data: bool, progress: &dyn Progress) -> Result<CheckReport> {
+        let mut check = Check::new(self, progress);
+        // Snapshots before the index, which then has everything that they need.
+        let snapshots = self.store.list(ObjectKind::Snapshot)?;
         let index = Index::of_runs(check.runs()?);
         check.report.chunks = index.len();
         for name in index.replaced() {
-            check.note(format!("{} was replaced and can go", Kind::Run.describe(name)));
+            check.note(format!(
+                "{} was replaced and can be removed",
+                ObjectKind::Run.describe(name)
+            ));
         }
         check.packs(&index, read_data)?;
         check.digest(&index)?;
@@ -80,18 +83,18 @@ impl Repository {
 
 pub(crate) struct Check<'a> {
     repository: &'a Repository,
-    watch: &'a dyn Watch,
+    progress: &'a dyn Progress,
     pub(crate) report: CheckReport,
-    /// Runs that are not what was written.
-    pub(crate) hurt_runs: Vec<Name>,
-    /// Packs that are not what was written, or gone.
-    pub(crate) hurt_packs: Vec<Name>,
+    /// Runs that are damaged.
+    pub(crate) damaged_runs: Vec<Name>,
+    /// Packs that are damaged or missing.
+    pub(crate) damaged_packs: Vec<Name>,
 }
 
 impl<'a> Check<'a> {
-    pub(crate) fn new(repository: &'a Repository, watch: &'a dyn Watch) -> Self {
+    pub(crate) fn new(repository: &'a Repository, progress: &'a dyn Progress) -> Self {
         let report = CheckReport::default();
-        Self { repository, watch, report, hurt_runs: Vec::new(), hurt_packs: Vec::new() }
+        Self { repository, progress, report, damaged_runs: Vec::new(), damaged_packs: Vec::new() }
     }
 
     fn error(&mut self, what: String) {
@@ -104,24 +107,24 @@ impl<'a> Check<'a> {
 
     fn failed(&mut self, error: Error) {
         match error {
-            // Not "run check": this is it.
-            Error::Damaged(what) => self.error(format!("{what} is damaged")),
+            // Without the advice to run `check`.
+            Error::Damaged(damage) => self.error(damage.to_string()),
             other => self.error(other.to_string()),
         }
     }
 
-    /// The runs that are whole: each of their blocks was opened.
+    /// The intact runs: every block was opened.
     pub(crate) fn runs(&mut self) -> Result<Vec<Run>> {
         let (store, keys) = (&*self.repository.store, &self.repository.keys);
         let mut runs = Vec::new();
-        for (name, _) in store.list(Kind::Run)? {
+        for (name, _) in store.list(ObjectKind::Run)? {
             let read = || -> Result<Run> {
                 let run = Run::open(store, keys, &name)?;
                 let mut last = None;
                 for entry in run.entries() {
                     let id = entry?.id;
                     if last.is_some_and(|last| last > id) {
-                        return Err(Error::damaged(Kind::Run.describe(&name)));
+                        return Err(Error::damaged(ObjectKind::Run, &name));
                     }
                     last = Some(id);
                 }
@@ -130,7 +133,7 @@ impl<'a> Check<'a> {
             match read() {
                 Ok(run) => runs.push(run),
                 Err(error) => {
-                    self.hurt_runs.extend(matches!(error, Error::Damaged(_)).then_some(name));
+                    self.damaged_runs.extend(matches!(error, Error::Damaged(_)).then_some(name));
                     self.failed(error);
                 }
             }
@@ -140,59 +143,62 @@ impl<'a> Check<'a> {
 
     pub(crate) fn packs(&mut self, index: &Index, read_data: bool) -> Result<()> {
         let stored: HashMap<Name, u64> =
-            self.repository.store.list(Kind::Pack)?.into_iter().collect();
+            self.repository.store.list(ObjectKind::Pack)?.into_iter().collect();
         let mut entries: HashMap<Name, u64> = HashMap::new();
         for entry in index.entries() {
             *entries.entry(entry?.2.location.pack).or_default() += 1;
         }
         let known: HashSet<Name> = index.packs().map(|pack| pack.name).collect();
         for pack in stored.keys().filter(|pack| !known.contains(*pack)) {
-            let pack = Kind::Pack.describe(pack);
-            self.note(format!("{pack} is in no index (of a running or unfinished backup)"));
+            let pack = ObjectKind::Pack.describe(pack);
+            self.note(format!(
+                "{pack} is not in the index (it belongs to a running or interrupted backup)"
+            ));
         }
         let mut packs: Vec<PackInfo> = index.packs().copied().collect();
         packs.sort_unstable_by_key(|pack| pack.name);
-        self.watch.phase(if read_data { "reading packs" } else { "checking packs" });
-        self.watch.total(packs.iter().map(|pack| pack.size).sum());
+        self.progress.phase(if read_data { "reading packs" } else { "checking packs" });
+        self.progress.total(packs.iter().map(|pack| pack.size).sum());
         for info in packs {
             self.report.packs += 1;
             if !stored.contains_key(&info.name) {
-                self.hurt_packs.push(info.name);
-                self.error(format!("{} is gone", Kind::Pack.describe(&info.name)));
+                self.damaged_packs.push(info.name);
+                self.error(format!("{} is missing", ObjectKind::Pack.describe(&info.name)));
             } else {
                 let count = entries.get(&info.name).copied().unwrap_or_default();
                 if let Err(error) = self.pack(index, &info, count, read_data) {
-                    self.hurt_packs.extend(matches!(error, Error::Damaged(_)).then_some(info.name));
+                    self.damaged_packs
+                        .extend(matches!(error, Error::Damaged(_)).then_some(info.name));
                     self.failed(error);
                 }
             }
-            self.watch.advance(info.size);
+            self.progress.advance(info.size);
         }
         Ok(())
     }
 
-    /// A pack's footer says what the index says, and its bytes are what the footer says.
+    /// The footer of a pack must match the index, and with `read_data` its bytes the footer.
     fn pack(&mut self, index: &Index, info: &PackInfo, count: u64, read_data: bool) -> Result<()> {
         let (store, keys) = (&*self.repository.store, &self.repository.keys);
-        let hurt =
-            |what: &str| Error::damaged(format!("{} ({what})", Kind::Pack.describe(&info.name)));
+        let damaged =
+            |detail: &str| Error::damaged(ObjectKind::Pack, &info.name).with_detail(detail);
         let (footer, found) = read_footer(store, keys, &info.name, None)?;
         if found != *info {
-            return Err(hurt("its size is not what the index says"));
+            return Err(damaged("its size is not what the index says"));
         }
         let mut listed = 0;
         for (id, location) in footer.locations(info.name) {
             listed += 1;
             if index.find_where(&id, |place| *place == location)?.is_none() {
-                return Err(hurt("the index does not have all of its chunks"));
+                return Err(damaged("the index does not have all of its chunks"));
             }
         }
         if listed != count {
-            return Err(hurt("the index has chunks that it does not hold"));
+            return Err(damaged("the index lists chunks that it does not contain"));
         }
-        let object = store.open(Kind::Pack, &info.name)?;
+        let object = store.open(ObjectKind::Pack, &info.name)?;
         if !footer.covers(info) || object.read_at(0, 8)? != pack::MAGIC {
-            return Err(hurt("its parts do not fit together"));
+            return Err(damaged("its parts do not fit together"));
         }
         if !read_data {
             return Ok(());
@@ -202,11 +208,12 @@ impl<'a> Check<'a> {
             let sealed = object.read_at(group.offset.into(), group.len.into())?;
             self.report.read_bytes += sealed.len() as u64;
             let opened = open.open(keys, sealed);
-            let bytes = opened.map_err(|_| hurt(&format!("the group at {}", group.offset)))?;
+            let bytes =
+                opened.map_err(|_| damaged(&format!("the group at offset {}", group.offset)))?;
             let group_chunks = footer.locations(info.name);
             for (id, location) in group_chunks.filter(|(_, place)| place.group == group.offset) {
                 if slice(&bytes, &location).is_none_or(|bytes| keys.chunk_id(bytes) != id) {
-                    return Err(hurt(&format!("chunk {id}")));
+                    return Err(damaged(&format!("chunk {id}")));
                 }
             }
         }
@@ -218,12 +225,10 @@ impl<'a> Check<'a> {
         match Digest::state(store, keys, &index.generation())? {
             State::Current(_) | State::Absent => {}
             State::Stale => {
-                self.note(
-                    "the digest is of another generation; the next backup makes it anew".into(),
-                );
+                self.note("the digest is older than the index; the next backup rebuilds it".into());
             }
             State::Damaged => {
-                self.error("the digest is damaged (the next backup makes it anew)".into());
+                self.error("the digest is damaged (the next backup rebuilds it)".into());
             }
         }
         Ok(())
@@ -235,7 +240,7 @@ impl<'a> Check<'a> {
                 let packs: u64 = marks.iter().map(|mark| mark.packs.len() as u64).sum();
                 if packs > 0 {
                     self.note(format!(
-                        "{packs} of {} packs are marked to go; `prune` removes them",
+                        "{packs} of {} packs are marked for removal; `prune` removes them",
                         index.packs().count()
                     ));
                 }
@@ -245,28 +250,29 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// Every chunk that a snapshot needs is in the index, and adds up to the size of its file.
+    /// Every chunk that a snapshot needs is in the index, and the chunks of each file add up to its
+    /// size.
     fn snapshots(&mut self, chunks: &mut Chunks, names: Vec<(Name, u64)>) -> Result<()> {
         let repository = self.repository;
-        self.watch.phase("checking snapshots");
-        self.watch.total(names.len() as u64);
+        self.progress.phase("checking snapshots");
+        self.progress.total(names.len() as u64);
         let mut reachable = Reachable::default();
-        // Trees are read through one set of caches, chunks are looked for through another.
+        // Trees are read through one set of caches, chunks are looked up through another.
         let mut lookup = repository.chunks_of(repository.index_like(&chunks.lookup.index)?)?.lookup;
         for (name, _) in names {
             self.report.snapshots += 1;
             let snapshot = match Snapshot::load(&*repository.store, &repository.keys, &name) {
                 Ok(snapshot) => snapshot,
-                // Forgotten meanwhile.
+                // Forgotten since it was listed.
                 Err(error) if error.is_missing() => continue,
                 Err(error) => {
                     self.failed(error);
                     continue;
                 }
             };
-            let mut hurt = 0;
-            let visited = reachable.visit(chunks, &snapshot, &mut |met| {
-                if let Met::File(node, pieces) = met {
+            let mut damaged = 0;
+            let visited = reachable.visit(chunks, &snapshot, &mut |item| {
+                if let Visited::File(node, pieces) = item {
                     let mut bytes = 0u64;
                     for piece in pieces {
                         bytes = bytes.saturating_add(match piece {
@@ -277,17 +283,17 @@ impl<'a> Check<'a> {
                             },
                         });
                     }
-                    hurt += u64::from(bytes != node.size());
+                    damaged += u64::from(bytes != node.size());
                 }
                 Ok(())
             });
-            if hurt > 0 {
-                self.error(format!("snapshot {name}: {hurt} files have lost chunks"));
+            if damaged > 0 {
+                self.error(format!("snapshot {name}: {damaged} files have lost chunks"));
             }
             if let Err(error) = visited {
                 self.failed(error);
             }
-            self.watch.advance(1);
+            self.progress.advance(1);
         }
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! Cuts a stream where its content says, so that an insertion moves no cut but the next (FastCDC).
-//! Knows bytes only.
+//! Cuts a stream at content-defined boundaries (FastCDC), so that an insertion changes only the
+//! chunks next to it. Knows bytes only.
 
 use std::io::{self, Read};
 
@@ -7,10 +7,10 @@ use fastcdc::v2020::{Normalization, cut_gear, get_gear_with_seed, select_masks};
 
 use crate::config::Parameters;
 
-/// Read at once; several chunks, so that few bytes are moved within the buffer.
-const READ: usize = 256 * 1024;
+/// Bytes per read: several chunks, so that few bytes are moved within the buffer.
+const READ_SIZE: usize = 256 * 1024;
 
-/// A chunker for many files: its tables and its buffer are made once.
+/// A chunker for many files: its tables and its buffer are allocated once.
 pub(crate) struct Chunker {
     least: usize,
     mean: usize,
@@ -25,18 +25,18 @@ impl Chunker {
     pub(crate) fn new(parameters: &Parameters, seed: u64) -> Self {
         let (gear, gear_shifted) = get_gear_with_seed(seed);
         Self {
-            least: parameters.least_chunk as usize,
-            mean: parameters.mean_chunk as usize,
-            most: parameters.most_chunk as usize,
-            masks: select_masks(parameters.mean_chunk as usize, Normalization::Level1),
+            least: parameters.min_chunk_size as usize,
+            mean: parameters.mean_chunk_size as usize,
+            most: parameters.max_chunk_size as usize,
+            masks: select_masks(parameters.mean_chunk_size as usize, Normalization::Level1),
             gear: gear.into_owned(),
             gear_shifted: gear_shifted.into_owned(),
-            buffer: vec![0; READ + parameters.most_chunk as usize],
+            buffer: vec![0; READ_SIZE + parameters.max_chunk_size as usize],
         }
     }
 
-    /// The length of the first chunk of these bytes, which are all that follow, or at least as
-    /// many as the longest chunk.
+    /// The length of the first chunk. `bytes` is the rest of the stream, or at least as long as the
+    /// longest chunk.
     fn cut(&self, bytes: &[u8]) -> usize {
         let (small, large) = self.masks;
         let (least, mean, most) = (self.least, self.mean, self.most);
@@ -44,7 +44,7 @@ impl Chunker {
         cut_gear(bytes, least, mean, most, small, large, small << 1, large << 1, gear, shifted).1
     }
 
-    /// Hands every chunk of the stream to `each`, in order; returns the bytes read.
+    /// Passes every chunk of the stream to `each`, in order; returns the bytes read.
     pub(crate) fn chunks<E: From<io::Error>>(
         &mut self,
         mut source: impl Read,
@@ -54,7 +54,7 @@ impl Chunker {
         let mut more = true;
         let mut buffer = std::mem::take(&mut self.buffer);
         let outcome = loop {
-            // The cut of a chunk needs as many bytes as the longest has, or the end of the stream.
+            // A cut needs as many bytes as the longest chunk, or the end of the stream.
             if more && end - start < self.most {
                 buffer.copy_within(start..end, 0);
                 (start, end) = (0, end - start);
@@ -103,7 +103,7 @@ mod tests {
         (0..len).map(|_| next()).collect()
     }
 
-    /// Returns what it likes of what it is asked for.
+    /// Returns fewer bytes than requested, at random.
     struct Dribble<'a>(&'a [u8], fastrand::Rng);
 
     impl Read for Dribble<'_> {

@@ -1,7 +1,7 @@
-//! Numbers and byte strings in a row, as FORMAT.md has them. Knows nothing of what they mean; a
-//! reader takes no length on trust: what is not there is an error before memory is asked for.
+//! Integers and byte strings as FORMAT.md defines them. Knows nothing of what they mean. A reader
+//! checks every length against the bytes that are left before it allocates.
 
-/// The bytes end early or say what cannot be.
+/// The bytes end early or have a value that is not allowed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
@@ -23,7 +23,7 @@ impl Writer {
         self.0.extend_from_slice(&value.to_le_bytes());
     }
 
-    /// Seven bits a byte, the lowest first; the highest bit says that more follow.
+    /// Seven bits per byte, lowest first; the highest bit says that more bytes follow.
     pub(crate) fn varint(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.0.push(value as u8 | 0x80);
@@ -32,7 +32,7 @@ impl Writer {
         self.0.push(value as u8);
     }
 
-    /// Numbers of both signs, small ones short: 0, -1, 1, -2 become 0, 1, 2, 3.
+    /// Signed integers, small ones short: 0, -1, 1, -2 become 0, 1, 2, 3.
     pub(crate) fn signed(&mut self, value: i64) {
         self.varint(((value << 1) ^ (value >> 63)) as u64);
     }
@@ -47,7 +47,7 @@ impl Writer {
         self.raw(bytes);
     }
 
-    /// The number of elements, then each.
+    /// The number of elements, then the elements.
     pub(crate) fn list<T>(&mut self, items: &[T], mut each: impl FnMut(&mut Self, &T)) {
         self.varint(items.len() as u64);
         for item in items {
@@ -117,8 +117,8 @@ impl<'a> Reader<'a> {
         String::from_utf8(self.bytes()?.to_vec()).map_err(|_| Malformed)
     }
 
-    /// A list whose elements take at least `least` bytes each, so that a false number of them
-    /// takes no memory.
+    /// A list whose elements take at least `least` bytes each, so that a wrong count allocates
+    /// nothing.
     pub(crate) fn list<T>(
         &mut self,
         least: usize,

@@ -1,32 +1,35 @@
-//! What a repository is: its parameters, frozen when it was made, and the way to its keys.
-//! Knows nothing of chunks.
+//! The configuration of a repository: its parameters, fixed when it was created, and how its master
+//! key is reached. Knows nothing of chunks.
 
 use crate::codec::{Decoded, Malformed, Reader, Writer};
 use crate::error::{Error, Result};
 use crate::id::Name;
 use crate::key;
 use crate::seal::{Keys, Master};
-use crate::store::{Kind, ONLY, Store};
+use crate::store::{ObjectKind, SINGLETON, Store};
 
+/// The last byte is the format version.
 pub(crate) const MAGIC: [u8; 8] = *b"CUCBACK1";
+const MAGIC_STEM: [u8; 7] = *b"CUCBACK";
+const VERSION: u8 = b'1';
 
-/// Parameters that are chosen once, when the repository is made.
+/// The parameters of a repository, chosen once when it is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameters {
-    /// Chunks are at least this long (but for the last of a file), in bytes.
-    pub least_chunk: u32,
-    /// Their length on average.
-    pub mean_chunk: u32,
-    /// Their greatest length.
-    pub most_chunk: u32,
-    /// Chunks are compressed together until there are so many bytes.
-    pub group: u32,
-    /// A pack is closed when it has so many bytes.
-    pub pack: u32,
-    /// The level of zstd.
-    pub compression: i32,
-    /// The digest's false positive rate, in millionths.
-    pub digest_rate: u32,
+    /// The smallest chunk in bytes, except for the last chunk of a file.
+    pub min_chunk_size: u32,
+    /// The mean chunk size in bytes, a power of two.
+    pub mean_chunk_size: u32,
+    /// The largest chunk in bytes.
+    pub max_chunk_size: u32,
+    /// Chunks are compressed together in groups of at least this many bytes.
+    pub group_size: u32,
+    /// A pack is finished when it has at least this many bytes.
+    pub pack_size: u32,
+    /// The zstd compression level.
+    pub compression_level: i32,
+    /// The false positive rate of the digest, in parts per million.
+    pub digest_rate_ppm: u32,
 }
 
 impl Default for Parameters {
@@ -36,71 +39,77 @@ impl Default for Parameters {
 }
 
 impl Parameters {
-    /// The usual proportions around another mean.
+    /// The default parameters, scaled to another mean chunk size.
     #[must_use]
-    pub fn with_mean_chunk(mean_chunk: u32) -> Self {
+    pub fn with_mean_chunk(mean_chunk_size: u32) -> Self {
         Self {
-            least_chunk: mean_chunk / 4,
-            mean_chunk,
-            most_chunk: mean_chunk.saturating_mul(8),
-            group: mean_chunk.saturating_mul(32).clamp(256 * 1024, 4 * 1024 * 1024),
-            pack: 8 * 1024 * 1024,
-            compression: 3,
-            digest_rate: 10_000,
+            min_chunk_size: mean_chunk_size / 4,
+            mean_chunk_size,
+            max_chunk_size: mean_chunk_size.saturating_mul(8),
+            group_size: mean_chunk_size.saturating_mul(32).clamp(256 * 1024, 4 * 1024 * 1024),
+            pack_size: 8 * 1024 * 1024,
+            compression_level: 3,
+            digest_rate_ppm: 10_000,
         }
     }
 
-    /// The most bytes that a group can have before it is compressed.
-    pub(crate) fn most_group(&self) -> usize {
-        self.group as usize + self.most_chunk as usize
+    /// The largest group before compression, in bytes.
+    pub(crate) fn max_group_size(&self) -> usize {
+        self.group_size as usize + self.max_chunk_size as usize
     }
 
     fn check(&self) -> Result<()> {
-        let even = [self.least_chunk, self.mean_chunk, self.most_chunk].iter().all(|n| n % 2 == 0);
+        let even = [self.min_chunk_size, self.mean_chunk_size, self.max_chunk_size]
+            .iter()
+            .all(|n| n % 2 == 0);
         let sound = even
-            && (256..=1 << 20).contains(&self.least_chunk)
-            && (1024..=1 << 20).contains(&self.mean_chunk)
-            && self.mean_chunk.is_power_of_two()
-            && self.least_chunk < self.mean_chunk
-            && self.mean_chunk < self.most_chunk
-            && self.most_chunk <= 1 << 23
-            // The index has three bytes for lengths and offsets in a group.
-            && self.group >= 1024
-            && u64::from(self.group) + u64::from(self.most_chunk) <= 12 << 20
-            && (1 << 16..=1 << 30).contains(&self.pack)
-            && (-7..=22).contains(&self.compression)
-            && (10..=200_000).contains(&self.digest_rate);
+            && (256..=1 << 20).contains(&self.min_chunk_size)
+            && (1024..=1 << 20).contains(&self.mean_chunk_size)
+            && self.mean_chunk_size.is_power_of_two()
+            && self.min_chunk_size < self.mean_chunk_size
+            && self.mean_chunk_size < self.max_chunk_size
+            && self.max_chunk_size <= 1 << 23
+            // The index has three bytes each for lengths and offsets in a group.
+            && self.group_size >= 1024
+            && u64::from(self.group_size) + u64::from(self.max_chunk_size) <= 12 << 20
+            && (1 << 16..=1 << 30).contains(&self.pack_size)
+            && (-7..=22).contains(&self.compression_level)
+            && (10..=200_000).contains(&self.digest_rate_ppm);
         if sound {
             return Ok(());
         }
-        Err(Error::refused(
-            "chunks must be 1 KiB to 1 MiB on average, a power of two; zstd levels go from -7 to 22",
-        ))
+        Err(Error::InvalidParameters)
     }
 
     fn encode(&self, writer: &mut Writer) {
-        for number in [self.least_chunk, self.mean_chunk, self.most_chunk, self.group, self.pack] {
+        for number in [
+            self.min_chunk_size,
+            self.mean_chunk_size,
+            self.max_chunk_size,
+            self.group_size,
+            self.pack_size,
+        ] {
             writer.u32(number);
         }
-        writer.u32(self.compression as u32);
-        writer.u32(self.digest_rate);
+        writer.u32(self.compression_level as u32);
+        writer.u32(self.digest_rate_ppm);
     }
 
     fn decode(reader: &mut Reader<'_>) -> Decoded<Self> {
         let parameters = Self {
-            least_chunk: reader.u32()?,
-            mean_chunk: reader.u32()?,
-            most_chunk: reader.u32()?,
-            group: reader.u32()?,
-            pack: reader.u32()?,
-            compression: reader.u32()? as i32,
-            digest_rate: reader.u32()?,
+            min_chunk_size: reader.u32()?,
+            mean_chunk_size: reader.u32()?,
+            max_chunk_size: reader.u32()?,
+            group_size: reader.u32()?,
+            pack_size: reader.u32()?,
+            compression_level: reader.u32()? as i32,
+            digest_rate_ppm: reader.u32()?,
         };
         parameters.check().map(|()| parameters).map_err(|_| Malformed)
     }
 }
 
-/// Makes the configuration, and the first key if there is a passphrase.
+/// Writes the configuration, and the first key if there is a passphrase.
 pub(crate) fn create(
     store: &dyn Store,
     parameters: &Parameters,
@@ -121,29 +130,32 @@ pub(crate) fn create(
     if let Some(passphrase) = passphrase {
         key::add(store, &master, passphrase)?;
     }
-    // Last: a repository without it is none, and making it can be tried again.
-    store.put(Kind::Config, &ONLY, &writer.0)
+    // Last: without it there is no repository, and creating one can be tried again.
+    store.put(ObjectKind::Config, &SINGLETON, &writer.0)
 }
 
-/// Whether a passphrase is needed, and a way in once it is there.
+/// A configuration that was read, before the keys are available.
 pub(crate) struct Locked {
-    /// Made from the configuration, which never changes and has something random in it.
+    /// A hash of the configuration, which never changes and contains random bytes.
     pub(crate) id: Name,
-    /// The master key, if it is not secret.
+    /// The master key, if the repository is not encrypted.
     open: Option<Master>,
     body: Vec<u8>,
 }
 
 impl Locked {
-    pub(crate) fn read(store: &dyn Store, place: &str) -> Result<Self> {
-        let bytes = store.get(Kind::Config, &ONLY).map_err(|error| {
+    pub(crate) fn read(store: &dyn Store, location: &str) -> Result<Self> {
+        let bytes = store.get(ObjectKind::Config, &SINGLETON).map_err(|error| {
             if !error.is_missing() {
                 return error;
             }
-            Error::refused(format!(
-                "{place} is no repository; make one with `cuculus-backup --repo {place} init`"
-            ))
+            Error::NotARepository { location: location.into() }
         })?;
+        if let Some((&MAGIC_STEM, [version, ..])) = bytes.split_first_chunk()
+            && *version != VERSION
+        {
+            return Err(Error::UnknownVersion { found: char::from(*version) });
+        }
         Self::decode(&bytes).map_err(|Malformed| damaged())
     }
 
@@ -177,10 +189,7 @@ impl Locked {
                 &unwrapped
             }
             (None, None) => {
-                return Err(Error::refused(
-                    "the repository is encrypted; give its passphrase in \
-                     CUCULUS_BACKUP_PASSPHRASE, or by --passphrase-file or --passphrase-command",
-                ));
+                return Err(Error::PassphraseNeeded);
             }
         };
         let keys = Keys::new(master, self.needs_passphrase());
@@ -192,5 +201,5 @@ impl Locked {
 }
 
 fn damaged() -> Error {
-    Error::damaged(Kind::Config.describe(&ONLY))
+    Error::damaged(ObjectKind::Config, &SINGLETON)
 }

@@ -1,6 +1,6 @@
-//! The chunk digest: an elastic cuckoo filter of all ids in the index. Knows ids and the
-//! generation of the index that it stands for. It is a cache: "no" saves a read of the index,
-//! "maybe" means nothing before the index has confirmed it, and it can be made again at any time.
+//! The chunk digest: an elastic cuckoo filter of all chunk ids in the index. Knows ids and the
+//! generation of the index that it belongs to. It is a cache: "no" saves a read of the index,
+//! "maybe" must be confirmed by the index, and it can be rebuilt at any time.
 
 use std::io::{self, Read, Write};
 
@@ -12,15 +12,15 @@ use crate::error::{Error, Result};
 use crate::id::ChunkId;
 use crate::index::{Generation, Index};
 use crate::seal::Keys;
-use crate::store::{Draft, Kind, ONLY, Object, Store};
+use crate::store::{Draft, Object, ObjectKind, SINGLETON, Store};
 
-/// Sealed and read at once.
-const FRAME: usize = 256 * 1024;
+/// Bytes sealed together.
+const FRAME_SIZE: usize = 256 * 1024;
 
-/// What there is of a saved digest.
+/// The state of the saved digest.
 pub(crate) enum State {
     Current(Box<Digest>),
-    /// Of another generation of the index.
+    /// It belongs to another generation of the index.
     Stale,
     Damaged,
     Absent,
@@ -28,24 +28,26 @@ pub(crate) enum State {
 
 pub(crate) struct Digest {
     filter: ElasticFilter,
-    /// Whether the filter has every id once. It always has, unless more ids than a bucket holds
-    /// have the same 64-bit hash; then the digest is not saved.
+    /// Whether the filter has every id once. It has, unless it refused an insertion because too
+    /// many ids share one 64-bit hash; such a digest is not saved.
     exact: bool,
-    /// Whether it was read, and not made anew.
+    /// Whether it was loaded, not rebuilt.
     was_saved: bool,
 }
 
 impl Digest {
     fn empty(keys: &Keys, parameters: &Parameters) -> Result<Self> {
-        let rate = f64::from(parameters.digest_rate) / 1e6;
+        let rate = f64::from(parameters.digest_rate_ppm) / 1e6;
         let builder = ElasticFilter::builder()
             .false_positive_rate(rate)
             .hasher(KeyHasher::siphash(keys.digest));
-        let filter = builder.build().map_err(|error| Error::refused(format!("digest: {error}")))?;
+        let filter = builder
+            .build()
+            .map_err(|error| Error::io("cannot create the digest")(io::Error::other(error)))?;
         Ok(Self { filter, exact: true, was_saved: false })
     }
 
-    /// The saved digest if it is of this generation of the index, else a new one from its keys.
+    /// The saved digest if it belongs to this generation of the index, otherwise a new one.
     pub(crate) fn of(
         index: &Index,
         store: &dyn Store,
@@ -58,7 +60,7 @@ impl Digest {
         }
     }
 
-    /// From the index: each id once, however often its chunk is stored.
+    /// Built from the index: each id once, however often its chunk is stored.
     pub(crate) fn rebuild(index: &Index, keys: &Keys, parameters: &Parameters) -> Result<Self> {
         let mut digest = Self::empty(keys, parameters)?;
         let mut last = None;
@@ -76,13 +78,13 @@ impl Digest {
         self.filter.contains(&id.0)
     }
 
-    /// To be called once for an id, when the index gains it.
+    /// To be called once per id, when the index gains it.
     pub(crate) fn insert(&mut self, id: &ChunkId) {
-        // An id that is refused will be taken for new again and its chunk stored twice.
+        // The chunk of a refused id will look new again and be stored twice.
         self.exact &= self.filter.insert(&id.0).is_ok();
     }
 
-    /// To be called once for an id, when the index has lost its last place.
+    /// To be called once per id, when its last entry leaves the index.
     pub(crate) fn remove(&mut self, id: &ChunkId) {
         self.exact &= self.filter.remove(&id.0);
     }
@@ -107,7 +109,7 @@ impl Digest {
         self.was_saved
     }
 
-    /// The saved digest, if there is one, sound, of this generation.
+    /// The saved digest, if it is intact and belongs to this generation.
     pub(crate) fn load(store: &dyn Store, keys: &Keys, generation: &Generation) -> Option<Self> {
         match Self::state(store, keys, generation) {
             Ok(State::Current(digest)) => Some(*digest),
@@ -115,15 +117,15 @@ impl Digest {
         }
     }
 
-    /// What there is of a saved digest.
+    /// The state of the saved digest.
     pub(crate) fn state(store: &dyn Store, keys: &Keys, generation: &Generation) -> Result<State> {
-        let object = match store.open(Kind::Digest, &ONLY) {
+        let object = match store.open(ObjectKind::Digest, &SINGLETON) {
             Ok(object) => object,
             Err(error) if error.is_missing() => return Ok(State::Absent),
             Err(error) => return Err(error),
         };
         match Self::read(&*object, keys, generation) {
-            State::Damaged if object.renew()? => Ok(Self::read(&*object, keys, generation)),
+            State::Damaged if object.refetch()? => Ok(Self::read(&*object, keys, generation)),
             state => Ok(state),
         }
     }
@@ -154,7 +156,7 @@ impl Digest {
         if !self.exact {
             return Ok(());
         }
-        let mut frames = FrameWriter::new(store.draft(Kind::Digest, &ONLY)?, keys);
+        let mut frames = FrameWriter::new(store.draft(ObjectKind::Digest, &SINGLETON)?, keys);
         let written = frames.write_all(generation).and_then(|()| {
             self.filter.write_to(&mut frames)?;
             frames.end_frame()
@@ -171,7 +173,7 @@ pub(crate) fn place(frame: u64) -> Vec<u8> {
     writer.0
 }
 
-/// A stream sealed in frames: four bytes of length, then the sealed bytes.
+/// A stream sealed in frames: a length of four bytes, then the sealed bytes.
 struct FrameWriter<'a> {
     draft: Box<dyn Draft>,
     keys: &'a Keys,
@@ -198,10 +200,10 @@ impl<'a> FrameWriter<'a> {
 
 impl Write for FrameWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let room = FRAME - self.plain.len();
+        let room = FRAME_SIZE - self.plain.len();
         let taken = bytes.len().min(room);
         self.plain.extend_from_slice(&bytes[..taken]);
-        if self.plain.len() == FRAME {
+        if self.plain.len() == FRAME_SIZE {
             self.end_frame()?;
         }
         Ok(taken)
@@ -227,7 +229,7 @@ impl<'a> FrameReader<'a> {
     }
 
     fn next_frame(&mut self) -> Result<()> {
-        let damaged = |Malformed| Error::damaged("the digest");
+        let damaged = |Malformed| Error::damaged(ObjectKind::Digest, &SINGLETON);
         let head = self.object.read_at(self.position, 4)?;
         let len = u64::from(Reader(&head).u32().map_err(damaged)?);
         let sealed = self.object.read_at(self.position + 4, len)?;

@@ -1,29 +1,175 @@
-//! What can go wrong, each in one line with what to do. Knows nothing of how it came about.
+//! What can go wrong: one variant per situation, each displayed as one line with the remedy. Knows
+//! nothing of how a situation came about.
 
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use crate::id::{ChunkId, Name};
+use crate::store::ObjectKind;
 
 /// Why an operation on a repository or on files failed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The system refused something.
+    /// The operating system or the S3 server reported an error.
     Io {
-        /// What was tried, as in "cannot read /a/b".
+        /// What was tried, for example "cannot read /a/b".
         what: String,
-        /// What the system said.
+        /// The error it caused.
         source: io::Error,
     },
-    /// Bytes of the repository are not what was written.
-    Damaged(String),
-    /// What was asked for is not there.
-    NotFound(String),
-    /// What was asked for cannot be done, with the remedy.
-    Refused(String),
+    /// Stored bytes are not what was written.
+    Damaged(Damage),
+    /// There is no repository at this location.
+    NotARepository {
+        /// The directory or `s3://BUCKET/PREFIX`.
+        location: String,
+    },
+    /// The repository has a format version that this program does not read.
+    UnknownVersion {
+        /// The last byte of the magic bytes; `1` is supported.
+        found: char,
+    },
+    /// A new repository, or a restore, needs an empty place.
+    NotEmpty {
+        /// The directory or `s3://BUCKET/PREFIX`.
+        location: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// A parameter of a new repository is out of range.
+    InvalidParameters,
+    /// The repository is encrypted, and no passphrase was given.
+    PassphraseNeeded,
+    /// No key of the repository opens with this passphrase.
+    WrongPassphrase,
+    /// The repository is not encrypted, so it has no passphrases.
+    NotEncrypted,
+    /// The repository is encrypted, and its last key file is gone.
+    NoKeys,
+    /// The new passphrase already opens the repository.
+    PassphraseInUse,
+    /// This is the last key; without it nobody can read the repository.
+    LastKey,
+    /// The key to remove belongs to the passphrase that opened the repository.
+    KeyInUse,
+    /// The repository has no snapshot yet.
+    NoSnapshots,
+    /// No snapshot or key has a name that begins like this.
+    NotFound {
+        /// What was looked for.
+        kind: ObjectKind,
+        /// The beginning of the name.
+        prefix: String,
+    },
+    /// Several snapshots or keys have names that begin like this.
+    Ambiguous {
+        /// What was looked for.
+        kind: ObjectKind,
+        /// The beginning of the name.
+        prefix: String,
+    },
+    /// A path is not in a snapshot.
+    PathNotFound {
+        /// The path.
+        path: PathBuf,
+        /// The snapshot.
+        snapshot: Name,
+    },
+    /// A directory stands where a restore would write a file.
+    DirectoryInTheWay,
+    /// An exclude pattern is not a valid glob.
+    InvalidPattern {
+        /// The pattern.
+        pattern: String,
+        /// Why it is not valid.
+        reason: String,
+    },
+    /// A backup was called without any path.
+    NothingToBackUp,
+    /// `forget` was called with neither names nor rules.
+    NothingToForget,
+    /// [`PruneOptions::max_unused`](crate::PruneOptions::max_unused) is negative or not a number.
+    InvalidMaxUnused(f64),
+    /// Another process is changing the index of the repository.
+    Busy {
+        /// The process and its machine.
+        by: String,
+    },
+    /// Another machine saw no sign of life from this run for a day and declared it dead.
+    DeclaredDead,
+    /// Objects cannot be read, for reasons that may not be damage.
+    Unreadable {
+        /// What was reported, one entry per object.
+        errors: Vec<String>,
+    },
+    /// The location is in a bucket, and this program was built without S3.
+    BuiltWithoutS3,
+    /// The location is not of the form `s3://BUCKET/PREFIX`.
+    InvalidLocation {
+        /// What was given.
+        location: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// An environment variable has a value that cannot be used.
+    InvalidSetting {
+        /// The variable.
+        variable: &'static str,
+        /// What is wrong, and what to do.
+        reason: String,
+    },
+    /// There is no such bucket.
+    NoSuchBucket {
+        /// What was tried.
+        what: String,
+        /// The S3 server.
+        server: String,
+    },
+    /// The S3 server refused access.
+    AccessDenied {
+        /// What was tried.
+        what: String,
+        /// The S3 server.
+        server: String,
+        /// The code in its answer.
+        code: String,
+    },
 }
 
-/// The outcome of most calls here.
+/// Part of a repository whose bytes are not what was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Damage {
+    /// What is damaged.
+    pub part: DamagedPart,
+    /// More about it; may be empty.
+    pub detail: String,
+    /// The snapshot that needs it, if the damage was found on the way through one.
+    pub snapshot: Option<Name>,
+}
+
+/// What can be damaged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DamagedPart {
+    /// An object of the repository.
+    Object {
+        /// Its kind.
+        kind: ObjectKind,
+        /// Its name.
+        name: Name,
+    },
+    /// A chunk that is needed and that no index run has.
+    MissingChunk(ChunkId),
+    /// A directory stored in a snapshot.
+    Directory,
+    /// The list of chunks of a file stored in a snapshot.
+    ChunkList,
+}
+
+/// The outcome of most calls of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
@@ -36,17 +182,46 @@ impl Error {
         Self::io(format!("cannot {doing} {}", path.display()))
     }
 
-    pub(crate) fn damaged(what: impl Into<String>) -> Self {
-        Self::Damaged(what.into())
+    /// An object that is damaged.
+    pub(crate) fn damaged(kind: ObjectKind, name: &Name) -> Self {
+        Self::damage(DamagedPart::Object { kind, name: *name }, "")
     }
 
-    pub(crate) fn refused(what: impl Into<String>) -> Self {
-        Self::Refused(what.into())
+    pub(crate) fn damage(part: DamagedPart, detail: impl Into<String>) -> Self {
+        Self::Damaged(Damage { part, detail: detail.into(), snapshot: None })
     }
 
-    /// Whether an object of the repository is missing: it may have been replaced meanwhile.
+    /// Adds more about damage; other errors stay as they are.
+    pub(crate) fn with_detail(mut self, text: impl Into<String>) -> Self {
+        if let Self::Damaged(damage) = &mut self {
+            damage.detail = text.into();
+        }
+        self
+    }
+
+    /// Whether an object of the repository is missing: it may have been replaced since the listing.
     pub(crate) fn is_missing(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.part {
+            DamagedPart::Object { kind, name } => {
+                write!(f, "{} is damaged", kind.describe(name))?;
+            }
+            DamagedPart::MissingChunk(id) => write!(f, "chunk {id} is not in the index")?,
+            DamagedPart::Directory => f.write_str("a stored directory is damaged")?,
+            DamagedPart::ChunkList => f.write_str("the list of chunks is damaged")?,
+        }
+        if !self.detail.is_empty() {
+            write!(f, " ({})", self.detail)?;
+        }
+        match &self.snapshot {
+            Some(snapshot) => write!(f, ", needed by a directory of snapshot {snapshot}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -54,13 +229,110 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io { what, source } => write!(f, "{what}: {source}"),
-            Self::Damaged(what) => {
+            Self::Damaged(damage) => write!(
+                f,
+                "{damage}; `cuculus-backup check` lists the damage, and `repair` removes it"
+            ),
+            Self::NotARepository { location } => write!(
+                f,
+                "{location} is not a repository; create one with \
+                 `cuculus-backup --repo {location} init`"
+            ),
+            Self::UnknownVersion { found } => write!(
+                f,
+                "the repository has format version {found:?}, and this program reads version '1'; \
+                 use a newer cuculus-backup"
+            ),
+            Self::NotEmpty { location, remedy } => write!(f, "{location} is not empty; {remedy}"),
+            Self::InvalidParameters => f.write_str(
+                "the mean chunk size must be a power of two from 1 KiB to 1 MiB, and the \
+                 zstd level from -7 to 22",
+            ),
+            Self::PassphraseNeeded => f.write_str(
+                "the repository is encrypted; set CUCULUS_BACKUP_PASSPHRASE, or use \
+                 --passphrase-file or --passphrase-command",
+            ),
+            Self::WrongPassphrase => f.write_str("wrong passphrase (or a damaged key); try again"),
+            Self::NotEncrypted => {
+                f.write_str("the repository is not encrypted, so it has no passphrase")
+            }
+            Self::NoKeys => f.write_str(
+                "the repository has no key left; restore its `keys` directory from a copy",
+            ),
+            Self::PassphraseInUse => {
+                f.write_str("the new passphrase already opens the repository; choose another")
+            }
+            Self::LastKey => f.write_str(
+                "this is the only key, and without one nobody can read the repository; \
+                 `cuculus-backup key change` replaces its passphrase",
+            ),
+            Self::KeyInUse => f.write_str(
+                "this key belongs to the passphrase that you gave; give another one to remove it",
+            ),
+            Self::NoSnapshots => {
+                f.write_str("the repository has no snapshot yet; `backup PATH` takes one")
+            }
+            Self::NotFound { kind, prefix } => {
+                let list = if *kind == ObjectKind::Key { "key list" } else { "snapshots" };
                 write!(
                     f,
-                    "{what} is damaged; `cuculus-backup check` tells what is hurt, `repair` takes it out"
+                    "there is no {} {prefix:?}; `cuculus-backup {list}` lists them",
+                    kind.noun()
                 )
             }
-            Self::NotFound(what) | Self::Refused(what) => f.write_str(what),
+            Self::Ambiguous { kind, prefix } => write!(
+                f,
+                "several {}s begin with {prefix:?}; give more digits of the name",
+                kind.noun()
+            ),
+            Self::PathNotFound { path, snapshot } => {
+                let (path, snapshot) = (path.display(), snapshot.short());
+                write!(f, "{path} is not in snapshot {snapshot}; `ls {snapshot}` lists its paths")
+            }
+            Self::DirectoryInTheWay => {
+                f.write_str("a directory is in the way; remove it, or restore to another directory")
+            }
+            Self::InvalidPattern { pattern, reason } => {
+                write!(f, "the pattern {pattern:?} is not valid: {reason}")
+            }
+            Self::NothingToBackUp => f.write_str("nothing to back up; name a file or a directory"),
+            Self::NothingToForget => f.write_str(
+                "nothing to forget; name snapshots, or use a rule such as --keep-last 10",
+            ),
+            Self::InvalidMaxUnused(found) => write!(
+                f,
+                "--max-unused must be a percentage from 0 to 100000000, not {}",
+                100.0 * found
+            ),
+            Self::Busy { by } => {
+                write!(f, "{by} is changing this repository; try again when it has finished")
+            }
+            Self::DeclaredDead => f.write_str(
+                "another machine saw no sign of life from this run for a day and declared it dead; \
+                 run the command again",
+            ),
+            Self::Unreadable { errors } => write!(
+                f,
+                "not everything can be read, which may not be damage: {}; copy the repository to \
+                 another disk and repair the copy",
+                errors.join("; ")
+            ),
+            Self::BuiltWithoutS3 => f.write_str(
+                "this cuculus-backup was built without S3; \
+                 install it with `cargo install cuculus-backup --features s3`",
+            ),
+            Self::InvalidLocation { location, reason } => {
+                write!(f, "{location}: {reason}; use s3://BUCKET/PREFIX")
+            }
+            Self::InvalidSetting { variable, reason } => write!(f, "{variable} {reason}"),
+            Self::NoSuchBucket { what, server } => {
+                write!(f, "{what}: there is no such bucket at {server}; create it first")
+            }
+            Self::AccessDenied { what, server, code } => write!(
+                f,
+                "{what}: {server} refuses access ({code}); check AWS_ACCESS_KEY_ID, \
+                 AWS_SECRET_ACCESS_KEY, AWS_REGION and their permissions"
+            ),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Which snapshots may go. Knows times and rules; removing a snapshot frees nothing before a prune.
+//! Which snapshots to remove. Knows times and rules; no space is freed before a prune.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -9,18 +9,18 @@ use crate::error::{Error, Result};
 use crate::id::Name;
 use crate::repository::Repository;
 use crate::snapshot::{self, Snapshot};
-use crate::store::Kind;
+use crate::store::ObjectKind;
 
-/// How many snapshots are kept, counted from the newest, for each machine and set of paths.
+/// How many snapshots to keep, counted from the newest, for each host and set of paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Keep {
-    /// The newest ones.
+    /// The newest snapshots.
     pub last: usize,
-    /// The newest of each day that has one.
+    /// The newest snapshot of each day that has one.
     pub daily: usize,
-    /// Of each week, from Monday on.
+    /// The newest snapshot of each week that has one; weeks begin on Monday.
     pub weekly: usize,
-    /// Of each month.
+    /// The newest snapshot of each month that has one.
     pub monthly: usize,
 }
 
@@ -32,11 +32,11 @@ impl Keep {
         *self == Self::default()
     }
 
-    /// Those to be kept of one machine's snapshots of the same paths, oldest first.
+    /// Which snapshots to keep, of one host and one set of paths, oldest first.
     fn chosen(&self, snapshots: &[&Snapshot], zone: &TimeZone) -> HashSet<Name> {
         let mut kept: HashSet<Name> =
             snapshots.iter().rev().take(self.last).map(|snapshot| snapshot.name).collect();
-        // Dates in the zone of the one who asks: a day is a person's day.
+        // Dates in the local time zone, as the user sees them.
         let date = |snapshot: &Snapshot| {
             let time = Timestamp::from_nanosecond(snapshot.time.into()).unwrap_or(Timestamp::MAX);
             time.to_zoned(zone.clone()).date()
@@ -63,24 +63,22 @@ impl Keep {
 
 /// What `forget` did, or would do.
 #[derive(Clone, Debug, Default)]
-pub struct Forgotten {
-    /// Snapshots that are gone.
+pub struct ForgetReport {
+    /// Removed snapshots.
     pub forgotten: Vec<Snapshot>,
-    /// Snapshots that stay.
+    /// Remaining snapshots.
     pub kept: Vec<Snapshot>,
 }
 
 impl Repository {
-    /// Removes snapshots: those named, and those that no rule keeps if there is a rule.
+    /// Removes the named snapshots, and, if there is a rule, those that no rule keeps.
     ///
     /// # Errors
-    /// If neither names nor rules are given, or a name fits no snapshot or several; nothing is
+    /// If neither names nor rules are given, or a name matches no snapshot or several; nothing is
     /// removed then.
-    pub fn forget(&self, names: &[String], keep: &Keep, dry_run: bool) -> Result<Forgotten> {
+    pub fn forget(&self, names: &[String], keep: &Keep, dry_run: bool) -> Result<ForgetReport> {
         if names.is_empty() && keep.says_nothing() {
-            return Err(Error::refused(
-                "nothing to forget; name snapshots, or say what to keep, as in --keep-last 10",
-            ));
+            return Err(Error::NothingToForget);
         }
         let snapshots = self.snapshots()?;
         let mut going = HashSet::new();
@@ -103,9 +101,9 @@ impl Repository {
             snapshots.into_iter().partition(|snapshot| going.contains(&snapshot.name));
         if !dry_run {
             let names: Vec<Name> = forgotten.iter().map(|snapshot| snapshot.name).collect();
-            self.store.remove_all(Kind::Snapshot, &names, &|| Ok(()))?;
+            self.store.remove_all(ObjectKind::Snapshot, &names, &|| Ok(()))?;
         }
-        Ok(Forgotten { forgotten, kept })
+        Ok(ForgetReport { forgotten, kept })
     }
 }
 

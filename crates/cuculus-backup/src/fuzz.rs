@@ -1,6 +1,6 @@
-//! Every decoder of the repository's bytes, for the fuzzer. Knows how each object is put together,
-//! so that what the fuzzer changes stands behind the seals: whoever can write to a repository
-//! without encryption can seal anything.
+//! Every decoder of stored bytes, for the fuzzer. Knows how each object is put together, so that
+//! the fuzzer's bytes are sealed correctly: whoever can write to a repository without encryption
+//! can seal anything.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use crate::index::{self, Index, Run};
 use crate::pack::{self, Decompressor, read_footer};
 use crate::seal::{Keys, Master};
 use crate::snapshot::Snapshot;
-use crate::store::{Draft, Kind, ONLY, Object, Store};
+use crate::store::{Draft, Object, ObjectKind, SINGLETON, Store};
 use crate::{intent, key, marks, tree};
 
 const MASTER: [u8; 32] = [7; 32];
 
-/// Decodes the bytes after the first as the kind of object that the first one says. Nothing may
-/// panic, and nothing may be taken for sound that cannot be used.
+/// Decodes the bytes after the first one as the kind of object that the first one selects. Nothing
+/// may panic, and nothing may be accepted that cannot be used.
 pub fn decode(input: &[u8]) {
     let Some((&kind, bytes)) = input.split_first() else { return };
     let keys = Arc::new(Keys::new(&Master(MASTER), false));
@@ -31,7 +31,7 @@ pub fn decode(input: &[u8]) {
         5 => _ = Locked::read(&One::new(bytes.to_vec()), "here").map(|locked| open(&locked)),
         6 => parameters(&keys, bytes),
         7 => passphrase(bytes),
-        8 => _ = intent::living(&sealed(&keys, intent::place, bytes), &keys, &Name([1; 16])),
+        8 => _ = intent::live_writers(&sealed(&keys, intent::place, bytes), &keys, &Name([1; 16])),
         9 => _ = marks::all(&sealed(&keys, marks::place, bytes), &keys),
         _ => digest(&keys, bytes),
     }
@@ -39,12 +39,12 @@ pub fn decode(input: &[u8]) {
 
 /// A pack with a footer of these bytes.
 fn pack_footer(keys: &Keys, bytes: &[u8]) {
-    let object = with_tail(keys, &pack::MAGIC, &pack::footer_place(&ONLY), bytes, |len| {
+    let object = with_tail(keys, &pack::MAGIC, &pack::footer_place(&SINGLETON), bytes, |len| {
         [&(len as u32).to_le_bytes()[..], &pack::TRAILER_MAGIC].concat()
     });
-    let Ok((footer, info)) = read_footer(&One::new(object), keys, &ONLY, None) else { return };
+    let Ok((footer, info)) = read_footer(&One::new(object), keys, &SINGLETON, None) else { return };
     let _ = footer.covers(&info);
-    for (_, location) in footer.locations(ONLY) {
+    for (_, location) in footer.locations(SINGLETON) {
         assert!(location.offset.checked_add(location.len).is_some(), "a chunk beyond its group");
     }
 }
@@ -53,22 +53,22 @@ fn group(keys: &Keys, bytes: &[u8]) {
     let parameters = Parameters::default();
     let Ok(mut open) = Decompressor::new(&parameters) else { return };
     if let Ok(opened) = open.open(keys, seal(keys, pack::GROUP_PLACE, bytes)) {
-        assert!(opened.len() <= parameters.most_group(), "a group of {} bytes", opened.len());
+        assert!(opened.len() <= parameters.max_group_size(), "a group of {} bytes", opened.len());
     }
 }
 
-/// A run with a tail of the first bytes and blocks of the rest.
+/// A run whose tail is the first bytes, and whose blocks are the rest.
 fn run(keys: &Arc<Keys>, bytes: &[u8]) {
     let Some((&len, bytes)) = bytes.split_first() else { return };
     let (tail, entries) = bytes.split_at(bytes.len().min(usize::from(len)));
     let mut head = index::MAGIC.to_vec();
     for (number, block) in entries.chunks(index::BLOCK_LEN).enumerate() {
-        head.extend(seal(keys, &index::block_place(&ONLY, number as u64), block));
+        head.extend(seal(keys, &index::block_place(&SINGLETON, number as u64), block));
     }
-    let object = with_tail(keys, &head, &index::tail_place(&ONLY), tail, |len| {
+    let object = with_tail(keys, &head, &index::tail_place(&SINGLETON), tail, |len| {
         (len as u64).to_le_bytes().to_vec()
     });
-    let Ok(run) = Run::open(&One::new(object), keys, &ONLY) else { return };
+    let Ok(run) = Run::open(&One::new(object), keys, &SINGLETON) else { return };
     let index = Index::of_runs(vec![run]);
     let read = index.entries().filter_map(Result::ok).count() as u64;
     assert!(read <= index.len(), "{read} entries of {}", index.len());
@@ -79,11 +79,11 @@ fn run(keys: &Arc<Keys>, bytes: &[u8]) {
 }
 
 fn snapshot(keys: &Keys, bytes: &[u8]) {
-    let object = One::new(seal(keys, &crate::snapshot::place(&ONLY), bytes));
-    let _ = Snapshot::load(&object, keys, &ONLY);
+    let object = One::new(seal(keys, &crate::snapshot::place(&SINGLETON), bytes));
+    let _ = Snapshot::load(&object, keys, &SINGLETON);
 }
 
-/// Contents of the first bytes, metadata of the rest.
+/// A directory whose contents are the first bytes, and whose metadata is the rest.
 fn directory(bytes: &[u8]) {
     let Some((&[low, high], bytes)) = bytes.split_first_chunk() else { return };
     let len = usize::from(u16::from_le_bytes([low, high]));
@@ -108,7 +108,7 @@ fn parameters(keys: &Keys, bytes: &[u8]) {
     }
 }
 
-/// A key of these bytes; how much memory it may ask for is bounded, for the fuzzer's sake.
+/// A key with these bytes; its memory and passes are bounded to keep the fuzzer fast.
 fn passphrase(bytes: &[u8]) {
     let Some((&[memory, passes], bytes)) = bytes.split_first_chunk() else { return };
     let numbers = [u32::from(memory % 64), u32::from(passes % 4)].map(u32::to_le_bytes);
@@ -116,7 +116,7 @@ fn passphrase(bytes: &[u8]) {
     let _ = key::open(&One::new(object), "a passphrase");
 }
 
-/// Frames of these bytes: the generation, then a filter.
+/// A digest with frames of these bytes: the generation, then a filter.
 fn digest(keys: &Keys, bytes: &[u8]) {
     let mut object = Vec::new();
     for (number, frame) in bytes.chunks(1 + bytes.len() / 2).enumerate() {
@@ -135,10 +135,10 @@ fn seal(keys: &Keys, place: &[u8], bytes: &[u8]) -> Vec<u8> {
 }
 
 fn sealed(keys: &Keys, place: fn(&Name) -> Vec<u8>, bytes: &[u8]) -> One {
-    One::new(seal(keys, &place(&ONLY), bytes))
+    One::new(seal(keys, &place(&SINGLETON), bytes))
 }
 
-/// A head, a sealed tail, and what follows it, which depends on the tail's length.
+/// A head, a sealed tail, and an end that depends on the length of the sealed tail.
 fn with_tail(
     keys: &Keys,
     head: &[u8],
@@ -151,7 +151,7 @@ fn with_tail(
     [head, &sealed, &end].concat()
 }
 
-/// A store with one object, whatever is asked for.
+/// A store that returns the same object for every name.
 struct One(Arc<Vec<u8>>);
 
 impl One {
@@ -161,19 +161,19 @@ impl One {
 }
 
 impl Store for One {
-    fn draft(&self, _: Kind, _: &Name) -> Result<Box<dyn Draft>> {
-        Err(Error::refused("nothing is written here"))
+    fn draft(&self, _: ObjectKind, _: &Name) -> Result<Box<dyn Draft>> {
+        Err(Error::io("cannot write")(std::io::ErrorKind::Unsupported.into()))
     }
 
-    fn list(&self, _: Kind) -> Result<Vec<(Name, u64)>> {
-        Ok(vec![(ONLY, self.0.len() as u64)])
+    fn list(&self, _: ObjectKind) -> Result<Vec<(Name, u64)>> {
+        Ok(vec![(SINGLETON, self.0.len() as u64)])
     }
 
-    fn open(&self, _: Kind, _: &Name) -> Result<Box<dyn Object>> {
+    fn open(&self, _: ObjectKind, _: &Name) -> Result<Box<dyn Object>> {
         Ok(Box::new(Bytes(Arc::clone(&self.0))))
     }
 
-    fn remove(&self, _: Kind, _: &Name) -> Result<()> {
+    fn remove(&self, _: ObjectKind, _: &Name) -> Result<()> {
         Ok(())
     }
 
@@ -192,6 +192,6 @@ impl Object for Bytes {
     fn read_at(&self, offset: u64, len: u64) -> Result<Vec<u8>> {
         let end = offset.checked_add(len).and_then(|end| usize::try_from(end).ok());
         let bytes = end.and_then(|end| self.0.get(usize::try_from(offset).ok()?..end));
-        Ok(bytes.ok_or_else(|| Error::damaged("an object (too short)"))?.to_vec())
+        Ok(bytes.ok_or_else(|| Error::damaged(ObjectKind::Pack, &SINGLETON))?.to_vec())
     }
 }

@@ -1,28 +1,27 @@
-//! Names: of chunks, by what they hold, and of the repository's objects, by chance. Knows nothing
-//! of where either is kept.
+//! Names: of chunks, derived from their bytes, and of objects, drawn at random. Knows nothing of
+//! where either is stored.
 
 use std::fmt;
 
 use crate::error::{Error, Result};
 
-/// What a chunk is called: the first 24 bytes of a keyed BLAKE3 hash of its bytes.
+/// The name of a chunk: the first 24 bytes of a keyed BLAKE3 hash of its bytes.
 ///
-/// 192 bits: two different chunks of the same name would take 2^96 tries to find even for someone
-/// who has the key, and each chunk costs eight bytes less in the index, the packs and the trees
-/// than with 256.
+/// With 192 bits, two different chunks with one name take 2^96 attempts to find, even with the key,
+/// and each chunk costs eight bytes less in the index, the packs and the trees than with 256.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ChunkId(pub(crate) [u8; ChunkId::LEN]);
 
 impl ChunkId {
     pub(crate) const LEN: usize = 24;
 
-    /// The bytes of the name.
+    /// The bytes of the id.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The leading bits; as good as random, and in the order of the ids.
+    /// The leading bits: uniformly distributed, and in the order of the ids.
     pub(crate) fn prefix(&self) -> u64 {
         let [a, b, c, d, e, f, g, h, ..] = self.0;
         u64::from_be_bytes([a, b, c, d, e, f, g, h])
@@ -35,7 +34,7 @@ impl std::hash::Hash for ChunkId {
     }
 }
 
-/// For maps by [`ChunkId`]: ids come from a keyed hash and need no second one.
+/// A hasher for maps keyed by [`ChunkId`]: ids are hashes already.
 #[derive(Default, Clone, Copy)]
 pub(crate) struct IdHasher(u64);
 
@@ -71,7 +70,7 @@ impl fmt::Display for ChunkId {
     }
 }
 
-/// What a pack, a run of the index or a snapshot is called: 16 random bytes.
+/// The name of a pack, an index run, a snapshot, a key, an intent or a mark: 16 random bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(pub(crate) [u8; Name::LEN]);
 
@@ -82,14 +81,14 @@ impl Name {
         Ok(Self(random_bytes()?))
     }
 
-    /// The name that belongs to some bytes.
+    /// A name derived from bytes.
     pub(crate) fn of(bytes: &[u8]) -> Self {
         let mut name = [0; Self::LEN];
         blake3::Hasher::new().update(bytes).finalize_xof().fill(&mut name);
         Self(name)
     }
 
-    /// The name in 32 hexadecimal digits; `None` for anything else.
+    /// Parses 32 lower-case hexadecimal digits; `None` for anything else.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut bytes = [0; Self::LEN];
@@ -102,7 +101,7 @@ impl Name {
         Some(Self(bytes))
     }
 
-    /// The first eight digits: enough to tell a person's snapshots apart.
+    /// The first eight digits: enough to tell snapshots apart.
     #[must_use]
     pub fn short(&self) -> String {
         let mut text = self.to_string();

@@ -1,73 +1,75 @@
-//! What a repository holds, for people and programs. Changes nothing (but for a digest that is asked
-//! to be made anew).
+//! What a repository contains: `ls`, `diff`, `stats` and `verify-digest`. Changes nothing, except
+//! for a digest that is to be rebuilt.
 
-use std::path::Path;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 use crate::digest::{Digest, State};
-use crate::error::{Error, Result};
+use crate::error::{DamagedPart, Error, Result};
 use crate::index::Run;
 use crate::intent;
 use crate::repository::Repository;
 use crate::snapshot::Snapshot;
-use crate::store::Kind;
-use crate::tree::{self, DirRef, Node, What};
+use crate::store::ObjectKind;
+use crate::tree::{self, DirRef, Node, NodeKind};
 
-/// Sizes of a repository.
+/// The sizes of a repository and its parts.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize)]
 pub struct Stats {
-    /// Snapshots.
+    /// The number of snapshots.
     pub snapshots: u64,
-    /// Bytes of the files of all snapshots, each counted as often as it is in one.
+    /// Total size of the files in all snapshots, before deduplication.
     pub logical_bytes: u64,
     /// Chunks stored; one that is stored twice counts twice.
     pub chunks: u64,
-    /// Bytes of these chunks.
+    /// Total size of these chunks, before compression.
     pub chunk_bytes: u64,
-    /// Packs, and their bytes on disk.
+    /// The number of packs.
     pub packs: u64,
-    /// Bytes of packs on disk.
+    /// Size of the packs.
     pub pack_bytes: u64,
-    /// Runs of the index.
+    /// The number of index runs.
     pub index_runs: u64,
-    /// Their bytes on disk.
+    /// Size of the index runs.
     pub index_bytes: u64,
-    /// Memory of the digest, if it is there and current.
+    /// Memory of the digest, if it is saved and current.
     pub digest_bytes: Option<u64>,
-    /// All bytes on disk.
+    /// Size of all objects.
     pub repository_bytes: u64,
 }
 
-/// A line of a listing.
+/// One path of a snapshot.
 #[derive(Clone, Debug)]
-pub struct Listed {
+pub struct ListEntry {
     /// The path from the root of the snapshot.
     pub path: Vec<u8>,
-    /// `-`, `d`, `l`, `p`, `c` or `b`, as `ls -l` has it.
+    /// `-`, `d`, `l`, `p`, `c` or `b`, as in `ls -l`.
     pub kind: char,
     /// Permissions.
     pub mode: u32,
-    /// Owner.
+    /// The user id of the owner.
     pub uid: u32,
-    /// Group.
+    /// The group id of the owner.
     pub gid: u32,
-    /// Bytes, of a file.
+    /// The size of a file in bytes; 0 for everything else.
     pub size: u64,
-    /// Seconds since 1970 and nanoseconds.
+    /// The modification time: seconds since 1970, and nanoseconds.
     pub modified: (i64, u32),
-    /// Where a symbolic link leads.
+    /// The target of a symbolic link.
     pub target: Option<Vec<u8>>,
 }
 
 /// How a path differs between two snapshots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// In the second only.
+    /// It is only in the second.
     Added,
-    /// In the first only.
+    /// It is only in the first.
     Removed,
-    /// Other contents, or another kind.
+    /// The contents or the type differ.
     Contents,
-    /// Other metadata only.
+    /// Only the metadata differs.
     Metadata,
 }
 
@@ -76,24 +78,24 @@ pub enum Change {
 pub struct DigestReport {
     /// `current`, `stale`, `damaged` or `absent`.
     pub state: String,
-    /// Different chunks in the index.
+    /// Distinct chunks in the index.
     pub chunks: u64,
-    /// Entries of the digest.
+    /// Entries in the digest.
     pub entries: u64,
-    /// Chunks that the digest says are not there: must be 0.
+    /// Chunks in the index for which the digest says "no": must be 0.
     pub missing: u64,
-    /// Memory.
+    /// Memory of the digest in bytes.
     pub bytes: u64,
-    /// Bits for each chunk.
+    /// Memory of the digest in bits per chunk.
     pub bits_per_chunk: f64,
-    /// The rate of false positives that follows from what is in it.
+    /// The expected false positive rate at the current load.
     pub rate: f64,
-    /// Whether it was made anew.
+    /// Whether it was rebuilt.
     pub repaired: bool,
 }
 
 impl DigestReport {
-    /// Whether there is a digest and it is what the index says.
+    /// Whether the digest is current and matches the index.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         self.state == "current" && self.missing == 0 && self.entries == self.chunks
@@ -101,7 +103,7 @@ impl DigestReport {
 }
 
 impl Repository {
-    /// Sizes.
+    /// Measures the repository.
     ///
     /// # Errors
     /// If the index or a snapshot cannot be read.
@@ -119,10 +121,10 @@ impl Repository {
         for entry in index.entries() {
             stats.chunk_bytes += u64::from(entry?.2.location.len);
         }
-        for kind in Kind::ALL {
+        for kind in ObjectKind::ALL {
             for (_, size) in self.store.list(kind)? {
                 stats.repository_bytes += size;
-                if kind == Kind::Pack {
+                if kind == ObjectKind::Pack {
                     stats.packs += 1;
                     stats.pack_bytes += size;
                 }
@@ -133,15 +135,15 @@ impl Repository {
         Ok(stats)
     }
 
-    /// Hands every path of a snapshot, or those below `within`, to `each`.
+    /// Passes every path of a snapshot, or every path below `within`, to `each`.
     ///
     /// # Errors
-    /// If a tree cannot be read, `within` is not there, or `each` fails.
+    /// If a tree cannot be read, `within` is not in the snapshot, or `each` fails.
     pub fn list(
         &self,
         snapshot: &Snapshot,
         within: Option<&Path>,
-        each: &mut dyn FnMut(&Listed) -> Result<()>,
+        each: &mut dyn FnMut(&ListEntry) -> Result<()>,
     ) -> Result<()> {
         let mut chunks = self.chunks()?;
         let mut each = |path: &[u8], node: &Node| each(&listed(path, node));
@@ -153,17 +155,15 @@ impl Repository {
         }
         let path = [b"/".as_slice(), &within.join(&b'/')].concat();
         let Some(node) = tree::resolve(&mut chunks, &snapshot.root, &path)? else {
-            let path = String::from_utf8_lossy(&path).into_owned();
-            return Err(Error::NotFound(format!(
-                "{path} is not in the snapshot; `ls` shows what is"
-            )));
+            let path = PathBuf::from(OsStr::from_bytes(&path));
+            return Err(Error::PathNotFound { path, snapshot: snapshot.name });
         };
         each(&path, &node)?;
-        let What::Dir(dir) = &node.what else { return Ok(()) };
+        let NodeKind::Dir(dir) = &node.kind else { return Ok(()) };
         tree::list(&mut chunks, dir, &mut |below, node| each(&[&path, below].concat(), node))
     }
 
-    /// Hands every path that differs between two snapshots to `each`.
+    /// Passes every path that differs between two snapshots to `each`.
     ///
     /// # Errors
     /// If a tree cannot be read, or `each` fails.
@@ -178,10 +178,11 @@ impl Repository {
         differences(&mut read, &first.root, &second.root, b"", each)
     }
 
-    /// Compares the digest with the index, chunk by chunk; makes it anew if asked to.
+    /// Compares the digest with the index, chunk by chunk; rebuilds it if `repair` is set and they
+    /// do not match.
     ///
     /// # Errors
-    /// If the index cannot be read or the digest not be written.
+    /// If the index cannot be read, or the digest cannot be written.
     pub fn verify_digest(&self, repair: bool) -> Result<DigestReport> {
         let index = self.index()?;
         let generation = index.generation();
@@ -208,7 +209,7 @@ impl Repository {
         }
         report.describe(digest.as_ref());
         if repair && !report.is_exact() {
-            let _announced = intent::maintenance(&self.store, &self.keys)?;
+            let _announcement = intent::maintenance(&self.store, &self.keys)?;
             let digest = Digest::rebuild(&index, &self.keys, &self.parameters)?;
             digest.save(&*self.store, &self.keys, &generation)?;
             report.describe(Some(&digest));
@@ -228,21 +229,21 @@ impl DigestReport {
     }
 }
 
-fn listed(path: &[u8], node: &Node) -> Listed {
-    let (kind, target) = match &node.what {
-        What::File { .. } => ('-', None),
-        What::Dir(_) => ('d', None),
-        What::Symlink(target) => ('l', Some(target.clone())),
-        What::Fifo => ('p', None),
-        What::Char(_) => ('c', None),
-        What::Block(_) => ('b', None),
+fn listed(path: &[u8], node: &Node) -> ListEntry {
+    let (kind, target) = match &node.kind {
+        NodeKind::File { .. } => ('-', None),
+        NodeKind::Dir(_) => ('d', None),
+        NodeKind::Symlink(target) => ('l', Some(target.clone())),
+        NodeKind::Fifo => ('p', None),
+        NodeKind::Char(_) => ('c', None),
+        NodeKind::Block(_) => ('b', None),
     };
     let meta = &node.meta;
     let (mode, uid, gid, modified) = (meta.mode, meta.uid, meta.gid, meta.modified);
-    Listed { path: path.to_vec(), kind, mode, uid, gid, size: node.size(), modified, target }
+    ListEntry { path: path.to_vec(), kind, mode, uid, gid, size: node.size(), modified, target }
 }
 
-/// Directories that are the same chunk for chunk are not entered.
+/// Directories with the same chunks are not entered.
 fn differences(
     read: &mut dyn FnMut(&DirRef) -> Result<Vec<Node>>,
     first: &DirRef,
@@ -253,8 +254,8 @@ fn differences(
     if first == second {
         return Ok(());
     }
-    if within.len() > tree::MOST_PATH {
-        return Err(Error::damaged("a stored directory (its path is too long)"));
+    if within.len() > tree::MAX_PATH_LEN {
+        return Err(Error::damage(DamagedPart::Directory, tree::PATH_TOO_LONG));
     }
     let nothing = DirRef::default();
     let mut nodes = |dir: &DirRef| if *dir == nothing { Ok(Vec::new()) } else { read(dir) };
@@ -278,7 +279,7 @@ fn differences(
             each(change, &path)?;
         }
         let dir = |node: &Option<Node>| match node {
-            Some(Node { what: What::Dir(dir), .. }) => dir.clone(),
+            Some(Node { kind: NodeKind::Dir(dir), .. }) => dir.clone(),
             _ => DirRef::default(),
         };
         differences(read, &dir(&before), &dir(&after), &path, each)?;
@@ -287,9 +288,9 @@ fn differences(
 }
 
 fn compare(before: &Node, after: &Node) -> Option<Change> {
-    let same = match (&before.what, &after.what) {
-        // What is in a directory is compared by itself.
-        (What::Dir(_), What::Dir(_)) => true,
+    let same = match (&before.kind, &after.kind) {
+        // The nodes of a directory are compared one by one.
+        (NodeKind::Dir(_), NodeKind::Dir(_)) => true,
         (before, after) => before == after,
     };
     let seen = |node: &Node| {

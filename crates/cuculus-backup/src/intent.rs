@@ -1,9 +1,10 @@
-//! Who is at work in a repository. A writer says so before it reads the index, and takes it back
-//! after its last write. Knows how to tell the living from the dead; nothing of what they do.
+//! Which processes are at work in a repository. A writer creates an intent before it reads the
+//! index, and removes it after its last write. Knows how to tell live from dead processes; nothing
+//! of what they do.
 //!
-//! There is no lock to be left behind: an intent of a process that is gone counts for nothing. On
-//! the same machine the system tells (the same boot, the same process table, the process's number
-//! and the time of its start); for another machine an intent counts as long as it is renewed.
+//! There is no lock that can be left behind: the intent of a dead process does not count. On the
+//! same machine the operating system says whether it runs (same boot, same process namespace,
+//! process id and start time); the intent of another machine counts while it is renewed.
 
 use std::fs;
 use std::sync::Arc;
@@ -15,29 +16,30 @@ use crate::codec::{Decoded, Malformed, Reader, Writer};
 use crate::error::{Error, Result};
 use crate::id::Name;
 use crate::seal::Keys;
-use crate::store::{Kind, Store};
+use crate::store::{ObjectKind, Store};
 
-/// How often an intent is renewed, and for how long an intent of another machine counts after that.
-const BEAT: Duration = Duration::from_secs(60);
-const PATIENCE: u64 = 24 * 60 * 60;
+/// How often an intent is renewed, and for how many seconds after that an intent of another machine
+/// counts.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(60);
+const REMOTE_TIMEOUT_SECONDS: u64 = 24 * 60 * 60;
 
 /// What a process is about to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
     /// Adds packs, runs and snapshots.
     Backup,
-    /// Replaces runs and removes packs: one at a time.
+    /// Replaces runs and removes packs; only one process at a time.
     Maintenance,
 }
 
 struct Intent {
     work: Work,
     host: String,
-    /// The boot and the process table that `process` belongs to.
+    /// The boot and the process namespace that `process` belongs to.
     machine: String,
     process: u64,
     started: u64,
-    beat: u64,
+    heartbeat: u64,
 }
 
 impl Intent {
@@ -48,8 +50,8 @@ impl Intent {
             host: host(),
             machine: machine(),
             process,
-            started: start_of(process).unwrap_or_default(),
-            beat: now(),
+            started: start_time_of(process).unwrap_or_default(),
+            heartbeat: now(),
         }
     }
 
@@ -63,7 +65,7 @@ impl Intent {
         writer.bytes(self.machine.as_bytes());
         writer.varint(self.process);
         writer.varint(self.started);
-        writer.varint(self.beat);
+        writer.varint(self.heartbeat);
         writer.0
     }
 
@@ -76,38 +78,40 @@ impl Intent {
         };
         let (host, machine) = (reader.text()?, reader.text()?);
         let (process, started) = (reader.varint()?, reader.varint()?);
-        let beat = reader.varint()?;
+        let heartbeat = reader.varint()?;
         reader.end()?;
-        Ok(Self { work, host, machine, process, started, beat })
+        Ok(Self { work, host, machine, process, started, heartbeat })
     }
 
-    /// Whether its owner may still change something, at this time of our clock. `lag` is for how
-    /// long after its death that may be.
+    /// Whether its process may still change something at the time `now`. `late_writes` is how long
+    /// after the death of a process its last writes may take effect.
     ///
-    /// The clock of another machine may go wrong. If it is ahead, its intents count for longer; if
-    /// it is a day behind, it is taken for dead, and finds that out before it does harm.
-    fn counts(&self, now: u64, lag: Duration) -> bool {
+    /// The clock of another machine may be wrong. If it is ahead, its intents count for longer; if
+    /// it is a day behind, it is declared dead, and notices that before it does harm.
+    fn may_still_write(&self, now: u64, late_writes: Duration) -> bool {
         if !self.is_of_this_machine() {
-            return self.beat.saturating_add(PATIENCE) > now;
+            return self.heartbeat.saturating_add(REMOTE_TIMEOUT_SECONDS) > now;
         }
-        // It died after its last beat, and before the next.
-        let settled = self.beat.saturating_add((BEAT + lag).as_secs());
-        self.runs() || (!lag.is_zero() && settled > now)
+        // It died after its last heartbeat and before the next.
+        let settled = self.heartbeat.saturating_add((HEARTBEAT_INTERVAL + late_writes).as_secs());
+        self.is_running() || (!late_writes.is_zero() && settled > now)
     }
 
     fn is_of_this_machine(&self) -> bool {
         !self.machine.is_empty() && self.machine == machine()
     }
 
-    /// Whether the process runs; only this machine's can be told.
-    fn runs(&self) -> bool {
-        start_of(self.process) == Some(self.started)
+    /// Whether the process runs; only known for processes of this machine.
+    fn is_running(&self) -> bool {
+        start_time_of(self.process) == Some(self.started)
     }
 
     fn describe(&self) -> String {
         let who = format!("process {} on {}", self.process, self.host);
-        if self.is_of_this_machine() && !self.runs() {
-            return format!("{who} (it has ended, but what it sent may arrive for two minutes)");
+        if self.is_of_this_machine() && !self.is_running() {
+            return format!(
+                "{who} (it has ended, but its last writes may take effect for two minutes)"
+            );
         }
         who
     }
@@ -117,67 +121,67 @@ pub(crate) fn place(name: &Name) -> Vec<u8> {
     [b"intent".as_slice(), &name.0].concat()
 }
 
-/// An intent while it lasts; taken back when dropped.
-pub(crate) struct Announced {
+/// An intent that exists as long as this value.
+pub(crate) struct Announcement {
     name: Name,
     store: Arc<dyn Store>,
     done: Arc<AtomicBool>,
-    heart: Option<JoinHandle<()>>,
+    heartbeat_thread: Option<JoinHandle<()>>,
 }
 
-impl Announced {
+impl Announcement {
     pub(crate) fn new(store: &Arc<dyn Store>, keys: &Arc<Keys>, work: Work) -> Result<Self> {
         let name = Name::random()?;
         match write(&**store, keys, &name, work) {
-            // Its draft was swept by a prune that could not know of us yet.
+            // A prune that did not know of this process yet removed the draft.
             Err(error) if error.is_missing() => write(&**store, keys, &name, work)?,
             outcome => outcome?,
         }
         let done = Arc::new(AtomicBool::new(false));
-        let heart = thread::spawn({
+        let heartbeat_thread = thread::spawn({
             let (store, keys, done) = (Arc::clone(store), Arc::clone(keys), Arc::clone(&done));
             move || {
                 while !done.load(Ordering::Acquire) {
-                    thread::park_timeout(BEAT);
-                    // One that was taken for dead and removed must stay so, for its owner to see.
-                    let there = store.open(Kind::Intent, &name).is_ok();
+                    thread::park_timeout(HEARTBEAT_INTERVAL);
+                    // An intent that was removed because we were declared dead must stay removed,
+                    // so that its owner notices.
+                    let there = store.open(ObjectKind::Intent, &name).is_ok();
                     if there && !done.load(Ordering::Acquire) {
-                        // A missed beat is no harm, the next one comes.
+                        // One failed renewal does no harm; the next follows.
                         let _ = write(&*store, &keys, &name, work);
                     }
                 }
             }
         });
-        Ok(Self { name, store: Arc::clone(store), done, heart: Some(heart) })
+        Ok(Self { name, store: Arc::clone(store), done, heartbeat_thread: Some(heartbeat_thread) })
     }
 
     pub(crate) fn name(&self) -> Name {
         self.name
     }
 
-    /// Whether nobody has taken us for dead. One who was must not rely on what it has seen.
+    /// Fails if another machine has declared this process dead: then nothing that it read can be
+    /// relied on.
     pub(crate) fn confirm(&self) -> Result<()> {
-        match self.store.open(Kind::Intent, &self.name) {
+        match self.store.open(ObjectKind::Intent, &self.name) {
             Ok(_) => Ok(()),
-            Err(error) if error.is_missing() => Err(Error::refused(
-                "another machine took this run for dead, it was silent for a day; run it again",
-            )),
+            Err(error) if error.is_missing() => Err(Error::DeclaredDead),
             Err(error) => Err(error),
         }
     }
 }
 
-impl Drop for Announced {
+impl Drop for Announcement {
     fn drop(&mut self) {
         self.done.store(true, Ordering::Release);
-        if let Some(heart) = self.heart.take() {
-            heart.thread().unpark();
-            // The heart first: a beat after the removal would bring the intent back.
-            let _ = heart.join();
+        if let Some(heartbeat_thread) = self.heartbeat_thread.take() {
+            heartbeat_thread.thread().unpark();
+            // The thread first: a renewal after the removal would bring the intent back.
+            let _ = heartbeat_thread.join();
         }
-        // As long as something that we sent may still be done, we count as alive.
+        // While a write that we sent may still take effect, we count as alive.
         if self.store.is_settled() {
-            let _ = self.store.remove(Kind::Intent, &self.name);
+            let _ = self.store.remove(ObjectKind::Intent, &self.name);
         }
     }
 }
@@ -185,46 +189,44 @@ impl Drop for Announced {
 fn write(store: &dyn Store, keys: &Keys, name: &Name, work: Work) -> Result<()> {
     let mut sealed = Vec::new();
     keys.seal.seal(&place(name), &Intent::of_this_process(work).encode(), &mut sealed)?;
-    store.put(Kind::Intent, name, &sealed)
+    store.put(ObjectKind::Intent, name, &sealed)
 }
 
-/// The intents of living processes, but for `own`. Those of dead ones are removed on the way.
-pub(crate) fn living(
+/// The intents of live processes, except `own`. Those of dead processes are removed.
+pub(crate) fn live_writers(
     store: &dyn Store,
     keys: &Keys,
     own: &Name,
 ) -> Result<Vec<(Name, Work, String)>> {
-    let mut living = Vec::new();
-    for (name, _) in store.list(Kind::Intent)? {
+    let mut live_writers = Vec::new();
+    for (name, _) in store.list(ObjectKind::Intent)? {
         if name == *own {
             continue;
         }
-        let bytes = match store.get(Kind::Intent, &name) {
+        let bytes = match store.get(ObjectKind::Intent, &name) {
             Ok(bytes) => bytes,
             Err(error) if error.is_missing() => continue,
             Err(error) => return Err(error),
         };
-        // One that cannot be read was not written by a writer of this repository that lives.
+        // No live writer of this repository writes an intent that cannot be read.
         let plain = keys.seal.open(&place(&name), bytes);
         match plain.and_then(|plain| Intent::decode(&plain)) {
-            Ok(intent) if intent.counts(now(), store.lag()) => {
-                living.push((name, intent.work, intent.describe()));
+            Ok(intent) if intent.may_still_write(now(), store.late_writes()) => {
+                live_writers.push((name, intent.work, intent.describe()));
             }
-            _ => store.remove(Kind::Intent, &name)?,
+            _ => store.remove(ObjectKind::Intent, &name)?,
         }
     }
-    Ok(living)
+    Ok(live_writers)
 }
 
-/// Announces maintenance, or says who is at it already. Of two that begin at once both may give
-/// way, but never both go on: the later of the two announcements is made before its owner looks.
-pub(crate) fn maintenance(store: &Arc<dyn Store>, keys: &Arc<Keys>) -> Result<Announced> {
-    let own = Announced::new(store, keys, Work::Maintenance)?;
-    let others = living(&**store, keys, &own.name)?;
+/// Announces maintenance, or names the process that is doing some already. If two begin at once,
+/// both may fail, but at most one goes on: each announces itself before it looks for others.
+pub(crate) fn maintenance(store: &Arc<dyn Store>, keys: &Arc<Keys>) -> Result<Announcement> {
+    let own = Announcement::new(store, keys, Work::Maintenance)?;
+    let others = live_writers(&**store, keys, &own.name)?;
     match others.iter().find(|(_, work, _)| *work == Work::Maintenance) {
-        Some((_, _, who)) => Err(Error::refused(format!(
-            "{who} is working on the index of this repository; try again when it is done"
-        ))),
+        Some((_, _, who)) => Err(Error::Busy { by: who.clone() }),
         None => Ok(own),
     }
 }
@@ -243,8 +245,8 @@ pub(crate) fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// Process numbers mean something within one boot and one table of processes only: containers
-/// have tables of their own. Empty where the system does not tell; then beats decide.
+/// Process ids are unique within one boot and one process namespace; containers have their own.
+/// Empty if the system does not say; then heartbeats decide.
 fn machine() -> String {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id");
     let table = fs::read_link("/proc/self/ns/pid");
@@ -254,8 +256,8 @@ fn machine() -> String {
     }
 }
 
-/// When a process started, in ticks since boot; `None` if none of this number runs.
-fn start_of(process: u64) -> Option<u64> {
+/// When a process started, in ticks since boot; `None` if there is no such process.
+fn start_time_of(process: u64) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The second field is a name in parentheses and may contain anything.
     let (_, rest) = stat.rsplit_once(')')?;
@@ -269,27 +271,35 @@ fn start_of(process: u64) -> Option<u64> {
 mod tests {
     use super::*;
 
-    const LAG: Duration = Duration::from_secs(60);
+    const LATE_WRITES: Duration = Duration::from_secs(60);
 
     fn dead() -> Intent {
-        // Every process has started later than at the beginning of time.
+        // Every process started later than this.
         Intent { started: 1, ..Intent::of_this_process(Work::Backup) }
     }
 
     #[test]
-    fn the_living_count_however_long_they_are_silent() {
+    fn live_processes_count_however_long_they_are_silent() {
         let alive = Intent::of_this_process(Work::Backup);
-        assert!(alive.counts(alive.beat + 10 * PATIENCE, Duration::ZERO));
-        assert!(alive.counts(alive.beat + 10 * PATIENCE, LAG));
+        assert!(
+            alive.may_still_write(alive.heartbeat + 10 * REMOTE_TIMEOUT_SECONDS, Duration::ZERO)
+        );
+        assert!(alive.may_still_write(alive.heartbeat + 10 * REMOTE_TIMEOUT_SECONDS, LATE_WRITES));
     }
 
     #[test]
-    fn the_dead_count_as_long_as_what_they_sent_may_arrive() {
+    fn dead_processes_count_while_their_writes_may_take_effect() {
         let dead = dead();
-        assert!(!dead.counts(dead.beat, Duration::ZERO));
-        // It may have died just before its next beat.
-        assert!(dead.counts(dead.beat + BEAT.as_secs() + LAG.as_secs() - 1, LAG));
-        assert!(!dead.counts(dead.beat + BEAT.as_secs() + LAG.as_secs(), LAG));
+        assert!(!dead.may_still_write(dead.heartbeat, Duration::ZERO));
+        // It may have died just before its next heartbeat.
+        assert!(dead.may_still_write(
+            dead.heartbeat + HEARTBEAT_INTERVAL.as_secs() + LATE_WRITES.as_secs() - 1,
+            LATE_WRITES
+        ));
+        assert!(!dead.may_still_write(
+            dead.heartbeat + HEARTBEAT_INTERVAL.as_secs() + LATE_WRITES.as_secs(),
+            LATE_WRITES
+        ));
         assert!(dead.describe().contains("has ended"));
     }
 
@@ -297,10 +307,15 @@ mod tests {
     fn another_machine_counts_for_a_day_whatever_its_clock() {
         for machine in ["elsewhere", ""] {
             let intent = Intent { machine: machine.into(), ..dead() };
-            assert!(intent.counts(intent.beat + PATIENCE - 1, Duration::ZERO));
-            assert!(!intent.counts(intent.beat + PATIENCE, LAG));
+            assert!(
+                intent
+                    .may_still_write(intent.heartbeat + REMOTE_TIMEOUT_SECONDS - 1, Duration::ZERO)
+            );
+            assert!(
+                !intent.may_still_write(intent.heartbeat + REMOTE_TIMEOUT_SECONDS, LATE_WRITES)
+            );
             // Its clock is ahead of ours.
-            assert!(intent.counts(intent.beat - 1000, Duration::ZERO));
+            assert!(intent.may_still_write(intent.heartbeat - 1000, Duration::ZERO));
         }
     }
 }

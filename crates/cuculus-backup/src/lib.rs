@@ -1,66 +1,94 @@
-//! A deduplicating backup that needs little memory.
+//! Deduplicating, encrypted backups that need little memory.
 //!
-//! Files are cut into chunks where their content says; each chunk is stored once, compressed and
-//! sealed in packs. Which chunks are stored stands in an exact index on disk. A digest in memory,
-//! an elastic cuckoo filter of two bytes a chunk, tells which chunks are new without a look at the
-//! disk; a cache of the neighbours of known chunks answers for most of the others. See
-//! [`Repository`].
+//! Files are cut into chunks at content-defined boundaries. Each chunk is stored once, compressed
+//! and encrypted in packs. An exact index on disk says where each chunk is. A digest in memory (an
+//! elastic cuckoo filter, two to four bytes per chunk) recognises new chunks without a disk read; a
+//! cache of recently used packs answers for most of the others.
+//!
+//! [`Repository`] is the entry point:
+//!
+//! ```
+//! use cuculus_backup::{BackupOptions, Parameters, Repository, RestoreOptions};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! let (location, source) = (dir.path().join("repository"), dir.path().join("letters"));
+//! # std::fs::create_dir(&source)?;
+//! std::fs::write(source.join("a.txt"), "Dear reader")?;
+//!
+//! Repository::create(&location, &Parameters::default(), Some("a passphrase"))?;
+//! let repository = Repository::open(&location, Some("a passphrase"))?;
+//! let options = BackupOptions { paths: vec![source], ..BackupOptions::default() };
+//! let report = repository.backup(&options, &())?; // `()` ignores progress
+//! assert_eq!((report.files, report.problems), (1, 0));
+//!
+//! let target = dir.path().join("restored");
+//! let options = RestoreOptions { target, ..RestoreOptions::default() };
+//! let report = repository.restore(&repository.snapshot("latest")?, &options, &())?;
+//! assert_eq!((report.files, report.problems), (1, 0));
+//! # Ok(())
+//! # }
+//! ```
 
-mod error; // what can go wrong, in one line
+// The fuzz targets are the only tests that build this crate without S3, and show no lints of it.
+#![cfg_attr(all(feature = "fuzz", not(feature = "s3")), deny(unused))]
 
-mod codec; // numbers and byte strings
+mod error; // one variant per situation
+
+mod codec; // integers and byte strings as bytes
 mod id; // names of chunks and objects
 mod seal; // encryption, checksums, keyed ids
 mod store; // objects in a directory or a bucket
 
-mod config; // what a repository is
+mod config; // the parameters of a repository
 mod key; // the master key under a passphrase
-mod repository; // its parts put together
+mod repository; // store, keys and parameters together
 
 mod chunker; // bytes to chunks
 mod digest; // which chunks may be stored
-mod index; // which chunk is where
-mod locality; // which chunks are stored next to one that was asked for
-mod lookup; // these three in order
+mod index; // where each chunk is
+mod locality; // a cache of the chunks of recently used packs
+mod lookup; // cache, digest and index, in this order
 
-mod chunks;
-mod pack; // chunks to files
-mod sink; // new chunks to packs and index // chunks read back
+mod chunks; // chunks read back
+mod pack; // files of compressed, sealed chunks
+mod sink; // new chunks to packs and index
 
-mod snapshot; // a tree at a time
-mod tree; // directories
+mod snapshot; // one finished backup
+mod tree; // stored directories
 
-mod intent; // who is at work
-mod marks; // what is about to go
+mod intent; // which processes are at work
+mod marks; // packs about to be removed
 
 mod backup;
 mod check;
 mod forget;
 mod inspect; // ls, diff, stats, verify-digest
-mod passphrases; // added, changed, removed
+mod passphrases; // add, change, remove
 mod prune;
-mod reachable; // what snapshots need
-mod repair; // a way forward from damage
+mod reachable; // every chunk that snapshots need
+mod repair;
 mod restore;
 
-mod watch; // progress
+mod progress; // callbacks of long operations
 
 #[cfg(feature = "fuzz")]
 #[doc(hidden)]
 pub mod fuzz; // every decoder, for the fuzzer
 
-pub use backup::{Asked, BackupOptions, BackupReport, Help};
+pub use backup::{BackupOptions, BackupReport, DigestMode, LookupOptions};
 pub use check::CheckReport;
 pub use config::Parameters;
-pub use error::{Error, Result};
-pub use forget::{Forgotten, Keep};
+pub use error::{Damage, DamagedPart, Error, Result};
+pub use forget::{ForgetReport, Keep};
 pub use id::{ChunkId, Name};
-pub use inspect::{Change, DigestReport, Listed, Stats};
+pub use inspect::{Change, DigestReport, ListEntry, Stats};
 pub use lookup::Lookups;
-pub use passphrases::Key;
+pub use passphrases::KeyInfo;
+pub use progress::Progress;
 pub use prune::{PruneOptions, PruneReport};
-pub use repair::{Hurt, RepairReport};
-pub use repository::{Found, Repository};
+pub use repair::{DamagedPath, RepairReport};
+pub use repository::{LockedRepository, Repository};
 pub use restore::{RestoreOptions, RestoreReport};
 pub use snapshot::Snapshot;
-pub use watch::Watch;
+pub use store::ObjectKind;

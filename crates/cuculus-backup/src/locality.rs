@@ -1,17 +1,17 @@
-//! The locality cache: the chunks of the packs that were of use lately. A chunk that is stored
-//! already has neighbours that come next, and one read of a pack's footer answers for all of them.
-//! Knows packs and their chunks; nothing of the index.
+//! The locality cache: the chunks of recently used packs. After a chunk that is stored, its
+//! neighbours in the same pack usually follow, and one read of the pack's footer answers for all of
+//! them. Knows packs and their chunks; nothing of the index.
 
 use std::collections::HashMap;
 
 use crate::id::{ChunkId, IdMap, Name};
 use crate::pack::{Footer, Location};
 
-/// Some 10 MiB: a chunk takes about 104 bytes.
+/// About 10 MiB: a chunk takes 104 bytes.
 pub(crate) const DEFAULT_CHUNKS: usize = 96 * 1024;
 
 pub(crate) struct Locality {
-    /// The most chunks that are kept.
+    /// The largest number of chunks.
     room: usize,
     chunks: IdMap<Location>,
     packs: HashMap<Name, Cached>,
@@ -49,7 +49,7 @@ impl Locality {
         }
     }
 
-    /// Keeps the chunks of a pack, and lets packs go that were not used for the longest time.
+    /// Adds the chunks of a pack, and evicts the least recently used packs.
     pub(crate) fn add(&mut self, pack: Name, footer: &Footer) {
         let ids: Vec<ChunkId> = footer.locations(pack).map(|(id, _)| id).collect();
         while self.chunks.len() + ids.len() > self.room {
@@ -64,7 +64,7 @@ impl Locality {
 
     pub(crate) fn forget(&mut self, pack: &Name) {
         for id in self.packs.remove(pack).map(|cached| cached.ids).unwrap_or_default() {
-            // A chunk that is stored twice may be known by the other pack since.
+            // A chunk that is stored twice may have been added by the other pack since.
             if self.chunks.get(&id).is_some_and(|location| location.pack == *pack) {
                 self.chunks.remove(&id);
             }

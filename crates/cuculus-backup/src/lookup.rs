@@ -1,6 +1,6 @@
-//! Where a chunk is, or that it is nowhere: the cache, the digest and the index in this order.
-//! Knows what each may be believed. Only the index and a pack's own footer prove that a chunk is
-//! stored; the digest is believed only when it says no.
+//! Where a chunk is, if it is stored: asks the cache, the digest and the index, in this order.
+//! Knows how far to trust each: only the index and the footer of a pack prove that a chunk is
+//! stored; of the digest only "no" counts.
 
 use std::sync::Arc;
 
@@ -13,22 +13,22 @@ use crate::pack::{Location, read_footer};
 use crate::seal::Keys;
 use crate::store::Store;
 
-/// How the questions of a backup were answered.
+/// How the look-ups of a backup were answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Lookups {
-    /// Chunks looked for, but for those new in the same run.
-    pub asked: u64,
+    /// All look-ups, except of chunks that are new in the same backup.
+    pub total: u64,
     /// Answered by the locality cache.
     pub from_cache: u64,
-    /// Known to be new by the digest.
+    /// The digest said "no": the chunk is new.
     pub from_digest: u64,
     /// Answered by the index.
     pub from_index: u64,
-    /// Of these, new in spite of the digest's "maybe".
-    pub false_maybes: u64,
-    /// Blocks of the index that were read.
+    /// Of those, chunks that were new although the digest said "maybe".
+    pub false_positives: u64,
+    /// Blocks of the index read.
     pub index_reads: u64,
-    /// Footers of packs that were read for the cache.
+    /// Footers of packs read for the cache.
     pub footer_reads: u64,
 }
 
@@ -37,27 +37,28 @@ pub struct Lookups {
 pub(crate) enum Answer {
     /// It is stored here.
     At(Location),
-    /// It is nowhere.
+    /// It is not stored.
     New,
-    /// It is stored, but only in a pack that is about to go: store it again. The digest has it.
+    /// It is stored, but only in a pack that is about to be removed: it must be stored again. The
+    /// digest has it.
     Again,
 }
 
-/// What stands in for the digest's answers.
-pub(crate) enum Oracle {
+/// The digest, or what replaces it in measurements and tests.
+pub(crate) enum Prefilter {
     Digest(Digest),
-    /// Says "maybe" to everything: the index decides alone.
-    Maybe,
-    /// Answers wrongly half of the time, in both directions.
-    Erring(Digest, u64),
+    /// Answers "maybe" for every chunk: the index decides alone.
+    AlwaysMaybe,
+    /// Gives the wrong answer half of the time.
+    RandomErrors(Digest, u64),
 }
 
-impl Oracle {
+impl Prefilter {
     fn may_have(&mut self, id: &ChunkId) -> bool {
         match self {
             Self::Digest(digest) => digest.contains(id),
-            Self::Maybe => true,
-            Self::Erring(digest, state) => {
+            Self::AlwaysMaybe => true,
+            Self::RandomErrors(digest, state) => {
                 *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 digest.contains(id) ^ (*state >> 63 == 1)
             }
@@ -66,8 +67,8 @@ impl Oracle {
 
     pub(crate) fn insert(&mut self, id: &ChunkId) {
         match self {
-            Self::Digest(digest) | Self::Erring(digest, _) => digest.insert(id),
-            Self::Maybe => {}
+            Self::Digest(digest) | Self::RandomErrors(digest, _) => digest.insert(id),
+            Self::AlwaysMaybe => {}
         }
     }
 }
@@ -76,9 +77,9 @@ pub(crate) struct Lookup {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) keys: Arc<Keys>,
     pub(crate) index: Index,
-    pub(crate) oracle: Oracle,
+    pub(crate) prefilter: Prefilter,
     pub(crate) cache: Locality,
-    /// Every chunk that was looked for, if somebody wants to know.
+    /// Every chunk that was looked up, if requested.
     pub(crate) trace: Option<Vec<ChunkId>>,
     counts: Lookups,
 }
@@ -88,20 +89,20 @@ impl Lookup {
         store: &Arc<dyn Store>,
         keys: &Arc<Keys>,
         index: Index,
-        oracle: Oracle,
+        prefilter: Prefilter,
         cache: Locality,
     ) -> Self {
         let (store, keys) = (Arc::clone(store), Arc::clone(keys));
-        Self { store, keys, index, oracle, cache, trace: None, counts: Lookups::default() }
+        Self { store, keys, index, prefilter, cache, trace: None, counts: Lookups::default() }
     }
 
     pub(crate) fn counts(&self) -> Lookups {
         Lookups { index_reads: self.index.reads(), ..self.counts }
     }
 
-    /// Where a chunk is, if it is anywhere.
+    /// Looks a chunk up.
     pub(crate) fn locate(&mut self, id: &ChunkId) -> Result<Answer> {
-        self.counts.asked += 1;
+        self.counts.total += 1;
         if let Some(trace) = &mut self.trace {
             trace.push(*id);
         }
@@ -109,7 +110,7 @@ impl Lookup {
             self.counts.from_cache += 1;
             return Ok(Answer::At(location));
         }
-        if !self.oracle.may_have(id) {
+        if !self.prefilter.may_have(id) {
             self.counts.from_digest += 1;
             return Ok(Answer::New);
         }
@@ -121,12 +122,12 @@ impl Lookup {
         if self.index.hides_some() && self.index.find_where(id, |_| true)?.is_some() {
             return Ok(Answer::Again);
         }
-        self.counts.false_maybes += 1;
+        self.counts.false_positives += 1;
         Ok(Answer::New)
     }
 
-    /// Loads a pack's chunks into the cache. A footer that cannot be read costs the help that it
-    /// would have been, not the backup: the index has answered already.
+    /// Loads the chunks of a pack into the cache. A footer that cannot be read is no error: the
+    /// index has answered already.
     fn remember_neighbours(&mut self, pack: &Name) {
         if !self.cache.is_on() || self.cache.has_pack(pack) {
             return;

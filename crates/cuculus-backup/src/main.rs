@@ -1,13 +1,13 @@
-//! The backup as a command. Knows how an outcome becomes an exit code; the commands stand in `cli`.
+//! The command `cuculus-backup`. Knows how an outcome becomes an exit code; `cli` does the rest.
 
 mod cli;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use cli::{Arguments, Outcome};
+use cli::{Arguments, Failure, Outcome};
 
-/// An error, said in one line.
+/// The exit code for errors.
 const ERROR: u8 = 2;
 
 fn main() -> ExitCode {
@@ -17,22 +17,22 @@ fn main() -> ExitCode {
     };
     match cli::run(&arguments) {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
-        Ok(Outcome::No) => ExitCode::from(1),
-        Ok(Outcome::Partly) => ExitCode::from(3),
-        // Whoever read our output has seen enough: `cuculus-backup ls latest | head -1`.
-        Err(cuculus_backup::Error::Io { source, .. })
+        Ok(Outcome::CheckFailed) => ExitCode::from(1),
+        Ok(Outcome::Incomplete) => ExitCode::from(3),
+        // The reader closed the pipe: `cuculus-backup ls latest | head -1`.
+        Err(Failure::Backup(cuculus_backup::Error::Io { source, .. }))
             if source.kind() == io::ErrorKind::BrokenPipe =>
         {
             ExitCode::SUCCESS
         }
-        Err(error) => {
-            complain(&error.to_string());
+        Err(failure) => {
+            print_error(&failure.to_string());
             ExitCode::from(ERROR)
         }
     }
 }
 
-/// Says what went wrong. If even standard error is closed, there is nobody to tell.
-fn complain(words: &str) {
-    let _ = writeln!(io::stderr(), "cuculus-backup: {}", words.replace('\n', "\\n"));
+/// Prints one line to standard error. If standard error is closed, the message is lost.
+fn print_error(message: &str) {
+    let _ = writeln!(io::stderr(), "cuculus-backup: {}", message.replace('\n', "\\n"));
 }

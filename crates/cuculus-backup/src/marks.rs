@@ -1,5 +1,5 @@
-//! Marks: packs that a prune means to remove, and the writers that it waits for. Knows the file;
-//! why this is safe stands in ARCHITECTURE.md, and what is done with it in `prune`.
+//! Marks: packs that a prune is about to remove, and the writers that it waits for. Knows the
+//! object; why this is safe is in docs/design, and `prune` uses it.
 
 use std::collections::HashSet;
 
@@ -7,15 +7,15 @@ use crate::codec::{Decoded, Malformed, Reader, Writer};
 use crate::error::{Error, Result};
 use crate::id::Name;
 use crate::seal::Keys;
-use crate::store::{Kind, Store};
+use crate::store::{ObjectKind, Store, load_all};
 
 pub(crate) struct Mark {
     pub(crate) name: Name,
     pub(crate) packs: Vec<Name>,
-    /// Snapshots that were taken into account when the packs were chosen.
+    /// Snapshots that were considered when the packs were chosen.
     pub(crate) seen: Vec<Name>,
-    /// Writers that were at work when the mark was there already: only they may not know of it.
-    /// `None` as long as nobody has looked.
+    /// Writers that were at work when the mark was written, and may not have seen it. `None` until
+    /// a prune has looked for them.
     pub(crate) waits_for: Option<Vec<Name>>,
 }
 
@@ -42,7 +42,7 @@ impl Mark {
         }
         let mut sealed = Vec::new();
         keys.seal.seal(&place(&self.name), &writer.0, &mut sealed)?;
-        store.put(Kind::Mark, &self.name, &sealed)
+        store.put(ObjectKind::Mark, &self.name, &sealed)
     }
 
     fn decode(name: Name, bytes: &[u8]) -> Decoded<Self> {
@@ -58,26 +58,19 @@ impl Mark {
     }
 }
 
-/// All marks. One that is finished meanwhile is left out: its packs are gone from the index.
+/// All marks. One that is finished since it was listed is left out: its packs are no longer in the
+/// index.
 pub(crate) fn all(store: &dyn Store, keys: &Keys) -> Result<Vec<Mark>> {
-    let mut marks = Vec::new();
-    for (name, _) in store.list(Kind::Mark)? {
-        match load(store, keys, &name) {
-            Ok(mark) => marks.push(mark),
-            Err(error) if error.is_missing() => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(marks)
+    load_all(store, ObjectKind::Mark, |name| load(store, keys, name))
 }
 
 pub(crate) fn load(store: &dyn Store, keys: &Keys, name: &Name) -> Result<Mark> {
-    let plain = keys.seal.open(&place(name), store.get(Kind::Mark, name)?);
+    let plain = keys.seal.open(&place(name), store.get(ObjectKind::Mark, name)?);
     let mark = plain.and_then(|plain| Mark::decode(*name, &plain));
-    mark.map_err(|Malformed| Error::damaged(Kind::Mark.describe(name)))
+    mark.map_err(|Malformed| Error::damaged(ObjectKind::Mark, name))
 }
 
-/// The packs that new backups must not rely on.
+/// Packs that new backups must not rely on.
 pub(crate) fn marked_packs(store: &dyn Store, keys: &Keys) -> Result<HashSet<Name>> {
     Ok(all(store, keys)?.into_iter().flat_map(|mark| mark.packs).collect())
 }

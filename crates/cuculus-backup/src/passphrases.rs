@@ -1,5 +1,5 @@
-//! Passphrases added, changed and removed. Knows the order in which keys are written and removed, so
-//! that there is always one that opens the repository, whatever is killed when.
+//! Adding, changing and removing passphrases. Knows the order in which keys are written and
+//! removed, so that a process killed at any moment leaves a key that opens the repository.
 
 use crate::error::{Error, Result};
 use crate::id::Name;
@@ -7,11 +7,11 @@ use crate::intent;
 use crate::key;
 use crate::repository::Repository;
 use crate::seal::Master;
-use crate::store::Kind;
+use crate::store::{ObjectKind, by_prefix};
 
-/// A key: the master key under one passphrase.
+/// A key: the master key encrypted with one passphrase.
 #[derive(Clone, Debug, serde::Serialize)]
-pub struct Key {
+pub struct KeyInfo {
     /// Its name.
     pub name: String,
     /// Whether the passphrase that was given opens it.
@@ -23,95 +23,77 @@ impl Repository {
     ///
     /// # Errors
     /// If the repository is not encrypted, or the passphrase is wrong.
-    pub fn keys(&self, current: &str) -> Result<Vec<Key>> {
+    pub fn keys(&self, current: &str) -> Result<Vec<KeyInfo>> {
         self.master(current)?;
         let own = key::opened_by(&*self.store, current)?;
         let mut names = self.key_names()?;
         names.sort_unstable();
-        let key = |name: Name| Key { current: own.contains(&name), name: name.to_string() };
+        let key = |name: Name| KeyInfo { current: own.contains(&name), name: name.to_string() };
         Ok(names.into_iter().map(key).collect())
     }
 
-    /// One more passphrase that opens the repository; returns the name of its key.
+    /// Adds a passphrase; returns the name of its key.
     ///
     /// # Errors
-    /// If the repository is not encrypted, `current` is wrong, or `new` opens it already.
+    /// If the repository is not encrypted, `current` is wrong, or `new` already opens it.
     pub fn add_passphrase(&self, current: &str, new: &str) -> Result<Name> {
         let master = self.master(current)?;
-        let _announced = intent::maintenance(&self.store, &self.keys)?;
+        let _announcement = intent::maintenance(&self.store, &self.keys)?;
         if !key::opened_by(&*self.store, new)?.is_empty() {
-            return Err(Error::refused("the new passphrase opens the repository already"));
+            return Err(Error::PassphraseInUse);
         }
         key::add(&*self.store, &master, new)
     }
 
-    /// `new` in the place of `current`, which opens the repository no longer.
+    /// Replaces the passphrase `current` by `new`.
     ///
     /// # Errors
-    /// If the repository is not encrypted, `current` is wrong, or both are the same. If it is cut
-    /// off, one of the two opens the repository, or both; it can then be done again.
+    /// If the repository is not encrypted, `current` is wrong, or both are the same. If it is
+    /// interrupted, one of the two opens the repository, or both; it can then be repeated.
     pub fn change_passphrase(&self, current: &str, new: &str) -> Result<()> {
         let master = self.master(current)?;
         if current == new {
-            return Err(Error::refused("the new passphrase is the old one; choose another"));
+            return Err(Error::PassphraseInUse);
         }
-        let _announced = intent::maintenance(&self.store, &self.keys)?;
-        // It does if an earlier attempt was cut off between the two steps.
+        let _announcement = intent::maintenance(&self.store, &self.keys)?;
+        // It does if an earlier attempt was interrupted between the two steps.
         if key::opened_by(&*self.store, new)?.is_empty() {
             key::add(&*self.store, &master, new)?;
         }
         for name in key::opened_by(&*self.store, current)? {
-            self.store.remove(Kind::Key, &name)?;
+            self.store.remove(ObjectKind::Key, &name)?;
         }
         Ok(())
     }
 
-    /// Removes the key whose name begins so; its passphrase opens the repository no longer.
+    /// Removes the key whose name begins with `prefix`, and with it its passphrase.
     ///
     /// # Errors
-    /// If no key begins so, or several, or if it is the one that `current` opens: so there is always
-    /// one left that somebody can open.
-    pub fn remove_passphrase(&self, current: &str, word: &str) -> Result<Name> {
+    /// If no key or several match, or if it is the key that `current` opens: a key that somebody
+    /// can open must remain.
+    pub fn remove_passphrase(&self, current: &str, prefix: &str) -> Result<Name> {
         self.master(current)?;
-        let _announced = intent::maintenance(&self.store, &self.keys)?;
+        let _announcement = intent::maintenance(&self.store, &self.keys)?;
         let (own, names) = (key::opened_by(&*self.store, current)?, self.key_names()?);
-        let mut fitting = names.iter().filter(|name| name.to_string().starts_with(word));
-        let name = match (fitting.next(), fitting.next()) {
-            (Some(name), None) => *name,
-            (Some(_), Some(_)) => {
-                return Err(Error::refused(format!(
-                    "several keys begin with {word:?}; give more of the name"
-                )));
-            }
-            (None, _) => {
-                return Err(Error::NotFound(format!(
-                    "there is no key {word:?}; `cuculus-backup key list` lists those there are"
-                )));
-            }
-        };
+        let name = *by_prefix(ObjectKind::Key, &names, |name| name, prefix)?;
         if names.len() == 1 {
-            return Err(Error::refused(
-                "it is the only key, and without one nobody can read the repository; \
-                 `cuculus-backup key change` gives it another passphrase",
-            ));
+            return Err(Error::LastKey);
         }
-        // One that is damaged may be all that is left otherwise.
+        // The other keys may be damaged.
         if own.contains(&name) && own.len() == 1 {
-            return Err(Error::refused(
-                "it is the key of the passphrase that you gave; give another one to remove it",
-            ));
+            return Err(Error::KeyInUse);
         }
-        self.store.remove(Kind::Key, &name)?;
+        self.store.remove(ObjectKind::Key, &name)?;
         Ok(name)
     }
 
     fn key_names(&self) -> Result<Vec<Name>> {
-        Ok(self.store.list(Kind::Key)?.into_iter().map(|(name, _)| name).collect())
+        Ok(self.store.list(ObjectKind::Key)?.into_iter().map(|(name, _)| name).collect())
     }
 
     fn master(&self, current: &str) -> Result<Master> {
         if !self.keys.seal.is_secret() {
-            return Err(Error::refused("the repository is not encrypted, so it has no passphrase"));
+            return Err(Error::NotEncrypted);
         }
         key::open(&*self.store, current)
     }

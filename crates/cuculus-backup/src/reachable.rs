@@ -1,25 +1,25 @@
-//! Every chunk that a snapshot needs. Knows trees; what is done with the chunks is the caller's.
+//! Every chunk that a snapshot needs. Knows trees; nothing of what the caller does with the chunks.
 
 use std::collections::HashSet;
 
 use crate::chunks::Chunks;
-use crate::error::{Error, Result};
+use crate::error::{Damage, Error, Result};
 use crate::id::ChunkId;
 use crate::snapshot::Snapshot;
-use crate::tree::{self, DirRef, Node, Piece, What};
+use crate::tree::{self, DirRef, Node, NodeKind, Piece};
 
 /// Walks snapshots; what several of them share is visited once.
 #[derive(Default)]
 pub(crate) struct Reachable {
     dirs: HashSet<DirRef>,
-    /// Directories whose files have been visited, by the first chunk of their contents: equal
-    /// contents with other metadata hold the same files.
+    /// Directories whose files have been visited, by the chunks of their contents: directories that
+    /// differ only in metadata have the same files.
     contents: HashSet<Vec<ChunkId>>,
 }
 
-/// What is met on the way.
+/// What a walk comes across.
 #[derive(Clone, Copy)]
-pub(crate) enum Met<'a> {
+pub(crate) enum Visited<'a> {
     /// A chunk of a tree.
     Tree(&'a ChunkId),
     /// A file.
@@ -27,12 +27,13 @@ pub(crate) enum Met<'a> {
 }
 
 impl Reachable {
-    /// Hands every chunk to `each`, and says where it stopped if something could not be read.
+    /// Passes every chunk of a tree and every file to `each`; stops at the first directory that
+    /// cannot be read.
     pub(crate) fn visit(
         &mut self,
         chunks: &mut Chunks,
         snapshot: &Snapshot,
-        each: &mut dyn FnMut(Met<'_>) -> Result<()>,
+        each: &mut dyn FnMut(Visited<'_>) -> Result<()>,
     ) -> Result<()> {
         let mut waiting = vec![snapshot.root.clone()];
         while let Some(dir) = waiting.pop() {
@@ -40,18 +41,18 @@ impl Reachable {
                 continue;
             }
             let ids = dir.contents.iter().chain(&dir.metadata);
-            ids.into_iter().try_for_each(|id| each(Met::Tree(id)))?;
+            ids.into_iter().try_for_each(|id| each(Visited::Tree(id)))?;
             let nodes = tree::read_dir(chunks, &dir).map_err(|error| match error {
-                Error::Damaged(what) => {
-                    Error::Damaged(format!("{what}: a directory of snapshot {}", snapshot.name))
+                Error::Damaged(damage) => {
+                    Error::Damaged(Damage { snapshot: Some(snapshot.name), ..damage })
                 }
                 other => other,
             })?;
             let new = self.contents.insert(dir.contents);
             for node in nodes {
-                match &node.what {
-                    What::Dir(below) => waiting.push(below.clone()),
-                    What::File { pieces, .. } if new => each(Met::File(&node, pieces))?,
+                match &node.kind {
+                    NodeKind::Dir(below) => waiting.push(below.clone()),
+                    NodeKind::File { pieces, .. } if new => each(Visited::File(&node, pieces))?,
                     _ => {}
                 }
             }

@@ -1,5 +1,5 @@
-//! Bytes made safe to keep: sealed by a cipher that notices every change, or, in a repository
-//! without encryption, by a checksum. Knows keys, nothing of what the bytes are.
+//! Seals bytes: encrypts them with authentication, or adds a checksum in a repository without
+//! encryption. Knows keys; nothing of what the bytes are.
 
 use chacha20poly1305::aead::{AeadInOut, KeyInit};
 use chacha20poly1305::{Tag, XChaCha20Poly1305, XNonce};
@@ -9,10 +9,10 @@ use crate::codec::{Malformed, Reader};
 use crate::error::Result;
 use crate::id::{ChunkId, random_bytes};
 
-const NONCE: usize = 24;
-const TAG: usize = 16;
+const NONCE_LEN: usize = 24;
+const TAG_LEN: usize = 16;
 
-/// The secret that everything else of a repository is derived from.
+/// The secret that all other keys are derived from.
 pub(crate) struct Master(pub(crate) [u8; 32]);
 
 impl Master {
@@ -20,7 +20,7 @@ impl Master {
         Ok(Self(random_bytes()?))
     }
 
-    /// A key for one use. The contexts are part of the format.
+    /// A key for one purpose. The contexts are part of the format.
     fn derive(&self, use_of_key: &str) -> [u8; 32] {
         blake3::derive_key(&format!("cuculus-backup v1 {use_of_key}"), &self.0)
     }
@@ -36,12 +36,12 @@ impl Drop for Master {
     }
 }
 
-/// The keys at work. Without encryption they are known to whoever reads the repository.
+/// The derived keys. Without encryption, whoever can read the repository knows them.
 pub(crate) struct Keys {
     chunk_ids: [u8; 32],
-    /// Hashes of the digest are as secret as the chunks' ids.
+    /// Hashes in the digest are as secret as chunk ids.
     pub(crate) digest: u128,
-    /// Moves the cuts of the chunker, so that their lengths do not tell which known file it was.
+    /// Seed of the chunker, so that chunk lengths do not reveal known files.
     pub(crate) cuts: u64,
     pub(crate) seal: Seal,
 }
@@ -76,20 +76,20 @@ impl Drop for Keys {
     }
 }
 
-/// How bytes are sealed. `place` is what the bytes are and where they stand: what is sealed for
-/// one place does not open at another.
+/// How bytes are sealed. `place` says what the bytes are and where they are stored: bytes sealed
+/// for one place do not open at another.
 pub(crate) enum Seal {
     Cipher(Box<XChaCha20Poly1305>),
     Checksum([u8; 32]),
 }
 
 impl Seal {
-    /// A cipher with a key that was made from a passphrase.
+    /// A cipher with a key derived from a passphrase.
     pub(crate) fn with_key(key: [u8; 32]) -> Self {
         Self::Cipher(Box::new(XChaCha20Poly1305::new(&key.into())))
     }
 
-    /// Whether a secret is needed to open what is sealed.
+    /// Whether a secret is needed to open sealed bytes.
     pub(crate) fn is_secret(&self) -> bool {
         matches!(self, Self::Cipher(_))
     }
@@ -97,8 +97,8 @@ impl Seal {
     /// Bytes that sealing adds.
     pub(crate) fn overhead(&self) -> usize {
         match self {
-            Self::Cipher(_) => NONCE + TAG,
-            Self::Checksum(_) => TAG,
+            Self::Cipher(_) => NONCE_LEN + TAG_LEN,
+            Self::Checksum(_) => TAG_LEN,
         }
     }
 
@@ -107,14 +107,16 @@ impl Seal {
         out.reserve(plain.len() + self.overhead());
         match self {
             Self::Cipher(cipher) => {
-                let nonce = random_bytes::<NONCE>()?;
+                let nonce = random_bytes::<NONCE_LEN>()?;
                 out.extend_from_slice(&nonce);
                 let start = out.len();
                 out.extend_from_slice(plain);
                 let body = &mut out[start..];
                 let tag = cipher
                     .encrypt_inout_detached(&XNonce::from(nonce), place, body.into())
-                    .map_err(|_| crate::Error::refused("too many bytes to seal at once"))?;
+                    .map_err(|_| {
+                    crate::Error::io("cannot encrypt")(std::io::ErrorKind::FileTooLarge.into())
+                })?;
                 out.extend_from_slice(&tag);
             }
             Self::Checksum(key) => {
@@ -125,7 +127,7 @@ impl Seal {
         Ok(())
     }
 
-    /// The bytes that were sealed for this place, in the buffer of the sealed ones.
+    /// Opens bytes that were sealed for this place, reusing their buffer.
     pub(crate) fn open(&self, place: &[u8], mut sealed: Vec<u8>) -> Opened<Vec<u8>> {
         let plain = self.open_in_place(place, &mut sealed)?;
         sealed.truncate(plain.end);
@@ -133,25 +135,25 @@ impl Seal {
         Ok(sealed)
     }
 
-    /// Opens where the bytes are, and says which of them are the ones that were sealed.
+    /// Opens bytes in place; returns the range of the plain bytes.
     pub(crate) fn open_in_place(
         &self,
         place: &[u8],
         sealed: &mut [u8],
     ) -> Opened<std::ops::Range<usize>> {
-        let end = sealed.len().checked_sub(TAG).ok_or(Malformed)?;
+        let end = sealed.len().checked_sub(TAG_LEN).ok_or(Malformed)?;
         match self {
             Self::Cipher(cipher) => {
-                let (nonce, rest) = sealed.split_first_chunk_mut::<NONCE>().ok_or(Malformed)?;
-                let (body, tag) = rest.split_last_chunk_mut::<TAG>().ok_or(Malformed)?;
+                let (nonce, rest) = sealed.split_first_chunk_mut::<NONCE_LEN>().ok_or(Malformed)?;
+                let (body, tag) = rest.split_last_chunk_mut::<TAG_LEN>().ok_or(Malformed)?;
                 let (nonce, tag) = (XNonce::from(*nonce), Tag::from(*tag));
                 cipher
                     .decrypt_inout_detached(&nonce, place, body.into(), &tag)
                     .map_err(|_| Malformed)?;
-                Ok(NONCE..end)
+                Ok(NONCE_LEN..end)
             }
             Self::Checksum(key) => {
-                let (body, tag) = sealed.split_last_chunk::<TAG>().ok_or(Malformed)?;
+                let (body, tag) = sealed.split_last_chunk::<TAG_LEN>().ok_or(Malformed)?;
                 if checksum(key, place, body) != *tag {
                     return Err(Malformed);
                 }
@@ -163,10 +165,10 @@ impl Seal {
 
 type Opened<T> = std::result::Result<T, Malformed>;
 
-fn checksum(key: &[u8; 32], place: &[u8], plain: &[u8]) -> [u8; TAG] {
+fn checksum(key: &[u8; 32], place: &[u8], plain: &[u8]) -> [u8; TAG_LEN] {
     let mut hasher = blake3::Hasher::new_keyed(key);
     hasher.update(&(place.len() as u64).to_le_bytes()).update(place).update(plain);
-    let mut tag = [0; TAG];
+    let mut tag = [0; TAG_LEN];
     hasher.finalize_xof().fill(&mut tag);
     tag
 }

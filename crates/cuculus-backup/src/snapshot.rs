@@ -1,11 +1,11 @@
-//! A snapshot: the root of a tree, and when, where and of what it was taken. Knows nothing of what
-//! the tree holds.
+//! A snapshot: the root of a tree, with its time, host and paths. Knows nothing of the contents of
+//! the tree.
 
 use crate::codec::{Decoded, Malformed, Reader, Writer};
 use crate::error::{Error, Result};
 use crate::id::Name;
 use crate::seal::Keys;
-use crate::store::{Kind, Store, read_sound};
+use crate::store::{ObjectKind, Store, by_prefix, load_all, read_or_refetch};
 use crate::tree::DirRef;
 
 /// One finished backup.
@@ -13,19 +13,19 @@ use crate::tree::DirRef;
 pub struct Snapshot {
     /// Its name.
     pub name: Name,
-    /// When it began, in nanoseconds since 1970: two in the same second have an order.
+    /// When it began, in nanoseconds since 1970, so that two in the same second have an order.
     pub time: u64,
-    /// The machine.
+    /// The name of the machine.
     pub host: String,
-    /// What was backed up, as absolute paths.
+    /// The absolute paths that were backed up.
     pub paths: Vec<Vec<u8>>,
-    /// Words that the user gave it.
+    /// Labels given by the user.
     pub tags: Vec<String>,
-    /// Files in it.
+    /// The number of files.
     pub files: u64,
-    /// Their bytes.
+    /// Total size of the files.
     pub bytes: u64,
-    /// Files that could not be read.
+    /// Files with problems: not readable, or changed while they were read.
     pub unreadable: u64,
     pub(crate) root: DirRef,
 }
@@ -72,13 +72,13 @@ impl Snapshot {
     pub(crate) fn save(&self, store: &dyn Store, keys: &Keys) -> Result<()> {
         let mut sealed = Vec::new();
         keys.seal.seal(&place(&self.name), &self.encode(), &mut sealed)?;
-        store.put(Kind::Snapshot, &self.name, &sealed)
+        store.put(ObjectKind::Snapshot, &self.name, &sealed)
     }
 
     pub(crate) fn load(store: &dyn Store, keys: &Keys, name: &Name) -> Result<Self> {
-        let object = store.open(Kind::Snapshot, name)?;
-        let damaged = |Malformed| Error::damaged(Kind::Snapshot.describe(name));
-        read_sound(&*object, || {
+        let object = store.open(ObjectKind::Snapshot, name)?;
+        let damaged = |Malformed| Error::damaged(ObjectKind::Snapshot, name);
+        read_or_refetch(&*object, || {
             let sealed = object.read_at(0, object.len())?;
             let plain = keys.seal.open(&place(name), sealed).map_err(damaged)?;
             Self::decode(*name, &plain).map_err(damaged)
@@ -86,36 +86,18 @@ impl Snapshot {
     }
 }
 
-/// All snapshots, oldest first. One that is forgotten meanwhile is left out.
+/// All snapshots, oldest first.
 pub(crate) fn all(store: &dyn Store, keys: &Keys) -> Result<Vec<Snapshot>> {
-    let mut snapshots = Vec::new();
-    for (name, _) in store.list(Kind::Snapshot)? {
-        match Snapshot::load(store, keys, &name) {
-            Ok(snapshot) => snapshots.push(snapshot),
-            Err(error) if error.is_missing() => {}
-            Err(error) => return Err(error),
-        }
-    }
+    let mut snapshots =
+        load_all(store, ObjectKind::Snapshot, |name| Snapshot::load(store, keys, name))?;
     snapshots.sort_by_key(|snapshot| (snapshot.time, snapshot.name));
     Ok(snapshots)
 }
 
-/// The snapshot that a person means: the beginning of a name, or `latest`.
+/// The snapshot whose name begins with `word`, or the newest for `latest`.
 pub(crate) fn choose<'a>(snapshots: &'a [Snapshot], word: &str) -> Result<&'a Snapshot> {
     if word == "latest" {
-        return snapshots.last().ok_or_else(|| {
-            Error::NotFound("the repository has no snapshot yet; `backup PATH` makes one".into())
-        });
+        return snapshots.last().ok_or(Error::NoSnapshots);
     }
-    let mut fitting =
-        snapshots.iter().filter(|snapshot| snapshot.name.to_string().starts_with(word));
-    match (fitting.next(), fitting.next()) {
-        (Some(snapshot), None) => Ok(snapshot),
-        (Some(_), Some(_)) => Err(Error::refused(format!(
-            "several snapshots begin with {word:?}; give more of the name"
-        ))),
-        (None, _) => Err(Error::NotFound(format!(
-            "there is no snapshot {word:?}; `cuculus-backup snapshots` lists those there are"
-        ))),
-    }
+    by_prefix(ObjectKind::Snapshot, snapshots, |snapshot| &snapshot.name, word)
 }

@@ -1,7 +1,7 @@
-//! An S3 server on the loopback interface, in the process of the test: objects are files below a
-//! directory, requests are counted, and it can be stopped and started again.
+//! An S3 server on the loopback interface, inside the test process: objects are files below a
+//! directory, requests are counted, and it can be stopped and restarted.
 //!
-//! A crate of its own so that it is compiled once, and not with every test that talks to it.
+//! A crate of its own, so that it is compiled once and not with every test that uses it.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -21,12 +21,12 @@ use s3s_fs::FileSystem;
 use tokio::net::TcpListener;
 use tokio::runtime::{self, Runtime};
 
-/// What clients must know.
+/// The access key id that clients must use.
 pub const KEY: &str = "test-key";
-/// The other half of it.
+/// The secret access key that clients must use.
 pub const SECRET: &str = "test-secret";
 
-/// The server; stopped when dropped.
+/// A running server; stopped when dropped.
 pub struct Server {
     root: PathBuf,
     address: SocketAddr,
@@ -36,10 +36,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// On a free port, with a bucket for each name.
+    /// Starts on a free port, with one bucket per name.
     ///
     /// # Panics
-    /// If there is no port or no directory to be had.
+    /// If there is no free port, or a directory cannot be created.
     #[must_use]
     pub fn start(root: &Path, buckets: &[&str]) -> Self {
         for bucket in buckets {
@@ -55,10 +55,10 @@ impl Server {
         server
     }
 
-    /// Starts again at the same port.
+    /// Restarts on the same port.
     ///
     /// # Panics
-    /// If the port is taken meanwhile.
+    /// If the port is in use by now.
     pub fn resume(&mut self) {
         let files = FileSystem::new(&self.root).expect("a directory");
         let mut service = S3ServiceBuilder::new(files);
@@ -72,14 +72,14 @@ impl Server {
         self.runtime = Some(runtime);
     }
 
-    /// As if the machine had lost its power: whoever is connected hears nothing more.
+    /// Stops without closing connections properly, as in a power failure.
     pub fn stop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_timeout(Duration::from_secs(10));
         }
     }
 
-    /// Its address for clients.
+    /// The address for clients.
     #[must_use]
     pub fn endpoint(&self) -> String {
         format!("http://{}", self.address)
@@ -90,7 +90,7 @@ impl Server {
         self.requests.swap(0, Ordering::Relaxed)
     }
 
-    /// What a client must be told, and nothing that the tester's own environment says.
+    /// Sets the environment of a client, and removes whatever the tester's own environment sets.
     pub fn tell(&self, command: &mut Command) {
         for (name, _) in std::env::vars_os() {
             let text = name.to_string_lossy().to_ascii_uppercase();
@@ -119,7 +119,7 @@ async fn serve(listener: TcpListener, service: S3Service, requests: Arc<AtomicU6
                 Service::call(&service, request)
             });
             let builder = Builder::new(TokioExecutor::new());
-            // A client that goes away is no concern of the server's.
+            // A client may disconnect at any time.
             let _ = builder.serve_connection(TokioIo::new(connection), counted).await;
         });
     }

@@ -1,5 +1,6 @@
-//! `cargo xtask bench-backup --peers`: the backup beside restic and borg on the same versions of the
-//! same files. Knows the steps and what is counted; how the tools are called stands in `tools`.
+//! `cargo xtask bench-backup --peers`: the backup compared with restic and borg on the same
+//! versions of the same files. Knows the steps and what is measured; `tools` knows how the tools
+//! are called.
 
 use std::env;
 use std::fs::{self, File};
@@ -45,7 +46,7 @@ impl Options {
     }
 }
 
-/// What one tool took.
+/// The measurements of one tool.
 #[derive(Default)]
 struct Figures {
     backups: Usage,
@@ -56,7 +57,7 @@ struct Figures {
     bytes_after: u64,
 }
 
-/// The steps that take time, and the sizes, each with its name and how it is got.
+/// The steps that take time, and the sizes, each with its name and how to get it.
 type Step = (&'static str, fn(&Figures) -> Usage);
 type Size = (&'static str, fn(&Figures) -> u64);
 const STEPS: [Step; 4] = [
@@ -75,7 +76,7 @@ pub(super) fn run(arguments: &[String]) -> Result<(), Failure> {
     let options = Options::parse(arguments)?;
     let sources = versions::fetched(options.versions)?;
     let directory = env::current_dir()?.join(target_directory().join("backup-peers"));
-    // What a run left that was cut off.
+    // Left from an interrupted run.
     remove(&directory)?;
     let measured = tools::all(&directory).and_then(|tools| {
         let figures = measure(&tools, &sources, &directory.join("restored"))?;
@@ -98,7 +99,7 @@ fn remove(directory: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Each step by all tools in turn, so that a slow minute of the machine is one for all.
+/// Each step by all tools in turn, so that a slow minute of the machine affects all of them.
 fn measure(tools: &[Tool], sources: &[PathBuf], target: &Path) -> Result<Vec<Figures>, Failure> {
     let mut all: Vec<Figures> = tools.iter().map(|_| Figures::default()).collect();
     for tool in tools {
@@ -107,7 +108,7 @@ fn measure(tools: &[Tool], sources: &[PathBuf], target: &Path) -> Result<Vec<Fig
     let Some(last) = sources.last() else { return Ok(all) };
     for (number, source) in sources.iter().enumerate() {
         eprintln!("    version {} of {}", number + 1, sources.len());
-        // Otherwise the first tool would wait for the disk, and the others find all in memory.
+        // Otherwise the first tool would read from disk, and the others from memory.
         for_files_below(source, &mut |path, _| {
             io::copy(&mut File::open(path)?, &mut io::sink()).map(drop)
         })?;
@@ -117,14 +118,14 @@ fn measure(tools: &[Tool], sources: &[PathBuf], target: &Path) -> Result<Vec<Fig
     }
     let forget = Job::Forget { snapshots: sources.len() + 1, oldest: sources.len().div_ceil(2) };
     for (tool, figures) in tools.iter().zip(&mut all) {
-        eprintln!("    {}: the last again, restore, forget, prune", tool.name);
+        eprintln!("    {}: last version again, restore, forget, prune", tool.name);
         figures.repository_bytes = bytes_below(&tool.repository())?;
         figures.unchanged = took(tool, &Job::Backup(last))?;
         figures.restore = took(tool, &Job::Restore(target))?;
         compare(tool, last, target)?;
         figures.forget = took(tool, &forget)?;
         figures.bytes_after = bytes_below(&tool.repository())?;
-        // What is left can still be restored.
+        // The remaining snapshots can still be restored.
         took(tool, &Job::Restore(target))?;
         compare(tool, last, target)?;
     }
@@ -151,9 +152,9 @@ fn took_by(name: &str, command: &mut Command) -> Result<Usage, Failure> {
     Err(Failure::Failed(format!("{name} failed ({status}): {}", said.trim())))
 }
 
-/// What came back is what was saved; it is removed then.
+/// Checks that the restored tree is exact, and removes it.
 fn compare(tool: &Tool, source: &Path, target: &Path) -> Result<(), Failure> {
-    // All three write paths in full below the target.
+    // All three write full paths below the target.
     let restored = target.join(source.strip_prefix("/").unwrap_or(source));
     let mut diff = program("diff", ["--recursive", "--no-dereference", "--brief"]);
     let output = diff.arg(source).arg(&restored).output()?;
@@ -174,7 +175,7 @@ fn bytes_below(path: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// Hands every file and its length to `each`.
+/// Passes every file and its length to `each`.
 fn for_files_below(
     path: &Path,
     each: &mut dyn FnMut(&Path, u64) -> io::Result<()>,
@@ -191,7 +192,7 @@ fn for_files_below(
     Ok(())
 }
 
-/// What the documents promise.
+/// The promises of the documentation.
 fn judge(measured: &[(Tool, Figures)]) -> Result<(), Failure> {
     let Some(((_, ours), others)) = measured.split_first() else { return Ok(()) };
     for (tool, figures) in others {
@@ -199,9 +200,7 @@ fn judge(measured: &[(Tool, Figures)]) -> Result<(), Failure> {
             return Err(Failure::Failed(format!("the repository of {} is smaller", tool.name)));
         }
         if tool.name == "restic" && ours.backups.cpu_seconds > figures.backups.cpu_seconds {
-            return Err(Failure::Failed(
-                "restic needed less processor time for the backups".into(),
-            ));
+            return Err(Failure::Failed("restic needed less CPU time for the backups".into()));
         }
     }
     Ok(())

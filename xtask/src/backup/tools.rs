@@ -1,5 +1,5 @@
-//! The backup and its peers: how each is told to do the same. Knows their command lines; nothing of
-//! what is measured. Each works with encryption and keeps all that it writes in one directory.
+//! The backup and its peers: how each is called for the same task. Knows their command lines;
+//! nothing of what is measured. Each encrypts and writes to one directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,21 +25,21 @@ pub(super) struct Tool {
     place: PathBuf,
 }
 
-/// What a tool is asked for.
+/// A task for a tool.
 pub(super) enum Job<'a> {
     Init,
-    /// A snapshot of a directory.
+    /// Take a snapshot of a directory.
     Backup(&'a Path),
-    /// The newest snapshot, written to a directory.
+    /// Restore the newest snapshot to a directory.
     Restore(&'a Path),
-    /// Of so many snapshots, forget the oldest, and free what only they needed.
+    /// Of this number of snapshots, forget the oldest, and free what only they needed.
     Forget {
         snapshots: usize,
         oldest: usize,
     },
 }
 
-/// Ours first; the others are installed where they are missing.
+/// Ours first; the others are installed if they are missing.
 pub(super) fn all(directory: &Path) -> Result<Vec<Tool>, Failure> {
     step("build", &mut cargo(["build", "--release", "-p", "cuculus-backup"]))?;
     tools::debian_for("restic", || crate::run::succeeds(&mut program("restic", ["version"])))?;
@@ -85,7 +85,7 @@ impl Tool {
         command
     }
 
-    /// What is to be run, one after the other.
+    /// The commands to run, in order.
     pub(super) fn commands(&self, job: &Job<'_>) -> Result<Vec<Command>, Failure> {
         let with = |words: &[&str], path: &Path| {
             let mut command = self.command(words);
@@ -115,7 +115,7 @@ impl Tool {
                 fs::create_dir_all(target)?;
                 let newest = self.borg_archives()?.pop().unwrap_or_default();
                 let mut command = self.command(&["extract", &format!("::{newest}")]);
-                // It writes to where it is.
+                // It restores to the current directory.
                 command.current_dir(target);
                 vec![command]
             }

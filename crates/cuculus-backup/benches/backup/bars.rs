@@ -1,19 +1,21 @@
-//! Five ways to find out whether a chunk is stored, at equal memory: the index alone, with the
-//! digest, with the locality cache, with both; and an LSM engine with Bloom filters of its own. The
-//! reads of our index are counted by the program, those of the engine by the system.
+//! Five ways to find out whether a chunk is stored, with equal memory: the index alone, with the
+//! digest, with the locality cache, with both; and an LSM engine with its own Bloom filters. The
+//! program counts the reads of our index, the operating system those of the engine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cuculus_backup::{Asked, BackupOptions, ChunkId, Help, Lookups, Parameters, Repository};
-use fjall::{Config, PartitionCreateOptions, PersistMode};
+use cuculus_backup::{
+    BackupOptions, ChunkId, DigestMode, LookupOptions, Lookups, Parameters, Repository,
+};
 use serde::Serialize;
 
 use crate::Failure;
 
-/// As `Help::cached_chunks` says.
+/// See `LookupOptions::cached_chunks`.
 const CACHED_CHUNK: usize = 104;
-/// Bits for a key in the engine's filters, which are in memory and not in its cache.
+/// Bits per key of the engine's filters, which are in memory and not in its cache.
+#[cfg(bench_fjall)]
 const ENGINE_FILTER_BITS: u64 = 10;
 
 #[derive(Serialize)]
@@ -52,22 +54,22 @@ pub(crate) fn run(versions: &Path, memory: usize) -> Result<Report, Failure> {
         memory_bytes: memory,
         rows: Vec::new(),
     };
-    // How large the digest becomes, the others must be told: it is known after a first run.
-    let digest_only = ours("digest", Asked::Digest, 0, &paths, &mut report)?;
+    // The size of the digest is known only after a first run.
+    let digest_only = ours("digest", DigestMode::Normal, 0, &paths, &mut report)?;
     let digest = usize::try_from(digest_only.0.digest_bytes)?;
     let rest = memory.saturating_sub(digest) / CACHED_CHUNK;
-    let (alone, trace) = ours("no help", Asked::Nothing, 0, &paths, &mut report)?;
+    let (alone, trace) = ours("index alone", DigestMode::AlwaysMaybe, 0, &paths, &mut report)?;
     report.rows.push(alone);
     report.rows.push(digest_only.0);
     let all = memory / CACHED_CHUNK;
-    let (cache, _) = ours("cache", Asked::Nothing, all, &paths, &mut report)?;
-    let (both, _) = ours("digest and cache", Asked::Digest, rest, &paths, &mut report)?;
+    let (cache, _) = ours("cache", DigestMode::AlwaysMaybe, all, &paths, &mut report)?;
+    let (both, _) = ours("digest and cache", DigestMode::Normal, rest, &paths, &mut report)?;
     report.rows.extend([cache, both]);
-    report.rows.push(engine(&trace, memory, report.chunks)?);
+    report.rows.extend(engine(&trace, memory, report.chunks)?);
     Ok(report)
 }
 
-/// 9.10 comes after 9.9.
+/// Sorts 9.10 after 9.9.
 fn numbers(path: &Path) -> Vec<u64> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok()).collect()
@@ -77,7 +79,7 @@ type Trace = Vec<Vec<ChunkId>>;
 
 fn ours(
     name: &'static str,
-    digest: Asked,
+    digest: DigestMode,
     cached_chunks: usize,
     paths: &[PathBuf],
     report: &mut Report,
@@ -90,43 +92,47 @@ fn ours(
     let mut trace = Vec::new();
     report.logical_bytes = 0;
     for path in paths {
-        let help = Help { digest, cached_chunks, trace: digest == Asked::Nothing };
-        let options = BackupOptions { paths: vec![path.clone()], help, ..Default::default() };
+        let lookup =
+            LookupOptions { digest, cached_chunks, trace: digest == DigestMode::AlwaysMaybe };
+        let options = BackupOptions { paths: vec![path.clone()], lookup, ..Default::default() };
         let done = repository.backup(&options, &())?;
         report.logical_bytes += done.bytes;
         let counts = done.lookups;
         reads += counts.index_reads + counts.footer_reads;
-        lookups.asked += counts.asked;
+        lookups.total += counts.total;
         lookups.from_cache += counts.from_cache;
         lookups.from_digest += counts.from_digest;
         lookups.from_index += counts.from_index;
-        lookups.false_maybes += counts.false_maybes;
+        lookups.false_positives += counts.false_positives;
         lookups.index_reads += counts.index_reads;
         lookups.footer_reads += counts.footer_reads;
         digest_bytes = done.digest_bytes;
         trace.push(done.trace);
     }
     report.chunks = repository.stats()?.chunks;
-    report.lookups = lookups.asked;
+    report.lookups = lookups.total;
     let row = Row {
         name,
         digest_bytes,
         cache_bytes: (cached_chunks * CACHED_CHUNK) as u64,
         reads,
-        reads_per_1000: 1000.0 * reads as f64 / lookups.asked.max(1) as f64,
+        reads_per_1000: 1000.0 * reads as f64 / lookups.total.max(1) as f64,
         lookups: Some(lookups),
     };
     Ok((row, trace))
 }
 
-/// The same questions to fjall, which asks its own Bloom filters first. What a backup adds is
-/// written at its end, and on disk before the next begins.
-fn engine(trace: &Trace, memory: usize, chunks: u64) -> Result<Row, Failure> {
+/// The same look-ups in fjall, which asks its own Bloom filters first. What a backup adds is
+/// written at its end and fsynced before the next begins.
+#[cfg(bench_fjall)]
+fn engine(trace: &Trace, memory: usize, chunks: u64) -> Result<Option<Row>, Failure> {
+    use fjall::{Config, PartitionCreateOptions, PersistMode};
+
     let dir = tempfile::tempdir()?;
     let filters = chunks * ENGINE_FILTER_BITS / 8;
     let cache = (memory as u64).saturating_sub(filters);
     let mut reads = 0;
-    let mut asked = 0;
+    let mut total = 0;
     for questions in trace {
         let keyspace = Config::new(dir.path()).cache_size(cache).open()?;
         let options = PartitionCreateOptions::default();
@@ -134,7 +140,7 @@ fn engine(trace: &Trace, memory: usize, chunks: u64) -> Result<Row, Failure> {
         let mut new = Vec::new();
         let before = read_calls()?;
         for id in questions {
-            asked += 1;
+            total += 1;
             if index.get(id.as_bytes())?.is_none() {
                 new.push(*id);
             }
@@ -146,12 +152,18 @@ fn engine(trace: &Trace, memory: usize, chunks: u64) -> Result<Row, Failure> {
         index.rotate_memtable_and_wait()?;
         keyspace.persist(PersistMode::SyncAll)?;
     }
-    let reads_per_1000 = 1000.0 * reads as f64 / f64::from(asked.max(1));
+    let reads_per_1000 = 1000.0 * reads as f64 / f64::from(total.max(1));
     let (digest_bytes, cache_bytes) = (filters, cache);
-    Ok(Row { name: "fjall", digest_bytes, cache_bytes, reads, reads_per_1000, lookups: None })
+    Ok(Some(Row { name: "fjall", digest_bytes, cache_bytes, reads, reads_per_1000, lookups: None }))
 }
 
-/// Read calls of this process so far, as the system counts them.
+#[cfg(not(bench_fjall))]
+fn engine(_: &Trace, _: usize, _: u64) -> Result<Option<Row>, Failure> {
+    Ok(None)
+}
+
+/// Read calls of this process so far, as the operating system counts them.
+#[cfg(bench_fjall)]
 fn read_calls() -> Result<u64, Failure> {
     let text = fs::read_to_string("/proc/self/io")?;
     let line = text.lines().find_map(|line| line.strip_prefix("syscr: "));

@@ -1,5 +1,6 @@
-//! The memory of three digests at the same rate, full and after half of the chunks went: the elastic
-//! filter, which is told nothing, and the papers' filters, which are told how many there will be.
+//! The memory of three digests at the same false positive rate, full and after half of the ids were
+//! removed: the elastic filter, which is not told a capacity, and the filters of the papers, which
+//! are.
 
 use cuculus::papers::DynamicCuckooFilter;
 use cuculus::{ElasticFilter, Filter, Insert, KeyHash, KeyHasher, Remove};
@@ -17,11 +18,11 @@ pub(crate) struct Row {
     bytes: usize,
     bits_per_item: f64,
     measured_rate: f64,
-    /// After every other item was removed, and what the filter has for it was called.
+    /// After every other id was removed, and the filter was compacted if it can be.
     bytes_after: usize,
     bits_per_item_after: f64,
     /// Removals that the filter could not do.
-    stayed: u64,
+    not_removed: u64,
 }
 
 pub(crate) fn run(items: u64) -> Result<Vec<Row>, Failure> {
@@ -55,12 +56,12 @@ fn measure<F: Filter + Insert + Remove>(
     if lost > 0 {
         return Err(format!("{name} lost {lost} items").into());
     }
-    let strangers = items.min(1_000_000);
-    let wrong = (items..items + strangers).filter(|&number| filter.contains_hash(id(number)));
-    let measured_rate = wrong.count() as f64 / strangers as f64;
+    let absent = items.min(1_000_000);
+    let wrong = (items..items + absent).filter(|&number| filter.contains_hash(id(number)));
+    let measured_rate = wrong.count() as f64 / absent as f64;
     let bytes = filter.size_in_bytes();
     let gone = (0..items).step_by(2);
-    let stayed = gone.filter(|&number| !filter.remove_hash(id(number))).count() as u64;
+    let not_removed = gone.filter(|&number| !filter.remove_hash(id(number))).count() as u64;
     give_back(&mut filter);
     let bytes_after = filter.size_in_bytes();
     let bits = |bytes: usize, items: u64| 8.0 * bytes as f64 / items.max(1) as f64;
@@ -72,14 +73,14 @@ fn measure<F: Filter + Insert + Remove>(
         measured_rate,
         bytes_after,
         bits_per_item_after: bits(bytes_after, items / 2),
-        stayed,
+        not_removed,
     })
 }
 
 pub(crate) fn print(rows: &[Row]) {
     println!(
         "{:<10} {:>12} {:>10} {:>10} {:>10} {:>14} {:>10} {:>10}",
-        "", "ids", "MB", "bits", "rate %", "half gone, MB", "bits", "stayed"
+        "", "ids", "MB", "bits", "rate %", "half, MB", "bits", "not removed"
     );
     for row in rows {
         println!(
@@ -91,7 +92,7 @@ pub(crate) fn print(rows: &[Row]) {
             100.0 * row.measured_rate,
             row.bytes_after as f64 / 1e6,
             row.bits_per_item_after,
-            row.stayed
+            row.not_removed
         );
     }
 }

@@ -1,5 +1,7 @@
-//! What the digest brings: index reads with and without it, and its memory beside that of the
-//! filters that it replaces. Knows the experiments' names; each is a module.
+//! What the digest saves: index reads with and without it, and its memory compared with the filters
+//! that it replaces. Knows the names of the experiments; each is a module.
+
+#![allow(unexpected_cfgs, reason = "`cargo xtask bench-backup` sets `bench_fjall`")]
 
 mod bars; // five ways to find out what is stored
 mod digests; // the memory of three digests
@@ -12,19 +14,19 @@ use serde::Serialize;
 
 #[derive(Parser)]
 struct Options {
-    /// A directory with a directory for each version of a tree, for the five bars
+    /// A directory with one directory per version of a tree, for the comparison of look-ups
     #[arg(long, value_name = "DIR")]
     trees: Option<PathBuf>,
-    /// Memory for digest and cache together in each of the bars, in KiB
+    /// Memory for digest and cache together, in KiB
     #[arg(long, value_name = "KIB", default_value_t = 1024)]
     memory: usize,
-    /// Chunk ids, for the memory of digests
+    /// The number of chunk ids, for the memory of digests
     #[arg(long, default_value_t = 4_000_000)]
     items: u64,
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// What cargo adds
+    /// Added by cargo
     #[arg(long, hide = true)]
     bench: bool,
 }

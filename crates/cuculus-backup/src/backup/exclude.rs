@@ -1,4 +1,4 @@
-//! What is left out. Knows patterns and paths.
+//! Which paths are left out of a backup. Knows patterns and paths.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::error::{Error, Result};
 
-/// Patterns with a slash are for whole paths, others for names wherever they are.
+/// Patterns with a slash match whole paths; others match names in any directory.
 pub(super) struct Exclude {
     paths: GlobSet,
     names: GlobSet,
@@ -17,13 +17,14 @@ impl Exclude {
         let (mut paths, mut names) = (GlobSetBuilder::new(), GlobSetBuilder::new());
         for pattern in patterns {
             let trimmed = pattern.trim_end_matches('/');
-            let refused = |error: globset::Error| {
-                Error::refused(format!("the pattern {pattern:?} cannot be used: {}", error.kind()))
+            let invalid = |error: globset::Error| Error::InvalidPattern {
+                pattern: pattern.clone(),
+                reason: error.kind().to_string(),
             };
             let whole = trimmed.contains('/');
-            // "*" stays within a name; "**" goes across.
+            // "*" does not match a slash; "**" does.
             let glob =
-                GlobBuilder::new(trimmed).literal_separator(true).build().map_err(refused)?;
+                GlobBuilder::new(trimmed).literal_separator(true).build().map_err(invalid)?;
             if whole {
                 paths.add(glob)
             } else {
@@ -31,8 +32,10 @@ impl Exclude {
             };
         }
         let build = |set: GlobSetBuilder| {
-            set.build()
-                .map_err(|error| Error::refused(format!("the patterns cannot be used: {error}")))
+            set.build().map_err(|error| Error::InvalidPattern {
+                pattern: patterns.join(" "),
+                reason: error.to_string(),
+            })
         };
         Ok(Self { paths: build(paths)?, names: build(names)? })
     }

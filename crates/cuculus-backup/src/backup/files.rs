@@ -1,4 +1,4 @@
-//! A file's bytes as pieces: chunks where something was written, holes where not.
+//! The content of one file as pieces: chunks of data, and holes. Knows nothing of directories.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -7,34 +7,34 @@ use std::os::unix::fs::MetadataExt;
 use super::saver::Saver;
 use crate::chunker::Chunker;
 use crate::error::Error;
-use crate::sink::Sort;
+use crate::sink::ChunkKind;
 use crate::tree::Piece;
 
-/// What stops the reading of a file: the file, which is reported, or the repository, which ends
-/// the backup.
-pub(super) enum Stopped {
+/// Why saving a file stopped: the file cannot be read, which is reported, or the repository cannot
+/// be written, which ends the backup.
+pub(super) enum SaveError {
     File(io::Error),
     Repository(Error),
 }
 
-impl From<io::Error> for Stopped {
+impl From<io::Error> for SaveError {
     fn from(error: io::Error) -> Self {
         Self::File(error)
     }
 }
 
-impl From<Error> for Stopped {
+impl From<Error> for SaveError {
     fn from(error: Error) -> Self {
         Self::Repository(error)
     }
 }
 
-/// Saves a file's bytes; returns how many there were, holes included.
+/// Saves the content of a file; returns its size, holes included.
 pub(super) fn save(
     file: &mut File,
     chunker: &mut Chunker,
     saver: &mut Saver,
-) -> Result<(u64, Vec<Piece>), Stopped> {
+) -> Result<(u64, Vec<Piece>), SaveError> {
     let metadata = file.metadata()?;
     let mut pieces = Vec::new();
     if metadata.blocks() * 512 >= metadata.len() {
@@ -45,9 +45,9 @@ pub(super) fn save(
     loop {
         let data = match rustix::fs::seek(&*file, rustix::fs::SeekFrom::Data(position)) {
             Ok(data) => data,
-            // Nothing but a hole up to the end.
+            // Only a hole up to the end.
             Err(rustix::io::Errno::NXIO) => file.metadata()?.len().max(position),
-            // A file system that does not tell: all of it is data.
+            // The file system does not report holes: treat everything as data.
             Err(_) => position,
         };
         if data > position {
@@ -72,9 +72,9 @@ fn save_stretch(
     chunker: &mut Chunker,
     saver: &mut Saver,
     pieces: &mut Vec<Piece>,
-) -> Result<u64, Stopped> {
+) -> Result<u64, SaveError> {
     chunker.chunks(source, |chunk| {
-        pieces.push(Piece::Chunk(saver.save(Sort::Data, chunk)?));
+        pieces.push(Piece::Chunk(saver.save(ChunkKind::Data, chunk)?));
         Ok(())
     })
 }

@@ -1,4 +1,4 @@
-//! What the system knows about a file, as a node has it.
+//! Metadata of a file, as the operating system reports it and as a node stores it.
 
 use std::fs::Metadata;
 use std::io;
@@ -7,58 +7,59 @@ use std::path::Path;
 
 use crate::tree::Meta;
 
-/// The file system's clock may stand still for so long (a tick, or two seconds with FAT): a file
-/// that changed so shortly before it was read could change again and look the same.
-const CLOCK: i64 = 2;
+/// File timestamps may be this coarse, in seconds (FAT: two). A file that changed just before it
+/// was read could change again and keep its timestamp.
+const CLOCK_GRANULARITY: i64 = 2;
 
-/// What kind of thing a path is.
-pub(super) enum Kind {
+/// The type of a file.
+pub(super) enum FileKind {
     File,
     Dir,
     Symlink,
     Fifo,
     Char,
     Block,
-    /// A socket lives only as long as its server.
+    /// Not saved: a socket exists only while its server runs.
     Socket,
 }
 
-pub(super) fn kind(metadata: &Metadata) -> Kind {
+pub(super) fn kind(metadata: &Metadata) -> FileKind {
     let kind = metadata.file_type();
     if kind.is_dir() {
-        Kind::Dir
+        FileKind::Dir
     } else if kind.is_symlink() {
-        Kind::Symlink
+        FileKind::Symlink
     } else if kind.is_fifo() {
-        Kind::Fifo
+        FileKind::Fifo
     } else if kind.is_char_device() {
-        Kind::Char
+        FileKind::Char
     } else if kind.is_block_device() {
-        Kind::Block
+        FileKind::Block
     } else if kind.is_socket() {
-        Kind::Socket
+        FileKind::Socket
     } else {
-        Kind::File
+        FileKind::File
     }
 }
 
-/// `now` is the time in seconds before the file is read.
+/// `now` is the time in seconds, taken before the file is read.
 pub(super) fn meta(metadata: &Metadata, path: &Path, now: u64) -> io::Result<Meta> {
-    let settled = metadata.ctime().saturating_add(CLOCK) < i64::try_from(now).unwrap_or(i64::MAX);
+    let settled =
+        metadata.ctime().saturating_add(CLOCK_GRANULARITY) < i64::try_from(now).unwrap_or(i64::MAX);
     let several = !metadata.is_dir() && metadata.nlink() > 1;
     Ok(Meta {
         mode: metadata.mode() & 0o7777,
         uid: metadata.uid(),
         gid: metadata.gid(),
         modified: (metadata.mtime(), metadata.mtime_nsec() as u32),
-        stamp: if settled && metadata.is_file() { stamp(metadata) } else { UNSETTLED },
+        stamp: if settled && metadata.is_file() { stamp(metadata) } else { MUST_READ },
         link: several.then(|| (metadata.dev(), metadata.ino())),
         xattrs: xattrs(path)?,
     })
 }
 
-/// The stamp of a file that must be read again in any case.
-pub(super) const UNSETTLED: u32 = 0;
+/// The stamp of a file that the next backup must read.
+pub(super) const MUST_READ: u32 = 0;
 
 fn stamp(metadata: &Metadata) -> u32 {
     let mut hasher = blake3::Hasher::new();
@@ -66,10 +67,10 @@ fn stamp(metadata: &Metadata) -> u32 {
         hasher.update(&number.to_le_bytes());
     }
     let [a, b, c, d, ..] = *hasher.finalize().as_bytes();
-    u32::from_le_bytes([a, b, c, d]).max(UNSETTLED + 1)
+    u32::from_le_bytes([a, b, c, d]).max(MUST_READ + 1)
 }
 
-/// Whether a file is as it was.
+/// Whether a file looks unchanged.
 pub(super) fn same(before: &Metadata, after: &Metadata) -> bool {
     let state = |metadata: &Metadata| {
         let modified = (metadata.mtime(), metadata.mtime_nsec());
@@ -89,7 +90,7 @@ fn xattrs(path: &Path) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
     for name in names.split(|&byte| byte == 0).filter(|name| !name.is_empty()) {
         match value(path, name) {
             Ok(value) => found.push((name.to_vec(), value)),
-            // Removed since, or not ours to read (as trusted.* for users).
+            // Removed since the listing, or not readable for this user (trusted.*).
             Err(Errno::NODATA | Errno::PERM | Errno::ACCESS | Errno::NOTSUP) => {}
             Err(error) => return Err(error.into()),
         }
@@ -106,8 +107,8 @@ fn value(path: &Path, name: &[u8]) -> rustix::io::Result<Vec<u8>> {
     read_growing(|room| rustix::fs::lgetxattr(path, name, room))
 }
 
-/// Reads what may grow between the question for its length and the answer. Most files have no
-/// attributes, so the first try is a small one.
+/// Reads a value that may grow between two calls. Most files have no attributes, so the first
+/// buffer is small.
 fn read_growing(
     mut read: impl FnMut(&mut [u8]) -> rustix::io::Result<usize>,
 ) -> rustix::io::Result<Vec<u8>> {

@@ -1,4 +1,4 @@
-//! Several paths as one tree: the directories on the way to them, and where each begins.
+//! Several paths as one tree: their common parent directories, and where each path begins.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::error::{Error, Result};
 
-/// A directory on the way. One that is itself to be saved has nothing below.
+/// A parent directory of what is saved, or a path to save whole; the latter has nothing in `below`.
 #[derive(Default)]
 pub(super) struct Roots {
     pub(super) whole: bool,
@@ -18,10 +18,10 @@ impl Roots {
     pub(super) fn of(paths: &[PathBuf]) -> Result<Self> {
         let mut root = Self::default();
         if paths.is_empty() {
-            return Err(Error::refused("nothing to back up; name a file or a directory"));
+            return Err(Error::NothingToBackUp);
         }
         for path in paths {
-            // Symbolic links are kept as they are, so the path is not resolved.
+            // Symbolic links are saved as links, so the path is not resolved.
             let full = std::path::absolute(path).map_err(Error::at("find", path))?;
             std::fs::symlink_metadata(&full).map_err(Error::at("back up", &full))?;
             root.add(&components(&full));
@@ -31,14 +31,14 @@ impl Roots {
 
     fn add(&mut self, names: &[OsString]) {
         match names.split_first() {
-            // What is below is part of it.
+            // Everything below is included.
             None => *self = Self { whole: true, below: BTreeMap::new() },
             Some(_) if self.whole => {}
             Some((first, rest)) => self.below.entry(first.clone()).or_default().add(rest),
         }
     }
 
-    /// The paths themselves, in order.
+    /// The paths to save, sorted.
     pub(super) fn paths(&self) -> Vec<Vec<u8>> {
         let mut paths = Vec::new();
         self.collect(Path::new("/"), &mut paths);
@@ -55,7 +55,7 @@ impl Roots {
     }
 }
 
-/// The names of a path. `..` goes back by name, as a shell does.
+/// The components of a path. `..` removes the last component, as in a shell.
 fn components(path: &Path) -> Vec<OsString> {
     let mut names: Vec<OsString> = Vec::new();
     for component in path.components() {

@@ -4,67 +4,67 @@ use crate::config::Parameters;
 use crate::error::Result;
 use crate::id::{ChunkId, IdSet};
 use crate::lookup::{Answer, Lookup};
-use crate::sink::{Sink, Sort};
+use crate::sink::{ChunkKind, Sink};
 
 pub(super) struct Saver {
     lookup: Lookup,
-    /// None in a dry run.
+    /// `None` in a dry run.
     sink: Option<Sink>,
-    /// Chunks that are on their way: no index has them yet.
+    /// Chunks that are being written and that no index run has yet.
     pending: IdSet,
-    most_chunk: usize,
+    max_chunk_size: usize,
     pub(super) new_chunks: u64,
     pub(super) new_bytes: u64,
 }
 
 impl Saver {
     pub(super) fn new(lookup: Lookup, sink: Option<Sink>, parameters: &Parameters) -> Self {
-        let most_chunk = parameters.most_chunk as usize;
+        let max_chunk_size = parameters.max_chunk_size as usize;
         let pending = IdSet::default();
-        Self { lookup, sink, pending, most_chunk, new_chunks: 0, new_bytes: 0 }
+        Self { lookup, sink, pending, max_chunk_size, new_chunks: 0, new_bytes: 0 }
     }
 
-    pub(super) fn save(&mut self, sort: Sort, bytes: &[u8]) -> Result<ChunkId> {
-        debug_assert!(bytes.len() <= self.most_chunk);
+    pub(super) fn save(&mut self, kind: ChunkKind, bytes: &[u8]) -> Result<ChunkId> {
+        debug_assert!(bytes.len() <= self.max_chunk_size);
         let id = self.lookup.keys.chunk_id(bytes);
         if self.pending.contains(&id) {
             return Ok(id);
         }
         match self.lookup.locate(&id)? {
             Answer::At(_) => return Ok(id),
-            // The digest gains an id together with the index, and only once.
-            Answer::New => self.lookup.oracle.insert(&id),
+            // An id enters the digest when it enters the index, once.
+            Answer::New => self.lookup.prefilter.insert(&id),
             Answer::Again => {}
         }
         self.pending.insert(id);
         self.new_chunks += 1;
         self.new_bytes += bytes.len() as u64;
         if let Some(sink) = &mut self.sink {
-            sink.put(sort, id, bytes)?;
-            self.enter();
+            sink.put(kind, id, bytes)?;
+            self.take_written_runs();
         }
         Ok(id)
     }
 
-    /// Whether a chunk is stored, or will be.
+    /// Whether a chunk is stored or being written.
     pub(super) fn has(&mut self, id: &ChunkId) -> Result<bool> {
         Ok(self.pending.contains(id) || matches!(self.lookup.locate(id)?, Answer::At(_)))
     }
 
-    /// Chunks that were entered in the index are found there from now on.
-    fn enter(&mut self) {
-        for entered in self.sink.iter_mut().flat_map(Sink::entered) {
-            entered.ids.iter().for_each(|id| _ = self.pending.remove(id));
-            self.lookup.index.add(entered.run);
+    /// Chunks of finished runs are found in the index from now on.
+    fn take_written_runs(&mut self) {
+        for written in self.sink.iter_mut().flat_map(Sink::written_runs) {
+            written.ids.iter().for_each(|id| _ = self.pending.remove(id));
+            self.lookup.index.add(written.run);
         }
     }
 
-    /// Writes what is open; returns the bytes written.
+    /// Writes everything that is pending; returns the bytes written.
     pub(super) fn finish(mut self) -> Result<(Lookup, u64)> {
         let mut stored = 0;
         if let Some(sink) = &mut self.sink {
             stored = sink.finish()?;
-            self.enter();
+            self.take_written_runs();
         }
         Ok((self.lookup, stored))
     }

@@ -1,5 +1,5 @@
-//! Directories, depth first. Knows the file system and the last snapshot of it; what is unchanged
-//! is taken from there without being read.
+//! Walks directories, depth first. Knows the file system and the last snapshot; files that look
+//! unchanged are taken from there without being read.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -12,8 +12,8 @@ use std::path::Path;
 use rustix::fs::OFlags;
 
 use super::exclude::Exclude;
-use super::files::{self, Stopped};
-use super::metadata::{self, Kind, UNSETTLED};
+use super::files::{self, SaveError};
+use super::metadata::{self, FileKind, MUST_READ};
 use super::roots::Roots;
 use super::saver::Saver;
 use super::{BackupOptions, BackupReport};
@@ -22,11 +22,11 @@ use crate::chunks::Chunks;
 use crate::error::Result;
 use crate::id::ChunkId;
 use crate::intent::now;
+use crate::progress::Progress;
 use crate::repository::Repository;
-use crate::sink::Sort;
+use crate::sink::ChunkKind;
 use crate::snapshot::Snapshot;
-use crate::tree::{self, DirRef, Meta, Node, Piece, What};
-use crate::watch::Watch;
+use crate::tree::{self, DirRef, Meta, Node, NodeKind, Piece};
 
 pub(super) struct Walk<'a> {
     saver: Saver,
@@ -34,17 +34,17 @@ pub(super) struct Walk<'a> {
     /// Trees of the last snapshot.
     earlier: Chunks,
     exclude: Exclude,
-    /// Device and inode of the repository, which is no part of its own backups.
+    /// Device and inode of the repository, which is left out of its own backups.
     repository: Option<(u64, u64)>,
     one_file_system: bool,
     read_all: bool,
-    /// Files with several names that were read already.
-    links: HashMap<(u64, u64), What>,
-    watch: &'a dyn Watch,
+    /// Files with several hard links that were saved already.
+    links: HashMap<(u64, u64), NodeKind>,
+    progress: &'a dyn Progress,
     report: BackupReport,
 }
 
-/// What a directory was in the last snapshot; empty if it was not there or cannot be read.
+/// The nodes of a directory in the last snapshot; empty if it was not there or cannot be read.
 type Earlier = Vec<Node>;
 
 impl<'a> Walk<'a> {
@@ -52,7 +52,7 @@ impl<'a> Walk<'a> {
         repository: &Repository,
         options: &BackupOptions,
         saver: Saver,
-        watch: &'a dyn Watch,
+        progress: &'a dyn Progress,
     ) -> Result<Self> {
         Ok(Self {
             saver,
@@ -63,7 +63,7 @@ impl<'a> Walk<'a> {
             one_file_system: options.one_file_system,
             read_all: options.read_all,
             links: HashMap::new(),
-            watch,
+            progress,
             report: BackupReport::default(),
         })
     }
@@ -74,28 +74,33 @@ impl<'a> Walk<'a> {
         (self.report, self.saver)
     }
 
-    /// Saves all that the backup is about; returns the root of the tree.
+    /// Saves all paths; returns the root of the tree.
     pub(super) fn save_roots(
         &mut self,
         roots: &Roots,
         parent: Option<&Snapshot>,
     ) -> Result<DirRef> {
-        if self.watch.wants_total() {
-            self.watch.phase("counting");
-            self.watch.total(count(roots, Path::new("/"), &self.exclude));
+        if self.progress.wants_total() {
+            self.progress.phase("counting");
+            self.progress.total(count(roots, Path::new("/"), &self.exclude));
         }
-        self.watch.phase("saving");
+        self.progress.phase("saving");
         let earlier = parent.map(|snapshot| snapshot.root.clone());
         let root = Path::new("/");
         if roots.whole {
             let device = fs::symlink_metadata(root).map(|metadata| metadata.dev()).ok();
             return self.save_dir(root, earlier.as_ref(), device);
         }
-        self.save_way(root, roots, earlier.as_ref())
+        self.save_ancestor(root, roots, earlier.as_ref())
     }
 
-    /// A directory on the way to what is to be saved: of its contents only what leads there.
-    fn save_way(&mut self, path: &Path, roots: &Roots, earlier: Option<&DirRef>) -> Result<DirRef> {
+    /// A parent directory of what is saved: it contains only what leads there.
+    fn save_ancestor(
+        &mut self,
+        path: &Path,
+        roots: &Roots,
+        earlier: Option<&DirRef>,
+    ) -> Result<DirRef> {
         let mut earlier = self.read_earlier(earlier);
         let mut nodes = Vec::new();
         for (name, below) in &roots.below {
@@ -106,10 +111,10 @@ impl<'a> Walk<'a> {
                 self.save_node(&path, before, device)?
             } else {
                 let before = before.as_ref().and_then(dir_of);
-                let dir = self.save_way(&path, below, before)?;
-                // A symbolic link on the way is followed, and is a directory in the snapshot.
+                let dir = self.save_ancestor(&path, below, before)?;
+                // A symbolic link in a parent path is followed, and is stored as a directory.
                 match fs::metadata(&path).and_then(|found| metadata::meta(&found, &path, now())) {
-                    Ok(meta) => Some(Node { name: bytes(name), what: What::Dir(dir), meta }),
+                    Ok(meta) => Some(Node { name: bytes(name), kind: NodeKind::Dir(dir), meta }),
                     Err(error) => self.problem(&path, &error),
                 }
             };
@@ -119,14 +124,14 @@ impl<'a> Walk<'a> {
     }
 
     fn read_earlier(&mut self, dir: Option<&DirRef>) -> Earlier {
-        // Trees that cannot be read only cost the reading of files.
+        // An unreadable tree only means that files are read again.
         dir.and_then(|dir| tree::read_dir(&mut self.earlier, dir).ok()).unwrap_or_default()
     }
 
-    /// Reports what could not be saved. The backup goes on.
+    /// Reports something that could not be saved. The backup goes on.
     fn problem<T>(&mut self, path: &Path, what: &dyn std::fmt::Display) -> Option<T> {
         self.report.problems += 1;
-        self.watch.problem(&format!("{}: {what}", path.display()));
+        self.progress.problem(&format!("{}: {what}", path.display()));
         None
     }
 
@@ -169,17 +174,17 @@ impl<'a> Walk<'a> {
     fn save_tree(&mut self, bytes: &[u8]) -> Result<Vec<ChunkId>> {
         let mut ids = Vec::new();
         let saved = self.chunker.chunks(bytes, |chunk| {
-            ids.push(self.saver.save(Sort::Tree, chunk)?);
+            ids.push(self.saver.save(ChunkKind::Tree, chunk)?);
             Ok(())
         });
         match saved {
             Ok(_) => Ok(ids),
-            Err(Stopped::Repository(error)) => Err(error),
-            Err(Stopped::File(error)) => Err(crate::Error::io("cannot read memory")(error)),
+            Err(SaveError::Repository(error)) => Err(error),
+            Err(SaveError::File(error)) => Err(crate::Error::io("cannot read memory")(error)),
         }
     }
 
-    /// Saves what is at a path; `None` if it cannot be, or is of no use.
+    /// Saves one path; `None` if it cannot be saved, or need not be.
     fn save_node(
         &mut self,
         path: &Path,
@@ -195,31 +200,31 @@ impl<'a> Walk<'a> {
             Err(error) => return Ok(self.problem(path, &error)),
         };
         let what = match metadata::kind(&found) {
-            Kind::Dir if Some((found.dev(), found.ino())) == self.repository => None,
-            Kind::Dir => {
+            FileKind::Dir if Some((found.dev(), found.ino())) == self.repository => None,
+            FileKind::Dir => {
                 self.report.directories += 1;
                 let elsewhere = self.one_file_system && Some(found.dev()) != device;
                 let earlier = before.as_ref().and_then(dir_of);
-                // A mount point stays, empty, to be mounted on again.
+                // A mount point is kept as an empty directory.
                 let dir = if elsewhere {
                     self.save_nodes(&[])?
                 } else {
                     self.save_dir(path, earlier, device)?
                 };
-                Some(What::Dir(dir))
+                Some(NodeKind::Dir(dir))
             }
-            Kind::File => self.save_file(path, &found, &mut meta, before)?,
-            Kind::Symlink => match fs::read_link(path) {
-                Ok(target) => Some(What::Symlink(target.into_os_string().into_encoded_bytes())),
+            FileKind::File => self.save_file(path, &found, &mut meta, before)?,
+            FileKind::Symlink => match fs::read_link(path) {
+                Ok(target) => Some(NodeKind::Symlink(target.into_os_string().into_encoded_bytes())),
                 Err(error) => self.problem(path, &error),
             },
-            Kind::Fifo => Some(What::Fifo),
-            Kind::Char => Some(What::Char(found.rdev())),
-            Kind::Block => Some(What::Block(found.rdev())),
-            Kind::Socket => None,
+            FileKind::Fifo => Some(NodeKind::Fifo),
+            FileKind::Char => Some(NodeKind::Char(found.rdev())),
+            FileKind::Block => Some(NodeKind::Block(found.rdev())),
+            FileKind::Socket => None,
         };
         let name = bytes(path.file_name().unwrap_or_default());
-        Ok(what.map(|what| Node { name, what, meta }))
+        Ok(what.map(|what| Node { name, kind: what, meta }))
     }
 
     fn save_file(
@@ -228,7 +233,7 @@ impl<'a> Walk<'a> {
         found: &Metadata,
         meta: &mut Meta,
         before: Option<Node>,
-    ) -> Result<Option<What>> {
+    ) -> Result<Option<NodeKind>> {
         if let Some(what) = meta.link.and_then(|link| self.links.get(&link)) {
             let what = what.clone();
             return Ok(Some(self.count_file(found.len(), what)));
@@ -244,8 +249,8 @@ impl<'a> Walk<'a> {
             }
             None => match self.read_file(path, found, meta) {
                 Ok(what) => what,
-                Err(Stopped::File(error)) => return Ok(self.problem(path, &error)),
-                Err(Stopped::Repository(error)) => return Err(error),
+                Err(SaveError::File(error)) => return Ok(self.problem(path, &error)),
+                Err(SaveError::Repository(error)) => return Err(error),
             },
         };
         if let Some(link) = meta.link {
@@ -254,20 +259,25 @@ impl<'a> Walk<'a> {
         Ok(Some(self.count_file(found.len(), what)))
     }
 
-    fn count_file(&mut self, bytes: u64, what: What) -> What {
+    fn count_file(&mut self, bytes: u64, what: NodeKind) -> NodeKind {
         self.report.files += 1;
         self.report.bytes += bytes;
-        self.watch.advance(bytes);
+        self.progress.advance(bytes);
         what
     }
 
-    /// What a file was, if it is still the same and all its chunks are still there.
-    fn unchanged(&mut self, found: &Metadata, meta: &Meta, before: Node) -> Result<Option<What>> {
-        let What::File { size, pieces } = before.what else { return Ok(None) };
+    /// The file as it was, if it looks unchanged and all its chunks are still stored.
+    fn unchanged(
+        &mut self,
+        found: &Metadata,
+        meta: &Meta,
+        before: Node,
+    ) -> Result<Option<NodeKind>> {
+        let NodeKind::File { size, pieces } = before.kind else { return Ok(None) };
         let same = size == found.len()
             && meta.modified == before.meta.modified
             && meta.stamp == before.meta.stamp
-            && meta.stamp != UNSETTLED;
+            && meta.stamp != MUST_READ;
         if !same {
             return Ok(None);
         }
@@ -278,7 +288,7 @@ impl<'a> Walk<'a> {
                 return Ok(None);
             }
         }
-        Ok(Some(What::File { size, pieces }))
+        Ok(Some(NodeKind::File { size, pieces }))
     }
 
     fn read_file(
@@ -286,7 +296,7 @@ impl<'a> Walk<'a> {
         path: &Path,
         found: &Metadata,
         meta: &mut Meta,
-    ) -> std::result::Result<What, Stopped> {
+    ) -> std::result::Result<NodeKind, SaveError> {
         let mut file = open(path)?;
         let opened = file.metadata()?;
         if !opened.is_file() || opened.ino() != found.ino() {
@@ -294,20 +304,20 @@ impl<'a> Walk<'a> {
         }
         let (size, pieces) = files::save(&mut file, &mut self.chunker, &mut self.saver)?;
         if !metadata::same(found, &file.metadata()?) || size != found.len() {
-            meta.stamp = UNSETTLED;
+            meta.stamp = MUST_READ;
             self.problem::<()>(path, &"it changed while it was read; what was read is saved");
         }
-        Ok(What::File { size, pieces })
+        Ok(NodeKind::File { size, pieces })
     }
 }
 
-/// Opens without following a link and without waiting for the other end of a fifo, should one have
-/// taken the file's place. Reading leaves no trace where the system lets us.
+/// Opens without following a link, and without blocking on a fifo that may have replaced the file.
+/// The access time stays as it is where the system allows that.
 fn open(path: &Path) -> io::Result<File> {
     let open =
         |flags: OFlags| OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path);
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    // Only the owner may ask for this.
+    // Only the owner of a file may use NOATIME.
     open(flags | OFlags::NOATIME).or_else(|error| match error.kind() {
         io::ErrorKind::PermissionDenied => open(flags),
         _ => Err(error),
@@ -319,21 +329,21 @@ fn bytes(name: &OsStr) -> Vec<u8> {
 }
 
 fn dir_of(node: &Node) -> Option<&DirRef> {
-    match &node.what {
-        What::Dir(dir) => Some(dir),
+    match &node.kind {
+        NodeKind::Dir(dir) => Some(dir),
         _ => None,
     }
 }
 
-/// The node of this name, which is not needed again.
+/// Takes the node of this name, which is not needed again.
 fn take(earlier: &mut Earlier, name: &OsStr) -> Option<Node> {
     let at = earlier.binary_search_by(|node| node.name.as_slice().cmp(name.as_bytes())).ok()?;
     let node = earlier.get_mut(at)?;
-    let what = std::mem::replace(&mut node.what, What::Fifo);
-    Some(Node { name: node.name.clone(), what, meta: node.meta.clone() })
+    let what = std::mem::replace(&mut node.kind, NodeKind::Fifo);
+    Some(Node { name: node.name.clone(), kind: what, meta: node.meta.clone() })
 }
 
-/// Bytes to be saved, as far as they can be counted; for the progress bar only.
+/// The number of bytes to save, as far as it can be counted; only for the progress bar.
 fn count(roots: &Roots, path: &Path, exclude: &Exclude) -> u64 {
     if !roots.whole {
         let below = roots.below.iter();

@@ -1,4 +1,4 @@
-//! What can be typed, and complaints about it in one line.
+//! The options and subcommands, and one-line messages about wrong ones.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -8,24 +8,24 @@ use clap::{Args, Parser, Subcommand};
 
 /// Deduplicating backups that need little memory.
 ///
-/// Exit codes: 0 done; 1 the answer is no (check found damage, the digest does not agree); 2 an
-/// error, nothing was done; 3 done, but some files were left out, each named on standard error.
+/// Exit codes: 0 success; 1 `check` or `repair` found damage, or the digest does not match the
+/// index; 2 error; 3 success, but some files were left out, each named on standard error.
 #[derive(Parser)]
 #[command(name = "cuculus-backup", version)]
 pub(crate) struct Arguments {
-    /// Where the repository is: a directory, or s3://BUCKET/PREFIX
-    #[arg(long, short, value_name = "PLACE", env = "CUCULUS_BACKUP_REPO", global = true)]
+    /// The repository: a directory or s3://BUCKET/PREFIX
+    #[arg(long, short, value_name = "LOCATION", env = "CUCULUS_BACKUP_REPO", global = true)]
     pub(crate) repo: Option<PathBuf>,
-    /// A file with the passphrase in its first line
+    /// Read the passphrase from the first line of this file
     #[arg(long, value_name = "FILE", env = "CUCULUS_BACKUP_PASSPHRASE_FILE", global = true)]
     pub(crate) passphrase_file: Option<PathBuf>,
-    /// A command that prints the passphrase
+    /// Read the passphrase from the output of this command
     #[arg(long, value_name = "COMMAND", env = "CUCULUS_BACKUP_PASSPHRASE_COMMAND", global = true)]
     pub(crate) passphrase_command: Option<String>,
-    /// Another directory than ~/.cache/cuculus-backup for the index of a repository on S3
+    /// Cache the index of a repository on S3 here instead of in ~/.cache/cuculus-backup
     #[arg(long, value_name = "DIR", env = "CUCULUS_BACKUP_CACHE_DIR", global = true)]
     pub(crate) cache_dir: Option<PathBuf>,
-    /// Print JSON, for programs
+    /// Print JSON
     #[arg(long, global = true)]
     pub(crate) json: bool,
     /// Print errors only
@@ -37,54 +37,54 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Make a new repository
+    /// Create a repository
     Init(Init),
     /// Take a snapshot of files and directories
     Backup(Backup),
     /// List the snapshots
     Snapshots,
-    /// List what is in a snapshot
+    /// List the paths in a snapshot
     Ls {
-        /// The beginning of a snapshot's name, or `latest`
+        /// The first digits of a snapshot's name, or `latest`
         snapshot: String,
-        /// Only this path and what is below
+        /// List only this path and everything below it
         path: Option<PathBuf>,
-        /// Modes, owners, sizes and times too
+        /// Also print modes, owners, sizes and times
         #[arg(long, short)]
         long: bool,
     },
-    /// List what differs between two snapshots
+    /// List the differences between two snapshots
     Diff {
-        /// The first
+        /// The first digits of the older snapshot's name
         first: String,
-        /// The second
+        /// The first digits of the newer snapshot's name, or `latest`
         second: String,
     },
-    /// Write a snapshot's files to a directory
+    /// Restore the files of a snapshot to a directory
     Restore(Restore),
     /// Remove snapshots, by name or by age
     Forget(Forget),
-    /// Remove what no snapshot needs
+    /// Remove data that no snapshot needs
     Prune(Prune),
     /// Check that every snapshot can be restored
     Check {
-        /// Read and verify every byte of every pack
+        /// Also read and verify all stored data
         #[arg(long)]
         read_data: bool,
     },
-    /// Take out what is damaged, so that the next backup stores it again
+    /// Remove damaged data, so that the next backup stores it again
     ///
-    /// Reads every pack, moves what is sound out of damaged ones, and names the files that have lost
-    /// something. Exit code 1 if there are such files.
+    /// Reads every pack, moves intact chunks out of damaged packs, and lists the files that lost
+    /// data. The exit code is 1 if there are such files.
     Repair,
-    /// The passphrases of a repository
+    /// List, add, change or remove passphrases
     #[command(subcommand)]
     Key(Key),
-    /// Print sizes
+    /// Print the size of the repository and its parts
     Stats,
     /// Compare the chunk digest with the index
     VerifyDigest {
-        /// Make it anew if they do not agree
+        /// Rebuild the digest if it does not match
         #[arg(long)]
         repair: bool,
     },
@@ -92,56 +92,56 @@ pub(crate) enum Command {
 
 #[derive(Args)]
 pub(crate) struct Init {
-    /// Keep everything readable for whoever can read the repository
+    /// Do not encrypt: whoever can read the repository can read the files
     #[arg(long)]
     pub(crate) no_encryption: bool,
-    /// The mean length of a chunk in KiB, a power of two
+    /// The mean chunk size in KiB, a power of two from 1 to 1024
     #[arg(long, value_name = "KIB", default_value_t = 8)]
     pub(crate) chunk_size: u32,
-    /// The level of zstd, -7 to 22
+    /// The zstd compression level, from -7 to 22
     #[arg(long, value_name = "LEVEL", default_value_t = 3, allow_negative_numbers = true)]
     pub(crate) compression: i32,
 }
 
 #[derive(Args)]
 pub(crate) struct Backup {
-    /// What to save
+    /// Files and directories to back up
     #[arg(required = true)]
     pub(crate) paths: Vec<PathBuf>,
-    /// Leave out what matches: names (`*.o`), or paths if there is a slash (`/home/*/cache`)
+    /// Leave out matching names (`*.o`), or matching paths if there is a slash (`/home/*/cache`)
     #[arg(long, short, value_name = "PATTERN")]
     pub(crate) exclude: Vec<String>,
-    /// Leave out other file systems
+    /// Do not enter other file systems
     #[arg(long, short = 'x')]
     pub(crate) one_file_system: bool,
-    /// Read every file, even if it seems unchanged
+    /// Read every file, even if it looks unchanged
     #[arg(long)]
     pub(crate) read_all: bool,
-    /// A word to find the snapshot by
-    #[arg(long, value_name = "WORD")]
+    /// A label for the snapshot
+    #[arg(long, value_name = "TAG")]
     pub(crate) tag: Vec<String>,
-    /// Another name for this machine
+    /// Record this host name instead of the name of this machine
     #[arg(long)]
     pub(crate) host: Option<String>,
-    /// Another time than now, as in 2026-01-31T12:00:00Z
+    /// Record this time instead of now, for example 2026-01-31T12:00:00Z
     #[arg(long)]
     pub(crate) time: Option<jiff::Timestamp>,
-    /// Only say what would be done
+    /// Only print what would be done
     #[arg(long, short = 'n')]
     pub(crate) dry_run: bool,
 }
 
 #[derive(Args)]
 pub(crate) struct Restore {
-    /// The beginning of a snapshot's name, or `latest`
+    /// The first digits of a snapshot's name, or `latest`
     pub(crate) snapshot: String,
-    /// The directory to write below
+    /// The directory to restore to
     #[arg(long, short)]
     pub(crate) target: PathBuf,
-    /// Only this path of the snapshot and what is below
+    /// Restore only this path of the snapshot and everything below it
     #[arg(long, short, value_name = "PATH")]
     pub(crate) include: Vec<PathBuf>,
-    /// Replace files that are in the way
+    /// Replace existing files
     #[arg(long)]
     pub(crate) overwrite: bool,
     /// Read and verify everything, write nothing
@@ -151,60 +151,60 @@ pub(crate) struct Restore {
 
 #[derive(Args)]
 pub(crate) struct Forget {
-    /// The beginnings of snapshots' names
+    /// The first digits of the names of snapshots to remove
     pub(crate) snapshots: Vec<String>,
-    /// Keep the newest N
+    /// Keep the newest N snapshots
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) keep_last: usize,
-    /// Keep the newest of each of the last N days that have one
+    /// Keep the newest snapshot of each of the last N days that have one
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) keep_daily: usize,
-    /// The same for weeks
+    /// Keep the newest snapshot of each of the last N weeks that have one
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) keep_weekly: usize,
-    /// The same for months
+    /// Keep the newest snapshot of each of the last N months that have one
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) keep_monthly: usize,
-    /// Remove what is no longer needed, too
+    /// Then remove data that no snapshot needs
     #[arg(long)]
     pub(crate) prune: bool,
-    /// Only say what would be done
+    /// Only print what would be done
     #[arg(long, short = 'n')]
     pub(crate) dry_run: bool,
 }
 
 #[derive(Args)]
 pub(crate) struct Prune {
-    /// Unused bytes that may stay, in per cent of those in use
-    #[arg(long, value_name = "PER CENT", default_value_t = 5.0)]
+    /// Unused bytes that may stay, in percent of the bytes in use
+    #[arg(long, value_name = "PERCENT", default_value_t = 5.0)]
     pub(crate) max_unused: f64,
-    /// Only say what would be done
+    /// Only print what would be done
     #[arg(long, short = 'n')]
     pub(crate) dry_run: bool,
 }
 
 #[derive(Subcommand)]
 pub(crate) enum Key {
-    /// List the keys, one for each passphrase
+    /// List the keys, one per passphrase
     List,
-    /// Let one more passphrase open the repository
+    /// Add a passphrase
     Add(NewPassphrase),
-    /// Put a new passphrase in the place of the one that is given
+    /// Replace the passphrase that is given by a new one
     #[command(visible_alias = "passwd")]
     Change(NewPassphrase),
-    /// Let a passphrase open the repository no longer
+    /// Remove a passphrase
     Remove {
-        /// The beginning of a key's name
+        /// The first digits of a key's name
         key: String,
     },
 }
 
 #[derive(Args)]
 pub(crate) struct NewPassphrase {
-    /// A file with the new passphrase in its first line
+    /// Read the new passphrase from the first line of this file
     #[arg(long, value_name = "FILE")]
     pub(crate) new_passphrase_file: Option<PathBuf>,
-    /// A command that prints the new passphrase
+    /// Read the new passphrase from the output of this command
     #[arg(long, value_name = "COMMAND")]
     pub(crate) new_passphrase_command: Option<String>,
 }
@@ -215,34 +215,34 @@ impl Arguments {
     }
 }
 
-/// Arguments that are no command, or a question about the commands.
+/// Arguments that do not parse, or a request for help or the version.
 pub(crate) struct Refused(clap::Error);
 
 impl Refused {
     pub(crate) fn report(&self) -> ExitCode {
         match self.0.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-                // A reader that has left has seen enough.
+                // The reader may have closed the pipe.
                 let _ = self.0.print();
                 ExitCode::SUCCESS
             }
             ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
-                crate::complain("no command; `cuculus-backup --help` lists them");
+                crate::print_error("no command; `cuculus-backup --help` lists the commands");
                 ExitCode::from(crate::ERROR)
             }
             _ => {
-                crate::complain(&one_line(&self.0.to_string()));
+                crate::print_error(&one_line(&self.0.to_string()));
                 ExitCode::from(crate::ERROR)
             }
         }
     }
 }
 
-/// The complaint out of clap's paragraphs; the usage stands in the help.
+/// The first paragraph of clap's message as one line; the usage is in the help.
 fn one_line(message: &str) -> String {
     let first = message.split("\n\n").next().unwrap_or_default();
     let words: Vec<&str> = first.split_whitespace().collect();
-    format!("{}; --help says more", words.join(" ").trim_start_matches("error: "))
+    format!("{}; see `cuculus-backup --help`", words.join(" ").trim_start_matches("error: "))
 }
 
 #[cfg(test)]

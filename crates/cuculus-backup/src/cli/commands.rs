@@ -1,23 +1,24 @@
-//! What each command does.
+//! What each subcommand does, and how its report reads.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use cuculus_backup::{
-    BackupOptions, Change, Error, Keep, Listed, Parameters, PruneOptions, PruneReport, Repository,
-    RestoreOptions, Result, Snapshot,
+    BackupOptions, Change, Error, Keep, ListEntry, Parameters, PruneOptions, PruneReport,
+    Repository, RestoreOptions, Snapshot,
 };
 use serde::Serialize;
 use serde_json::json;
 
 use super::arguments::{Arguments, Backup, Command, Forget, Init, Restore};
-use super::progress::{Progress, Unit};
-use super::{Outcome, keys, passphrase, text};
+use super::progress::{TerminalProgress, Unit};
+use super::{Outcome, Result, keys, passphrase, text, usage};
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
-    let repo = arguments.repo.as_deref().ok_or_else(|| {
-        Error::Refused("which repository? say --repo PLACE, or set CUCULUS_BACKUP_REPO".into())
-    })?;
+    let repo = arguments
+        .repo
+        .as_deref()
+        .ok_or_else(|| usage("no repository; use --repo LOCATION, or set CUCULUS_BACKUP_REPO"))?;
     if let Command::Init(options) = &arguments.command {
         return init(arguments, repo, options);
     }
@@ -52,44 +53,43 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
 
 fn init(arguments: &Arguments, repo: &Path, options: &Init) -> Result<Outcome> {
     let mut parameters = Parameters::with_mean_chunk(options.chunk_size.saturating_mul(1024));
-    parameters.compression = options.compression;
+    parameters.compression_level = options.compression;
     let passphrase = if options.no_encryption { None } else { passphrase::find(arguments, true)? };
     if passphrase.is_none() && !options.no_encryption {
-        return Err(Error::Refused(
+        return Err(usage(
             "no passphrase; set CUCULUS_BACKUP_PASSPHRASE, use --passphrase-file or \
-             --passphrase-command, or make the repository with --no-encryption"
-                .into(),
+             --passphrase-command, or create the repository with --no-encryption",
         ));
     }
     Repository::create(repo, &parameters, passphrase.as_ref().map(|text| text.as_str()))?;
     let encrypted = passphrase.is_some();
-    let words = || {
+    let message = || {
         let how = if encrypted {
-            "encrypted; without the passphrase nobody can read it, not even you"
+            "encrypted; without the passphrase nobody can read it"
         } else {
             "not encrypted"
         };
-        format!("made the repository {} ({how})", repo.display())
+        format!("created the repository {} ({how})", repo.display())
     };
     print(
         arguments,
         &json!({ "repository": repo.display().to_string(), "encrypted": encrypted }),
-        words,
+        message,
     )
 }
 
-/// JSON for programs, or words for people.
+/// Prints one line: JSON for programs, or text for people.
 fn print(
     arguments: &Arguments,
     value: &impl Serialize,
-    words: impl FnOnce() -> String,
+    text: impl FnOnce() -> String,
 ) -> Result<Outcome> {
     let line = if arguments.json {
         serde_json::to_string(value).map_err(|error| failed(error.into()))?
     } else if arguments.quiet {
         return Ok(Outcome::Done);
     } else {
-        words()
+        text()
     };
     writeln!(io::stdout(), "{line}").map_err(failed)?;
     Ok(Outcome::Done)
@@ -105,16 +105,16 @@ pub(super) struct Cli<'a> {
 }
 
 impl Cli<'_> {
-    fn progress(&self, unit: Unit) -> Progress {
-        Progress::new(unit, self.arguments.quiet)
+    fn progress(&self, unit: Unit) -> TerminalProgress {
+        TerminalProgress::new(unit, self.arguments.quiet)
     }
 
     pub(super) fn print(
         &self,
         value: &impl Serialize,
-        words: impl FnOnce() -> String,
+        text: impl FnOnce() -> String,
     ) -> Result<Outcome> {
-        print(self.arguments, value, words)
+        print(self.arguments, value, text)
     }
 
     fn backup(&self, options: &Backup) -> Result<Outcome> {
@@ -135,8 +135,8 @@ impl Cli<'_> {
                 Some(name) => format!("snapshot {}", name.get(..8).unwrap_or(name)),
                 None => "dry run".into(),
             };
-            let mut words = format!(
-                "{what}: {} files ({} unchanged), {}; new: {} chunks, {}, stored in {}",
+            let mut message = format!(
+                "{what}: {} files ({} unchanged), {}; {} new chunks, {}, stored as {}",
                 report.files,
                 report.unchanged_files,
                 text::bytes(report.bytes),
@@ -145,11 +145,11 @@ impl Cli<'_> {
                 text::bytes(report.stored_bytes),
             );
             if report.problems > 0 {
-                words += &format!("; {} files with problems, see above", report.problems);
+                message += &format!("; {} files had problems, see above", report.problems);
             }
-            words
+            message
         })?;
-        Ok(if report.problems > 0 { Outcome::Partly } else { Outcome::Done })
+        Ok(if report.problems > 0 { Outcome::Incomplete } else { Outcome::Done })
     }
 
     fn snapshots(&self) -> Result<Outcome> {
@@ -170,7 +170,7 @@ impl Cli<'_> {
             } else if long {
                 listed_line(listed)
             } else {
-                text::name(&listed.path)
+                text::escaped(&listed.path)
             };
             writeln!(out, "{line}").map_err(failed)
         })?;
@@ -188,7 +188,7 @@ impl Cli<'_> {
                 Change::Contents => ('M', "contents"),
                 Change::Metadata => ('m', "metadata"),
             };
-            let path = text::name(path);
+            let path = text::escaped(path);
             let line = if self.arguments.json {
                 json!({ "change": word, "path": path }).to_string()
             } else {
@@ -210,19 +210,19 @@ impl Cli<'_> {
         };
         let report = self.repository.restore(&snapshot, &options, &self.progress(Unit::Bytes))?;
         self.print(&report, || {
-            let done = if options.dry_run { "could be restored" } else { "restored" };
-            let mut words = format!(
+            let done = if options.dry_run { "can be restored" } else { "restored" };
+            let mut message = format!(
                 "{} files, {} directories, {} {done}",
                 report.files,
                 report.directories,
                 text::bytes(report.bytes)
             );
             if report.problems > 0 {
-                words += &format!("; {} with problems, see above", report.problems);
+                message += &format!("; {} had problems, see above", report.problems);
             }
-            words
+            message
         })?;
-        Ok(if report.problems > 0 { Outcome::Partly } else { Outcome::Done })
+        Ok(if report.problems > 0 { Outcome::Incomplete } else { Outcome::Done })
     }
 
     fn forget(&self, options: &Forget) -> Result<Outcome> {
@@ -253,10 +253,7 @@ impl Cli<'_> {
     }
 
     fn prune(&self, options: &PruneOptions) -> Result<PruneReport> {
-        if !(0.0..=1e6).contains(&options.max_unused) {
-            return Err(Error::Refused("--max-unused is a percentage, 0 or more".into()));
-        }
-        self.repository.prune(options, &self.progress(Unit::Steps))
+        Ok(self.repository.prune(options, &self.progress(Unit::Steps))?)
     }
 
     fn check(&self, read_data: bool) -> Result<Outcome> {
@@ -277,7 +274,7 @@ impl Cli<'_> {
             ));
             lines.join("\n")
         })?;
-        Ok(if report.errors.is_empty() { Outcome::Done } else { Outcome::No })
+        Ok(if report.errors.is_empty() { Outcome::Done } else { Outcome::CheckFailed })
     }
 
     fn repair(&self) -> Result<Outcome> {
@@ -285,30 +282,31 @@ impl Cli<'_> {
         self.print(&report, || {
             let mut lines: Vec<String> = Vec::new();
             for name in &report.snapshots {
-                lines.push(format!("snapshot {name} could not be opened, and is gone"));
+                lines.push(format!("snapshot {name} was damaged and has been removed"));
             }
-            for hurt in &report.hurt {
-                let snapshot = hurt.snapshot.get(..8).unwrap_or(&hurt.snapshot);
-                lines.push(format!("hurt: {snapshot} {}", text::name(hurt.path.as_bytes())));
+            for damaged in &report.damaged_paths {
+                let snapshot = damaged.snapshot.get(..8).unwrap_or(&damaged.snapshot);
+                let path = text::escaped(damaged.path.as_bytes());
+                lines.push(format!("damaged: {snapshot} {path}"));
             }
-            let mut words = format!(
+            let mut message = format!(
                 "{} packs and {} index runs replaced, {} chunks lost",
                 report.packs, report.runs, report.lost_chunks
             );
-            if !report.hurt.is_empty() {
-                words += &format!(
-                    "; {} files are hurt, see above: back them up again, or forget the snapshots",
-                    report.hurt.len()
+            if !report.damaged_paths.is_empty() {
+                message += &format!(
+                    "; {} files are damaged: back them up again, or forget the snapshots",
+                    report.damaged_paths.len()
                 );
             }
             if !report.waits_for.is_empty() {
                 let who = report.waits_for.join(", ");
-                words += &format!("; damaged packs wait for {who}: prune when it has ended");
+                message += &format!("; prune when {who} has ended, to remove damaged packs");
             }
-            lines.push(words);
+            lines.push(message);
             lines.join("\n")
         })?;
-        Ok(if report.hurt.is_empty() { Outcome::Done } else { Outcome::No })
+        Ok(if report.damaged_paths.is_empty() { Outcome::Done } else { Outcome::CheckFailed })
     }
 
     fn stats(&self) -> Result<Outcome> {
@@ -316,8 +314,8 @@ impl Cli<'_> {
         self.print(&stats, || {
             let digest = stats.digest_bytes.map_or("none yet".into(), text::bytes);
             format!(
-                "{} snapshots of {} in all\n{} chunks of {}, in {} packs of {}\n{} index runs of \
-                 {}; the digest takes {digest} of memory\n{} on disk",
+                "{} snapshots with {} of files\n{} chunks with {}, stored in {} packs with {}\n\
+                 {} index runs with {}; the digest uses {digest} of memory\n{} in total",
                 stats.snapshots,
                 text::bytes(stats.logical_bytes),
                 stats.chunks,
@@ -335,13 +333,13 @@ impl Cli<'_> {
         let report = self.repository.verify_digest(repair)?;
         self.print(&report, || {
             let verdict = match (report.is_exact(), report.repaired) {
-                (true, false) => "it agrees with the index",
-                (true, true) => "made anew, it agrees with the index",
-                (false, _) => "it does not agree with the index; --repair makes it anew",
+                (true, false) => "it matches the index",
+                (true, true) => "rebuilt, it matches the index",
+                (false, _) => "it does not match the index; --repair rebuilds it",
             };
             format!(
-                "the digest is {}: {} chunks, {} entries, {} missing, {} ({:.1} bits a chunk), \
-                 rate {:.4} %; {verdict}",
+                "the digest is {}: {} chunks, {} entries, {} missing, {} ({:.1} bits per chunk), \
+                 false positive rate {:.4} %; {verdict}",
                 report.state,
                 report.chunks,
                 report.entries,
@@ -351,18 +349,18 @@ impl Cli<'_> {
                 100.0 * report.rate,
             )
         })?;
-        Ok(if report.is_exact() { Outcome::Done } else { Outcome::No })
+        Ok(if report.is_exact() { Outcome::Done } else { Outcome::CheckFailed })
     }
 }
 
 fn prune_text(report: &PruneReport, dry_run: bool) -> String {
     let (would, freed) = if dry_run {
-        ("would go", String::new())
+        ("would be ", String::new())
     } else {
-        ("gone", format!(", {} freed", text::bytes(report.freed_bytes)))
+        ("", format!(", {} freed", text::bytes(report.freed_bytes)))
     };
-    let mut words = format!(
-        "{} in use, {} not; of {} packs {} {would} and {} rewritten{freed}",
+    let mut message = format!(
+        "{} in use, {} unused; of {} packs {} {would}removed and {} {would}rewritten{freed}",
         text::bytes(report.used_bytes),
         text::bytes(report.unused_bytes),
         report.packs,
@@ -370,24 +368,26 @@ fn prune_text(report: &PruneReport, dry_run: bool) -> String {
         report.rewritten_packs,
     );
     if let Some((before, after)) = report.digest_bytes {
-        words += &format!("; digest {} to {}", text::bytes(before), text::bytes(after));
+        message +=
+            &format!("; the digest went from {} to {}", text::bytes(before), text::bytes(after));
     }
     if !report.waits_for.is_empty() {
         let who = report.waits_for.join(", ");
-        words += &format!("; marked packs wait for {who}: prune again when it has ended");
+        message +=
+            &format!("; some packs are still needed by {who}: prune again when it has ended");
     }
-    words
+    message
 }
 
 fn snapshot_line(snapshot: &Snapshot) -> String {
-    let paths: Vec<String> = snapshot.paths.iter().map(|path| text::name(path)).collect();
+    let paths: Vec<String> = snapshot.paths.iter().map(|path| text::escaped(path)).collect();
     let tags: String =
-        snapshot.tags.iter().map(|tag| format!(" [{}]", text::name(tag.as_bytes()))).collect();
+        snapshot.tags.iter().map(|tag| format!(" [{}]", text::escaped(tag.as_bytes()))).collect();
     format!(
         "{}  {}  {}  {:>8} files  {:>10}  {}{tags}",
         snapshot.name.short(),
         text::time((snapshot.time / 1_000_000_000) as i64),
-        text::name(snapshot.host.as_bytes()),
+        text::escaped(snapshot.host.as_bytes()),
         snapshot.files,
         text::bytes(snapshot.bytes),
         paths.join(" "),
@@ -395,7 +395,7 @@ fn snapshot_line(snapshot: &Snapshot) -> String {
 }
 
 fn snapshot_json(snapshot: &Snapshot) -> serde_json::Value {
-    let paths: Vec<String> = snapshot.paths.iter().map(|path| text::name(path)).collect();
+    let paths: Vec<String> = snapshot.paths.iter().map(|path| text::escaped(path)).collect();
     json!({
         "name": snapshot.name.to_string(),
         "time": snapshot.time / 1_000_000_000,
@@ -409,8 +409,8 @@ fn snapshot_json(snapshot: &Snapshot) -> serde_json::Value {
     })
 }
 
-fn listed_line(listed: &Listed) -> String {
-    let arrow = listed.target.as_ref().map(|to| format!(" -> {}", text::name(to)));
+fn listed_line(listed: &ListEntry) -> String {
+    let arrow = listed.target.as_ref().map(|to| format!(" -> {}", text::escaped(to)));
     format!(
         "{} {:>5} {:>5} {:>12} {}  {}{}",
         text::mode(listed.kind, listed.mode),
@@ -418,20 +418,20 @@ fn listed_line(listed: &Listed) -> String {
         listed.gid,
         listed.size,
         text::time(listed.modified.0),
-        text::name(&listed.path),
+        text::escaped(&listed.path),
         arrow.unwrap_or_default(),
     )
 }
 
-fn listed_json(listed: &Listed) -> serde_json::Value {
+fn listed_json(listed: &ListEntry) -> serde_json::Value {
     json!({
-        "path": text::name(&listed.path),
+        "path": text::escaped(&listed.path),
         "kind": listed.kind.to_string(),
         "mode": listed.mode,
         "uid": listed.uid,
         "gid": listed.gid,
         "size": listed.size,
         "modified": [listed.modified.0, i64::from(listed.modified.1)],
-        "target": listed.target.as_ref().map(|to| text::name(to)),
+        "target": listed.target.as_ref().map(|to| text::escaped(to)),
     })
 }

@@ -1,12 +1,14 @@
-//! The commands. Each turns what was typed into a call of the library, and what it returned into
-//! lines for people or JSON for programs.
+//! The command line. Each command turns its arguments into a call of the library, and the result
+//! into lines for people or JSON for programs.
 
-mod arguments; // what can be typed
-mod commands; // what is done about it
-mod keys; // of these, what is done about passphrases
+mod arguments; // options and subcommands
+mod commands; // what each subcommand does
+mod keys; // the subcommands of `key`
 mod passphrase; // where a passphrase comes from
-mod progress; // how far it is
-mod text; // numbers, times and names
+mod progress; // progress bars
+mod text; // numbers, times and names for people
+
+use std::fmt;
 
 pub(crate) use arguments::Arguments;
 pub(crate) use commands::run;
@@ -15,8 +17,36 @@ pub(crate) use commands::run;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Done,
-    /// The answer to the question was no: something is hurt, something does not agree.
-    No,
-    /// Some files were left out; each was named.
-    Partly,
+    /// Damage was found, or the digest does not match the index.
+    CheckFailed,
+    /// Some files were left out; each was reported.
+    Incomplete,
+}
+
+/// Why a command failed.
+pub(crate) enum Failure {
+    /// An option is missing or wrong; the message names the remedy.
+    Usage(&'static str),
+    Backup(cuculus_backup::Error),
+}
+
+pub(crate) type Result<T> = std::result::Result<T, Failure>;
+
+fn usage(message: &'static str) -> Failure {
+    Failure::Usage(message)
+}
+
+impl From<cuculus_backup::Error> for Failure {
+    fn from(error: cuculus_backup::Error) -> Self {
+        Self::Backup(error)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(message) => f.write_str(message),
+            Self::Backup(error) => error.fmt(f),
+        }
+    }
 }

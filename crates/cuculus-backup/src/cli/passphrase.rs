@@ -1,28 +1,29 @@
-//! Where a passphrase comes from: the environment, a file, a command, or the person at the terminal.
+//! Where a passphrase comes from: a file, a command, the environment, or the terminal.
 
 use std::fs;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use cuculus_backup::{Error, Result};
+use cuculus_backup::Error;
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use zeroize::Zeroizing;
 
 use super::Arguments;
 use super::arguments::NewPassphrase;
+use super::{Result, usage};
 
-/// One passphrase: what may say it, in this order; a person last.
+/// Where to look for one passphrase, in this order; the terminal comes last.
 struct Source<'a> {
     file: Option<&'a PathBuf>,
     command: Option<&'a String>,
     variable: &'static str,
     prompt: &'static str,
-    /// A person is asked twice.
+    /// A new passphrase is asked for twice.
     new: bool,
 }
 
-/// The passphrase of the repository, if anything says it.
+/// The passphrase of the repository, if there is a source for it.
 pub(crate) fn find(arguments: &Arguments, new: bool) -> Result<Option<Zeroizing<String>>> {
     Source {
         file: arguments.passphrase_file.as_ref(),
@@ -34,7 +35,7 @@ pub(crate) fn find(arguments: &Arguments, new: bool) -> Result<Option<Zeroizing<
     .find()
 }
 
-/// A passphrase that the repository is to get.
+/// A passphrase to add to the repository.
 pub(crate) fn find_new(options: &NewPassphrase) -> Result<Zeroizing<String>> {
     let source = Source {
         file: options.new_passphrase_file.as_ref(),
@@ -44,10 +45,9 @@ pub(crate) fn find_new(options: &NewPassphrase) -> Result<Zeroizing<String>> {
         new: true,
     };
     source.find()?.ok_or_else(|| {
-        Error::Refused(
+        usage(
             "no new passphrase; set CUCULUS_BACKUP_NEW_PASSPHRASE, or use --new-passphrase-file or \
-             --new-passphrase-command"
-                .into(),
+             --new-passphrase-command",
         )
     })
 }
@@ -55,7 +55,7 @@ pub(crate) fn find_new(options: &NewPassphrase) -> Result<Zeroizing<String>> {
 impl Source<'_> {
     fn find(&self) -> Result<Option<Zeroizing<String>>> {
         let failed = |what: &str, error: io::Error| Error::Io {
-            what: format!("cannot get the passphrase from {what}"),
+            what: format!("cannot read the passphrase from {what}"),
             source: error,
         };
         let found = if let Some(file) = self.file {
@@ -75,8 +75,8 @@ impl Source<'_> {
             Zeroizing::new(text.lines().next().unwrap_or_default().to_owned())
         });
         match found {
-            Some(text) if text.is_empty() && self.new => Err(Error::Refused(
-                "the passphrase is empty; choose one, or use --no-encryption with `init`".into(),
+            Some(text) if text.is_empty() && self.new => Err(usage(
+                "the passphrase is empty; choose one, or use --no-encryption with `init`",
             )),
             found => Ok(found),
         }
@@ -84,8 +84,8 @@ impl Source<'_> {
 
     fn ask(&self) -> io::Result<String> {
         let first = ask_once(self.prompt)?;
-        if self.new && ask_once("Once more: ")? != first {
-            return Err(io::Error::other("the two were not the same"));
+        if self.new && ask_once("Repeat: ")? != first {
+            return Err(io::Error::other("the two passphrases differ"));
         }
         Ok(first)
     }
@@ -95,12 +95,12 @@ fn output_of(command: &str) -> io::Result<String> {
     let mut shell = Command::new("sh");
     let output = shell.args(["-c", command]).stderr(Stdio::inherit()).output()?;
     if !output.status.success() {
-        return Err(io::Error::other(format!("it ended with {}", output.status)));
+        return Err(io::Error::other(format!("it failed with {}", output.status)));
     }
     String::from_utf8(output.stdout).map_err(io::Error::other)
 }
 
-/// Reads a line that is not shown.
+/// Reads a line without echoing it.
 fn ask_once(prompt: &str) -> io::Result<String> {
     let input = io::stdin();
     write!(io::stderr(), "{prompt}")?;

@@ -1,11 +1,11 @@
-//! How far a long work is, on standard error: a bar with the rate and the time left where somebody
-//! is watching, complaints in any case.
+//! Progress on standard error: on a terminal a bar with the rate and the time left; problems in any
+//! case.
 
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use cuculus_backup::Watch;
+use cuculus_backup::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// What a bar counts.
@@ -15,13 +15,13 @@ pub(crate) enum Unit {
     Steps,
 }
 
-pub(crate) struct Progress {
+pub(crate) struct TerminalProgress {
     bar: ProgressBar,
     shown: bool,
     done: AtomicU64,
 }
 
-impl Progress {
+impl TerminalProgress {
     pub(crate) fn new(unit: Unit, quiet: bool) -> Self {
         let shown = io::stderr().is_terminal() && !quiet;
         let target =
@@ -40,7 +40,7 @@ impl Progress {
     }
 }
 
-impl Watch for Progress {
+impl Progress for TerminalProgress {
     fn wants_total(&self) -> bool {
         self.shown
     }
@@ -52,7 +52,7 @@ impl Watch for Progress {
 
     fn advance(&self, units: u64) {
         if self.shown {
-            // Thousands of small files a second need not be drawn one by one.
+            // Without a total there is nothing to draw.
             let done = self.done.fetch_add(units, Ordering::Relaxed) + units;
             if self.bar.length().is_some() {
                 self.bar.set_position(done);
@@ -66,12 +66,12 @@ impl Watch for Progress {
     }
 
     fn problem(&self, what: &str) {
-        self.bar.suspend(|| crate::complain(what));
+        self.bar.suspend(|| crate::print_error(what));
     }
 }
 
-/// An error, too, leaves a clean line behind.
-impl Drop for Progress {
+/// Clears the bar after an error too.
+impl Drop for TerminalProgress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }

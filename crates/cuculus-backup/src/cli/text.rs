@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// Bytes in the unit that fits.
+/// A number of bytes in the largest fitting unit.
 pub(crate) fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
     if count < 1024 {
@@ -21,14 +21,14 @@ pub(crate) fn bytes(count: u64) -> String {
     format!("{value:.1} {unit}")
 }
 
-/// A time of the person who reads it.
+/// A time in the local time zone.
 pub(crate) fn time(seconds: i64) -> String {
     let time = Timestamp::from_second(seconds).unwrap_or(Timestamp::UNIX_EPOCH);
     time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
-/// A name in one line, whatever bytes it has: what is not printable is written as in Rust or C.
-pub(crate) fn name(bytes: &[u8]) -> String {
+/// A name as one line, whatever bytes it has: unprintable ones are escaped as in Rust and C.
+pub(crate) fn escaped(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for part in bytes.utf8_chunks() {
         for character in part.valid().chars() {
@@ -45,7 +45,7 @@ pub(crate) fn name(bytes: &[u8]) -> String {
     text
 }
 
-/// Permissions as `ls -l` has them.
+/// Permissions as `ls -l` prints them.
 pub(crate) fn mode(kind: char, mode: u32) -> String {
     let mut text = String::from(kind);
     for (shift, special, letters) in [(6, 0o4000, "sS"), (3, 0o2000, "sS"), (0, 0o1000, "tT")] {
@@ -70,8 +70,8 @@ mod tests {
 
     #[test]
     fn names_stay_in_one_line_and_lose_nothing() {
-        assert_eq!(name("plain ü".as_bytes()), "plain ü");
-        assert_eq!(name(b"a\nb\xff\\"), "a\\nb\\xff\\\\");
+        assert_eq!(escaped("plain ü".as_bytes()), "plain ü");
+        assert_eq!(escaped(b"a\nb\xff\\"), "a\\nb\\xff\\\\");
     }
 
     #[test]

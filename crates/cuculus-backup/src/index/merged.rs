@@ -1,4 +1,4 @@
-//! All entries of several runs in the order of their ids.
+//! The entries of several runs in the order of their ids.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,7 +8,7 @@ use super::run::{Run, RunEntries};
 use crate::error::Result;
 use crate::id::ChunkId;
 
-/// Yields entries with the run they are from and how manieth of it they are.
+/// Yields each entry with the number of its run and its rank in that run.
 pub(crate) struct Merged<'a> {
     sources: Vec<Source<'a>>,
     heads: BinaryHeap<Reverse<(ChunkId, usize)>>,

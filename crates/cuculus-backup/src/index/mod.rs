@@ -1,9 +1,9 @@
-//! The exact index: which chunk is where. Immutable sorted runs, whose union it is. Knows ids and
-//! places; nothing of filters, caches or files.
+//! The exact index: where each chunk is. It is the union of immutable sorted runs. Knows ids and
+//! locations; nothing of filters, caches or files.
 
-mod merged; // all entries in order
+mod merged; // the entries of several runs in order
 mod run; // one sorted file
-mod writing; // a new one
+mod writing; // how a run is written
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::id::{ChunkId, Name};
 use crate::pack::{Location, PackInfo};
 use crate::seal::Keys;
-use crate::store::{Kind, Store};
+use crate::store::{ObjectKind, Store};
 
 pub(crate) use merged::Merged;
 pub(crate) use run::Run;
@@ -21,39 +21,39 @@ pub(crate) use run::Run;
 pub(crate) use run::{BLOCK_LEN, MAGIC, block_place, tail_place};
 pub(crate) use writing::{RunWriter, write_sorted};
 
-/// One chunk's entry.
+/// Where one chunk is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) id: ChunkId,
     pub(crate) location: Location,
 }
 
-/// An entry and its place among all: the run, and how manieth of it.
+/// The location of a chunk, with the number of its run and its rank in that run.
 #[derive(Clone, Copy)]
-pub(crate) struct Found {
+pub(crate) struct FoundEntry {
     pub(crate) run: usize,
     pub(crate) rank: u64,
     pub(crate) location: Location,
 }
 
-/// What the index was at some time: the hash of the names of its runs.
+/// Identifies one state of the index: the hash of the names of its runs.
 pub(crate) type Generation = [u8; 32];
 
-/// The runs that count, as of when they were listed.
+/// The current runs, as of when they were listed.
 pub(crate) struct Index {
     runs: Vec<Run>,
     packs: HashMap<Name, PackInfo>,
-    /// Packs that are about to go: their chunks are to be stored again.
+    /// Packs about to be removed: their chunks must be stored again.
     hidden: HashSet<Name>,
-    /// Runs that a merged one has replaced and that are still there.
+    /// Runs that another run replaces and that still exist.
     replaced: Vec<Name>,
     /// Blocks read by look-ups.
     reads: AtomicU64,
 }
 
 impl Index {
-    /// Opens all runs. One that vanishes between the listing and the opening was merged: the list
-    /// is then read again.
+    /// Opens all runs. A run that disappears between the listing and the opening was merged: the
+    /// list is then read again.
     pub(crate) fn load(store: &dyn Store, keys: &Arc<Keys>) -> Result<Self> {
         let mut tries = 0;
         loop {
@@ -66,19 +66,19 @@ impl Index {
 
     fn load_once(store: &dyn Store, keys: &Arc<Keys>) -> Result<Self> {
         let mut runs = Vec::new();
-        for (name, _) in store.list(Kind::Run)? {
+        for (name, _) in store.list(ObjectKind::Run)? {
             runs.push(Run::open(store, keys, &name)?);
         }
         Ok(Self::of_runs(runs))
     }
 
-    /// The index of these runs, but for those that others of them have replaced.
+    /// The index of these runs, without those that others of them replace.
     pub(crate) fn of_runs(runs: Vec<Run>) -> Self {
         let gone: HashSet<Name> =
             runs.iter().flat_map(|run| run.predecessors().iter().copied()).collect();
         let (replaced, mut runs): (Vec<Run>, Vec<Run>) =
             runs.into_iter().partition(|run| gone.contains(&run.name()));
-        // The largest run has the most answers, so it is asked first.
+        // The largest run has the most entries, so it is searched first.
         runs.sort_by_key(|run| (std::cmp::Reverse(run.len()), run.name()));
         let packs = runs.iter().flat_map(|run| run.packs().iter().map(|pack| (pack.name, *pack)));
         Self {
@@ -123,13 +123,13 @@ impl Index {
         *hasher.finalize().as_bytes()
     }
 
-    /// A run that was written since.
+    /// Adds a run that was written since.
     pub(crate) fn add(&mut self, run: Run) {
         self.packs.extend(run.packs().iter().map(|pack| (pack.name, *pack)));
         self.runs.push(run);
     }
 
-    /// A run that has taken the place of others.
+    /// Replaces runs by a new one.
     pub(crate) fn replace(&mut self, gone: &[Name], run: Run) {
         self.runs.retain(|old| !gone.contains(&old.name()));
         self.runs.push(run);
@@ -137,7 +137,7 @@ impl Index {
         self.packs = packs.map(|pack| (pack.name, *pack)).collect();
     }
 
-    /// Chunks of these packs count as not stored from now on.
+    /// Treats the chunks of these packs as not stored from now on.
     pub(crate) fn hide(&mut self, packs: impl IntoIterator<Item = Name>) {
         self.hidden.extend(packs);
     }
@@ -147,42 +147,42 @@ impl Index {
     }
 
     /// Looks a chunk up; one in a hidden pack is not found.
-    pub(crate) fn find(&self, id: &ChunkId) -> Result<Option<Found>> {
+    pub(crate) fn find(&self, id: &ChunkId) -> Result<Option<FoundEntry>> {
         self.find_where(id, |location| !self.hidden.contains(&location.pack))
     }
 
-    /// The first place of a chunk that is `wanted`.
+    /// The first location of a chunk for which `wanted` is true.
     pub(crate) fn find_where(
         &self,
         id: &ChunkId,
         wanted: impl Fn(&Location) -> bool,
-    ) -> Result<Option<Found>> {
+    ) -> Result<Option<FoundEntry>> {
         for (number, run) in self.runs.iter().enumerate() {
             let mut reads = 0;
             let found = run.find(id, &mut reads, &wanted);
             self.reads.fetch_add(reads, Ordering::Relaxed);
             if let Some((rank, location)) = found? {
-                return Ok(Some(Found { run: number, rank, location }));
+                return Ok(Some(FoundEntry { run: number, rank, location }));
             }
         }
         Ok(None)
     }
 
-    /// Hands every place of each of these ids, which are in order, to `each`, with the number of
-    /// the id among them.
+    /// Passes every location of these sorted ids to `each`, with the position of the id in the
+    /// list.
     pub(crate) fn find_all(
         &self,
         ids: &(impl Iterator<Item = ChunkId> + Clone),
-        mut each: impl FnMut(usize, Found),
+        mut each: impl FnMut(usize, FoundEntry),
     ) -> Result<()> {
         self.runs.iter().enumerate().try_for_each(|(run, entries)| {
             entries.find_all(ids.clone(), |number, rank, location| {
-                each(number, Found { run, rank, location });
+                each(number, FoundEntry { run, rank, location });
             })
         })
     }
 
-    /// Hands every chunk that is in these packs and nowhere else to `each`, once.
+    /// Passes every chunk that is in these packs and in no other to `each`, once.
     pub(crate) fn only_in(
         &self,
         packs: &HashSet<Name>,

@@ -1,5 +1,5 @@
 //! One run: entries sorted by id in sealed blocks of equal size, and a tail with the first id of
-//! each block, so that a look-up reads one block.
+//! each block, so that a look-up reads one block. Knows nothing of other runs.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,23 +10,23 @@ use crate::error::{Error, Result};
 use crate::id::{ChunkId, Name};
 use crate::pack::{Location, PackInfo};
 use crate::seal::Keys;
-use crate::store::{Kind, Object, Store, read_sound};
+use crate::store::{Object, ObjectKind, Store, read_or_refetch};
 
 pub(crate) const MAGIC: [u8; 8] = *b"CUCINDX1";
 /// After the sealed tail: its length in eight bytes.
-pub(super) const TRAILER: u64 = 8;
-pub(super) const ENTRY: usize = ChunkId::LEN + 4 + 4 + 3 + 3 + 3;
-/// With them a block is just below the 4 KiB that a disk reads at least.
+pub(super) const TRAILER_LEN: u64 = 8;
+pub(super) const ENTRY_LEN: usize = ChunkId::LEN + 4 + 4 + 3 + 3 + 3;
+/// With this many entries a block is just below 4 KiB, the smallest read of a disk.
 pub(super) const BLOCK_ENTRIES: usize = 98;
-pub(crate) const BLOCK_LEN: usize = BLOCK_ENTRIES * ENTRY;
-/// Blocks read at once by one who wants them all.
-const AHEAD: u64 = 64;
+pub(crate) const BLOCK_LEN: usize = BLOCK_ENTRIES * ENTRY_LEN;
+/// Blocks per read of a full scan.
+const READ_AHEAD: u64 = 64;
 
-/// What a run says about itself.
+/// The metadata of a run.
 pub(super) struct Tail {
     pub(super) len: u64,
     pub(super) packs: Vec<PackInfo>,
-    /// Runs that this one has taken the place of.
+    /// Runs that this one replaces.
     pub(super) predecessors: Vec<Name>,
     /// The prefix of the first id of each block.
     pub(super) fences: Vec<u64>,
@@ -37,12 +37,12 @@ impl Tail {
         self.len.div_ceil(BLOCK_ENTRIES as u64)
     }
 
-    /// Where a block stands, if sealing adds so many bytes.
+    /// The byte range of a block, if sealing adds `overhead` bytes to it.
     fn block_range(&self, block: u64, overhead: u64) -> Range<u64> {
         let full = BLOCK_LEN as u64 + overhead;
         let start = MAGIC.len() as u64 + block * full;
         let entries = (self.len - block * BLOCK_ENTRIES as u64).min(BLOCK_ENTRIES as u64);
-        start..start + entries * ENTRY as u64 + overhead
+        start..start + entries * ENTRY_LEN as u64 + overhead
     }
 }
 
@@ -65,16 +65,16 @@ pub(crate) fn block_place(run: &Name, block: u64) -> [u8; 28] {
     place
 }
 
-/// Three bytes; `None` for what needs more, which no group of a sound repository does.
-pub(super) fn short(value: u32) -> Option<[u8; 3]> {
+/// Three little-endian bytes; `None` for larger values, which no group of an intact repository has.
+pub(super) fn u24(value: u32) -> Option<[u8; 3]> {
     let [a, b, c, high] = value.to_le_bytes();
     (high == 0).then_some([a, b, c])
 }
 
 impl Run {
     pub(crate) fn open(store: &dyn Store, keys: &Arc<Keys>, name: &Name) -> Result<Self> {
-        let object = store.open(Kind::Run, name)?;
-        let tail = read_sound(&*object, || read_tail(&*object, keys, name))?;
+        let object = store.open(ObjectKind::Run, name)?;
+        let tail = read_or_refetch(&*object, || read_tail(&*object, keys, name))?;
         Ok(Self { name: *name, object, keys: Arc::clone(keys), tail })
     }
 
@@ -103,15 +103,15 @@ impl Run {
     }
 
     fn damaged(&self) -> Error {
-        Error::damaged(Kind::Run.describe(&self.name))
+        Error::damaged(ObjectKind::Run, &self.name)
     }
 
-    /// Where a block stands in the file. All have the same length but the last.
+    /// The byte range of a block. All blocks but the last have the same length.
     fn block_range(&self, block: u64) -> Range<u64> {
         self.tail.block_range(block, self.keys.seal.overhead() as u64)
     }
 
-    /// Blocks that may hold an id: those that begin with its prefix, and the one before.
+    /// Blocks that may contain an id: those that begin with its prefix, and the one before.
     fn blocks_of(&self, id: &ChunkId) -> Range<u64> {
         let prefix = id.prefix();
         let fences = &self.tail.fences;
@@ -121,7 +121,7 @@ impl Run {
     }
 
     fn open_block(&self, number: u64) -> Result<Block> {
-        read_sound(&*self.object, || {
+        read_or_refetch(&*self.object, || {
             let range = self.block_range(number);
             let mut sealed = self.object.read_at(range.start, range.end - range.start)?;
             let place = block_place(&self.name, number);
@@ -131,8 +131,8 @@ impl Run {
         })
     }
 
-    /// Hands every place of an id in a block, and how manieth entry of the run it is, to `each`
-    /// until that says that it has seen enough.
+    /// Passes every location of an id in a block, with the rank of the entry in the run, to `each`
+    /// until that returns true.
     fn find_in(
         &self,
         block: &Block,
@@ -141,7 +141,7 @@ impl Run {
     ) -> Result<bool> {
         let entries = block.entries();
         let at = entries.partition_point(|entry| entry[..ChunkId::LEN] < id.0[..]);
-        let same = |entry: &&[u8; ENTRY]| entry[..ChunkId::LEN] == id.0[..];
+        let same = |entry: &&[u8; ENTRY_LEN]| entry[..ChunkId::LEN] == id.0[..];
         for (i, entry) in entries.iter().enumerate().skip(at).take_while(|(_, e)| same(e)) {
             let rank = block.number * BLOCK_ENTRIES as u64 + i as u64;
             if each(rank, self.decode(entry)?.location) {
@@ -151,7 +151,7 @@ impl Run {
         Ok(false)
     }
 
-    /// Looks an id up and says how manieth entry it is; adds the blocks read to `reads`.
+    /// Looks an id up and returns its rank and location; adds the blocks read to `reads`.
     pub(super) fn find(
         &self,
         id: &ChunkId,
@@ -172,8 +172,8 @@ impl Run {
         Ok(found)
     }
 
-    /// Hands every place of each of these ids, which are in order, to `each`, with the number of
-    /// the id among them. No block is opened twice, and none in vain.
+    /// Passes every location of these sorted ids to `each`, with the position of the id in the
+    /// list. Each block is opened at most once, and only if it may contain an id.
     pub(super) fn find_all(
         &self,
         ids: impl Iterator<Item = ChunkId>,
@@ -196,35 +196,35 @@ impl Run {
         Ok(())
     }
 
-    fn decode(&self, bytes: &[u8; ENTRY]) -> Result<Entry> {
+    fn decode(&self, bytes: &[u8; ENTRY_LEN]) -> Result<Entry> {
         let decode = || -> Decoded<Entry> {
             let mut reader = Reader(bytes);
             let id = ChunkId(reader.array()?);
             let pack = self.tail.packs.get(reader.u32()? as usize).ok_or(Malformed)?.name;
             let group = reader.u32()?;
-            let mut short = || -> Decoded<u32> {
+            let mut u24 = || -> Decoded<u32> {
                 let [a, b, c] = reader.array()?;
                 Ok(u32::from_le_bytes([a, b, c, 0]))
             };
-            let (group_len, offset, len) = (short()?, short()?, short()?);
+            let (group_len, offset, len) = (u24()?, u24()?, u24()?);
             Ok(Entry { id, location: Location { pack, group, group_len, offset, len } })
         };
         decode().map_err(|Malformed| self.damaged())
     }
 
-    /// The entries of some blocks that follow each other.
+    /// The entries of consecutive blocks.
     fn read_blocks(&self, first: u64, last: u64) -> Result<Vec<Entry>> {
         let start = self.block_range(first).start;
         let end = self.block_range(last - 1).end;
         let mut bytes = self.object.read_at(start, end - start)?;
-        let mut entries = Vec::with_capacity(AHEAD as usize * BLOCK_ENTRIES);
+        let mut entries = Vec::with_capacity(READ_AHEAD as usize * BLOCK_ENTRIES);
         for block in first..last {
             let range = self.block_range(block);
             let within = (range.start - start) as usize..(range.end - start) as usize;
             let sealed = bytes.get_mut(within).ok_or_else(|| self.damaged())?;
             let plain = self.keys.seal.open_in_place(&block_place(&self.name, block), sealed);
             let plain = plain.map_err(|Malformed| self.damaged())?;
-            let (found, _) = sealed.get(plain).unwrap_or_default().as_chunks::<ENTRY>();
+            let (found, _) = sealed.get(plain).unwrap_or_default().as_chunks::<ENTRY_LEN>();
             for entry in found {
                 entries.push(self.decode(entry)?);
             }
@@ -232,7 +232,7 @@ impl Run {
         Ok(entries)
     }
 
-    /// Entries in order, from the first.
+    /// All entries in order.
     pub(crate) fn entries(&self) -> RunEntries<'_> {
         RunEntries { run: self, next_block: 0, entries: Vec::new().into_iter() }
     }
@@ -242,12 +242,12 @@ impl Run {
 struct Block {
     number: u64,
     bytes: Vec<u8>,
-    /// Where its entries stand in the bytes.
+    /// The byte range of its entries.
     plain: Range<usize>,
 }
 
 impl Block {
-    fn entries(&self) -> &[[u8; ENTRY]] {
+    fn entries(&self) -> &[[u8; ENTRY_LEN]] {
         self.bytes.get(self.plain.clone()).unwrap_or_default().as_chunks().0
     }
 }
@@ -260,9 +260,9 @@ pub(crate) struct RunEntries<'a> {
 
 impl RunEntries<'_> {
     fn read_ahead(&mut self) -> Result<()> {
-        let last = (self.next_block + AHEAD).min(self.run.blocks());
+        let last = (self.next_block + READ_AHEAD).min(self.run.blocks());
         let read = || self.run.read_blocks(self.next_block, last);
-        self.entries = read_sound(&*self.run.object, read)?.into_iter();
+        self.entries = read_or_refetch(&*self.run.object, read)?.into_iter();
         self.next_block = last;
         Ok(())
     }
@@ -277,7 +277,7 @@ impl Iterator for RunEntries<'_> {
             && self.next_block < self.run.blocks()
             && let Err(error) = self.read_ahead()
         {
-            // Nothing after a damaged block can be trusted to be in order.
+            // After a damaged block the order of entries cannot be trusted.
             self.next_block = self.run.blocks();
             return Some(Err(error));
         }
@@ -299,10 +299,10 @@ pub(super) fn encode_tail(tail: &Tail) -> Vec<u8> {
 }
 
 fn read_tail(object: &dyn Object, keys: &Keys, name: &Name) -> Result<Tail> {
-    let damaged = || Error::damaged(Kind::Run.describe(name));
+    let damaged = || Error::damaged(ObjectKind::Run, name);
     let size = object.len();
-    let end = size.checked_sub(TRAILER).ok_or_else(damaged)?;
-    let trailer = object.read_at(end, TRAILER)?;
+    let end = size.checked_sub(TRAILER_LEN).ok_or_else(damaged)?;
+    let trailer = object.read_at(end, TRAILER_LEN)?;
     let tail_len = Reader(&trailer).u64().map_err(|Malformed| damaged())?;
     let start = end.checked_sub(tail_len).ok_or_else(damaged)?;
     let head = object.read_at(0, (MAGIC.len() as u64).min(size))?;
@@ -327,7 +327,7 @@ fn decode_tail(bytes: &[u8]) -> Decoded<Tail> {
     let predecessors = reader.list(Name::LEN, |reader| Ok(Name(reader.array()?)))?;
     let fences = reader.list(8, Reader::u64)?;
     reader.end()?;
-    // So that positions in the file cannot overflow.
+    // Otherwise offsets in the file could overflow.
     if len > 1 << 48 {
         return Err(Malformed);
     }

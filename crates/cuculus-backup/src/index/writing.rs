@@ -1,4 +1,4 @@
-//! A run in the making: entries come in order, memory is taken for the tail only.
+//! Writes a run: entries come in order, and only the tail is kept in memory.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::id::Name;
 use crate::pack::PackInfo;
 use crate::seal::Keys;
-use crate::store::{Draft, Kind, Store};
+use crate::store::{Draft, ObjectKind, Store};
 
 pub(crate) struct RunWriter<'a> {
     store: &'a dyn Store,
@@ -24,7 +24,7 @@ pub(crate) struct RunWriter<'a> {
 }
 
 impl<'a> RunWriter<'a> {
-    /// A run that takes the place of its predecessors as soon as it is there.
+    /// A run that replaces its predecessors as soon as it exists.
     pub(crate) fn new(
         store: &'a dyn Store,
         keys: &'a Arc<Keys>,
@@ -32,12 +32,12 @@ impl<'a> RunWriter<'a> {
     ) -> Result<Self> {
         let tail = Tail { len: 0, packs: Vec::new(), predecessors, fences: Vec::new() };
         let (name, numbers) = (Name::random()?, HashMap::new());
-        let draft = store.draft(Kind::Run, &name)?;
+        let draft = store.draft(ObjectKind::Run, &name)?;
         let block = Vec::with_capacity(BLOCK_LEN);
         Ok(Self { store, keys, name, draft, numbers, tail, block, sealed: MAGIC.to_vec() })
     }
 
-    /// The next entry; `pack` is what its location refers to.
+    /// Appends an entry; `pack` is the pack of its location.
     pub(crate) fn push(&mut self, entry: &Entry, pack: &PackInfo) -> Result<()> {
         let number = *self.numbers.entry(pack.name).or_insert_with(|| {
             self.tail.packs.push(*pack);
@@ -51,8 +51,10 @@ impl<'a> RunWriter<'a> {
         self.block.extend_from_slice(&number.to_le_bytes());
         self.block.extend_from_slice(&location.group.to_le_bytes());
         for number in [location.group_len, location.offset, location.len] {
-            let short = run::short(number).ok_or_else(|| Error::damaged("a group (too large)"))?;
-            self.block.extend_from_slice(&short);
+            let bytes = run::u24(number).ok_or_else(|| {
+                Error::damaged(ObjectKind::Pack, &location.pack).with_detail("a group is too large")
+            })?;
+            self.block.extend_from_slice(&bytes);
         }
         self.tail.len += 1;
         if self.block.len() == BLOCK_LEN {
@@ -65,12 +67,12 @@ impl<'a> RunWriter<'a> {
         let place = run::block_place(&self.name, self.tail.fences.len() as u64 - 1);
         self.keys.seal.seal(&place, &self.block, &mut self.sealed)?;
         self.block.clear();
-        // Written as it goes: a run may be larger than memory.
+        // Written as it grows: a run may be larger than memory.
         if self.sealed.len() > 1 << 18 { self.write() } else { Ok(()) }
     }
 
     fn write(&mut self) -> Result<()> {
-        let what = format!("cannot write {}", Kind::Run.describe(&self.name));
+        let what = format!("cannot write {}", ObjectKind::Run.describe(&self.name));
         self.draft.write_all(&self.sealed).map_err(Error::io(what))?;
         self.sealed.clear();
         Ok(())
@@ -92,7 +94,7 @@ impl<'a> RunWriter<'a> {
     }
 }
 
-/// Writes a run of these packs' entries, which it sorts.
+/// Sorts the entries of these packs and writes them as one run.
 pub(crate) fn write_sorted(
     store: &dyn Store,
     keys: &Arc<Keys>,
@@ -102,8 +104,9 @@ pub(crate) fn write_sorted(
     entries.sort_unstable_by_key(|entry| entry.id);
     let mut writer = RunWriter::new(store, keys, Vec::new())?;
     for entry in &*entries {
-        let pack = packs.get(&entry.location.pack);
-        writer.push(entry, pack.ok_or_else(|| Error::damaged("the list of new packs"))?)?;
+        let name = &entry.location.pack;
+        let pack = packs.get(name).ok_or_else(|| Error::damaged(ObjectKind::Pack, name))?;
+        writer.push(entry, pack)?;
     }
     writer.finish()
 }

@@ -1,12 +1,12 @@
-//! The list of a pack's chunks, at its end: what the locality cache loads, what `check` compares
-//! with the index, and what a lost index can be made from again.
+//! The list of a pack's chunks, at its end. The locality cache loads it, `check` compares it with
+//! the index, and `repair` rebuilds a lost index from it.
 
 use super::{Location, PackInfo};
 use crate::codec::{Decoded, Malformed, Reader, Writer};
 use crate::error::{Error, Result};
 use crate::id::{ChunkId, Name};
 use crate::seal::Keys;
-use crate::store::{Kind, Store};
+use crate::store::{ObjectKind, Store};
 
 /// After the sealed footer: its length in four bytes, then this.
 pub(crate) const TRAILER_MAGIC: [u8; 4] = *b"PEND";
@@ -45,7 +45,7 @@ impl Footer {
             let chunks = reader.list(ChunkId::LEN + 1, |reader| {
                 Ok((ChunkId(reader.array()?), reader.number()?))
             })?;
-            // Offsets within the group are sums, which must fit.
+            // Offsets within the group are sums of lengths, and must fit.
             let total: u64 = chunks.iter().map(|&(_, len): &(ChunkId, u32)| u64::from(len)).sum();
             if u32::try_from(total).is_err() {
                 return Err(Malformed);
@@ -67,7 +67,7 @@ impl Footer {
         follow && end + u64::from(info.footer_len) + TRAILER_LEN == info.size
     }
 
-    /// Every chunk with its place.
+    /// Every chunk with its location.
     pub(crate) fn locations(&self, pack: Name) -> impl Iterator<Item = (ChunkId, Location)> {
         self.groups.iter().flat_map(move |group| {
             let mut next = 0;
@@ -85,17 +85,17 @@ pub(crate) fn place(pack: &Name) -> Vec<u8> {
     [b"footer".as_slice(), &pack.0].concat()
 }
 
-/// Reads the footer of a pack; without `info` by way of the trailer.
+/// Reads the footer of a pack; without `info`, finds it through the trailer.
 pub(crate) fn read_footer(
     store: &dyn Store,
     keys: &Keys,
     pack: &Name,
     info: Option<&PackInfo>,
 ) -> Result<(Footer, PackInfo)> {
-    let damaged = || Error::damaged(Kind::Pack.describe(pack));
+    let damaged = || Error::damaged(ObjectKind::Pack, pack);
     let object = match info {
-        Some(info) => store.open_sized(Kind::Pack, pack, info.size)?,
-        None => store.open(Kind::Pack, pack)?,
+        Some(info) => store.open_sized(ObjectKind::Pack, pack, info.size)?,
+        None => store.open(ObjectKind::Pack, pack)?,
     };
     let size = object.len();
     let footer_len = match info {

@@ -1,5 +1,5 @@
-//! A group: chunks compressed and sealed together. Alone, a chunk of 8 KiB finds little in itself
-//! to refer to, and costs a call of the compressor, a nonce and a tag.
+//! A group: chunks that are compressed and sealed together. A single chunk of 8 KiB compresses
+//! badly, and each seal costs a nonce and a tag.
 
 use crate::codec::Malformed;
 use crate::config::Parameters;
@@ -9,11 +9,11 @@ use crate::seal::Keys;
 
 pub(crate) const PLACE: &[u8] = b"group";
 
-/// The first byte of an opened group says how the rest is kept.
+/// The first byte of an opened group says how the rest is stored.
 const RAW: u8 = 0;
 const ZSTD: u8 = 1;
 
-/// Chunks that will be written together.
+/// Chunks to be written together.
 #[derive(Default)]
 pub(crate) struct Group {
     pub(crate) bytes: Vec<u8>,
@@ -27,21 +27,21 @@ impl Group {
     }
 }
 
-/// A group as it stands in a pack.
+/// A group as it is stored in a pack.
 pub(crate) struct SealedGroup {
     pub(crate) bytes: Vec<u8>,
     pub(crate) chunks: Vec<(ChunkId, u32)>,
 }
 
 impl SealedGroup {
-    /// Whether the bytes are those that were sealed. What is in them is not looked at, which is
-    /// most of the work of opening a group.
+    /// Whether the bytes are those that were sealed. Does not decompress them, which is most of the
+    /// work of opening a group.
     pub(crate) fn is_sound(&self, keys: &Keys) -> bool {
         keys.seal.open_in_place(PLACE, &mut self.bytes.clone()).is_ok()
     }
 }
 
-/// Compresses and seals; one for each thread, since making one takes longer than using it.
+/// Compresses and seals. One per thread, since creating one takes longer than using it.
 pub(crate) struct Compressor {
     zstd: zstd::bulk::Compressor<'static>,
     plain: Vec<u8>,
@@ -50,8 +50,8 @@ pub(crate) struct Compressor {
 impl Compressor {
     pub(crate) fn new(parameters: &Parameters) -> Result<Self> {
         let mut zstd =
-            zstd::bulk::Compressor::new(parameters.compression).map_err(no_compression)?;
-        // The length is needed to open the group again; the checksum is not, there is a seal.
+            zstd::bulk::Compressor::new(parameters.compression_level).map_err(no_compression)?;
+        // The length is needed to open the group; zstd's checksum is not, since groups are sealed.
         let set = zstd.set_parameter(zstd::zstd_safe::CParameter::ContentSizeFlag(true));
         set.map_err(no_compression)?;
         Ok(Self { zstd, plain: Vec::new() })
@@ -90,10 +90,10 @@ pub(crate) struct Decompressor {
 impl Decompressor {
     pub(crate) fn new(parameters: &Parameters) -> Result<Self> {
         let zstd = zstd::bulk::Decompressor::new().map_err(Error::io("cannot decompress"))?;
-        Ok(Self { zstd, most: parameters.most_group() })
+        Ok(Self { zstd, most: parameters.max_group_size() })
     }
 
-    /// The bytes of a group, never more than a group of this repository can have.
+    /// The bytes of a group; never more than the largest group of this repository.
     pub(crate) fn open(
         &mut self,
         keys: &Keys,

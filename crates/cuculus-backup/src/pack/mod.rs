@@ -1,9 +1,9 @@
-//! Packs: files of groups of chunks, with a footer that lists them. Knows how chunks are laid
-//! out, compressed and sealed; nothing of files, trees or the index.
+//! Packs: files of groups of chunks, with a footer that lists them. Knows how chunks are laid out,
+//! compressed and sealed; nothing of files, trees or the index.
 
-mod footer; // what a pack holds, at its end
+mod footer; // the list of a pack's chunks
 mod group; // chunks compressed and sealed together
-mod writer; // a pack, group by group
+mod writer; // writes a pack group by group
 
 pub(crate) use footer::{Footer, FooterGroup, read_footer};
 pub(crate) use group::{Compressor, Decompressor, Group, SealedGroup};
@@ -19,15 +19,15 @@ use crate::id::Name;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Location {
     pub(crate) pack: Name,
-    /// Where the sealed group begins in the pack, and its length there.
+    /// Offset of the sealed group in the pack, and its length.
     pub(crate) group: u32,
     pub(crate) group_len: u32,
-    /// Where the chunk begins in the group's bytes, and its length.
+    /// Offset of the chunk in the opened group, and its length.
     pub(crate) offset: u32,
     pub(crate) len: u32,
 }
 
-/// A pack as the index knows it: enough to read its footer with one read.
+/// What the index knows of a pack: enough to read its footer with one read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PackInfo {
     pub(crate) name: Name,

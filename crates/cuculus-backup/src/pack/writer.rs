@@ -1,18 +1,18 @@
-//! A pack in the making.
+//! Writes a pack: groups as they come, then the footer. Knows nothing of chunks' contents.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use super::footer::{self, Footer, FooterGroup, TRAILER_MAGIC};
 use super::{PackInfo, SealedGroup};
 use crate::error::{Error, Result};
 use crate::id::Name;
 use crate::seal::Keys;
-use crate::store::{Draft, Kind, Store};
+use crate::store::{Draft, ObjectKind, Store};
 
 /// The first bytes of a pack.
 pub(crate) const MAGIC: [u8; 8] = *b"CUCPACK1";
 
-/// Takes groups until it is asked to finish. Dropped before, it leaves nothing behind.
+/// Takes groups until it is finished. Dropped before that, it leaves nothing behind.
 pub(crate) struct PackWriter {
     name: Name,
     draft: Box<dyn Draft>,
@@ -23,17 +23,23 @@ pub(crate) struct PackWriter {
 impl PackWriter {
     pub(crate) fn new(store: &dyn Store) -> Result<Self> {
         let name = Name::random()?;
-        let draft = store.draft(Kind::Pack, &name)?;
+        let draft = store.draft(ObjectKind::Pack, &name)?;
         let mut writer = Self { name, draft, size: 0, footer: Footer::default() };
         writer.write(&MAGIC)?;
         Ok(writer)
     }
 
+    fn failed(&self, error: io::Error) -> Error {
+        Error::io(format!("cannot write {}", ObjectKind::Pack.describe(&self.name)))(error)
+    }
+
+    /// Offsets and lengths have four bytes; no valid parameters lead here.
+    fn too_large(&self) -> Error {
+        self.failed(io::ErrorKind::FileTooLarge.into())
+    }
+
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        let what = || Kind::Pack.describe(&self.name);
-        self.draft
-            .write_all(bytes)
-            .map_err(|error| Error::io(format!("cannot write {}", what()))(error))?;
+        self.draft.write_all(bytes).map_err(|error| self.failed(error))?;
         self.size += bytes.len() as u64;
         Ok(())
     }
@@ -43,9 +49,8 @@ impl PackWriter {
     }
 
     pub(crate) fn add(&mut self, group: SealedGroup) -> Result<()> {
-        let too_large = |_| Error::refused("a pack of more than 4 GiB; make packs smaller");
-        let offset = u32::try_from(self.size).map_err(too_large)?;
-        let len = u32::try_from(group.bytes.len()).map_err(too_large)?;
+        let offset = u32::try_from(self.size).map_err(|_| self.too_large())?;
+        let len = u32::try_from(group.bytes.len()).map_err(|_| self.too_large())?;
         self.write(&group.bytes)?;
         self.footer.groups.push(FooterGroup { offset, len, chunks: group.chunks });
         Ok(())
@@ -55,8 +60,7 @@ impl PackWriter {
     pub(crate) fn finish(mut self, keys: &Keys) -> Result<(PackInfo, Footer)> {
         let mut sealed = Vec::new();
         keys.seal.seal(&footer::place(&self.name), &self.footer.encode(), &mut sealed)?;
-        let footer_len = u32::try_from(sealed.len())
-            .map_err(|_| Error::refused("a pack with too many chunks; make packs smaller"))?;
+        let footer_len = u32::try_from(sealed.len()).map_err(|_| self.too_large())?;
         sealed.extend_from_slice(&footer_len.to_le_bytes());
         sealed.extend_from_slice(&TRAILER_MAGIC);
         self.write(&sealed)?;

@@ -1,37 +1,37 @@
-//! What is in use: a bit for each entry of the index, 17 MiB for a terabyte of chunks. Knows the
-//! order of the index, by which all look-ups go: an id alone would open a block of its own.
+//! Which chunks are in use: one bit per index entry, 17 MiB for a terabyte of chunks. Ids are
+//! looked up in sorted batches, since each single id would open a block of its own.
 
 use std::collections::{HashMap, HashSet};
 
-use crate::error::{Error, Result};
+use crate::error::{DamagedPart, Error, Result};
 use crate::id::{ChunkId, Name};
-use crate::index::{Found, Index, Run};
-use crate::reachable::Met;
+use crate::index::{FoundEntry, Index, Run};
+use crate::reachable::Visited;
 use crate::tree::Piece;
 
-/// Ids that are looked up together: some 10 MiB with their places.
-const TOGETHER: usize = 128 * 1024;
+/// Ids looked up together: about 10 MiB with their locations.
+const BATCH_SIZE: usize = 128 * 1024;
 
-/// Ids that were met, and what to do with a place of each.
-pub(super) struct Gathered<'a, F> {
+/// Collects ids that snapshots need, and looks them up in sorted batches.
+pub(super) struct LookupBatch<'a, F> {
     index: &'a Index,
-    /// Packs that are about to go.
+    /// Packs about to be removed.
     avoid: &'a HashSet<Name>,
-    /// Gets each id, one place of it if there is any, not in a pack that is about to go if there is
-    /// another, and whether it is of a tree.
+    /// Receives each id, its location if it has one (outside of `avoid` if possible), and whether
+    /// it belongs to a tree.
     each: F,
     ids: Vec<(ChunkId, bool)>,
 }
 
-impl<'a, F: FnMut(&ChunkId, Option<Found>, bool) -> Result<()>> Gathered<'a, F> {
+impl<'a, F: FnMut(&ChunkId, Option<FoundEntry>, bool) -> Result<()>> LookupBatch<'a, F> {
     pub(super) fn new(index: &'a Index, avoid: &'a HashSet<Name>, each: F) -> Self {
         Self { index, avoid, each, ids: Vec::new() }
     }
 
-    pub(super) fn add(&mut self, met: Met<'_>) -> Result<()> {
-        match met {
-            Met::Tree(id) => self.ids.push((*id, true)),
-            Met::File(_, pieces) => {
+    pub(super) fn add(&mut self, item: Visited<'_>) -> Result<()> {
+        match item {
+            Visited::Tree(id) => self.ids.push((*id, true)),
+            Visited::File(_, pieces) => {
                 let chunks = pieces.iter().filter_map(|piece| match piece {
                     Piece::Chunk(id) => Some((*id, false)),
                     Piece::Hole(_) => None,
@@ -39,7 +39,7 @@ impl<'a, F: FnMut(&ChunkId, Option<Found>, bool) -> Result<()>> Gathered<'a, F> 
                 self.ids.extend(chunks);
             }
         }
-        if self.ids.len() < TOGETHER { Ok(()) } else { self.look_up() }
+        if self.ids.len() < BATCH_SIZE { Ok(()) } else { self.look_up() }
     }
 
     pub(super) fn look_up(&mut self) -> Result<()> {
@@ -49,8 +49,8 @@ impl<'a, F: FnMut(&ChunkId, Option<Found>, bool) -> Result<()>> Gathered<'a, F> 
             kept.1 |= same && next.1;
             same
         });
-        let mut places: Vec<Option<Found>> = vec![None; self.ids.len()];
-        let going = |found: &Found| self.avoid.contains(&found.location.pack);
+        let mut places: Vec<Option<FoundEntry>> = vec![None; self.ids.len()];
+        let going = |found: &FoundEntry| self.avoid.contains(&found.location.pack);
         let ids = self.ids.iter().map(|(id, _)| *id);
         self.index.find_all(&ids, |number, found| {
             if let Some(place) = places.get_mut(number)
@@ -68,7 +68,7 @@ impl<'a, F: FnMut(&ChunkId, Option<Found>, bool) -> Result<()>> Gathered<'a, F> 
 
 pub(super) struct Live {
     runs: Vec<Vec<u64>>,
-    /// Packs in which trees were found.
+    /// Packs that contain trees.
     trees: HashSet<Name>,
 }
 
@@ -87,8 +87,8 @@ impl Usage {
     }
 }
 
-/// Chunks of one pack that are in use, each by its group and where it begins there; sorted.
-pub(super) type Places = Vec<(u32, u32)>;
+/// The chunks of one pack that are in use, each as its group and its offset there; sorted.
+pub(super) type LiveOffsets = Vec<(u32, u32)>;
 
 impl Live {
     pub(super) fn new(index: &Index) -> Self {
@@ -96,11 +96,15 @@ impl Live {
         Self { runs: index.runs().iter().map(bits).collect(), trees: HashSet::new() }
     }
 
-    /// What is needed and nowhere is an error.
-    pub(super) fn mark(&mut self, id: &ChunkId, found: Option<Found>, is_tree: bool) -> Result<()> {
-        let found = found.ok_or_else(|| {
-            Error::damaged(format!("the index (chunk {id} is not in it; nothing was removed)"))
-        })?;
+    /// A chunk that is needed and not stored is an error.
+    pub(super) fn mark(
+        &mut self,
+        id: &ChunkId,
+        found: Option<FoundEntry>,
+        is_tree: bool,
+    ) -> Result<()> {
+        let found = found
+            .ok_or_else(|| Error::damage(DamagedPart::MissingChunk(*id), "nothing was removed"))?;
         if is_tree {
             self.trees.insert(found.location.pack);
         }
@@ -138,9 +142,13 @@ impl Live {
     }
 
     /// What is in use of some packs.
-    pub(super) fn places(&self, index: &Index, packs: &[Name]) -> Result<HashMap<Name, Places>> {
-        let mut places: HashMap<Name, Places> =
-            packs.iter().map(|pack| (*pack, Places::new())).collect();
+    pub(super) fn places(
+        &self,
+        index: &Index,
+        packs: &[Name],
+    ) -> Result<HashMap<Name, LiveOffsets>> {
+        let mut places: HashMap<Name, LiveOffsets> =
+            packs.iter().map(|pack| (*pack, LiveOffsets::new())).collect();
         for entry in index.entries() {
             let (run, rank, entry) = entry?;
             if let Some(places) = places.get_mut(&entry.location.pack)

@@ -1,37 +1,37 @@
-//! What no snapshot needs is removed: from packs, from the index, from the digest. Knows the two
-//! phases that keep a running backup from harm; ARCHITECTURE.md has the argument.
+//! Removes what no snapshot needs from packs, index and digest. Knows the two phases that protect
+//! running backups; docs/design has the argument.
 //!
-//! Phase 1 rewrites packs that are worth it and marks those to go: a backup that begins later
-//! relies on none of them. Phase 2 waits for backups that began earlier, takes back what their
-//! snapshots need after all, and removes the rest.
+//! Phase 1 rewrites packs that are partly in use and marks packs for removal: a backup that begins
+//! later relies on none of them. Phase 2 waits for backups that began earlier, keeps the packs that
+//! their snapshots need, and removes the rest.
 
-mod live; // what is in use
-mod rewrite; // packs of which a part is
+mod live; // which chunks are in use
+mod rewrite; // packs that are partly in use
 
 use std::collections::{HashMap, HashSet};
 
 use crate::digest::Digest;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::id::Name;
 use crate::index::{Index, Run};
-use crate::intent::{self, Announced, Work};
+use crate::intent::{self, Announcement, Work};
 use crate::marks::{self, Mark};
+use crate::progress::Progress;
 use crate::reachable::Reachable;
 use crate::repository::Repository;
 use crate::sink::Sink;
 use crate::snapshot::Snapshot;
-use crate::store::Kind;
-use crate::watch::Watch;
+use crate::store::ObjectKind;
 
-use live::{Gathered, Live, Usage};
+use live::{Live, LookupBatch, Usage};
 
 /// How thorough a prune is.
 #[derive(Clone, Copy, Debug)]
 pub struct PruneOptions {
-    /// Bytes that may stay unused, as a share of the bytes in use. To use less space costs more
+    /// Unused bytes that may stay, as a fraction of the bytes in use. A smaller value means more
     /// rewriting.
     pub max_unused: f64,
-    /// Nothing is written.
+    /// Write nothing.
     pub dry_run: bool,
 }
 
@@ -44,96 +44,101 @@ impl Default for PruneOptions {
 /// What a prune did, or would do.
 #[derive(Clone, Debug, Default, serde::Serialize)]
 pub struct PruneReport {
-    /// Packs before.
+    /// Packs before the prune.
     pub packs: u64,
-    /// Packs with nothing of use in them.
+    /// Packs without any chunk in use.
     pub dead_packs: u64,
-    /// Packs of which what is of use was written anew.
+    /// Packs that were rewritten without their unused chunks.
     pub rewritten_packs: u64,
     /// Bytes of chunks in use.
     pub used_bytes: u64,
-    /// Bytes of chunks that nothing needs.
+    /// Bytes of chunks that no snapshot needs.
     pub unused_bytes: u64,
     /// Bytes freed.
     pub freed_bytes: u64,
-    /// Chunks that the index and the digest have lost.
+    /// Chunks removed from the index and the digest.
     pub removed_chunks: u64,
-    /// Memory of the digest before and after, where it was changed.
+    /// Memory of the digest before and after, if it changed.
     pub digest_bytes: Option<(u64, u64)>,
-    /// Who must end before the marked packs can go; the next prune removes them.
+    /// Processes that must end before marked packs can be removed; the next prune removes them.
     pub waits_for: Vec<String>,
 }
 
 impl Repository {
-    /// Removes what no snapshot needs.
+    /// Removes data that no snapshot needs.
     ///
     /// # Errors
-    /// If another prune is at work, or if a snapshot needs a chunk that is not there: then nothing
-    /// is removed, since what is lost must not be made worse.
-    pub fn prune(&self, options: &PruneOptions, watch: &dyn Watch) -> Result<PruneReport> {
+    /// If another prune is running, or if a snapshot needs a chunk that is missing: then nothing is
+    /// removed, so that the damage does not grow.
+    pub fn prune(&self, options: &PruneOptions, progress: &dyn Progress) -> Result<PruneReport> {
+        if !(0.0..=1e6).contains(&options.max_unused) {
+            return Err(Error::InvalidMaxUnused(options.max_unused));
+        }
         let mut report = PruneReport::default();
         if options.dry_run {
-            self.plan(options, watch, &mut report)?;
+            self.plan(options, progress, &mut report)?;
             return Ok(report);
         }
-        let announced = intent::maintenance(&self.store, &self.keys)?;
-        // What a prune that was cut off has left.
-        self.finish_marks(&announced, watch, &mut report)?;
-        // A draft is nobody's for a moment before its writer holds it, so not beside writers.
-        if intent::living(&*self.store, &self.keys, &announced.name())?.is_empty() {
+        let announcement = intent::maintenance(&self.store, &self.keys)?;
+        // First finish what an interrupted prune left.
+        self.finish_marks(&announcement, progress, &mut report)?;
+        // A draft is not locked for a moment after its creation, so drafts are removed only if
+        // there is no writer.
+        if intent::live_writers(&*self.store, &self.keys, &announcement.name())?.is_empty() {
             report.freed_bytes += self.store.sweep_drafts()?;
         }
         self.remove_replaced_runs()?;
-        let mut plan = self.plan(options, watch, &mut report)?;
+        let mut plan = self.plan(options, progress, &mut report)?;
         if plan.going.is_empty() {
             return Ok(report);
         }
-        self.make_room(&mut plan, watch)?;
+        self.make_room(&mut plan, progress)?;
         let going = plan.going.into_iter().collect();
-        self.mark_and_remove(going, plan.seen, &announced, watch, &mut report)?;
+        self.mark_and_remove(going, plan.seen, &announcement, progress, &mut report)?;
         Ok(report)
     }
 
-    /// Packs whose chunks have other places now, or none that is of use, go: at once, or after the
-    /// writers that may rely on them. `seen` are the snapshots that were taken into account.
+    /// Removes packs whose chunks are stored elsewhere or not needed: at once, or after the writers
+    /// that may rely on them have ended. `seen` are the snapshots that were considered.
     pub(crate) fn mark_and_remove(
         &self,
         packs: Vec<Name>,
         seen: Vec<Name>,
-        announced: &Announced,
-        watch: &dyn Watch,
+        announcement: &Announcement,
+        progress: &dyn Progress,
         report: &mut PruneReport,
     ) -> Result<()> {
-        announced.confirm()?;
+        announcement.confirm()?;
         let mark = Mark { name: Name::random()?, packs, seen, waits_for: None };
         mark.save(&*self.store, &self.keys)?;
-        self.finish_marks(announced, watch, report)
+        self.finish_marks(announcement, progress, report)
     }
 
-    /// Finds out what is in use and decides which packs go.
+    /// Finds out what is in use and decides which packs to remove.
     fn plan(
         &self,
         options: &PruneOptions,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
         report: &mut PruneReport,
     ) -> Result<Plan> {
-        // Snapshots before the index, which then has all that they need. Packs before it too: one
-        // that is not in it was left by the dead, or is of a writer whom the mark will wait for.
+        // Snapshots before the index, which then has everything that they need. Packs before it
+        // too: a pack that is not in the index was left by a dead process, or belongs to a writer
+        // that the mark will wait for.
         let snapshots = self.snapshots()?;
-        let stored: HashMap<Name, u64> = self.store.list(Kind::Pack)?.into_iter().collect();
+        let stored: HashMap<Name, u64> = self.store.list(ObjectKind::Pack)?.into_iter().collect();
         let hidden = marks::marked_packs(&*self.store, &self.keys)?;
         let mut chunks = self.chunks()?;
         let index = self.index_like(&chunks.lookup.index)?;
         let mut live = Live::new(&index);
-        watch.phase("finding what is in use");
-        watch.total(snapshots.len() as u64);
+        progress.phase("finding chunks in use");
+        progress.total(snapshots.len() as u64);
         let mut reachable = Reachable::default();
-        let mut gathered = Gathered::new(&index, &hidden, |id, at, tree| live.mark(id, at, tree));
+        let mut batch = LookupBatch::new(&index, &hidden, |id, at, tree| live.mark(id, at, tree));
         for snapshot in &snapshots {
-            reachable.visit(&mut chunks, snapshot, &mut |met| gathered.add(met))?;
-            watch.advance(1);
+            reachable.visit(&mut chunks, snapshot, &mut |item| batch.add(item))?;
+            progress.advance(1);
         }
-        gathered.look_up()?;
+        batch.look_up()?;
         let usage = live.usage(&index)?;
         let seen = snapshots.iter().map(|snapshot| snapshot.name).collect();
         let mut plan = Plan { index, live, seen, going: HashSet::new(), rewrite: Vec::new() };
@@ -157,7 +162,7 @@ impl Repository {
             plan.going.insert(*pack);
             report.dead_packs += 1;
         }
-        // The emptiest first: least to write for what is freed.
+        // The emptiest packs first: they free the most bytes per byte written.
         partly.sort_by(|(_, a), (_, b)| a.share_used().total_cmp(&b.share_used()));
         let mut waste: u64 = partly.iter().map(|(_, usage)| usage.unused).sum();
         let allowed = (report.used_bytes as f64 * options.max_unused) as u64;
@@ -173,37 +178,38 @@ impl Repository {
         Ok(plan)
     }
 
-    /// Writes what is in use in the chosen packs to new ones, which the index then has.
-    fn make_room(&self, plan: &mut Plan, watch: &dyn Watch) -> Result<()> {
+    /// Moves what is in use from the chosen packs to new ones.
+    fn make_room(&self, plan: &mut Plan, progress: &dyn Progress) -> Result<()> {
         if plan.rewrite.is_empty() {
             return Ok(());
         }
-        let mut sink = self.rewrite(&plan.index, &plan.live, &plan.rewrite, watch)?;
-        self.enter_again(&mut plan.index, &mut sink)
+        let mut sink = self.rewrite(&plan.index, &plan.live, &plan.rewrite, progress)?;
+        self.index_moved_chunks(&mut plan.index, &mut sink)
     }
 
-    /// Lets the index have what was written to a second place. The set of ids, and so the digest, is
-    /// the same.
-    pub(crate) fn enter_again(&self, index: &mut Index, sink: &mut Sink) -> Result<()> {
+    /// Adds the new locations of moved chunks to the index. The set of ids, and so the digest,
+    /// stays the same.
+    pub(crate) fn index_moved_chunks(&self, index: &mut Index, sink: &mut Sink) -> Result<()> {
         let digest = Digest::load(&*self.store, &self.keys, &index.generation());
-        sink.entered().for_each(|entered| index.add(entered.run));
+        sink.written_runs().for_each(|written| index.add(written.run));
         match digest {
             Some(digest) => digest.save(&*self.store, &self.keys, &index.generation()),
             None => Ok(()),
         }
     }
 
-    /// Phase 2 for every mark whose writers are gone.
+    /// Phase 2 for every mark whose writers have ended.
     fn finish_marks(
         &self,
-        announced: &Announced,
-        watch: &dyn Watch,
+        announcement: &Announcement,
+        progress: &dyn Progress,
         report: &mut PruneReport,
     ) -> Result<()> {
         report.waits_for.clear();
         for mut mark in marks::all(&*self.store, &self.keys)? {
-            let living = intent::living(&*self.store, &self.keys, &announced.name())?;
-            let writers = living.iter().filter(|(_, work, _)| *work == Work::Backup);
+            let live_writers =
+                intent::live_writers(&*self.store, &self.keys, &announcement.name())?;
+            let writers = live_writers.iter().filter(|(_, work, _)| *work == Work::Backup);
             if mark.waits_for.is_none() {
                 // Writers that announce themselves from now on will see the mark.
                 mark.waits_for = Some(writers.clone().map(|(name, ..)| *name).collect());
@@ -215,7 +221,7 @@ impl Repository {
                 .map(|(_, _, who)| who.clone())
                 .collect();
             if waiting.is_empty() {
-                self.finish_mark(&mark, announced, watch, report)?;
+                self.finish_mark(&mark, announcement, progress, report)?;
             } else {
                 report.waits_for.extend(waiting);
             }
@@ -226,27 +232,27 @@ impl Repository {
     fn finish_mark(
         &self,
         mark: &Mark,
-        announced: &Announced,
-        watch: &dyn Watch,
+        announcement: &Announcement,
+        progress: &dyn Progress,
         report: &mut PruneReport,
     ) -> Result<()> {
-        watch.phase("removing what nothing needs");
+        progress.phase("removing packs");
         let marked: HashSet<Name> = mark.packs.iter().copied().collect();
         let needed = self.needed_after_all(mark, &marked)?;
         let going: HashSet<Name> = marked.difference(&needed).copied().collect();
         let mut index = self.index()?;
-        announced.confirm()?;
+        announcement.confirm()?;
         self.drop_from_index(&mut index, &going, report)?;
-        let sizes: HashMap<Name, u64> = self.store.list(Kind::Pack)?.into_iter().collect();
+        let sizes: HashMap<Name, u64> = self.store.list(ObjectKind::Pack)?.into_iter().collect();
         let going: Vec<Name> = going.into_iter().collect();
-        // A prune that slept for a day and was taken for dead must not go on.
-        self.store.remove_all(Kind::Pack, &going, &|| announced.confirm())?;
+        // A prune that was suspended for a day and declared dead must not go on.
+        self.store.remove_all(ObjectKind::Pack, &going, &|| announcement.confirm())?;
         report.freed_bytes += going.iter().filter_map(|pack| sizes.get(pack)).sum::<u64>();
-        self.store.remove(Kind::Mark, &mark.name)
+        self.store.remove(ObjectKind::Mark, &mark.name)
     }
 
-    /// Marked packs that hold the only copy of what a snapshot needs that was written since: by a
-    /// backup that did not know of the mark.
+    /// Marked packs that are still needed: a snapshot that was written since, by a backup that did
+    /// not see the mark, needs chunks that are nowhere else.
     fn needed_after_all(&self, mark: &Mark, marked: &HashSet<Name>) -> Result<HashSet<Name>> {
         let mut needed = HashSet::new();
         let snapshots = self.snapshots()?;
@@ -258,20 +264,20 @@ impl Repository {
         let mut chunks = self.chunks()?;
         let index = self.index_like(&chunks.lookup.index)?;
         let mut reachable = Reachable::default();
-        let mut gathered = Gathered::new(&index, marked, |_, found, _| {
-            // What is nowhere is in no marked pack either.
+        let mut batch = LookupBatch::new(&index, marked, |_, found, _| {
+            // A chunk that is not stored is in no marked pack either.
             let pack = found.map(|found| found.location.pack);
             needed.extend(pack.filter(|pack| marked.contains(pack)));
             Ok(())
         });
         for snapshot in unseen {
-            reachable.visit(&mut chunks, snapshot, &mut |met| gathered.add(met))?;
+            reachable.visit(&mut chunks, snapshot, &mut |item| batch.add(item))?;
         }
-        gathered.look_up()?;
+        batch.look_up()?;
         Ok(needed)
     }
 
-    /// Rewrites the runs that name these packs, and lets the digest follow.
+    /// Rewrites the runs that refer to these packs, and updates the digest.
     fn drop_from_index(
         &self,
         index: &mut Index,
@@ -285,7 +291,7 @@ impl Repository {
         }
         let mut digest = Digest::load(&*self.store, &self.keys, &index.generation());
         let before = digest.as_ref().map(Digest::size_in_bytes);
-        // Out once: when the last place of the chunk goes, however many there were.
+        // An id leaves the digest once: with the last location of its chunk.
         index.only_in(going, |id| {
             report.removed_chunks += 1;
             if let Some(digest) = &mut digest {
@@ -307,6 +313,6 @@ struct Plan {
     live: Live,
     seen: Vec<Name>,
     going: HashSet<Name>,
-    /// Of these, those with something to keep.
+    /// Of the packs to remove, those with chunks in use.
     rewrite: Vec<(Name, Usage)>,
 }

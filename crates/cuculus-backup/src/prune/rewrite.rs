@@ -1,32 +1,33 @@
-//! What is in use in some packs, written anew to others. Knows groups: one that is in use as a
-//! whole is moved as it is, since it is sealed for no place in particular; of the others the chunks
-//! in use are compressed again.
+//! Moves what is in use from some packs to others. A group that is wholly in use is copied as it
+//! is, since its seal does not depend on the pack; of other groups, the chunks in use are
+//! compressed again.
 
 use crate::error::{Error, Result};
 use crate::id::Name;
 use crate::index::Index;
-use crate::pack::{Decompressor, Footer, FooterGroup, SealedGroup, read_footer};
+use crate::pack::{Decompressor, FooterGroup, PackInfo, SealedGroup, read_footer};
+use crate::progress::Progress;
 use crate::repository::Repository;
-use crate::sink::{Sink, Sort};
-use crate::store::{Kind, Object};
-use crate::watch::Watch;
+use crate::sink::{ChunkKind, Sink};
+use crate::store::ObjectKind;
 
-use super::live::{Live, Places, Usage};
+use super::live::{Live, LiveOffsets, Usage};
 
-/// Chunks whose places are in memory at a time: some 8 MiB. Each time the index is read once.
-const TOGETHER: usize = 1 << 20;
+/// Chunks whose locations are held in memory together: about 8 MiB. Each batch reads the index
+/// once.
+const BATCH_SIZE: usize = 1 << 20;
 
 impl Repository {
-    /// Writes what is in use in the packs to new ones, and enters it in the index.
+    /// Moves what is in use in the packs to new packs and runs.
     pub(super) fn rewrite(
         &self,
         index: &Index,
         live: &Live,
         packs: &[(Name, Usage)],
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<Sink> {
-        watch.phase("rewriting packs");
-        watch.total(packs.len() as u64);
+        progress.phase("rewriting packs");
+        progress.total(packs.len() as u64);
         let mut sink = self.sink()?;
         let mut open = Decompressor::new(&self.parameters)?;
         let mut rest = packs;
@@ -35,27 +36,18 @@ impl Repository {
             let fits = |(_, usage): &&(Name, Usage)| {
                 let first = chunks == 0;
                 chunks += usage.chunks;
-                first || chunks <= TOGETHER
+                first || chunks <= BATCH_SIZE
             };
             let count = rest.iter().take_while(fits).count();
             let (batch, later) = rest.split_at(count);
             let names: Vec<Name> = batch.iter().map(|(pack, _)| *pack).collect();
             let places = live.places(index, &names)?;
             for pack in &names {
-                let sort = if live.has_trees(pack) { Sort::Tree } else { Sort::Data };
-                let (footer, _) = read_footer(&*self.store, &self.keys, pack, index.pack(pack))?;
-                if let Some(places) = places.get(pack) {
-                    let object = self.store.open(Kind::Pack, pack)?;
-                    let moved =
-                        self.move_groups(&*object, footer, places, sort, &mut sink, &mut open);
-                    moved.map_err(|error| match error {
-                        Error::Damaged(what) => {
-                            Error::damaged(format!("{} ({what})", Kind::Pack.describe(pack)))
-                        }
-                        other => other,
-                    })?;
+                let kind = if live.has_trees(pack) { ChunkKind::Tree } else { ChunkKind::Data };
+                if let Some(live) = places.get(pack) {
+                    self.move_groups(pack, index.pack(pack), live, kind, &mut sink, &mut open)?;
                 }
-                watch.advance(1);
+                progress.advance(1);
             }
             rest = later;
         }
@@ -65,15 +57,17 @@ impl Repository {
 
     fn move_groups(
         &self,
-        pack: &dyn Object,
-        footer: Footer,
-        places: &Places,
-        sort: Sort,
+        pack: &Name,
+        info: Option<&PackInfo>,
+        live: &LiveOffsets,
+        kind: ChunkKind,
         sink: &mut Sink,
         open: &mut Decompressor,
     ) -> Result<()> {
+        let (footer, _) = read_footer(&*self.store, &self.keys, pack, info)?;
+        let object = self.store.open(ObjectKind::Pack, pack)?;
         for FooterGroup { offset: start, len, chunks } in footer.groups {
-            let in_use = |offset: u32| places.binary_search(&(start, offset)).is_ok();
+            let in_use = |offset: u32| live.binary_search(&(start, offset)).is_ok();
             let mut next = 0u32;
             let mut kept = Vec::new();
             for &(id, len) in &chunks {
@@ -85,20 +79,23 @@ impl Repository {
             if kept.is_empty() {
                 continue;
             }
-            let hurt = || Error::damaged(format!("the group at {start}"));
-            let group = SealedGroup { bytes: pack.read_at(start.into(), len.into())?, chunks };
+            let damaged = || {
+                let detail = format!("the group at offset {start}");
+                Error::damaged(ObjectKind::Pack, pack).with_detail(detail)
+            };
+            let group = SealedGroup { bytes: object.read_at(start.into(), len.into())?, chunks };
             if kept.len() == group.chunks.len() {
                 if !group.is_sound(&self.keys) {
-                    return Err(hurt());
+                    return Err(damaged());
                 }
-                sink.put_sealed(sort, group)?;
+                sink.put_sealed(kind, group)?;
                 continue;
             }
-            let bytes = open.open(&self.keys, group.bytes).map_err(|_| hurt())?;
+            let bytes = open.open(&self.keys, group.bytes).map_err(|_| damaged())?;
             for (id, offset, len) in kept {
                 let chunk = bytes.get(offset..offset.saturating_add(len));
                 let chunk = chunk.filter(|chunk| self.keys.chunk_id(chunk) == id);
-                sink.put(sort, id, chunk.ok_or_else(hurt)?)?;
+                sink.put(kind, id, chunk.ok_or_else(damaged)?)?;
             }
         }
         Ok(())

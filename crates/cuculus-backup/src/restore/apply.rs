@@ -1,5 +1,6 @@
-//! Metadata written to files. Knows the system's rules: a change of owner clears the set-id bits and
-//! capabilities, so owners come first; times change with everything, so they come last.
+//! Applies metadata to restored files. Knows the system's rules: changing the owner clears the
+//! set-id bits and capabilities, so it comes first; everything changes the times, so they come
+//! last.
 
 use std::path::Path;
 
@@ -7,12 +8,12 @@ use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, Timespec, Timestamps, Uid, X
 use rustix::io::Errno;
 
 use crate::error::{Error, Result};
-use crate::tree::{Meta, Node, What};
+use crate::tree::{Meta, Node, NodeKind};
 
-/// Applies what can be; returns what could not, in words.
+/// Applies the metadata of a node; returns one message for each part that failed.
 pub(super) fn metadata(path: &Path, node: &Node) -> Vec<String> {
     let meta = &node.meta;
-    let is_link = matches!(node.what, What::Symlink(_));
+    let is_link = matches!(node.kind, NodeKind::Symlink(_));
     let mut problems = Vec::new();
     let mut attempt = |what: &str, outcome: rustix::io::Result<()>| {
         if let Err(error) = outcome {
@@ -28,7 +29,7 @@ pub(super) fn metadata(path: &Path, node: &Node) -> Vec<String> {
         let set = rustix::fs::lsetxattr(path, &name[..], value, XattrFlags::empty());
         let label = format!("attribute {}", String::from_utf8_lossy(name));
         match set {
-            // Others' namespaces, and file systems that have no attributes: for users no surprise.
+            // Namespaces that only root may write, and file systems without attributes.
             Err(Errno::PERM | Errno::NOTSUP) if !is_root() => {}
             outcome => attempt(&label, outcome),
         }
@@ -39,7 +40,7 @@ pub(super) fn metadata(path: &Path, node: &Node) -> Vec<String> {
     problems
 }
 
-/// Only root can give files away; for others files are their own.
+/// Only root can change the owner; for others, restored files are their own.
 fn owner(path: &Path, meta: &Meta) -> rustix::io::Result<()> {
     let (uid, gid) = (Uid::from_raw_unchecked(meta.uid), Gid::from_raw_unchecked(meta.gid));
     match rustix::fs::chownat(CWD, path, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW) {
@@ -52,11 +53,11 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Makes a fifo or a device.
+/// Creates a fifo or a device.
 pub(super) fn special(path: &Path, node: &Node) -> Result<()> {
-    let (kind, number) = match node.what {
-        What::Char(number) => (FileType::CharacterDevice, number),
-        What::Block(number) => (FileType::BlockDevice, number),
+    let (kind, number) = match node.kind {
+        NodeKind::Char(number) => (FileType::CharacterDevice, number),
+        NodeKind::Block(number) => (FileType::BlockDevice, number),
         _ => (FileType::Fifo, 0),
     };
     let mode = Mode::from_raw_mode(node.meta.mode & 0o700);

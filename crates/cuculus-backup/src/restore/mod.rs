@@ -1,5 +1,5 @@
-//! Trees written back. Knows the order: contents, owner, mode, attributes, times, and a directory
-//! after what it holds. A file whose bytes cannot be had exactly is left out and reported.
+//! Restores trees. Knows the order: contents, owner, mode, attributes, times, and a directory after
+//! its contents. A file whose bytes cannot be restored exactly is left out and reported.
 
 mod apply; // metadata
 
@@ -12,26 +12,26 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::chunks::Chunks;
-use crate::error::{Error, Result};
+use crate::error::{DamagedPart, Error, Result};
 use crate::id::ChunkId;
+use crate::progress::Progress;
 use crate::repository::Repository;
 use crate::snapshot::Snapshot;
-use crate::tree::{self, DirRef, Node, Piece, What};
-use crate::watch::Watch;
+use crate::tree::{self, DirRef, Node, NodeKind, Piece};
 
-/// Written at once.
-const WRITE: usize = 1 << 20;
+/// Bytes per write.
+const WRITE_SIZE: usize = 1 << 20;
 
-/// Where to restore to, and what.
+/// What to restore, and where to.
 #[derive(Clone, Debug, Default)]
 pub struct RestoreOptions {
-    /// The directory that the tree is written below.
+    /// The directory to restore to.
     pub target: PathBuf,
-    /// Paths in the snapshot; none means all.
+    /// Paths in the snapshot; an empty list means all.
     pub include: Vec<PathBuf>,
-    /// Files that are in the way are replaced.
+    /// Replace existing files.
     pub overwrite: bool,
-    /// Nothing is written; everything is read and checked.
+    /// Write nothing, but read and verify everything.
     pub dry_run: bool,
 }
 
@@ -42,41 +42,37 @@ pub struct RestoreReport {
     pub files: u64,
     /// Directories.
     pub directories: u64,
-    /// Bytes of the files.
+    /// Total size of the files.
     pub bytes: u64,
-    /// What could not be restored exactly; each was reported.
+    /// Paths that could not be restored exactly; each was reported.
     pub problems: u64,
 }
 
 impl Repository {
-    /// Writes a snapshot's files below a directory.
+    /// Restores the files of a snapshot to a directory.
     ///
     /// # Errors
-    /// If the target is not empty (and nothing may be replaced), if a path is not in the snapshot,
-    /// or if the root of the snapshot cannot be read. Single files that cannot be restored are
-    /// reported to the watcher and counted.
+    /// If the target is not empty (without `overwrite`), a path is not in the snapshot, or the root
+    /// of the snapshot cannot be read. Single files that cannot be restored are reported as
+    /// problems and counted.
     pub fn restore(
         &self,
         snapshot: &Snapshot,
         options: &RestoreOptions,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<RestoreReport> {
         let mut chunks = self.chunks()?;
         let include: Vec<Vec<u8>> = options.include.iter().map(|path| normal(path)).collect();
         for (path, given) in include.iter().zip(&options.include) {
             if tree::resolve(&mut chunks, &snapshot.root, path)?.is_none() && !path.is_empty() {
-                return Err(Error::NotFound(format!(
-                    "{} is not in snapshot {}; `ls` shows what is",
-                    given.display(),
-                    snapshot.name.short()
-                )));
+                return Err(Error::PathNotFound { path: given.clone(), snapshot: snapshot.name });
             }
         }
         if !options.dry_run {
             prepare(&options.target, options.overwrite)?;
         }
-        watch.total(snapshot.bytes);
-        watch.phase("restoring");
+        progress.total(snapshot.bytes);
+        progress.phase("restoring");
         let mut restore = Restore {
             repository: self,
             chunks,
@@ -84,7 +80,7 @@ impl Repository {
             overwrite: options.overwrite,
             dry_run: options.dry_run,
             links: HashMap::new(),
-            watch,
+            progress,
             report: RestoreReport::default(),
         };
         let nodes = restore.read_dir(&snapshot.root)?;
@@ -93,7 +89,7 @@ impl Repository {
     }
 }
 
-/// A path of a snapshot: names after slashes, none at the end.
+/// A path of a snapshot: each name after a slash, without a slash at the end.
 fn normal(path: &Path) -> Vec<u8> {
     let names = path.as_os_str().as_bytes().split(|&byte| byte == b'/');
     names.filter(|name| !name.is_empty() && *name != b".").fold(Vec::new(), |mut path, name| {
@@ -108,10 +104,10 @@ fn prepare(target: &Path, overwrite: bool) -> Result<()> {
     made.map_err(Error::at("create", target))?;
     let mut there = fs::read_dir(target).map_err(Error::at("read", target))?;
     if there.next().is_some() && !overwrite {
-        return Err(Error::refused(format!(
-            "{} is not empty; restore to an empty directory, or with --overwrite",
-            target.display()
-        )));
+        return Err(Error::NotEmpty {
+            location: target.display().to_string(),
+            remedy: "restore to an empty directory, or use --overwrite",
+        });
     }
     Ok(())
 }
@@ -122,14 +118,14 @@ struct Restore<'a> {
     include: Vec<Vec<u8>>,
     overwrite: bool,
     dry_run: bool,
-    /// Where the first name of a file with several was written.
+    /// The first restored path of each file with several hard links.
     links: HashMap<(u64, u64), PathBuf>,
-    watch: &'a dyn Watch,
+    progress: &'a dyn Progress,
     report: RestoreReport,
 }
 
 impl Restore<'_> {
-    /// A prune may have moved chunks since we read the index: then it is read again, once.
+    /// A prune may have moved chunks since the index was read: then reads the index again, once.
     fn retry<T>(&mut self, mut read: impl FnMut(&mut Chunks) -> Result<T>) -> Result<T> {
         match read(&mut self.chunks) {
             Err(error) if error.is_missing() => {
@@ -154,10 +150,10 @@ impl Restore<'_> {
 
     fn problem(&mut self, path: &Path, what: &dyn std::fmt::Display) {
         self.report.problems += 1;
-        self.watch.problem(&format!("{}: {what}", path.display()));
+        self.progress.problem(&format!("{}: {what}", path.display()));
     }
 
-    /// Whether a path is asked for, or leads to one that is.
+    /// Whether a path is included, or leads to one that is.
     fn wanted(&self, path: &[u8]) -> bool {
         let below = |path: &[u8], dir: &[u8]| {
             path.strip_prefix(dir).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
@@ -179,10 +175,10 @@ impl Restore<'_> {
     }
 
     fn write_node(&mut self, target: &Path, path: &[u8], node: &Node) -> Result<()> {
-        if path.len() > tree::MOST_PATH {
-            return Err(Error::refused("the path is too long"));
+        if path.len() > tree::MAX_PATH_LEN {
+            return Err(Error::damage(DamagedPart::Directory, tree::PATH_TOO_LONG));
         }
-        if let What::Dir(dir) = &node.what {
+        if let NodeKind::Dir(dir) = &node.kind {
             let nodes = self.read_dir(dir)?;
             self.report.directories += 1;
             if !self.dry_run {
@@ -209,7 +205,7 @@ impl Restore<'_> {
         Ok(())
     }
 
-    /// An existing directory will do; a link to one will not, since it may lead anywhere.
+    /// An existing directory is fine; a link to one is not, since it may lead out of the target.
     fn make_dir(&mut self, target: &Path) -> Result<()> {
         match fs::symlink_metadata(target) {
             Ok(there) if there.is_dir() => return Ok(()),
@@ -224,43 +220,45 @@ impl Restore<'_> {
             return Ok(());
         }
         match fs::symlink_metadata(target) {
-            Ok(there) if there.is_dir() => Err(Error::refused("a directory is in the way")),
+            Ok(there) if there.is_dir() => Err(Error::DirectoryInTheWay),
             Ok(_) => fs::remove_file(target).map_err(Error::at("replace", target)),
             Err(_) => Ok(()),
         }
     }
 
-    /// Another name for a file that is there already.
+    /// Makes a hard link if another link to the same file was restored already.
     fn write_link(&mut self, target: &Path, node: &Node) -> Result<bool> {
         let Some(first) = node.meta.link.and_then(|link| self.links.get(&link)) else {
             return Ok(false);
         };
         fs::hard_link(first, target).map_err(Error::at("link", target))?;
         self.report.files += 1;
-        self.watch.advance(node.size());
+        self.progress.advance(node.size());
         Ok(true)
     }
 
     fn write_contents(&mut self, target: &Path, node: &Node) -> Result<()> {
-        match &node.what {
-            What::File { size, pieces } if self.dry_run => self.write_pieces(None, *size, pieces),
+        match &node.kind {
+            NodeKind::File { size, pieces } if self.dry_run => {
+                self.write_pieces(None, *size, pieces)
+            }
             _ if self.dry_run => Ok(()),
-            What::File { size, pieces } => {
+            NodeKind::File { size, pieces } => {
                 let mut options = OpenOptions::new();
                 let open = options.write(true).create_new(true).mode(0o600).open(target);
                 let mut file = open.map_err(Error::at("create", target))?;
                 let written = self.write_pieces(Some((&mut file, target)), *size, pieces);
                 written.inspect_err(|_| {
-                    // Half a file under its name would pass for a whole one.
+                    // Half a file would look like a whole one.
                     let _ = fs::remove_file(target);
                 })
             }
-            What::Symlink(to) => {
+            NodeKind::Symlink(to) => {
                 let made = std::os::unix::fs::symlink(OsStr::from_bytes(to), target);
                 made.map_err(Error::at("create", target))
             }
-            What::Fifo | What::Char(_) | What::Block(_) => apply::special(target, node),
-            What::Dir(_) => Ok(()),
+            NodeKind::Fifo | NodeKind::Char(_) | NodeKind::Block(_) => apply::special(target, node),
+            NodeKind::Dir(_) => Ok(()),
         }
     }
 
@@ -290,7 +288,7 @@ impl Restore<'_> {
                 Piece::Chunk(id) => {
                     self.read_chunk(id, &mut buffer)?;
                     position = position.saturating_add(buffer.len() as u64 - before);
-                    if buffer.len() >= WRITE {
+                    if buffer.len() >= WRITE_SIZE {
                         flush(&mut buffer, 0)?;
                     }
                 }
@@ -302,7 +300,10 @@ impl Restore<'_> {
         }
         flush(&mut buffer, 0)?;
         if position != size {
-            return Err(Error::damaged(format!("the list of chunks ({position} of {size} bytes)")));
+            return Err(Error::damage(
+                DamagedPart::ChunkList,
+                format!("{position} of {size} bytes"),
+            ));
         }
         if let Some((file, path)) = file
             && matches!(pieces.last(), Some(Piece::Hole(_)))
@@ -310,7 +311,7 @@ impl Restore<'_> {
             file.set_len(size).map_err(Error::at("write", path))?;
         }
         self.report.bytes += size;
-        self.watch.advance(size);
+        self.progress.advance(size);
         Ok(())
     }
 }

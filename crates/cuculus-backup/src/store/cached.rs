@@ -1,4 +1,4 @@
-//! A bucket with copies of what is read here and there, again and again: the runs of the index, the
+//! A bucket with a local cache of objects that are read often and in small parts: index runs,
 //! snapshots and the digest. Knows which objects never change; each is fetched whole, once.
 
 use std::collections::HashSet;
@@ -8,27 +8,27 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread;
 use std::time::Duration;
 
-use super::copies::{Copies, CopyDraft};
+use super::cache::{CacheDraft, ObjectCache};
 use super::local::LocalObject;
-use super::s3::{AT_ONCE, S3Draft, S3Store};
-use super::{Draft, Kind, Object, Store};
+use super::s3::{CONCURRENT_TRANSFERS, S3Draft, S3Store};
+use super::{Draft, GoOn, Object, ObjectKind, Store};
 use crate::error::{Error, Result};
 use crate::id::Name;
 
-pub(crate) struct Cached(Arc<Parts>);
+pub(crate) struct CachedStore(Arc<Parts>);
 
 struct Parts {
     bucket: S3Store,
-    copies: Copies,
+    cache: ObjectCache,
 }
 
-impl Cached {
-    pub(super) fn new(bucket: S3Store, copies: Copies) -> Self {
-        Self(Arc::new(Parts { bucket, copies }))
+impl CachedStore {
+    pub(super) fn new(bucket: S3Store, cache: ObjectCache) -> Self {
+        Self(Arc::new(Parts { bucket, cache }))
     }
 
-    /// What a copy is called: as its object, but for the digest, of which there are versions.
-    fn copy_name(&self, kind: Kind, name: &Name) -> Result<Name> {
+    /// The name in the cache: that of the object, except for the digest, which has versions.
+    fn cache_name(&self, kind: ObjectKind, name: &Name) -> Result<Name> {
         if !kind.is_single() {
             return Ok(*name);
         }
@@ -36,9 +36,10 @@ impl Cached {
         Ok(Name::of(tag.as_bytes()))
     }
 
-    /// Fetches what is not there yet, several at a time. What is gone meanwhile is no harm.
-    fn fill(&self, kind: Kind, names: &HashSet<Name>) -> Result<()> {
-        let missing = names.iter().filter(|name| !self.0.copies.has(kind, name));
+    /// Fetches what is not cached yet, several objects at a time. Ignores objects that are gone by
+    /// now.
+    fn fill(&self, kind: ObjectKind, names: &HashSet<Name>) -> Result<()> {
+        let missing = names.iter().filter(|name| !self.0.cache.has(kind, name));
         let missing = Mutex::new(missing);
         let next = || missing.lock().unwrap_or_else(PoisonError::into_inner).next();
         let work = || -> Result<()> {
@@ -51,7 +52,7 @@ impl Cached {
             Ok(())
         };
         thread::scope(|scope| {
-            let others: Vec<_> = (1..AT_ONCE).map(|_| scope.spawn(work)).collect();
+            let others: Vec<_> = (1..CONCURRENT_TRANSFERS).map(|_| scope.spawn(work)).collect();
             let own = work();
             others.into_iter().filter_map(|other| other.join().ok()).fold(own, Result::and)
         })
@@ -59,74 +60,74 @@ impl Cached {
 }
 
 impl Parts {
-    fn fetch(&self, kind: Kind, name: &Name, copy_name: &Name) -> Result<()> {
-        let mut copy = self.copies.begin()?;
+    fn fetch(&self, kind: ObjectKind, name: &Name, cache_name: &Name) -> Result<()> {
+        let mut copy = self.cache.begin()?;
         self.bucket.fetch(kind, name, &mut copy)?;
         if kind.is_single() {
-            self.copies.keep_only(kind, &HashSet::new());
+            self.cache.keep_only(kind, &HashSet::new());
         }
-        copy.keep(kind, copy_name)
+        copy.keep(kind, cache_name)
     }
 }
 
-impl Store for Cached {
-    fn draft(&self, kind: Kind, name: &Name) -> Result<Box<dyn Draft>> {
-        if !kind.is_copied() {
+impl Store for CachedStore {
+    fn draft(&self, kind: ObjectKind, name: &Name) -> Result<Box<dyn Draft>> {
+        if !kind.is_cached() {
             return self.0.bucket.draft(kind, name);
         }
-        let copy = Some(self.0.copies.begin()?);
+        let copy = Some(self.0.cache.begin()?);
         let upload = self.0.bucket.begin(kind, name);
-        Ok(Box::new(CopiedDraft { parts: Arc::clone(&self.0), upload, copy, kind, name: *name }))
+        Ok(Box::new(CachedDraft { parts: Arc::clone(&self.0), upload, copy, kind, name: *name }))
     }
 
-    /// Who lists runs or snapshots is about to read them all.
-    fn list(&self, kind: Kind) -> Result<Vec<(Name, u64)>> {
+    /// Whoever lists runs or snapshots is about to read them all.
+    fn list(&self, kind: ObjectKind) -> Result<Vec<(Name, u64)>> {
         let found = self.0.bucket.list(kind)?;
-        if kind.is_copied() && !kind.is_single() {
+        if kind.is_cached() && !kind.is_single() {
             let names = found.iter().map(|(name, _)| *name).collect();
-            self.0.copies.keep_only(kind, &names);
+            self.0.cache.keep_only(kind, &names);
             self.fill(kind, &names)?;
         }
         Ok(found)
     }
 
-    fn open(&self, kind: Kind, name: &Name) -> Result<Box<dyn Object>> {
-        if !kind.is_copied() {
+    fn open(&self, kind: ObjectKind, name: &Name) -> Result<Box<dyn Object>> {
+        if !kind.is_cached() {
             return self.0.bucket.open(kind, name);
         }
-        let copy_name = self.copy_name(kind, name)?;
+        let cache_name = self.cache_name(kind, name)?;
         let parts = Arc::clone(&self.0);
-        let copy = match parts.copies.get(kind, &copy_name) {
+        let copy = match parts.cache.get(kind, &cache_name) {
             Some(copy) => copy,
             None => {
-                parts.fetch(kind, name, &copy_name)?;
-                parts.copy(kind, &copy_name)?
+                parts.fetch(kind, name, &cache_name)?;
+                parts.copy(kind, &cache_name)?
             }
         };
-        let (copy, renewed) = (RwLock::new(copy), AtomicBool::new(false));
-        Ok(Box::new(CopiedObject { parts, kind, name: *name, copy_name, copy, renewed }))
+        let (copy, refetched) = (RwLock::new(copy), AtomicBool::new(false));
+        Ok(Box::new(CachedObject { parts, kind, name: *name, cache_name, copy, refetched }))
     }
 
-    fn open_sized(&self, kind: Kind, name: &Name, len: u64) -> Result<Box<dyn Object>> {
-        if kind.is_copied() {
+    fn open_sized(&self, kind: ObjectKind, name: &Name, len: u64) -> Result<Box<dyn Object>> {
+        if kind.is_cached() {
             self.open(kind, name)
         } else {
             self.0.bucket.open_sized(kind, name, len)
         }
     }
 
-    fn get(&self, kind: Kind, name: &Name) -> Result<Vec<u8>> {
+    fn get(&self, kind: ObjectKind, name: &Name) -> Result<Vec<u8>> {
         self.0.bucket.get(kind, name)
     }
 
-    fn remove(&self, kind: Kind, name: &Name) -> Result<()> {
+    fn remove(&self, kind: ObjectKind, name: &Name) -> Result<()> {
         self.remove_all(kind, &[*name], &|| Ok(()))
     }
 
-    fn remove_all(&self, kind: Kind, names: &[Name], go_on: &dyn Fn() -> Result<()>) -> Result<()> {
+    fn remove_all(&self, kind: ObjectKind, names: &[Name], go_on: GoOn<'_>) -> Result<()> {
         self.0.bucket.remove_all(kind, names, go_on)?;
-        if kind.is_copied() {
-            names.iter().for_each(|name| self.0.copies.remove(kind, name));
+        if kind.is_cached() {
+            names.iter().for_each(|name| self.0.cache.remove(kind, name));
         }
         Ok(())
     }
@@ -135,18 +136,18 @@ impl Store for Cached {
         self.0.bucket.sweep_drafts()
     }
 
-    fn drop_copies(&self) {
-        for kind in Kind::ALL.into_iter().filter(|kind| kind.is_copied()) {
-            self.0.copies.keep_only(kind, &HashSet::new());
+    fn clear_cache(&self) {
+        for kind in ObjectKind::ALL.into_iter().filter(|kind| kind.is_cached()) {
+            self.0.cache.keep_only(kind, &HashSet::new());
         }
     }
 
-    fn writes_at_once(&self) -> usize {
-        self.0.bucket.writes_at_once()
+    fn concurrent_writes(&self) -> usize {
+        self.0.bucket.concurrent_writes()
     }
 
-    fn lag(&self) -> Duration {
-        self.0.bucket.lag()
+    fn late_writes(&self) -> Duration {
+        self.0.bucket.late_writes()
     }
 
     fn is_settled(&self) -> bool {
@@ -155,28 +156,25 @@ impl Store for Cached {
 }
 
 impl Parts {
-    fn copy(&self, kind: Kind, copy_name: &Name) -> Result<LocalObject> {
-        let copy = self.copies.get(kind, copy_name);
+    fn copy(&self, kind: ObjectKind, cache_name: &Name) -> Result<LocalObject> {
+        let copy = self.cache.get(kind, cache_name);
         copy.ok_or_else(|| {
-            Error::refused(format!(
-                "copies in {} vanish as soon as they are made; --cache-dir names another place",
-                self.copies.folder().display()
-            ))
+            self.cache.failed(io::Error::other("objects disappear as soon as they are stored"))
         })
     }
 }
 
-/// Goes to the bucket and to the copy at once, so that what we write is not fetched.
-struct CopiedDraft {
+/// Writes to the bucket and to the cache, so that our own objects are not fetched.
+struct CachedDraft {
     parts: Arc<Parts>,
     upload: S3Draft,
-    /// `None` when the disk is full or broken; then the object is fetched when it is needed.
-    copy: Option<CopyDraft>,
-    kind: Kind,
+    /// `None` if the cache could not be written; then the object is fetched when it is needed.
+    copy: Option<CacheDraft>,
+    kind: ObjectKind,
     name: Name,
 }
 
-impl Write for CopiedDraft {
+impl Write for CachedDraft {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.upload.write_all(bytes)?;
         if self.copy.as_mut().is_some_and(|copy| copy.write_all(bytes).is_err()) {
@@ -190,48 +188,48 @@ impl Write for CopiedDraft {
     }
 }
 
-impl Draft for CopiedDraft {
+impl Draft for CachedDraft {
     fn keep(self: Box<Self>) -> Result<()> {
         let tag = self.upload.finish()?;
-        let copy_name = match (self.kind.is_single(), tag) {
+        let cache_name = match (self.kind.is_single(), tag) {
             (false, _) => self.name,
             (true, Some(tag)) => Name::of(tag.as_bytes()),
             (true, None) => return Ok(()),
         };
         if self.kind.is_single() {
-            self.parts.copies.keep_only(self.kind, &HashSet::new());
+            self.parts.cache.keep_only(self.kind, &HashSet::new());
         }
-        self.copy.map_or(Ok(()), |copy| copy.keep(self.kind, &copy_name))
+        self.copy.map_or(Ok(()), |copy| copy.keep(self.kind, &cache_name))
     }
 }
 
-struct CopiedObject {
+struct CachedObject {
     parts: Arc<Parts>,
-    kind: Kind,
+    kind: ObjectKind,
     name: Name,
-    copy_name: Name,
+    cache_name: Name,
     copy: RwLock<LocalObject>,
-    renewed: AtomicBool,
+    refetched: AtomicBool,
 }
 
-impl Object for CopiedObject {
+impl Object for CachedObject {
     fn len(&self) -> u64 {
         self.copy.read().unwrap_or_else(PoisonError::into_inner).len()
     }
 
     fn read_at(&self, offset: u64, len: u64) -> Result<Vec<u8>> {
         let copy = self.copy.read().unwrap_or_else(PoisonError::into_inner);
-        // A copy that cannot be read is as good as a damaged one.
-        copy.read_at(offset, len).map_err(|_| Error::damaged(self.kind.describe(&self.name)))
+        // A cached object that cannot be read is treated as damaged.
+        copy.read_at(offset, len).map_err(|_| Error::damaged(self.kind, &self.name))
     }
 
-    /// Once: what is damaged again is damaged in the bucket.
-    fn renew(&self) -> Result<bool> {
-        if self.renewed.swap(true, Ordering::AcqRel) {
+    /// Only once: what is damaged again is damaged in the bucket.
+    fn refetch(&self) -> Result<bool> {
+        if self.refetched.swap(true, Ordering::AcqRel) {
             return Ok(false);
         }
-        self.parts.fetch(self.kind, &self.name, &self.copy_name)?;
-        let new = self.parts.copy(self.kind, &self.copy_name)?;
+        self.parts.fetch(self.kind, &self.name, &self.cache_name)?;
+        let new = self.parts.copy(self.kind, &self.cache_name)?;
         *self.copy.write().unwrap_or_else(PoisonError::into_inner) = new;
         Ok(true)
     }

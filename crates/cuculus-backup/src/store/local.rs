@@ -1,4 +1,4 @@
-//! A repository in a directory. Knows files, renames and `fsync`.
+//! A store in a directory. Knows files, renames and `fsync`.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::{Draft, Kind, Object, Store};
+use super::{Draft, Object, ObjectKind, Store};
 use crate::error::{Error, Result};
 use crate::id::Name;
 
-/// Drafts lie beside the objects, on the same file system, so that a rename makes them objects.
+/// Drafts are on the same file system as the objects, so that a rename publishes them.
 const DRAFTS: &str = "tmp";
 
 #[derive(Clone)]
@@ -25,7 +25,7 @@ impl LocalStore {
         Self { root: root.into() }
     }
 
-    /// Makes the folders of a new repository. The directory may exist, but only empty.
+    /// Creates the directories of a new repository. Its root may exist, but must be empty.
     pub(super) fn prepare(&self) -> Result<()> {
         let root = &self.root;
         let private = |path: &Path| {
@@ -33,46 +33,47 @@ impl LocalStore {
             made.map_err(Error::at("create", path))
         };
         private(root)?;
-        // Folders of ours without a configuration: an attempt that was cut off.
-        let ours = |name: &OsStr| Kind::folders().chain([DRAFTS]).any(|folder| name == folder);
+        // Our directories without a configuration are left from an interrupted attempt.
+        let ours =
+            |name: &OsStr| ObjectKind::folders().chain([DRAFTS]).any(|folder| name == folder);
         for entry in fs::read_dir(root).map_err(Error::at("read", root))? {
             if !ours(&entry.map_err(Error::at("read", root))?.file_name()) {
-                return Err(Error::refused(format!(
-                    "{} is not empty; give the repository a directory of its own",
-                    root.display()
-                )));
+                return Err(Error::NotEmpty {
+                    location: root.display().to_string(),
+                    remedy: "give the repository a directory of its own",
+                });
             }
         }
-        for folder in Kind::folders().chain([DRAFTS]) {
+        for folder in ObjectKind::folders().chain([DRAFTS]) {
             private(&root.join(folder))?;
         }
         Ok(())
     }
 
-    fn path(&self, kind: Kind, name: &Name) -> PathBuf {
+    fn path(&self, kind: ObjectKind, name: &Name) -> PathBuf {
         self.root.join(kind.key(name))
     }
 }
 
 impl Store for LocalStore {
-    fn draft(&self, kind: Kind, name: &Name) -> Result<Box<dyn Draft>> {
+    fn draft(&self, kind: ObjectKind, name: &Name) -> Result<Box<dyn Draft>> {
         let path = self.root.join(DRAFTS).join(Name::random()?.to_string());
         let open = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
         let file = open.map_err(Error::at("create", &path))?;
         let (store, name) = (self.clone(), *name);
         let draft = LocalDraft { file, path, store, kind, name, kept: false };
-        // Tells `sweep_drafts` that somebody is at work; the kernel lets go of it when we die. A
-        // file system that has no locks is no reason to stop: there nothing is swept.
+        // Tells `sweep_drafts` that the draft is in use; the kernel releases the lock when we die.
+        // On a file system without locks nothing is swept.
         let _ = flock(&draft.file, FlockOperation::NonBlockingLockExclusive);
         Ok(Box::new(draft))
     }
 
-    fn list(&self, kind: Kind) -> Result<Vec<(Name, u64)>> {
+    fn list(&self, kind: ObjectKind) -> Result<Vec<(Name, u64)>> {
         let root = self.root.join(kind.folder());
         let mut found = Vec::new();
         if kind.is_single() {
             return match fs::metadata(&root) {
-                Ok(file) => Ok(vec![(super::ONLY, file.len())]),
+                Ok(file) => Ok(vec![(super::SINGLETON, file.len())]),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(found),
                 Err(error) => Err(Error::at("read", &root)(error)),
             };
@@ -83,7 +84,7 @@ impl Store for LocalStore {
                 let entry = entry.map_err(Error::at("read", &folder))?;
                 let name = entry.file_name();
                 let Some(text) = name.to_str() else { continue };
-                if kind == Kind::Pack && text.len() == 2 {
+                if kind == ObjectKind::Pack && text.len() == 2 {
                     folders.push(entry.path());
                 } else if let Some(name) = Name::parse(text) {
                     match entry.metadata() {
@@ -98,13 +99,13 @@ impl Store for LocalStore {
         Ok(found)
     }
 
-    fn open(&self, kind: Kind, name: &Name) -> Result<Box<dyn Object>> {
+    fn open(&self, kind: ObjectKind, name: &Name) -> Result<Box<dyn Object>> {
         let path = self.path(kind, name);
-        let file = LocalObject::open(&path).map_err(Error::at("open", &path))?;
-        Ok(Box::new(file))
+        let opened = LocalObject::open(path.clone(), kind, *name);
+        Ok(Box::new(opened.map_err(Error::at("open", &path))?))
     }
 
-    fn remove(&self, kind: Kind, name: &Name) -> Result<()> {
+    fn remove(&self, kind: ObjectKind, name: &Name) -> Result<()> {
         let path = self.path(kind, name);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -133,7 +134,7 @@ struct LocalDraft {
     file: File,
     path: PathBuf,
     store: LocalStore,
-    kind: Kind,
+    kind: ObjectKind,
     name: Name,
     kept: bool,
 }
@@ -149,12 +150,12 @@ impl Write for LocalDraft {
 }
 
 impl Draft for LocalDraft {
-    /// The bytes reach the disk before the name does, and the name before we say so.
+    /// First the bytes are fsynced, then the file is renamed, then its directory is fsynced.
     fn keep(mut self: Box<Self>) -> Result<()> {
         let path = self.store.path(self.kind, &self.name);
         let folder = path.parent().unwrap_or(&self.store.root);
         self.file.sync_all().map_err(Error::at("write", &path))?;
-        if self.kind == Kind::Pack && !folder.exists() {
+        if self.kind == ObjectKind::Pack && !folder.exists() {
             let made = DirBuilder::new().mode(0o700).recursive(true).create(folder);
             made.map_err(Error::at("create", folder))?;
             sync_folder(&self.store.root.join(self.kind.folder()))?;
@@ -183,12 +184,14 @@ pub(super) struct LocalObject {
     file: File,
     len: u64,
     path: PathBuf,
+    kind: ObjectKind,
+    name: Name,
 }
 
 impl LocalObject {
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
-        Ok(Self { len: file.metadata()?.len(), file, path: path.to_owned() })
+    pub(super) fn open(path: PathBuf, kind: ObjectKind, name: Name) -> io::Result<Self> {
+        let file = File::open(&path)?;
+        Ok(Self { len: file.metadata()?.len(), file, path, kind, name })
     }
 }
 
@@ -198,7 +201,7 @@ impl Object for LocalObject {
     }
 
     fn read_at(&self, offset: u64, len: u64) -> Result<Vec<u8>> {
-        let short = || Error::damaged(format!("{} (too short)", self.path.display()));
+        let short = || Error::damaged(self.kind, &self.name).with_detail("too short");
         if offset.checked_add(len).is_none_or(|end| end > self.len) {
             return Err(short());
         }

@@ -1,13 +1,13 @@
-//! Where a repository's objects are kept. Knows kinds, names and bytes; nothing of what is in
-//! them. An object appears whole or not at all, is durable once it is there, and never changes
-//! (but for the digest and the intents, which are replaced whole).
+//! Where the objects of a repository are stored. Knows kinds, names and bytes; nothing of what the
+//! bytes mean. An object appears whole or not at all, is durable once it exists, and never changes
+//! (except for the digest and the intents, which are replaced whole).
 
 #[cfg(feature = "s3")]
-mod cached; // a bucket with copies of what is read here and there
+mod cache; // a local cache of objects
 #[cfg(feature = "s3")]
-mod copies; // files on this machine
+mod cached; // a bucket with a local cache
 mod local; // a directory
-mod place; // what a repository's place means
+mod location; // which store a location means
 #[cfg(feature = "s3")]
 mod s3; // a bucket
 
@@ -17,30 +17,31 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 use crate::id::Name;
 
-pub(crate) use place::Reached;
+pub(crate) use location::RepositoryLocation;
 
 /// The kinds of objects, in the order in which a backup writes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// What the repository is; one, and the first thing that is read.
+#[non_exhaustive]
+pub enum ObjectKind {
+    /// The configuration; there is one, and it is read first.
     Config,
-    /// The master key under a passphrase.
+    /// The master key, encrypted with a passphrase.
     Key,
-    /// Who is at work.
+    /// A process at work.
     Intent,
-    /// Chunks.
+    /// A file of chunks.
     Pack,
-    /// A part of the index.
+    /// A run: a sorted part of the index.
     Run,
-    /// A tree of files at a time.
+    /// A snapshot.
     Snapshot,
-    /// Packs that are about to go.
+    /// Packs about to be removed.
     Mark,
-    /// The filter of all chunk ids, as of some generation of the index; one.
+    /// The filter of all chunk ids of one generation of the index; there is one.
     Digest,
 }
 
-impl Kind {
+impl ObjectKind {
     pub(crate) const ALL: [Self; 8] = [
         Self::Config,
         Self::Key,
@@ -52,7 +53,7 @@ impl Kind {
         Self::Digest,
     ];
 
-    /// The folder of the objects, or the file if there is one only.
+    /// The directory of the objects, or the file if there is only one.
     pub(crate) fn folder(self) -> &'static str {
         match self {
             Self::Config => "config",
@@ -66,17 +67,17 @@ impl Kind {
         }
     }
 
-    /// The folders of a repository.
+    /// The directories of a repository.
     pub(crate) fn folders() -> impl Iterator<Item = &'static str> {
         Self::ALL.into_iter().filter(|kind| !kind.is_single()).map(Self::folder)
     }
 
-    /// Where an object is, from the root of the repository.
+    /// The path of an object, from the root of the repository.
     pub(crate) fn key(self, name: &Name) -> String {
         let folder = self.folder();
         match self {
             _ if self.is_single() => folder.into(),
-            // Many packs: a folder for each first byte of the name.
+            // Packs are many: one directory per first byte of the name.
             Self::Pack => format!("{folder}/{:02x}/{name}", name.0[0]),
             _ => format!("{folder}/{name}"),
         }
@@ -86,80 +87,108 @@ impl Kind {
         matches!(self, Self::Config | Self::Digest)
     }
 
-    /// Whether copies of a repository far away are kept on this machine: of what is read in small
-    /// parts, or every time.
+    /// Whether objects of a remote repository are cached locally: those that are read in small
+    /// parts, or by every command.
     #[cfg(feature = "s3")]
-    fn is_copied(self) -> bool {
+    fn is_cached(self) -> bool {
         matches!(self, Self::Run | Self::Snapshot | Self::Digest)
     }
 
-    /// How an object is called in messages.
+    /// The kind in messages.
+    pub(crate) fn noun(self) -> &'static str {
+        match self {
+            Self::Config => "configuration",
+            Self::Digest => "digest",
+            Self::Key => "key",
+            Self::Intent => "intent",
+            Self::Pack => "pack",
+            Self::Run => "index run",
+            Self::Snapshot => "snapshot",
+            Self::Mark => "mark",
+        }
+    }
+
+    /// An object in messages.
     pub(crate) fn describe(self, name: &Name) -> String {
         match self {
             Self::Config => "the repository's configuration".into(),
             Self::Digest => "the digest".into(),
-            Self::Key => format!("key {name}"),
-            Self::Intent => format!("intent {name}"),
-            Self::Pack => format!("pack {name}"),
-            Self::Run => format!("index run {name}"),
-            Self::Snapshot => format!("snapshot {name}"),
-            Self::Mark => format!("mark {name}"),
+            _ => format!("{} {name}", self.noun()),
         }
     }
 }
 
-/// The name of an object whose kind has one only.
-pub(crate) const ONLY: Name = Name([0; Name::LEN]);
+/// The only item whose name begins with `prefix`.
+pub(crate) fn by_prefix<'a, T>(
+    kind: ObjectKind,
+    items: &'a [T],
+    name: impl Fn(&T) -> &Name,
+    prefix: &str,
+) -> Result<&'a T> {
+    let mut matching = items.iter().filter(|item| name(item).to_string().starts_with(prefix));
+    match (matching.next(), matching.next()) {
+        (Some(item), None) => Ok(item),
+        (Some(_), Some(_)) => Err(Error::Ambiguous { kind, prefix: prefix.into() }),
+        (None, _) => Err(Error::NotFound { kind, prefix: prefix.into() }),
+    }
+}
+
+/// The name of an object whose kind has only one.
+pub(crate) const SINGLETON: Name = Name([0; Name::LEN]);
+
+/// Asked before each step of a removal; an error stops it.
+pub(crate) type GoOn<'a> = &'a dyn Fn() -> Result<()>;
 
 pub(crate) trait Store: Send + Sync {
-    /// Begins an object. Dropped before it is kept, it leaves nothing.
-    fn draft(&self, kind: Kind, name: &Name) -> Result<Box<dyn Draft>>;
+    /// Begins an object. If it is dropped before `keep`, it leaves nothing.
+    fn draft(&self, kind: ObjectKind, name: &Name) -> Result<Box<dyn Draft>>;
 
-    /// All names of a kind with their sizes in bytes, in no order.
-    fn list(&self, kind: Kind) -> Result<Vec<(Name, u64)>>;
+    /// All names of a kind with their sizes in bytes, in any order.
+    fn list(&self, kind: ObjectKind) -> Result<Vec<(Name, u64)>>;
 
-    /// An object to read from here and there.
-    fn open(&self, kind: Kind, name: &Name) -> Result<Box<dyn Object>>;
+    /// Opens an object for random reads.
+    fn open(&self, kind: ObjectKind, name: &Name) -> Result<Box<dyn Object>>;
 
-    /// Removes an object. One that is gone already is no error: the crash that we go on after may
-    /// have come later than the removal.
-    fn remove(&self, kind: Kind, name: &Name) -> Result<()>;
+    /// Removes an object. One that does not exist is no error: a previous attempt may have removed
+    /// it before it was interrupted.
+    fn remove(&self, kind: ObjectKind, name: &Name) -> Result<()>;
 
-    /// Removes what drafts of dead processes left behind; returns bytes.
+    /// Removes the drafts of dead processes; returns their bytes.
     fn sweep_drafts(&self) -> Result<u64>;
 
-    /// Everything is read from where it truly is from now on, not from copies of an earlier time.
-    fn drop_copies(&self) {}
+    /// Empties the local cache, so that everything is read from the store itself.
+    fn clear_cache(&self) {}
 
-    /// Objects that are best written at once.
-    fn writes_at_once(&self) -> usize {
+    /// How many objects to write concurrently.
+    fn concurrent_writes(&self) -> usize {
         1
     }
 
-    /// For how long after a process's death what it asked for may still be done.
-    fn lag(&self) -> Duration {
+    /// How long after the death of a process its last writes may take effect.
+    fn late_writes(&self) -> Duration {
         Duration::ZERO
     }
 
-    /// Whether all writes were done or refused. One that got no answer may still be done.
+    /// Whether the outcome of every write is known. A write without an answer may still take
+    /// effect.
     fn is_settled(&self) -> bool {
         true
     }
 
-    /// An object whose size is known, which may save asking for it; with another size it is
-    /// damaged.
-    fn open_sized(&self, kind: Kind, name: &Name, len: u64) -> Result<Box<dyn Object>> {
+    /// Opens an object whose size is known, which may save a request. If the size differs, the
+    /// object is damaged.
+    fn open_sized(&self, kind: ObjectKind, name: &Name, len: u64) -> Result<Box<dyn Object>> {
         let object = self.open(kind, name)?;
-        if object.len() == len { Ok(object) } else { Err(Error::damaged(kind.describe(name))) }
+        if object.len() == len { Ok(object) } else { Err(Error::damaged(kind, name)) }
     }
 
-    /// Removes objects. Before each step `go_on` is asked, however many a step removes.
-    fn remove_all(&self, kind: Kind, names: &[Name], go_on: &dyn Fn() -> Result<()>) -> Result<()> {
+    /// Removes objects, several per step if possible. Before each step, `go_on` may stop it.
+    fn remove_all(&self, kind: ObjectKind, names: &[Name], go_on: GoOn<'_>) -> Result<()> {
         names.iter().try_for_each(|name| go_on().and_then(|()| self.remove(kind, name)))
     }
 
     /// Writes a whole object, replacing one of the same name.
-    fn put(&self, kind: Kind, name: &Name, bytes: &[u8]) -> Result<()> {
+    fn put(&self, kind: ObjectKind, name: &Name, bytes: &[u8]) -> Result<()> {
         let mut draft = self.draft(kind, name)?;
         let write = draft.write_all(bytes);
         write.map_err(Error::io(format!("cannot write {}", kind.describe(name))))?;
@@ -167,7 +196,7 @@ pub(crate) trait Store: Send + Sync {
     }
 
     /// Reads a whole object.
-    fn get(&self, kind: Kind, name: &Name) -> Result<Vec<u8>> {
+    fn get(&self, kind: ObjectKind, name: &Name) -> Result<Vec<u8>> {
         let object = self.open(kind, name)?;
         object.read_at(0, object.len())
     }
@@ -181,20 +210,37 @@ pub(crate) trait Draft: Write + Send {
 pub(crate) trait Object: Send + Sync {
     fn len(&self) -> u64;
 
-    /// Exactly these bytes, or an error; nothing is allocated for bytes that are not there.
+    /// Exactly these bytes, or an error. Allocates nothing for bytes that do not exist.
     fn read_at(&self, offset: u64, len: u64) -> Result<Vec<u8>>;
 
-    /// For one who has found the bytes damaged: if they were a copy's, it is thrown away and
-    /// fetched again. Whether it is worth reading once more.
-    fn renew(&self) -> Result<bool> {
+    /// To be called if the bytes are damaged: fetches them again if they came from the cache.
+    /// Returns whether reading again is worth it.
+    fn refetch(&self) -> Result<bool> {
         Ok(false)
     }
 }
 
-/// Reads once more if what was found damaged was a copy.
-pub(crate) fn read_sound<T>(object: &dyn Object, read: impl Fn() -> Result<T>) -> Result<T> {
+/// Loads all objects of a kind. One that was removed since it was listed is left out.
+pub(crate) fn load_all<T>(
+    store: &dyn Store,
+    kind: ObjectKind,
+    load: impl Fn(&Name) -> Result<T>,
+) -> Result<Vec<T>> {
+    let mut loaded = Vec::new();
+    for (name, _) in store.list(kind)? {
+        match load(&name) {
+            Ok(object) => loaded.push(object),
+            Err(error) if error.is_missing() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(loaded)
+}
+
+/// Reads again if damaged bytes came from the cache.
+pub(crate) fn read_or_refetch<T>(object: &dyn Object, read: impl Fn() -> Result<T>) -> Result<T> {
     match read() {
-        Err(Error::Damaged(_)) if object.renew()? => read(),
+        Err(Error::Damaged(_)) if object.refetch()? => read(),
         outcome => outcome,
     }
 }

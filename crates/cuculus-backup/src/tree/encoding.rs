@@ -1,6 +1,6 @@
-//! A directory as two byte strings, contents and metadata, and back (FORMAT.md).
+//! Encodes a directory as two byte strings, contents and metadata, and decodes them (FORMAT.md).
 
-use super::node::{DirRef, Meta, Node, Piece, What};
+use super::node::{DirRef, Meta, Node, NodeKind, Piece};
 use crate::codec::{Decoded, Malformed, Reader, Writer};
 use crate::id::ChunkId;
 
@@ -8,7 +8,7 @@ use crate::id::ChunkId;
 pub(crate) fn encode(nodes: &[Node]) -> (Vec<u8>, Vec<u8>) {
     let (mut contents, mut metadata) = (Writer::default(), Writer::default());
     contents.list(nodes, encode_contents);
-    // Column by column: what is alike stands together and compresses to nearly nothing.
+    // Column by column: similar values stand together and compress well.
     let mut column = |encode: fn(&mut Writer, &Node)| {
         nodes.iter().for_each(|node| encode(&mut metadata, node));
     };
@@ -22,12 +22,12 @@ pub(crate) fn encode(nodes: &[Node]) -> (Vec<u8>, Vec<u8>) {
     column(|writer, node| writer.list(&node.meta.xattrs, encode_xattr));
     column(encode_link);
     column(|writer, node| {
-        if let What::Dir(dir) = &node.what {
+        if let NodeKind::Dir(dir) = &node.kind {
             encode_ids(writer, &dir.metadata);
         }
     });
     column(|writer, node| {
-        if matches!(node.what, What::File { .. }) {
+        if matches!(node.kind, NodeKind::File { .. }) {
             writer.u32(node.meta.stamp);
         }
     });
@@ -71,13 +71,13 @@ pub(crate) fn decode(contents: &[u8], metadata: &[u8]) -> Decoded<Vec<Node>> {
         Ok(())
     })?;
     column(|reader, node| {
-        if let What::Dir(dir) = &mut node.what {
+        if let NodeKind::Dir(dir) = &mut node.kind {
             dir.metadata = decode_ids(reader)?;
         }
         Ok(())
     })?;
     column(|reader, node| {
-        if matches!(node.what, What::File { .. }) {
+        if matches!(node.kind, NodeKind::File { .. }) {
             node.meta.stamp = reader.u32()?;
         }
         Ok(())
@@ -88,26 +88,26 @@ pub(crate) fn decode(contents: &[u8], metadata: &[u8]) -> Decoded<Vec<Node>> {
 
 fn encode_contents(writer: &mut Writer, node: &Node) {
     writer.bytes(&node.name);
-    match &node.what {
-        What::File { size, pieces } => {
+    match &node.kind {
+        NodeKind::File { size, pieces } => {
             writer.u8(0);
             writer.varint(*size);
             writer.list(pieces, encode_piece);
         }
-        What::Dir(dir) => {
+        NodeKind::Dir(dir) => {
             writer.u8(1);
             encode_ids(writer, &dir.contents);
         }
-        What::Symlink(target) => {
+        NodeKind::Symlink(target) => {
             writer.u8(2);
             writer.bytes(target);
         }
-        What::Fifo => writer.u8(3),
-        What::Char(number) => {
+        NodeKind::Fifo => writer.u8(3),
+        NodeKind::Char(number) => {
             writer.u8(4);
             writer.varint(*number);
         }
-        What::Block(number) => {
+        NodeKind::Block(number) => {
             writer.u8(5);
             writer.varint(*number);
         }
@@ -116,21 +116,21 @@ fn encode_contents(writer: &mut Writer, node: &Node) {
 
 fn decode_contents(reader: &mut Reader<'_>) -> Decoded<Node> {
     let name = reader.bytes()?.to_vec();
-    // A name that leads elsewhere must never reach `restore`.
+    // Such a name could lead out of the target of a restore.
     let leads_elsewhere = name.is_empty() || name == b"." || name == b"..";
     if leads_elsewhere || name.contains(&b'/') || name.contains(&0) {
         return Err(Malformed);
     }
     let what = match reader.u8()? {
-        0 => What::File { size: reader.varint()?, pieces: reader.list(2, decode_piece)? },
-        1 => What::Dir(DirRef { contents: decode_ids(reader)?, metadata: Vec::new() }),
-        2 => What::Symlink(reader.bytes()?.to_vec()),
-        3 => What::Fifo,
-        4 => What::Char(reader.varint()?),
-        5 => What::Block(reader.varint()?),
+        0 => NodeKind::File { size: reader.varint()?, pieces: reader.list(2, decode_piece)? },
+        1 => NodeKind::Dir(DirRef { contents: decode_ids(reader)?, metadata: Vec::new() }),
+        2 => NodeKind::Symlink(reader.bytes()?.to_vec()),
+        3 => NodeKind::Fifo,
+        4 => NodeKind::Char(reader.varint()?),
+        5 => NodeKind::Block(reader.varint()?),
         _ => return Err(Malformed),
     };
-    Ok(Node { name, what, meta: Meta::default() })
+    Ok(Node { name, kind: what, meta: Meta::default() })
 }
 
 fn encode_piece(writer: &mut Writer, piece: &Piece) {
@@ -195,25 +195,25 @@ mod tests {
         let id = |byte| ChunkId([byte; ChunkId::LEN]);
         let pieces = vec![Piece::Chunk(id(1)), Piece::Hole(1 << 40), Piece::Chunk(id(2))];
         let whats = [
-            What::File { size: 1 << 41, pieces },
-            What::Dir(DirRef { contents: vec![id(3)], metadata: vec![id(4), id(5)] }),
-            What::Symlink(b"../\xff\n".to_vec()),
-            What::Fifo,
-            What::Char(0x103),
-            What::Block(u64::MAX),
+            NodeKind::File { size: 1 << 41, pieces },
+            NodeKind::Dir(DirRef { contents: vec![id(3)], metadata: vec![id(4), id(5)] }),
+            NodeKind::Symlink(b"../\xff\n".to_vec()),
+            NodeKind::Fifo,
+            NodeKind::Char(0x103),
+            NodeKind::Block(u64::MAX),
         ];
-        let node = |(i, what): (usize, What)| Node {
+        let node = |(i, what): (usize, NodeKind)| Node {
             name: vec![b'a' + i as u8, 0xfe, b'\n'],
             meta: Meta {
                 mode: 0o6755,
                 uid: u32::MAX,
                 gid: i as u32,
                 modified: (-5, 999_999_999),
-                stamp: if matches!(what, What::File { .. }) { 77 } else { 0 },
+                stamp: if matches!(what, NodeKind::File { .. }) { 77 } else { 0 },
                 link: (i % 2 == 0).then_some((9, 10)),
                 xattrs: vec![(b"user.a".to_vec(), vec![0; i])],
             },
-            what,
+            kind: what,
         };
         whats.into_iter().enumerate().map(node).collect()
     }

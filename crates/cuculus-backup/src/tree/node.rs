@@ -1,27 +1,26 @@
-//! One name in a directory and what is behind it.
+//! One entry of a directory: its name, type and metadata.
 
 use crate::id::ChunkId;
 
-/// A stored directory. Its contents are written in two parts: names and what files hold, and
-/// metadata. A new version of a tree often changes the times of every file and the contents of
-/// few; then only the second part is new.
+/// A stored directory, in two parts: names and contents, and metadata. A new version of a tree
+/// often changes the times of every file and the contents of few; then only the second part is new.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct DirRef {
     pub(crate) contents: Vec<ChunkId>,
     pub(crate) metadata: Vec<ChunkId>,
 }
 
-/// A stretch of a file.
+/// Part of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     Chunk(ChunkId),
-    /// So many bytes that were never written.
+    /// This many bytes that were never written.
     Hole(u64),
 }
 
-/// What a name stands for.
+/// The type of a file, with what only this type has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum NodeKind {
     File {
         size: u64,
         pieces: Vec<Piece>,
@@ -34,37 +33,37 @@ pub(crate) enum What {
     Block(u64),
 }
 
-/// What is known about it besides.
+/// The metadata that all types have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Meta {
-    /// Permissions with the bits for set-user-id, set-group-id and sticky.
+    /// Permissions, including set-user-id, set-group-id and sticky.
     pub(crate) mode: u32,
     pub(crate) uid: u32,
     pub(crate) gid: u32,
     /// Seconds and nanoseconds.
     pub(crate) modified: (i64, u32),
-    /// A hash of the change time and the inode: whether a file may be taken as unchanged without
-    /// being read. Four bytes, since they differ between all versions of all files; it is asked
-    /// only if size and time are the same, and errs once in four thousand million.
+    /// A hash of the change time and the inode, by which a backup recognises an unchanged file.
+    /// Compared only if size and modification time are the same, so four bytes are enough: a
+    /// changed file is missed once in four billion times.
     pub(crate) stamp: u32,
-    /// Device and inode, if there are other names for the same file.
+    /// Device and inode, if the file has several hard links.
     pub(crate) link: Option<(u64, u64)>,
-    /// Extended attributes, by name.
+    /// Extended attributes, sorted by name.
     pub(crate) xattrs: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
     pub(crate) name: Vec<u8>,
-    pub(crate) what: What,
+    pub(crate) kind: NodeKind,
     pub(crate) meta: Meta,
 }
 
 impl Node {
-    /// The node's own bytes, if it is a file.
+    /// The size, if this is a file.
     pub(crate) fn size(&self) -> u64 {
-        match &self.what {
-            What::File { size, .. } => *size,
+        match &self.kind {
+            NodeKind::File { size, .. } => *size,
             _ => 0,
         }
     }

@@ -1,19 +1,19 @@
-//! Directories read back.
+//! Reads stored directories and walks them. Knows nothing of file systems.
 
 use super::encoding::decode;
-use super::node::{DirRef, Node, What};
+use super::node::{DirRef, Node, NodeKind};
 use crate::chunks::Chunks;
 use crate::codec::Malformed;
-use crate::error::{Error, Result};
+use crate::error::{DamagedPart, Error, Result};
 
 /// The nodes of a stored directory.
 pub(crate) fn read_dir(chunks: &mut Chunks, dir: &DirRef) -> Result<Vec<Node>> {
     let contents = chunks.read_all(&dir.contents)?;
     let metadata = chunks.read_all(&dir.metadata)?;
-    decode(&contents, &metadata).map_err(|Malformed| Error::damaged("a stored directory"))
+    decode(&contents, &metadata).map_err(|Malformed| Error::damage(DamagedPart::Directory, ""))
 }
 
-/// Hands every node below `dir` to `each`, with its path, a directory before what it holds.
+/// Passes every node below `dir` to `each`, with its path, each directory before its contents.
 pub(crate) fn list(
     chunks: &mut Chunks,
     dir: &DirRef,
@@ -25,7 +25,7 @@ pub(crate) fn list(
         for node in read_dir(chunks, &dir)? {
             let path = [&path[..], b"/", &node.name].concat();
             each(&path, &node)?;
-            if let What::Dir(dir) = node.what {
+            if let NodeKind::Dir(dir) = node.kind {
                 below.push((path, dir));
             }
         }
@@ -34,12 +34,12 @@ pub(crate) fn list(
     Ok(())
 }
 
-/// The node at a path, `None` if there is none. The root itself has no node.
+/// The node at a path, if there is one. The root itself has no node.
 pub(crate) fn resolve(chunks: &mut Chunks, root: &DirRef, path: &[u8]) -> Result<Option<Node>> {
     let mut dir = root.clone();
     let mut found = None;
     for name in path.split(|&byte| byte == b'/').filter(|name| !name.is_empty()) {
-        if let Some(Node { what: What::Dir(below), .. }) = found {
+        if let Some(Node { kind: NodeKind::Dir(below), .. }) = found {
             dir = below;
         } else if found.is_some() {
             return Ok(None);

@@ -1,5 +1,5 @@
-//! An object in the making. A pack is collected in memory and sent by one request. What is larger is
-//! sent in parts while it is written, and is there when the server is told that these were all.
+//! Writes an object. A pack is collected in memory and sent in one request; a larger object is sent
+//! in parts while it is written, and appears when the upload is completed.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -9,23 +9,23 @@ use object_store::{ObjectStoreExt, WriteMultipart};
 use super::Bucket;
 use crate::error::Result;
 use crate::id::Name;
-use crate::store::{Draft, Kind};
+use crate::store::{Draft, ObjectKind};
 
-/// Twice a pack. A server takes 10,000 parts, so an index run may have 160 GB.
-const PART: usize = 16 << 20;
-/// Parts of one object that are on their way at once.
-const PARTS_AT_ONCE: usize = 2;
+/// Twice a pack. Servers accept 10,000 parts, so an index run may have 160 GB.
+const PART_SIZE: usize = 16 << 20;
+/// Parts of one object sent concurrently.
+const CONCURRENT_PARTS: usize = 2;
 
 pub(in crate::store) struct S3Draft {
     bucket: Arc<Bucket>,
-    kind: Kind,
+    kind: ObjectKind,
     name: Name,
     buffer: Vec<u8>,
     upload: Option<WriteMultipart>,
 }
 
 impl S3Draft {
-    pub(super) fn new(bucket: Arc<Bucket>, kind: Kind, name: Name) -> Self {
+    pub(super) fn new(bucket: Arc<Bucket>, kind: ObjectKind, name: Name) -> Self {
         Self { bucket, kind, name, buffer: Vec::new(), upload: None }
     }
 
@@ -36,16 +36,16 @@ impl S3Draft {
             none => {
                 let path = bucket.path(self.kind, &self.name);
                 let begun = bucket.wait(bucket.client.put_multipart(&path))?;
-                none.insert(WriteMultipart::new_with_chunk_size(begun, PART))
+                none.insert(WriteMultipart::new_with_chunk_size(begun, PART_SIZE))
             }
         };
-        bucket.wait(upload.wait_for_capacity(PARTS_AT_ONCE))?;
+        bucket.wait(upload.wait_for_capacity(CONCURRENT_PARTS))?;
         let _within = bucket.runtime.enter();
         upload.put(std::mem::take(&mut self.buffer).into());
         Ok(())
     }
 
-    /// Makes it durable; returns what tells this version from others, if the server says.
+    /// Makes it durable; returns the version tag, if the server sends one.
     pub(in crate::store) fn finish(mut self) -> Result<Option<String>> {
         let bucket = Arc::clone(&self.bucket);
         let rest = std::mem::take(&mut self.buffer);
@@ -69,7 +69,7 @@ impl S3Draft {
 impl Write for S3Draft {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.buffer.extend_from_slice(bytes);
-        if self.buffer.len() >= PART {
+        if self.buffer.len() >= PART_SIZE {
             let bucket = Arc::clone(&self.bucket);
             self.send_part().map_err(|error| io::Error::other(bucket.why(&error)))?;
         }
@@ -87,7 +87,7 @@ impl Draft for S3Draft {
     }
 }
 
-/// The parts of an upload that nobody finishes are paid for.
+/// Parts of an abandoned upload cost money.
 impl Drop for S3Draft {
     fn drop(&mut self) {
         if let Some(upload) = self.upload.take() {

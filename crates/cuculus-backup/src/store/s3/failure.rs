@@ -1,4 +1,4 @@
-//! What a server or the way to it says when something fails, in one line with what to do.
+//! Turns errors of the S3 client into one line with the remedy.
 
 use std::error::Error as _;
 use std::io;
@@ -10,25 +10,18 @@ use super::Bucket;
 use crate::error::Error;
 
 impl Bucket {
-    /// The error of something that was tried, as in "cannot read pack 12".
+    /// The error of an attempt such as "cannot read pack 12".
     pub(super) fn failed(&self, what: impl Into<String>) -> impl FnOnce(S3Error) -> Error {
         let what = what.into();
         move |error| {
             let (kind, why) = match &error {
                 _ if code(&error).as_deref() == Some("NoSuchBucket") => {
-                    return Error::refused(format!(
-                        "{what}: there is no such bucket at {}; make it first",
-                        self.server
-                    ));
+                    return Error::NoSuchBucket { what, server: self.server.clone() };
                 }
-                S3Error::NotFound { .. } => (io::ErrorKind::NotFound, "it is not there".into()),
+                S3Error::NotFound { .. } => (io::ErrorKind::NotFound, "it does not exist".into()),
                 S3Error::PermissionDenied { .. } | S3Error::Unauthenticated { .. } => {
-                    return Error::refused(format!(
-                        "{what}: {} refuses access ({}); check AWS_ACCESS_KEY_ID, \
-                         AWS_SECRET_ACCESS_KEY, AWS_REGION, and what they allow",
-                        self.server,
-                        code(&error).unwrap_or_else(|| "403".into())
-                    ));
+                    let code = code(&error).unwrap_or_else(|| "403".into());
+                    return Error::AccessDenied { what, server: self.server.clone(), code };
                 }
                 _ => (io::ErrorKind::Other, self.why(&error)),
             };
@@ -46,14 +39,14 @@ impl Bucket {
             Some(HttpErrorKind::Timeout) => format!("{} does not answer in time", self.server),
             Some(_) => format!("no connection to {} ({innermost})", self.server),
             None => match code(error) {
-                Some(code) => format!("{} says {code}", self.server),
+                Some(code) => format!("{} answered {code}", self.server),
                 None => format!("{innermost} ({})", self.server),
             },
         }
     }
 }
 
-/// Whether the server has decided: then nothing is done later.
+/// Whether the server has answered: then the request has no effect later.
 pub(super) fn is_answer(error: &S3Error) -> bool {
     matches!(
         error,
@@ -64,12 +57,12 @@ pub(super) fn is_answer(error: &S3Error) -> bool {
     )
 }
 
-/// Whether an object ends before the bytes that were asked for.
+/// Whether the requested range begins after the end of the object.
 pub(super) fn is_past_the_end(error: &S3Error) -> bool {
     code(error).as_deref() == Some("InvalidRange") || error.to_string().contains(": 416 ")
 }
 
-/// The word that S3 has for what is wrong.
+/// The error code in the answer of the server.
 fn code(error: &S3Error) -> Option<String> {
     let text = error.to_string();
     let (_, rest) = text.split_once("<Code>")?;
@@ -77,7 +70,7 @@ fn code(error: &S3Error) -> Option<String> {
     Some(code.chars().filter(char::is_ascii_alphanumeric).take(60).collect())
 }
 
-/// How the way to the server failed, if it did.
+/// How the connection failed, if it did.
 fn http(error: &S3Error) -> Option<HttpErrorKind> {
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -89,7 +82,7 @@ fn http(error: &S3Error) -> Option<HttpErrorKind> {
     None
 }
 
-/// What is at the bottom of it, the one thing that a person can do something about.
+/// The innermost cause, the only one that a user can act on.
 pub(super) fn text(error: &S3Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(deeper) = cause.source() {

@@ -1,13 +1,13 @@
-//! A repository in a bucket of S3, or of a server that speaks like it. Knows keys, requests and
-//! their limits; nothing of what the objects hold.
+//! A repository in a bucket of S3 or an S3-compatible server. Knows keys, requests and their
+//! limits; nothing of what the objects contain.
 //!
-//! The rest of the program waits for what it asks for, so this store has a small runtime of its own
-//! to wait in.
+//! The rest of the program is synchronous, so this store has a small runtime of its own and blocks
+//! on it.
 
-mod draft; // an object in the making
-mod failure; // what the server says, in one line
-mod object; // an object to read from
-mod settings; // of the connection
+mod draft; // write an object
+mod failure; // errors in one line
+mod object; // read an object
+mod settings; // the connection
 #[cfg(test)]
 mod tests;
 
@@ -22,22 +22,22 @@ use object_store::path::Path;
 use object_store::{GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt};
 use tokio::runtime::{self, Runtime};
 
-use super::{Draft, Kind, ONLY, Object, Store};
+use super::{Draft, GoOn, Object, ObjectKind, SINGLETON, Store};
 use crate::error::{Error, Result};
 use crate::id::Name;
 use object::S3Object;
 
 pub(super) use draft::S3Draft;
 
-/// Packs that are uploaded at once, and index runs that are fetched at once.
-pub(super) const AT_ONCE: usize = 4;
-/// Fetched by one request; a run of the index is rarely larger.
-const PIECE: u64 = 64 << 20;
-/// The most that a server removes by one request.
-const REMOVED_AT_ONCE: usize = 1000;
-/// A server that has read a request does it, even if nobody waits for the answer any more. It takes
+/// Packs uploaded concurrently, and index runs fetched concurrently.
+pub(super) const CONCURRENT_TRANSFERS: usize = 4;
+/// Bytes per request; an index run is rarely larger.
+const FETCH_SIZE: u64 = 64 << 20;
+/// The most objects that a server removes in one request.
+const DELETES_PER_REQUEST: usize = 1000;
+/// A server that has received a request completes it, even if the client is gone. That takes
 /// seconds; this is more.
-const LAG: Duration = Duration::from_secs(60);
+const LATE_WRITES: Duration = Duration::from_secs(60);
 
 type Outcome<T> = std::result::Result<T, object_store::Error>;
 
@@ -47,10 +47,10 @@ pub(super) struct Bucket {
     client: AmazonS3,
     runtime: Runtime,
     prefix: Path,
-    /// How it is called in messages, and who answers for it.
+    /// The location in messages, and the server in messages.
     name: String,
     server: String,
-    /// A write got no answer.
+    /// Whether a write got no answer.
     in_doubt: AtomicBool,
 }
 
@@ -59,11 +59,11 @@ impl Bucket {
         self.runtime.block_on(answer)
     }
 
-    fn path(&self, kind: Kind, name: &Name) -> Path {
+    fn path(&self, kind: ObjectKind, name: &Name) -> Path {
         kind.key(name).split('/').fold(self.prefix.clone(), Path::join)
     }
 
-    /// Takes note of a write that may be done later, since its outcome is not known.
+    /// Records a write whose outcome is not known, since it may take effect later.
     fn written<T>(&self, outcome: Outcome<T>) -> Outcome<T> {
         if outcome.as_ref().is_err_and(|error| !failure::is_answer(error)) {
             self.in_doubt.store(true, Ordering::Release);
@@ -71,7 +71,7 @@ impl Bucket {
         outcome
     }
 
-    /// Hands what a GET brings to `each`, as it comes.
+    /// Passes the body of a GET to `each`, as it arrives.
     fn get(
         &self,
         path: &Path,
@@ -91,7 +91,7 @@ impl Bucket {
 }
 
 impl S3Store {
-    /// `BUCKET/PREFIX`, where the prefix may be empty; the rest is in the environment.
+    /// `BUCKET/PREFIX`, where the prefix may be empty; everything else comes from the environment.
     pub(super) fn new(place: &str) -> Result<Self> {
         Self::with(AmazonS3Builder::from_env(), place)
     }
@@ -105,41 +105,42 @@ impl S3Store {
         Ok(Self(Arc::new(Bucket { client, runtime, prefix, name, server, in_doubt })))
     }
 
-    /// There must be nothing but what an attempt that was cut off may have left.
+    /// The prefix may contain only what an interrupted attempt left.
     pub(super) fn prepare(&self) -> Result<()> {
         let bucket = &self.0;
         let found = bucket.wait(bucket.client.list_with_delimiter(Some(&bucket.prefix)));
         let found = found.map_err(bucket.failed(format!("cannot list {}", bucket.name)))?;
-        let folder = |path: &Path| path.filename().is_some_and(|n| Kind::folders().any(|f| f == n));
+        let folder =
+            |path: &Path| path.filename().is_some_and(|n| ObjectKind::folders().any(|f| f == n));
         if found.objects.is_empty() && found.common_prefixes.iter().all(folder) {
             return Ok(());
         }
-        Err(Error::refused(format!(
-            "{} is not empty; give the repository a prefix of its own",
-            bucket.name
-        )))
+        Err(Error::NotEmpty {
+            location: bucket.name.clone(),
+            remedy: "give the repository a prefix of its own",
+        })
     }
 
-    pub(super) fn begin(&self, kind: Kind, name: &Name) -> S3Draft {
+    pub(super) fn begin(&self, kind: ObjectKind, name: &Name) -> S3Draft {
         S3Draft::new(Arc::clone(&self.0), kind, *name)
     }
 
-    /// The size of an object, and what tells its versions apart.
-    pub(super) fn look(&self, kind: Kind, name: &Name) -> Result<(u64, String)> {
+    /// The size of an object and its version tag.
+    pub(super) fn look(&self, kind: ObjectKind, name: &Name) -> Result<(u64, String)> {
         let path = self.0.path(kind, name);
         let meta = self.0.wait(self.0.client.head(&path));
         let meta = meta.map_err(self.0.failed(format!("cannot find {}", kind.describe(name))))?;
         Ok((meta.size, tag(meta.e_tag, meta.last_modified.timestamp_millis(), meta.size)))
     }
 
-    /// Copies a whole object, piece by piece: a request that takes too long counts as failed, and
-    /// a large object over a slow line would. All pieces are of one version.
-    pub(super) fn fetch(&self, kind: Kind, name: &Name, out: &mut dyn Write) -> Result<()> {
+    /// Fetches a whole object in ranges: a large object over a slow line would exceed the timeout
+    /// of a single request. All ranges are of one version.
+    pub(super) fn fetch(&self, kind: ObjectKind, name: &Name, out: &mut dyn Write) -> Result<()> {
         let path = self.0.path(kind, name);
         let what = || format!("cannot read {}", kind.describe(name));
         let (mut position, mut version) = (0, None);
         loop {
-            let end = position + PIECE;
+            let end = position + FETCH_SIZE;
             let range = Some((position..end).into());
             let options = GetOptions { range, if_match: version.take(), ..GetOptions::default() };
             let mut failed = None;
@@ -154,7 +155,7 @@ impl S3Store {
                 return Err(Error::io(what())(error));
             }
             let meta = match answer {
-                // It is empty, which is for who reads it to judge.
+                // The object is empty; whoever reads it decides what that means.
                 Err(error) if position == 0 && failure::is_past_the_end(&error) => return Ok(()),
                 answer => answer.map_err(self.0.failed(what()))?,
             };
@@ -162,14 +163,14 @@ impl S3Store {
                 return Ok(());
             }
             if position != end {
-                return Err(Error::damaged(kind.describe(name)));
+                return Err(Error::damaged(kind, name));
             }
             version = meta.e_tag;
         }
     }
 
-    /// A bucket that is not there looks like an object that is not there to some servers; asked
-    /// for a list, all tell.
+    /// Some servers report a missing bucket like a missing object; all report it when asked for a
+    /// list.
     fn explain(&self, error: Error) -> Error {
         let bucket = &self.0;
         let first = bucket.wait(bucket.client.list(Some(&bucket.prefix)).next());
@@ -180,20 +181,20 @@ impl S3Store {
     }
 }
 
-/// What tells versions of an object apart, whatever the server says about it.
+/// Tells versions of an object apart, even if the server sends no tag.
 fn tag(e_tag: Option<String>, modified: i64, size: u64) -> String {
     e_tag.unwrap_or_else(|| format!("{modified} {size}"))
 }
 
 impl Store for S3Store {
-    fn draft(&self, kind: Kind, name: &Name) -> Result<Box<dyn Draft>> {
+    fn draft(&self, kind: ObjectKind, name: &Name) -> Result<Box<dyn Draft>> {
         Ok(Box::new(self.begin(kind, name)))
     }
 
-    fn list(&self, kind: Kind) -> Result<Vec<(Name, u64)>> {
+    fn list(&self, kind: ObjectKind) -> Result<Vec<(Name, u64)>> {
         if kind.is_single() {
-            return match self.look(kind, &ONLY) {
-                Ok((size, _)) => Ok(vec![(ONLY, size)]),
+            return match self.look(kind, &SINGLETON) {
+                Ok((size, _)) => Ok(vec![(SINGLETON, size)]),
                 Err(error) if error.is_missing() => Ok(Vec::new()),
                 Err(error) => Err(error),
             };
@@ -208,17 +209,17 @@ impl Store for S3Store {
         listed.map_err(bucket.failed(format!("cannot list {}/{}", bucket.name, kind.folder())))
     }
 
-    fn open(&self, kind: Kind, name: &Name) -> Result<Box<dyn Object>> {
+    fn open(&self, kind: ObjectKind, name: &Name) -> Result<Box<dyn Object>> {
         let (len, _) = self.look(kind, name)?;
         self.open_sized(kind, name, len)
     }
 
-    /// Asks nothing: that an object is gone or of another size shows when it is read.
-    fn open_sized(&self, kind: Kind, name: &Name, len: u64) -> Result<Box<dyn Object>> {
+    /// Sends no request: a missing object or another size is noticed when it is read.
+    fn open_sized(&self, kind: ObjectKind, name: &Name, len: u64) -> Result<Box<dyn Object>> {
         Ok(Box::new(S3Object::new(Arc::clone(&self.0), kind, *name, len)))
     }
 
-    fn get(&self, kind: Kind, name: &Name) -> Result<Vec<u8>> {
+    fn get(&self, kind: ObjectKind, name: &Name) -> Result<Vec<u8>> {
         let mut all = Vec::new();
         let answer = self.0.get(&self.0.path(kind, name), GetOptions::default(), &mut |bytes| {
             all.extend_from_slice(bytes);
@@ -227,18 +228,20 @@ impl Store for S3Store {
         let failed = self.0.failed(format!("cannot read {}", kind.describe(name)));
         match answer.map_err(failed) {
             Ok(_) => Ok(all),
-            Err(error) if error.is_missing() && kind == Kind::Config => Err(self.explain(error)),
+            Err(error) if error.is_missing() && kind == ObjectKind::Config => {
+                Err(self.explain(error))
+            }
             Err(error) => Err(error),
         }
     }
 
-    fn remove(&self, kind: Kind, name: &Name) -> Result<()> {
+    fn remove(&self, kind: ObjectKind, name: &Name) -> Result<()> {
         self.remove_all(kind, &[*name], &|| Ok(()))
     }
 
-    fn remove_all(&self, kind: Kind, names: &[Name], go_on: &dyn Fn() -> Result<()>) -> Result<()> {
+    fn remove_all(&self, kind: ObjectKind, names: &[Name], go_on: GoOn<'_>) -> Result<()> {
         let bucket = &self.0;
-        for some in names.chunks(REMOVED_AT_ONCE) {
+        for some in names.chunks(DELETES_PER_REQUEST) {
             go_on()?;
             let removed = bucket.wait(async {
                 if let [name] = some {
@@ -257,17 +260,17 @@ impl Store for S3Store {
         Ok(())
     }
 
-    /// Uploads that were cut off are seen by nobody. The server drops them if it is told to.
+    /// Interrupted uploads are invisible. A lifecycle rule makes the server remove them.
     fn sweep_drafts(&self) -> Result<u64> {
         Ok(0)
     }
 
-    fn writes_at_once(&self) -> usize {
-        AT_ONCE
+    fn concurrent_writes(&self) -> usize {
+        CONCURRENT_TRANSFERS
     }
 
-    fn lag(&self) -> Duration {
-        LAG
+    fn late_writes(&self) -> Duration {
+        LATE_WRITES
     }
 
     fn is_settled(&self) -> bool {

@@ -1,5 +1,5 @@
-//! An object to read from here and there. Knows that a request costs as much time as a megabyte, so
-//! who reads on in order gets more than was asked for.
+//! Reads an object. Knows that a request takes as long as transferring a megabyte, so sequential
+//! reads fetch more than requested.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,20 +9,20 @@ use object_store::GetOptions;
 use super::{Bucket, failure};
 use crate::error::{Error, Result};
 use crate::id::Name;
-use crate::store::{Kind, Object};
+use crate::store::{Object, ObjectKind};
 
-/// Read at once by one who reads on.
-const AHEAD: u64 = 1 << 20;
+/// Bytes fetched ahead by sequential reads.
+const READ_AHEAD: u64 = 1 << 20;
 
 pub(super) struct S3Object {
     bucket: Arc<Bucket>,
-    kind: Kind,
+    kind: ObjectKind,
     name: Name,
     len: u64,
     window: Mutex<Window>,
 }
 
-/// Bytes that were read ahead, and where the last reader stopped.
+/// Bytes that were fetched ahead, and where the last read ended.
 #[derive(Default)]
 struct Window {
     start: u64,
@@ -43,16 +43,16 @@ impl Window {
 }
 
 impl S3Object {
-    pub(super) fn new(bucket: Arc<Bucket>, kind: Kind, name: Name, len: u64) -> Self {
+    pub(super) fn new(bucket: Arc<Bucket>, kind: ObjectKind, name: Name, len: u64) -> Self {
         Self { bucket, kind, name, len, window: Mutex::default() }
     }
 
     fn too_short(&self) -> Error {
-        Error::damaged(format!("{} (too short)", self.kind.describe(&self.name)))
+        Error::damaged(self.kind, &self.name).with_detail("too short")
     }
 
-    /// What is there of the range: memory is taken for bytes that have come, not for those that
-    /// somebody promised.
+    /// Fetches a range. Memory grows with the bytes that arrive, not with the length that was
+    /// announced.
     fn fetch(&self, range: Range<u64>) -> Result<Vec<u8>> {
         let path = self.bucket.path(self.kind, &self.name);
         let options = GetOptions { range: Some(range.into()), ..GetOptions::default() };
@@ -64,7 +64,7 @@ impl S3Object {
         let what = format!("cannot read {}", self.kind.describe(&self.name));
         match answer {
             Ok(meta) if meta.size == self.len => Ok(all),
-            Ok(_) => Err(Error::damaged(self.kind.describe(&self.name))),
+            Ok(_) => Err(Error::damaged(self.kind, &self.name)),
             Err(error) if failure::is_past_the_end(&error) => Err(self.too_short()),
             Err(error) => Err(self.bucket.failed(what)(error)),
         }
@@ -86,13 +86,13 @@ impl Object for S3Object {
         let reads_on = window.next.replace(wanted.end) == Some(offset);
         if let Some(bytes) = window.get(&wanted) {
             let bytes = bytes.to_vec();
-            // Many packs may be open, few are read at a time.
+            // Many packs may be open, but few are read at a time.
             if window.end() == wanted.end {
                 window.bytes = Vec::new();
             }
             return Ok(bytes);
         }
-        let ahead = if reads_on { AHEAD } else { 0 };
+        let ahead = if reads_on { READ_AHEAD } else { 0 };
         let range = offset..wanted.end.max((offset + ahead).min(self.len));
         let bytes = self.fetch(range.clone())?;
         if bytes.len() as u64 != range.end - range.start {

@@ -1,5 +1,5 @@
-//! How a bucket is reached, and for how long an answer is waited for. Knows what the usual variables
-//! of the environment mean, and which values the client would stumble over.
+//! How a bucket is reached, and the timeouts. Knows the usual AWS environment variables, and which
+//! of their values the client does not handle well.
 
 use std::time::Duration;
 
@@ -10,21 +10,22 @@ use url::Url;
 
 use crate::error::{Error, Result};
 
-/// A request that found no server, or one that was too busy, is sent again for this long. A server
-/// that is started anew is back by then, and nobody takes us for hung.
-const RETRIES: Duration = Duration::from_secs(20);
-/// A request must be answered in this time, its body sent or received: a pack, over a slow line.
-const ANSWER: &str = "300 seconds";
+/// How long a request is retried if there is no server or it is too busy. A restarted server is
+/// back by then, and the program does not seem to hang.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(20);
+/// Timeout of one request including its body: a pack, over a slow line.
+const REQUEST_TIMEOUT: &str = "300 seconds";
 
-/// The client, the prefix and a name of the server for `BUCKET/PREFIX`.
+const ENDPOINT: &str = "AWS_ENDPOINT_URL";
+
+/// The client, the prefix and the name of the server for `BUCKET/PREFIX`.
 pub(super) fn client(builder: AmazonS3Builder, place: &str) -> Result<(AmazonS3, Path, String)> {
     let (bucket, prefix) = place.split_once('/').unwrap_or((place, ""));
-    let refused =
-        |why: &str| Error::refused(format!("s3://{place}: {why}; say s3://BUCKET/PREFIX"));
+    let invalid = |reason| Error::InvalidLocation { location: format!("s3://{place}"), reason };
     if !is_bucket(bucket) {
-        return Err(refused("this cannot be a bucket's name"));
+        return Err(invalid("the bucket name is not valid"));
     }
-    let prefix = Path::parse(prefix).map_err(|_| refused("this cannot be a prefix"))?;
+    let prefix = Path::parse(prefix).map_err(|_| invalid("the prefix is not valid"))?;
     let mut builder = builder.with_bucket_name(bucket);
     let endpoint = endpoint(&builder)?;
     if let Some(endpoint) = &endpoint {
@@ -32,9 +33,9 @@ pub(super) fn client(builder: AmazonS3Builder, place: &str) -> Result<(AmazonS3,
     }
     let timeout = Key::Client(ClientConfigKey::Timeout);
     if std::env::var_os("AWS_TIMEOUT").is_none() {
-        builder = builder.with_config(timeout, ANSWER);
+        builder = builder.with_config(timeout, REQUEST_TIMEOUT);
     }
-    // They become part of a header or an address.
+    // These become part of a header or an address.
     for (key, variable) in [
         (Key::AccessKeyId, "AWS_ACCESS_KEY_ID"),
         (Key::Token, "AWS_SESSION_TOKEN"),
@@ -42,27 +43,30 @@ pub(super) fn client(builder: AmazonS3Builder, place: &str) -> Result<(AmazonS3,
     ] {
         let value = builder.get_config_value(&key).unwrap_or_default();
         if !value.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(Error::refused(format!("{variable} has a character that none can have")));
+            let reason = "contains a character that is not printable ASCII".into();
+            return Err(Error::InvalidSetting { variable, reason });
         }
     }
     let region = builder.get_config_value(&Key::Region);
     let server = endpoint.or(region.map(|region| format!("S3 in {region}")));
     let backoff = BackoffConfig { max_backoff: Duration::from_secs(4), ..BackoffConfig::default() };
-    let retry = RetryConfig { backoff, max_retries: 8, retry_timeout: RETRIES };
+    let retry = RetryConfig { backoff, max_retries: 8, retry_timeout: RETRY_TIMEOUT };
+    // The HTTP client has no TLS provider of its own. An error means that one is installed already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let client = builder.with_retry(retry).build().map_err(|error| {
-        let why = super::failure::text(&error);
-        Error::refused(format!("a variable AWS_… cannot be used: {why}"))
+        let reason = format!("has a value that cannot be used: {}", super::failure::text(&error));
+        Error::InvalidSetting { variable: "a variable AWS_…", reason }
     })?;
     Ok((client, prefix, server.unwrap_or_else(|| "S3".into())))
 }
 
-/// More than Amazon allows: others are not as strict.
+/// Less strict than Amazon, as other servers are.
 fn is_bucket(name: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     !name.is_empty() && !name.starts_with('.') && name.bytes().all(fits)
 }
 
-/// The address of another server than Amazon's, if one is named.
+/// The address of an S3-compatible server, if one is set.
 fn endpoint(builder: &AmazonS3Builder) -> Result<Option<String>> {
     let Some(text) = builder.get_config_value(&Key::Endpoint) else { return Ok(None) };
     let url = Url::parse(&text)
@@ -71,17 +75,17 @@ fn endpoint(builder: &AmazonS3Builder) -> Result<Option<String>> {
     let allowed = builder.get_config_value(&Key::Client(ClientConfigKey::AllowHttp));
     match url {
         Some(url) if url.scheme() == "http" && allowed.as_deref() != Some("true") => {
-            Err(Error::refused(
-                "AWS_ENDPOINT_URL is plain http, which others can read and change on the way; \
-                 use https, or set AWS_ALLOW_HTTP=true",
-            ))
+            let reason = "is plain http, which others can read and change on the way; use https, \
+                          or set AWS_ALLOW_HTTP=true";
+            Err(Error::InvalidSetting { variable: ENDPOINT, reason: reason.into() })
         }
         Some(url) if matches!(url.scheme(), "http" | "https") => {
             Ok(Some(url.as_str().trim_end_matches('/').to_owned()))
         }
-        _ => Err(Error::refused(format!(
-            "AWS_ENDPOINT_URL is {text:?}, which is no address; say https://SERVER"
-        ))),
+        _ => Err(Error::InvalidSetting {
+            variable: ENDPOINT,
+            reason: format!("is {text:?}, which is not an address; use https://SERVER"),
+        }),
     }
 }
 

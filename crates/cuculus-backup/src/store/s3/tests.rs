@@ -1,4 +1,4 @@
-//! The store's promises, on a real server.
+//! The promises of the store, tested with a real server.
 
 use std::io::Write;
 
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::S3Store;
 use crate::error::{Error, Result};
 use crate::id::Name;
-use crate::store::{Kind, Store};
+use crate::store::{ObjectKind, Store};
 
 fn store() -> (S3Store, Server, TempDir) {
     let dir = tempfile::tempdir().expect("a directory");
@@ -32,7 +32,7 @@ fn noise(len: usize) -> Vec<u8> {
     bytes
 }
 
-/// Files of the server that belong to uploads that are not finished.
+/// Files of the server that belong to unfinished uploads.
 fn parts(dir: &TempDir) -> usize {
     let files = std::fs::read_dir(dir.path()).expect("a directory");
     let names = files.map(|file| file.expect("a file").file_name());
@@ -43,17 +43,17 @@ fn parts(dir: &TempDir) -> usize {
 fn what_is_large_goes_in_parts_and_appears_at_once() {
     let (store, _server, dir) = store();
     let bytes = noise(40_000_000);
-    let mut draft = store.draft(Kind::Run, &name(1)).expect("a draft");
+    let mut draft = store.draft(ObjectKind::Run, &name(1)).expect("a draft");
     for part in bytes.chunks(300_000) {
         draft.write_all(part).expect("written");
     }
     assert!(parts(&dir) > 0);
-    assert_eq!(store.list(Kind::Run).expect("a list"), []);
+    assert_eq!(store.list(ObjectKind::Run).expect("a list"), []);
     draft.keep().expect("kept");
     assert_eq!(parts(&dir), 0);
-    assert_eq!(store.list(Kind::Run).expect("a list"), [(name(1), 40_000_000)]);
+    assert_eq!(store.list(ObjectKind::Run).expect("a list"), [(name(1), 40_000_000)]);
     let mut copy = Vec::new();
-    store.fetch(Kind::Run, &name(1), &mut copy).expect("read");
+    store.fetch(ObjectKind::Run, &name(1), &mut copy).expect("read");
     assert!(copy == bytes);
 }
 
@@ -61,16 +61,16 @@ fn what_is_large_goes_in_parts_and_appears_at_once() {
 fn an_unfinished_draft_leaves_nothing() {
     let (store, _server, dir) = store();
     for len in [1000, 40_000_000] {
-        let mut draft = store.draft(Kind::Pack, &name(1)).expect("a draft");
+        let mut draft = store.draft(ObjectKind::Pack, &name(1)).expect("a draft");
         draft.write_all(&noise(len)).expect("written");
         assert_eq!(parts(&dir) > 0, len > 1000);
         drop(draft);
         assert_eq!(parts(&dir), 0);
-        assert_eq!(store.list(Kind::Pack).expect("a list"), []);
+        assert_eq!(store.list(ObjectKind::Pack).expect("a list"), []);
     }
 }
 
-/// More than the server lists or removes by one request; and what is not ours is not seen.
+/// More objects than the server lists or removes in one request; foreign objects are ignored.
 #[test]
 fn many_objects_are_listed_and_removed() {
     let (store, server, dir) = store();
@@ -82,7 +82,7 @@ fn many_objects_are_listed_and_removed() {
     }
     std::fs::write(folder.join("no name"), "").expect("a file");
     std::fs::write(dir.path().join("bucket/a/prefix/snapshots2"), "").expect("a file");
-    let mut listed = store.list(Kind::Snapshot).expect("a list");
+    let mut listed = store.list(ObjectKind::Snapshot).expect("a list");
     listed.sort_unstable();
     let mut expected: Vec<_> = names.iter().map(|name| (*name, 5)).collect();
     expected.sort_unstable();
@@ -91,24 +91,24 @@ fn many_objects_are_listed_and_removed() {
     let asked = std::cell::Cell::new(0);
     let go_on = || {
         asked.set(asked.get() + 1);
-        if asked.get() > 2 { Err(Error::refused("enough")) } else { Ok(()) }
+        if asked.get() > 2 { Err(Error::DeclaredDead) } else { Ok(()) }
     };
-    assert!(store.remove_all(Kind::Snapshot, &names, &go_on).is_err());
+    assert!(store.remove_all(ObjectKind::Snapshot, &names, &go_on).is_err());
     assert_eq!(server.take_requests(), 2);
-    assert_eq!(store.list(Kind::Snapshot).expect("a list").len(), 100);
+    assert_eq!(store.list(ObjectKind::Snapshot).expect("a list").len(), 100);
     // Most of them are gone already.
-    store.remove_all(Kind::Snapshot, &names, &|| Ok(())).expect("removed");
-    assert_eq!(store.list(Kind::Snapshot).expect("a list"), []);
-    store.remove(Kind::Snapshot, &name(1)).expect("gone");
+    store.remove_all(ObjectKind::Snapshot, &names, &|| Ok(())).expect("removed");
+    assert_eq!(store.list(ObjectKind::Snapshot).expect("a list"), []);
+    store.remove(ObjectKind::Snapshot, &name(1)).expect("gone");
 }
 
-/// What a forged index says about places and sizes is refused, and takes no memory.
+/// Offsets and sizes from a forged index are refused, and allocate nothing.
 #[test]
 fn bytes_that_are_not_there_are_not_read() {
     let (store, _server, dir) = store();
     let bytes = noise(3000);
-    store.put(Kind::Pack, &name(1), &bytes).expect("written");
-    let object = store.open(Kind::Pack, &name(1)).expect("an object");
+    store.put(ObjectKind::Pack, &name(1), &bytes).expect("written");
+    let object = store.open(ObjectKind::Pack, &name(1)).expect("an object");
     assert_eq!(object.len(), 3000);
     assert_eq!(object.read_at(100, 200).expect("bytes"), bytes[100..300]);
     assert_eq!(object.read_at(3000, 0).expect("bytes"), b"");
@@ -117,25 +117,26 @@ fn bytes_that_are_not_there_are_not_read() {
         assert!(is_damaged(object.read_at(offset, len)), "{offset} {len}");
     }
     for len in [2999, 3001, 1 << 60] {
-        let object = store.open_sized(Kind::Pack, &name(1), len).expect("an object");
+        let object = store.open_sized(ObjectKind::Pack, &name(1), len).expect("an object");
         assert!(is_damaged(object.read_at(0, 100)), "{len}");
         assert!(is_damaged(object.read_at(len - 10, 10)), "{len}");
     }
-    let path = dir.path().join("bucket/a/prefix").join(Kind::Pack.key(&name(1)));
+    let path = dir.path().join("bucket/a/prefix").join(ObjectKind::Pack.key(&name(1)));
     std::fs::write(path, "").expect("a file");
     assert!(is_damaged(object.read_at(0, 100)));
-    let missing = store.open_sized(Kind::Pack, &name(2), 10).expect("an object").read_at(0, 1);
+    let missing =
+        store.open_sized(ObjectKind::Pack, &name(2), 10).expect("an object").read_at(0, 1);
     assert!(missing.is_err_and(|error| error.is_missing()));
-    assert!(store.open(Kind::Pack, &name(2)).is_err_and(|error| error.is_missing()));
-    assert!(store.get(Kind::Key, &name(2)).is_err_and(|error| error.is_missing()));
+    assert!(store.open(ObjectKind::Pack, &name(2)).is_err_and(|error| error.is_missing()));
+    assert!(store.get(ObjectKind::Key, &name(2)).is_err_and(|error| error.is_missing()));
 }
 
 #[test]
 fn who_reads_on_gets_more_at_a_time() {
     let (store, server, _dir) = store();
     let bytes = noise(5_000_000);
-    store.put(Kind::Pack, &name(1), &bytes).expect("written");
-    let object = store.open_sized(Kind::Pack, &name(1), 5_000_000).expect("an object");
+    store.put(ObjectKind::Pack, &name(1), &bytes).expect("written");
+    let object = store.open_sized(ObjectKind::Pack, &name(1), 5_000_000).expect("an object");
     server.take_requests();
     for (place, part) in bytes.chunks(50_000).enumerate() {
         let read = object.read_at(place as u64 * 50_000, part.len() as u64).expect("bytes");
@@ -143,20 +144,20 @@ fn who_reads_on_gets_more_at_a_time() {
     }
     let requests = server.take_requests();
     assert!(requests <= 7, "{requests}");
-    // Here and there, only what is asked for is fetched.
+    // Random reads fetch only what is requested.
     for place in [4, 2, 3, 1] {
         object.read_at(place * 1_000_000, 1000).expect("bytes");
     }
     assert_eq!(server.take_requests(), 4);
 }
 
-/// A write without an answer may still be done: who made it must count as alive.
+/// A write without an answer may still take effect: its process must count as alive.
 #[test]
 fn a_write_without_an_answer_leaves_the_store_in_doubt() {
     let (store, mut server, _dir) = store();
-    store.put(Kind::Mark, &name(1), b"bytes").expect("written");
-    assert!(store.get(Kind::Mark, &name(2)).is_err() && store.is_settled());
+    store.put(ObjectKind::Mark, &name(1), b"bytes").expect("written");
+    assert!(store.get(ObjectKind::Mark, &name(2)).is_err() && store.is_settled());
     server.stop();
-    assert!(store.get(Kind::Mark, &name(1)).is_err() && store.is_settled());
-    assert!(store.put(Kind::Mark, &name(2), b"bytes").is_err() && !store.is_settled());
+    assert!(store.get(ObjectKind::Mark, &name(1)).is_err() && store.is_settled());
+    assert!(store.put(ObjectKind::Mark, &name(2), b"bytes").is_err() && !store.is_settled());
 }

@@ -1,16 +1,13 @@
-//! Damage, repair, another backup: what was lost is stored again, and every snapshot is whole.
-
-mod binary;
-mod trees;
+//! Damage, repair, another backup: what was lost is stored again, and every snapshot is intact.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use binary::{Place, text};
-use trees::{Seen, manifest};
+use crate::binary::{Backend, Place, text};
+use crate::trees::{Seen, manifest};
 
-/// A repository with two snapshots, and what was in them.
+/// A repository with two snapshots, and their contents.
 struct Sample {
     place: Place,
     source: PathBuf,
@@ -19,9 +16,7 @@ struct Sample {
 
 impl Sample {
     fn new(encrypted: bool) -> Self {
-        let place = Place::new(encrypted);
-        let source = place.path("source");
-        trees::files(&source, 1, 30);
+        let (place, source) = Place::with_files(Backend::Directory, encrypted, 1, 30);
         let mut saved = vec![];
         for step in 0..2 {
             fs::write(source.join("step"), format!("step {step}")).expect("a file");
@@ -31,7 +26,7 @@ impl Sample {
         Self { place, source, saved }
     }
 
-    /// The files of a folder of the repository, the largest first.
+    /// The files of one directory of the repository, the largest first.
     fn objects(&self, folder: &str) -> Vec<PathBuf> {
         let root = self.place.repo().join(folder);
         let mut files: Vec<PathBuf> = manifest(&root)
@@ -43,14 +38,14 @@ impl Sample {
         files
     }
 
-    /// Repairs; the exit code and the report.
+    /// Runs `repair`; returns the exit code and the report.
     fn repair(&self) -> (Option<i32>, serde_json::Value) {
         let output = self.place.run(&["repair", "--json"]);
         let report = serde_json::from_slice(&output.stdout);
         (output.status.code(), report.unwrap_or_else(|_| panic!("{}", text(&output.stderr))))
     }
 
-    /// Everything is as it was saved, and nothing is complained about.
+    /// Everything is as it was saved, and no problem is reported.
     fn is_whole(&self) {
         self.place.succeeds(&["check", "--read-data"]);
         assert_eq!(self.repair().0, Some(0));
@@ -59,7 +54,7 @@ impl Sample {
             let name = snapshots[i]["name"].as_str().expect("text");
             let (_kept, restored) = self.place.restored(name, &self.source);
             for (name, seen) in saved {
-                // Directories, and their times, have changed since.
+                // Directories and their times have changed since.
                 assert!(!seen.is_file() || manifest(&restored)[name] == *seen, "{name:?}");
             }
         }
@@ -90,26 +85,26 @@ fn what_a_damaged_pack_has_lost_is_stored_again() {
         let (code, report) = sample.repair();
         assert_eq!((code, &report["packs"]), (Some(1), &1.into()), "{report}");
         assert!(report["lost_chunks"].as_u64() > Some(0), "{report}");
-        let hurt: Vec<PathBuf> = report["hurt"]
+        let damaged: Vec<PathBuf> = report["damaged_paths"]
             .as_array()
             .expect("a list")
             .iter()
             .map(|one| one["path"].as_str().expect("text").into())
             .collect();
-        // In a group of 256 KiB there are some of the files, and of others nothing.
+        // A group of 256 KiB contains some of the files, and nothing of others.
         let files = sample.saved[0].values().filter(|seen| seen.is_file()).count();
-        assert!(!hurt.is_empty() && hurt.len() < 2 * files, "{hurt:?}");
-        assert!(hurt.iter().all(|path| path.starts_with(&sample.source)), "{hurt:?}");
+        assert!(!damaged.is_empty() && damaged.len() < 2 * files, "{damaged:?}");
+        assert!(damaged.iter().all(|path| path.starts_with(&sample.source)), "{damaged:?}");
         assert!(!pack.exists());
-        // Files that are named cannot be restored, the others can.
+        // Files that are listed cannot be restored; the others can.
         let target = sample.place.path("partly");
         let restored = sample.place.run(&["restore", "latest", "--target", "partly"]);
         assert_eq!(restored.status.code(), Some(3));
         let root = target.join(sample.source.strip_prefix("/").expect("a full path"));
         let found = manifest(&root);
         for (name, seen) in sample.saved[1].iter().filter(|(_, seen)| seen.is_file()) {
-            let is_hurt = hurt.contains(&sample.source.join(name));
-            assert_eq!(found.get(name) != Some(seen), is_hurt, "{name:?}");
+            let is_damaged = damaged.contains(&sample.source.join(name));
+            assert_eq!(found.get(name) != Some(seen), is_damaged, "{name:?}");
         }
         // No option is needed: a file whose chunks are gone is read again.
         let backup = sample.place.json(&["backup", "source"]);
@@ -123,14 +118,14 @@ fn a_pack_that_is_gone_or_has_lost_its_list_is_replaced() {
     let sample = Sample::new(false);
     fs::remove_file(&sample.objects("packs")[0]).expect("a file");
     assert_eq!(sample.repair().0, Some(1));
-    // What was in the first snapshot is needed for it to become whole.
+    // The first snapshot needs its own version of the file to become intact.
     for step in 0..2 {
         fs::write(sample.source.join("step"), format!("step {step}")).expect("a file");
         sample.place.succeeds(&["backup", "source"]);
     }
     sample.place.succeeds(&["check", "--read-data"]);
     assert_eq!(sample.repair().0, Some(0));
-    // All chunks are sound, only their list is not: nothing is lost.
+    // All chunks are intact, only the footer is damaged: nothing is lost.
     let pack = &sample.objects("packs")[0];
     flip(pack, len(pack) - 20);
     let (code, report) = sample.repair();
@@ -138,8 +133,8 @@ fn a_pack_that_is_gone_or_has_lost_its_list_is_replaced() {
     sample.place.succeeds(&["check", "--read-data"]);
 }
 
-/// Directories of the past cannot be made again, but what is there now can be saved, and snapshots
-/// that are hurt can be forgotten.
+/// Directories of old snapshots cannot be rebuilt, but the current state can be saved, and damaged
+/// snapshots can be forgotten.
 #[test]
 fn snapshots_that_have_lost_directories_are_named_and_can_be_forgotten() {
     let mut sample = Sample::new(true);
@@ -149,9 +144,9 @@ fn snapshots_that_have_lost_directories_are_named_and_can_be_forgotten() {
     let names = sample.place.json(&["snapshots"]);
     let (code, report) = sample.repair();
     assert_eq!(code, Some(1));
-    let hurt = report["hurt"].as_array().expect("a list");
+    let damaged = report["damaged_paths"].as_array().expect("a list");
     let root = |i: usize| serde_json::json!({ "snapshot": names[i]["name"], "path": "/" });
-    assert!(hurt.contains(&root(0)) && hurt.contains(&root(1)), "{report}");
+    assert!(damaged.contains(&root(0)) && damaged.contains(&root(1)), "{report}");
     sample.place.refused(&["prune"], "a directory of snapshot");
     sample.place.succeeds(&["backup", "source"]);
     let old = |i: usize| names[i]["name"].as_str().expect("text");
@@ -180,7 +175,8 @@ fn a_lost_index_is_made_again_from_the_packs() {
     sample.is_whole();
 }
 
-/// One snapshot that cannot be opened keeps every command from its work; then it is gone, and named.
+/// One snapshot that cannot be opened makes every command fail, until `repair` removes and names
+/// it.
 #[test]
 fn a_damaged_snapshot_is_taken_out() {
     let mut sample = Sample::new(false);
@@ -201,7 +197,7 @@ fn a_sound_repository_is_left_as_it_is() {
     let (code, report) = sample.repair();
     assert_eq!((code, &report["packs"]), (Some(0), &0.into()), "{report}");
     let after = manifest(&sample.place.repo());
-    // But for the times of folders: an announcement came and went.
+    // Except for the times of directories: an intent was written and removed.
     for (name, seen) in before.iter().filter(|(_, seen)| seen.is_file()) {
         assert!(after[name] == *seen, "{name:?}");
     }

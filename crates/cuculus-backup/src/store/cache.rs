@@ -1,5 +1,5 @@
-//! Copies of objects, in a folder of this machine's cache. Knows files; whether a copy is sound is
-//! found out by who opens what is sealed in it. The folder can be removed at any time.
+//! A cache of objects in a local directory. Knows files; whoever opens a cached object finds out
+//! whether it is intact. The directory can be removed at any time.
 
 use std::collections::HashSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -8,40 +8,39 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::Kind;
+use super::ObjectKind;
 use super::local::LocalObject;
 use crate::error::{Error, Result};
 use crate::id::Name;
 
 const DRAFTS: &str = "tmp";
-/// A draft that is older was left by a process that was killed.
-const OLD: Duration = Duration::from_secs(24 * 60 * 60);
+/// A draft that is older was left by a killed process.
+const STALE_DRAFT_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[derive(Clone)]
-pub(super) struct Copies {
+pub(super) struct ObjectCache {
     folder: PathBuf,
 }
 
 fn failed(source: io::Error, path: &Path) -> Error {
     let path = path.display();
-    let what = format!("cannot keep copies in {path} (--cache-dir names another place)");
+    let what =
+        format!("cannot use the cache in {path} (choose another directory with --cache-dir)");
     Error::Io { what, source }
 }
 
-/// `cuculus-backup` in the user's directory for caches.
+/// `cuculus-backup` in the user's cache directory.
 fn usual_directory() -> Result<PathBuf> {
     let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
     let caches = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
     caches.map(|caches| caches.join("cuculus-backup")).ok_or_else(|| {
-        Error::refused(
-            "no directory for copies of the index: neither XDG_CACHE_HOME nor HOME is set; \
-             use --cache-dir",
-        )
+        let reason = "and XDG_CACHE_HOME are not set; choose a cache directory with --cache-dir";
+        Error::InvalidSetting { variable: "HOME", reason: reason.into() }
     })
 }
 
-impl Copies {
-    /// The copies of a repository, below the directory given or the usual one.
+impl ObjectCache {
+    /// The cache of a repository, below the given directory or the user's cache directory.
     pub(super) fn open(directory: Option<&Path>, repository: &Name) -> Result<Self> {
         let directory = match directory {
             Some(directory) => {
@@ -49,19 +48,21 @@ impl Copies {
             }
             None => usual_directory()?,
         };
-        let copies = Self { folder: directory.join(repository.to_string()) };
-        for folder in Kind::ALL.into_iter().filter(|kind| kind.is_copied()).map(Kind::folder) {
-            copies.make(folder)?;
+        let cache = Self { folder: directory.join(repository.to_string()) };
+        for folder in
+            ObjectKind::ALL.into_iter().filter(|kind| kind.is_cached()).map(ObjectKind::folder)
+        {
+            cache.make(folder)?;
         }
-        copies.make(DRAFTS)?;
-        copies.sweep();
-        Ok(copies)
+        cache.make(DRAFTS)?;
+        cache.sweep();
+        Ok(cache)
     }
 
     fn make(&self, folder: &str) -> Result<()> {
         let path = self.folder.join(folder);
         let made = DirBuilder::new().mode(0o700).recursive(true).create(&path);
-        made.map_err(|error| failed(error, &self.folder))
+        made.map_err(|error| self.failed(error))
     }
 
     fn sweep(&self) {
@@ -69,43 +70,50 @@ impl Copies {
         for draft in drafts.flatten() {
             let modified = draft.metadata().and_then(|draft| draft.modified());
             let age = modified.ok().and_then(|time| SystemTime::now().duration_since(time).ok());
-            if age.is_some_and(|age| age > OLD) {
+            if age.is_some_and(|age| age > STALE_DRAFT_AGE) {
                 let _ = fs::remove_file(draft.path());
             }
         }
+    }
+
+    pub(super) fn failed(&self, source: io::Error) -> Error {
+        failed(source, &self.folder)
     }
 
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    fn path(&self, kind: Kind, name: &Name) -> PathBuf {
+    fn path(&self, kind: ObjectKind, name: &Name) -> PathBuf {
         self.folder.join(kind.folder()).join(name.to_string())
     }
 
-    pub(super) fn has(&self, kind: Kind, name: &Name) -> bool {
+    pub(super) fn has(&self, kind: ObjectKind, name: &Name) -> bool {
         self.path(kind, name).exists()
     }
 
-    /// A copy, if there is one that can be opened.
-    pub(super) fn get(&self, kind: Kind, name: &Name) -> Option<LocalObject> {
-        LocalObject::open(&self.path(kind, name)).ok()
+    /// A cached object, if it exists and can be opened.
+    pub(super) fn get(&self, kind: ObjectKind, name: &Name) -> Option<LocalObject> {
+        LocalObject::open(self.path(kind, name), kind, *name).ok()
     }
 
-    pub(super) fn begin(&self) -> Result<CopyDraft> {
-        let failed = |error| failed(error, &self.folder);
+    pub(super) fn begin(&self) -> Result<CacheDraft> {
         let path = self.folder.join(DRAFTS).join(Name::random()?.to_string());
         let open = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
-        Ok(CopyDraft { file: open.map_err(failed)?, path, copies: self.clone() })
+        Ok(CacheDraft {
+            file: open.map_err(|error| self.failed(error))?,
+            path,
+            cache: self.clone(),
+        })
     }
 
-    pub(super) fn remove(&self, kind: Kind, name: &Name) {
-        // One that stays is removed when it is missing in a list.
+    pub(super) fn remove(&self, kind: ObjectKind, name: &Name) {
+        // One that stays is removed after the next listing.
         let _ = fs::remove_file(self.path(kind, name));
     }
 
-    /// Removes all copies of a kind but these.
-    pub(super) fn keep_only(&self, kind: Kind, names: &HashSet<Name>) {
+    /// Removes all cached objects of a kind except these.
+    pub(super) fn keep_only(&self, kind: ObjectKind, names: &HashSet<Name>) {
         let Ok(files) = fs::read_dir(self.folder.join(kind.folder())) else { return };
         for file in files.flatten() {
             let name = file.file_name().to_str().and_then(Name::parse);
@@ -116,26 +124,26 @@ impl Copies {
     }
 }
 
-/// A copy in the making. It is not made durable: one that a crash has hurt is fetched again.
-pub(super) struct CopyDraft {
+/// A cached object that is being written. It is not fsynced: after a crash it is fetched again.
+pub(super) struct CacheDraft {
     file: File,
     path: PathBuf,
-    copies: Copies,
+    cache: ObjectCache,
 }
 
-impl CopyDraft {
-    pub(super) fn keep(self, kind: Kind, name: &Name) -> Result<()> {
-        let kept = fs::rename(&self.path, self.copies.path(kind, name));
-        kept.map_err(|error| failed(error, &self.copies.folder))
+impl CacheDraft {
+    pub(super) fn keep(self, kind: ObjectKind, name: &Name) -> Result<()> {
+        let kept = fs::rename(&self.path, self.cache.path(kind, name));
+        kept.map_err(|error| self.cache.failed(error))
     }
 }
 
-impl Write for CopyDraft {
+impl Write for CacheDraft {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes);
         written.map_err(|error| {
-            // Who writes it all goes on after an interruption, and knows it by its kind.
-            io::Error::new(error.kind(), failed(error, &self.copies.folder))
+            // `write_all` must recognise an interruption by its kind.
+            io::Error::new(error.kind(), self.cache.failed(error))
         })
     }
 
@@ -144,9 +152,9 @@ impl Write for CopyDraft {
     }
 }
 
-impl Drop for CopyDraft {
+impl Drop for CacheDraft {
     fn drop(&mut self) {
-        // Gone if it was kept.
+        // Already renamed if it was kept.
         let _ = fs::remove_file(&self.path);
     }
 }

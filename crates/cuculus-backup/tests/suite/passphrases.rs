@@ -1,20 +1,18 @@
-//! Passphrases added, changed and removed: what opens the repository, and that something always does.
-
-mod binary;
-mod trees;
+//! Adding, changing and removing passphrases: which of them open the repository, and that one
+//! always does.
 
 use std::fs;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
-use binary::{Place, text};
-use trees::manifest;
+use crate::binary::{Backend, Place, text};
+use crate::trees::manifest;
 
 const FIRST: &str = "a passphrase";
 
-/// Runs with another passphrase than the place's own, and perhaps a new one; the exit code and the
-/// complaint.
+/// Runs with this passphrase instead of the repository's own, and with a new one if it is not
+/// empty; returns the exit code and the message.
 fn run(place: &Place, passphrase: &str, new: &str, arguments: &[&str]) -> (Option<i32>, String) {
     let mut command = place.command(arguments);
     command.env("CUCULUS_BACKUP_PASSPHRASE", passphrase).stdin(Stdio::null());
@@ -26,15 +24,15 @@ fn run(place: &Place, passphrase: &str, new: &str, arguments: &[&str]) -> (Optio
 }
 
 fn opens(place: &Place, passphrase: &str) -> bool {
-    let (code, complaint) = run(place, passphrase, "", &["snapshots"]);
-    assert!(code == Some(0) || complaint.contains("wrong passphrase"), "{complaint}");
+    let (code, message) = run(place, passphrase, "", &["snapshots"]);
+    assert!(code == Some(0) || message.contains("wrong passphrase"), "{message}");
     code == Some(0)
 }
 
 fn refused(place: &Place, passphrase: &str, new: &str, arguments: &[&str], hint: &str) {
-    let (code, complaint) = run(place, passphrase, new, arguments);
-    assert_eq!(code, Some(2), "{arguments:?}: {complaint}");
-    assert!(complaint.contains(hint) && complaint.lines().count() == 1, "{complaint}");
+    let (code, message) = run(place, passphrase, new, arguments);
+    assert_eq!(code, Some(2), "{arguments:?}: {message}");
+    assert!(message.contains(hint) && message.lines().count() == 1, "{message}");
 }
 
 fn key_files(place: &Place) -> Vec<PathBuf> {
@@ -44,15 +42,13 @@ fn key_files(place: &Place) -> Vec<PathBuf> {
 
 #[test]
 fn a_changed_passphrase_opens_everything_and_the_old_one_nothing() {
-    let place = Place::new(true);
-    let source = place.path("source");
-    trees::files(&source, 1, 5);
+    let (place, source) = Place::with_files(Backend::Directory, true, 1, 5);
     place.succeeds(&["backup", "source"]);
     let changed = run(&place, FIRST, "another", &["key", "change"]);
     assert_eq!(changed, (Some(0), String::new()));
     assert!(opens(&place, "another") && !opens(&place, FIRST));
     assert_eq!(key_files(&place).len(), 1);
-    // By a file, and by restic's word for it.
+    // Through a file, and with restic's name of the command.
     fs::write(place.path("new"), format!("{FIRST}\n")).expect("a file");
     let words = ["key", "passwd", "--new-passphrase-file", "new"];
     assert_eq!(run(&place, "another", "", &words), (Some(0), String::new()));
@@ -101,8 +97,8 @@ fn what_cannot_be_done_is_refused_and_changes_nothing() {
     refused(&open, "", "", &["key", "list"], "not encrypted");
 }
 
-/// Between the new key and the removal of the old one both passphrases open the repository, and
-/// the change can be made again.
+/// Between writing the new key and removing the old one, both passphrases open the repository, and
+/// the change can be repeated.
 #[test]
 fn a_change_that_was_cut_off_can_be_made_again() {
     let place = Place::new(true);

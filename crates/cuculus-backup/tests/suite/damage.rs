@@ -1,16 +1,16 @@
-//! Bytes of the repository that change: `check` names what is hurt, and no restore returns anything
-//! else than what was saved without saying so.
-
-mod trees;
+//! Damaged bytes: `check` lists the damage, and no restore silently returns anything but what was
+//! saved.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use cuculus_backup::{
-    BackupOptions, Help, Parameters, Repository, RestoreOptions, Snapshot, Watch,
+    BackupOptions, DamagedPart, Error, LookupOptions, ObjectKind, Parameters, Progress,
+    PruneOptions, Repository, RestoreOptions, Snapshot,
 };
-use trees::manifest;
+
+use crate::trees::{self, manifest};
 
 const PASSPHRASE: &str = "a passphrase";
 
@@ -20,7 +20,7 @@ struct Sample {
 }
 
 impl Sample {
-    /// A small repository with two snapshots, so that every byte can be tried.
+    /// A small repository with two snapshots, so that many bytes can be tried.
     fn new(encrypted: bool) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let sample = Self { dir, encrypted };
@@ -31,7 +31,8 @@ impl Sample {
         let repository = sample.open().expect("opened");
         for _ in 0..2 {
             let paths = vec![source.clone()];
-            let options = BackupOptions { paths, help: Help::default(), ..Default::default() };
+            let options =
+                BackupOptions { paths, lookup: LookupOptions::default(), ..Default::default() };
             repository.backup(&options, &()).expect("saved");
             fs::write(source.join("more"), "more").expect("a file");
         }
@@ -58,39 +59,39 @@ impl Sample {
 }
 
 #[derive(Default)]
-struct Complaints(Mutex<Vec<String>>);
+struct Problems(Mutex<Vec<String>>);
 
-impl Watch for Complaints {
+impl Progress for Problems {
     fn problem(&self, what: &str) {
         self.0.lock().expect("no panic").push(what.to_owned());
     }
 }
 
-/// Whether all is as it was, or something is said.
+/// Whether the restored tree is exact; if it is not, something must have been reported.
 fn restores_exactly_or_complains(
     repository: &Repository,
     snapshot: &Snapshot,
     source: &Path,
     what: &str,
 ) -> bool {
-    let target = tempfile::tempdir().expect("a directory");
+    let target = tempfile::tempdir_in(source.parent().expect("a directory")).expect("a directory");
     let options = RestoreOptions { target: target.path().into(), ..Default::default() };
-    let complaints = Complaints::default();
-    let outcome = repository.restore(snapshot, &options, &complaints);
+    let problems = Problems::default();
+    let outcome = repository.restore(snapshot, &options, &problems);
     let tree = target.path().join(source.strip_prefix("/").expect("a full path"));
     match outcome {
         Ok(report) if report.problems == 0 => {
             let (found, saved) = (manifest(&tree), manifest(source));
             for (name, seen) in &saved {
-                // The directory itself has changed since: a file came and went.
+                // The directory itself has changed since: a file was added and removed.
                 let whole = name.as_os_str().is_empty() || found[name] == *seen;
                 assert!(whole, "{what}: {name:?} came back wrong, and nothing was said");
             }
             true
         }
         Ok(_) => {
-            assert!(!complaints.0.lock().expect("no panic").is_empty());
-            // What did come back is right.
+            assert!(!problems.0.lock().expect("no panic").is_empty());
+            // Whatever was restored is right.
             if tree.exists() {
                 let saved = manifest(source);
                 for (name, found) in manifest(&tree).iter().filter(|(_, seen)| seen.is_file()) {
@@ -114,7 +115,7 @@ fn every_changed_byte_is_noticed(encrypted: bool, tries_a_file: usize) {
     for path in sample.files() {
         let whole = fs::read(&path).expect("a file");
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
-        // Keys are needed to open a repository, which takes a tenth of a second.
+        // Opening a repository needs its keys, which takes a tenth of a second.
         let is_lock = ["config", "keys"].iter().any(|word| path.to_string_lossy().contains(word));
         let tries = if is_lock && encrypted { 12 } else { tries_a_file };
         let places: Vec<usize> = if whole.len() <= tries {
@@ -149,7 +150,7 @@ fn every_changed_byte_is_noticed(encrypted: bool, tries_a_file: usize) {
     assert!(opened.check(true, &()).expect("checked").errors.is_empty());
 }
 
-/// Bytes tried in each file; `cargo xtask soak-backup` asks for more.
+/// Bytes tried per file; `cargo xtask soak-backup` sets more.
 fn tries() -> usize {
     std::env::var("CUCULUS_BACKUP_BYTES").ok().and_then(|text| text.parse().ok()).unwrap_or(60)
 }
@@ -164,7 +165,38 @@ fn every_changed_byte_is_noticed_without_encryption() {
     every_changed_byte_is_noticed(false, tries());
 }
 
-/// Every object that is gone is missed, but for what is only a help.
+/// Callers can tell situations apart without reading messages.
+#[test]
+fn errors_are_typed() {
+    let sample = Sample::new(true);
+    let refused = |passphrase| Repository::open(&sample.repo(), passphrase).err();
+    assert!(matches!(refused(None), Some(Error::PassphraseNeeded)));
+    assert!(matches!(refused(Some("wrong")), Some(Error::WrongPassphrase)));
+    let elsewhere = Repository::find(&sample.source()).err();
+    assert!(matches!(elsewhere, Some(Error::NotARepository { location })
+        if location == sample.source().display().to_string()));
+    let again = Repository::create(&sample.repo(), &Parameters::default(), None);
+    assert!(matches!(again, Err(Error::NotEmpty { .. })));
+
+    let repository = sample.open().expect("opened");
+    let kind = ObjectKind::Snapshot;
+    assert!(matches!(repository.snapshot("x"), Err(Error::NotFound { kind: found, prefix })
+        if (found, &*prefix) == (kind, "x")));
+    assert!(matches!(repository.snapshot(""), Err(Error::Ambiguous { .. })));
+    let options = PruneOptions { max_unused: -1.0, dry_run: false };
+    assert!(matches!(repository.prune(&options, &()), Err(Error::InvalidMaxUnused(_))));
+
+    let name = repository.snapshot("latest").expect("a snapshot").name;
+    fs::write(sample.repo().join("snapshots").join(name.to_string()), "").expect("a file");
+    let part = DamagedPart::Object { kind, name };
+    let damaged = repository.snapshots();
+    assert!(matches!(damaged, Err(Error::Damaged(damage)) if damage.part == part));
+
+    fs::write(sample.repo().join("config"), "CUCBACK2").expect("a file");
+    assert!(matches!(refused(None), Some(Error::UnknownVersion { found: '2' })));
+}
+
+/// Every missing object is noticed, except for the digest and snapshots.
 #[test]
 fn every_missing_object_is_noticed() {
     let sample = Sample::new(false);
@@ -174,16 +206,16 @@ fn every_missing_object_is_noticed() {
         let outcome = sample.open().and_then(|repository| repository.check(false, &()));
         let noticed = outcome.as_ref().map_or(true, |report| !report.errors.is_empty());
         let is_help = path.ends_with("digest");
-        // A snapshot that is gone was forgotten, for all that anyone can tell.
+        // A missing snapshot looks like a forgotten one.
         let is_snapshot = path.to_string_lossy().contains("snapshots");
         assert_eq!(noticed, !is_help && !is_snapshot, "{}", path.display());
         fs::write(&path, &whole).expect("a file");
     }
 }
 
-/// A backup into a repository whose digest is damaged, gone or of another time is as any other.
+/// A backup works if the digest is damaged or missing, and rebuilds it.
 #[test]
-fn a_digest_that_cannot_be_used_is_made_anew() {
+fn a_digest_that_cannot_be_used_is_rebuilt() {
     let sample = Sample::new(false);
     let path = sample.repo().join("digest");
     let good = fs::read(&path).expect("a file");

@@ -1,5 +1,5 @@
-//! The binary as a user has it, with a repository and a tree of its own. Shared by the tests.
-#![allow(dead_code, reason = "each test file uses its own part")]
+//! Runs the binary as a user does, with a repository and a directory of its own. Shared by the
+//! tests.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -7,24 +7,26 @@ use std::process::{Command, Output};
 use loopback_s3::Server;
 use tempfile::TempDir;
 
-/// Where repositories can be. Laws hold wherever it is.
+use crate::trees;
+
+/// Where a repository can be. The laws hold everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum At {
+pub(crate) enum Backend {
     Directory,
     Bucket,
 }
 
-impl At {
+impl Backend {
     pub(crate) const ALL: &[Self] =
         if cfg!(feature = "s3") { &[Self::Directory, Self::Bucket] } else { &[Self::Directory] };
 
-    /// Of two numbers the first for a directory: what is far away takes longer.
+    /// The first number for a directory, the second for a bucket, which is slower.
     pub(crate) fn choose(self, near: u64, far: u64) -> u64 {
         if self == Self::Directory { near } else { far }
     }
 }
 
-/// A place with a repository in `repo` and room for trees.
+/// A temporary directory with a repository in `repo` and room for trees.
 pub(crate) struct Place {
     dir: TempDir,
     encrypted: bool,
@@ -34,25 +36,25 @@ pub(crate) struct Place {
 impl Place {
     /// With a new repository in a directory.
     pub(crate) fn new(encrypted: bool) -> Self {
-        Self::at(At::Directory, encrypted)
+        Self::at(Backend::Directory, encrypted)
     }
 
     /// With a new repository.
-    pub(crate) fn at(at: At, encrypted: bool) -> Self {
+    pub(crate) fn at(at: Backend, encrypted: bool) -> Self {
         Self::with(at, encrypted, &[])
     }
 
-    /// With a new repository that is made with these options.
-    pub(crate) fn with(at: At, encrypted: bool, options: &[&str]) -> Self {
+    /// With a new repository that is created with these options.
+    pub(crate) fn with(at: Backend, encrypted: bool, options: &[&str]) -> Self {
         let place = Self::empty(at, encrypted);
         let plain: &[&str] = if encrypted { &[] } else { &["--no-encryption"] };
         place.succeeds(&[&["init"], plain, options].concat());
         place
     }
 
-    /// With a copy of a repository, and the folders that are empty and therefore not checked in.
+    /// With a copy of a repository, and its empty directories, which are not checked in.
     pub(crate) fn with_copy(repository: &Path, encrypted: bool) -> Self {
-        let place = Self::empty(At::Directory, encrypted);
+        let place = Self::empty(Backend::Directory, encrypted);
         let copied = Command::new("cp").arg("-r").arg(repository).arg(place.repo()).status();
         assert!(copied.expect("cp runs").success());
         for folder in ["intents", "marks", "tmp"] {
@@ -61,13 +63,27 @@ impl Place {
         place
     }
 
-    /// Without a repository.
-    pub(crate) fn empty(at: At, encrypted: bool) -> Self {
-        let dir = tempfile::tempdir().expect("a directory");
-        let start = || Server::start(&dir.path().join("server"), &["bucket"]);
-        Self { server: (at == At::Bucket).then(start), dir, encrypted }
+    /// With a new repository, and `count` files in `source`.
+    pub(crate) fn with_files(
+        at: Backend,
+        encrypted: bool,
+        seed: u64,
+        count: usize,
+    ) -> (Self, PathBuf) {
+        let place = Self::at(at, encrypted);
+        let source = place.path("source");
+        trees::files(&source, seed, count);
+        (place, source)
     }
 
+    /// Without a repository.
+    pub(crate) fn empty(at: Backend, encrypted: bool) -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        let start = || Server::start(&dir.path().join("server"), &["bucket"]);
+        Self { server: (at == Backend::Bucket).then(start), dir, encrypted }
+    }
+
+    #[cfg(feature = "s3")]
     pub(crate) fn server(&mut self) -> &mut Server {
         self.server.as_mut().expect("a repository in a bucket")
     }
@@ -80,12 +96,12 @@ impl Place {
         self.dir.path().join(name)
     }
 
-    /// The files of the repository: those of its directory, or those that the server keeps.
+    /// The files of the repository: those of its directory, or those of the server.
     pub(crate) fn repo(&self) -> PathBuf {
         self.path(if self.is_in_a_bucket() { "server/bucket/some/repo" } else { "repo" })
     }
 
-    /// How many files there are in a folder of the repository.
+    /// The number of files in a directory of the repository.
     pub(crate) fn count(&self, folder: &str) -> usize {
         std::fs::read_dir(self.repo().join(folder)).map_or(0, Iterator::count)
     }
@@ -97,7 +113,7 @@ impl Place {
         self.command_on(&self.repo(), arguments)
     }
 
-    /// The same on another repository.
+    /// The same for another repository.
     pub(crate) fn command_on(&self, repo: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cuculus-backup"));
         command.arg("--repo").arg(repo).args(arguments).current_dir(self.dir.path());
@@ -124,7 +140,7 @@ impl Place {
         out
     }
 
-    /// Runs a command that must be refused with one line that has the hint.
+    /// Runs a command that must fail with one line that contains the hint.
     pub(crate) fn refused(&self, arguments: &[&str], hint: &str) {
         is_refused(&self.run(arguments), hint);
     }
@@ -134,7 +150,7 @@ impl Place {
         serde_json::from_str(&out).expect("JSON")
     }
 
-    /// Restores a snapshot to a new directory; returns where the tree at `source` is there.
+    /// Restores a snapshot to a new directory; returns where the tree at `source` is now.
     pub(crate) fn restored(&self, snapshot: &str, source: &Path) -> (TempDir, PathBuf) {
         let target = tempfile::tempdir_in(self.dir.path()).expect("a directory");
         let path = target.path().to_str().expect("text");
@@ -144,13 +160,13 @@ impl Place {
     }
 }
 
-/// One line that has the hint, and nothing else.
+/// The command failed with one line that contains the hint, and printed nothing else.
 pub(crate) fn is_refused(output: &Output, hint: &str) {
-    let complaint = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{complaint}");
-    assert!(complaint.starts_with("cuculus-backup: "), "{complaint}");
-    assert_eq!(complaint.lines().count(), 1, "{complaint}");
-    assert!(complaint.contains(hint), "{complaint}");
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.starts_with("cuculus-backup: "), "{message}");
+    assert_eq!(message.lines().count(), 1, "{message}");
+    assert!(message.contains(hint), "{message}");
     assert!(output.stdout.is_empty());
 }
 

@@ -1,9 +1,5 @@
-//! A repository in a bucket: what is refused, what is fetched and how often, and what happens when
-//! the server or a copy on this machine goes bad.
-#![cfg(feature = "s3")]
-
-mod binary;
-mod trees;
+//! A repository in a bucket: error messages, how many requests are sent, and what happens if the
+//! server fails or the cache is damaged.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use binary::{At, Place, is_refused, text};
-use trees::manifest;
+use crate::binary::{Backend, Place, is_refused, text};
+use crate::trees::{self, manifest};
 
 #[test]
 fn what_is_wrong_on_the_way_is_said_in_one_line() {
-    let place = Place::at(At::Bucket, false);
+    let place = Place::at(Backend::Bucket, false);
     for (repo, hint) in [
         ("s3://bucket/elsewhere", "init"),
         ("s3://missing/repo", "no such bucket"),
@@ -40,7 +36,7 @@ fn what_is_wrong_on_the_way_is_said_in_one_line() {
     place.refused(&["init", "--no-encryption"], "not empty");
 }
 
-/// Files in the folder of the cache that belongs to the only repository.
+/// Files in the cache of the only repository.
 fn copies(place: &Place, kind: &str) -> Vec<PathBuf> {
     let cache = place.path("cache/cuculus-backup");
     let repositories = fs::read_dir(cache).expect("a folder");
@@ -64,19 +60,19 @@ fn stored(place: &Place, kind: &str) -> Vec<String> {
     names(&files.map(|entry| entry.expect("an entry").path()).collect::<Vec<_>>())
 }
 
-/// The requests of a backup of one unchanged file.
+/// The number of requests of a backup of one unchanged file.
 fn requests_of_an_unchanged_backup(len: usize) -> u64 {
-    let mut place = Place::at(At::Bucket, false);
+    let mut place = Place::at(Backend::Bucket, false);
     let source = place.path("source");
     fs::create_dir(&source).expect("a directory");
     fs::write(source.join("file"), trees::noise(1, len)).expect("a file");
-    // Directories on the way are saved too, and others may write to them at any time.
+    // Parent directories are saved too, and others may change them at any time.
     for _ in 0..50 {
         place.server().take_requests();
         let report = place.json(&["backup", "source", "--read-all"]);
         let requests = place.server().take_requests();
         if report["new_chunks"] == 0 {
-            println!("{requests} requests for {} look-ups", report["lookups"]["asked"]);
+            println!("{requests} requests for {} look-ups", report["lookups"]["total"]);
             return requests;
         }
     }
@@ -86,14 +82,14 @@ fn requests_of_an_unchanged_backup(len: usize) -> u64 {
 #[test]
 fn an_unchanged_backup_takes_few_requests_however_many_chunks_there_are() {
     let [few, many] = [100_000, 20_000_000].map(requests_of_an_unchanged_backup);
-    // A footer for each of the packs, of which the larger one has three.
+    // One footer per pack, of which the larger repository has three.
     assert!(few <= 25 && many <= few + 4, "{few}, {many}");
 }
 
-/// What is copied is what is there, after a backup on this machine and after work on another.
+/// The cache matches the repository, after a backup here and after work on another machine.
 #[test]
 fn copies_follow_the_repository() {
-    let place = Place::at(At::Bucket, true);
+    let place = Place::at(Backend::Bucket, true);
     trees::files(&place.path("source"), 1, 20);
     for seed in 0..3 {
         place.succeeds(&["backup", "source"]);
@@ -107,27 +103,25 @@ fn copies_follow_the_repository() {
         assert_eq!(copies(place, "tmp").len(), 0);
     };
     same(&place);
-    // Another machine has copies of its own.
+    // Another machine has its own cache.
     let elsewhere = place.path("elsewhere");
     let elsewhere = elsewhere.to_str().expect("text");
     place.succeeds(&["--cache-dir", elsewhere, "forget", "--keep-last", "1"]);
     place.succeeds(&["--cache-dir", elsewhere, "prune", "--max-unused", "0"]);
     place.succeeds(&["backup", "source"]);
     same(&place);
-    // Without any copies everything is fetched again.
+    // Without a cache everything is fetched again.
     fs::remove_dir_all(place.path("cache")).expect("a directory");
     let (_kept, restored) = place.restored("latest", &place.path("source"));
     assert!(manifest(&restored) == manifest(&place.path("source")));
     assert_eq!(names(&copies(&place, "index")), stored(&place, "index"));
 }
 
-/// Bytes of a copy that change are noticed, and the object is fetched again.
+/// Changed bytes in the cache are noticed, and the object is fetched again.
 #[test]
 fn a_damaged_copy_is_thrown_away() {
     for encrypted in [false, true] {
-        let place = Place::at(At::Bucket, encrypted);
-        let source = place.path("source");
-        trees::files(&source, 2, 20);
+        let (place, source) = Place::with_files(Backend::Bucket, encrypted, 2, 20);
         place.succeeds(&["backup", "source"]);
         let mut random = fastrand::Rng::with_seed(2);
         for kind in ["index", "snapshots", "digest"] {
@@ -145,7 +139,7 @@ fn a_damaged_copy_is_thrown_away() {
                 assert_eq!(report["state"], "current", "{kind}: {report}");
                 let (_kept, restored) = place.restored("latest", &source);
                 assert!(manifest(&restored) == manifest(&source), "{kind}");
-                // Only what was read was looked at.
+                // Only what was read was verified.
                 if fs::read(copy).expect("a copy") != good {
                     place.succeeds(&["backup", "source", "--dry-run", "--read-all"]);
                 }
@@ -155,10 +149,10 @@ fn a_damaged_copy_is_thrown_away() {
     }
 }
 
-/// A copy does not hide that the repository is hurt from one who asks.
+/// The cache does not hide damage in the repository from `check`.
 #[test]
 fn a_check_looks_at_the_bucket_and_not_at_copies() {
-    let place = Place::at(At::Bucket, false);
+    let place = Place::at(Backend::Bucket, false);
     trees::files(&place.path("source"), 3, 20);
     place.succeeds(&["backup", "source"]);
     let [run] = &stored(&place, "index")[..] else { panic!("one run") };
@@ -171,10 +165,10 @@ fn a_check_looks_at_the_bucket_and_not_at_copies() {
     assert!(text(&output.stderr).contains(run), "{}", text(&output.stderr));
 }
 
-/// The server goes away in the middle: one line, and the next attempt goes on.
+/// The server dies during a backup: one line, and the next attempt goes on.
 #[test]
 fn a_server_that_dies_costs_no_more_than_this_attempt() {
-    let mut place = Place::at(At::Bucket, false);
+    let mut place = Place::at(Backend::Bucket, false);
     let source = place.path("source");
     fs::create_dir(&source).expect("a directory");
     fs::write(source.join("large"), trees::noise(4, 60_000_000)).expect("a file");
@@ -194,8 +188,8 @@ fn a_server_that_dies_costs_no_more_than_this_attempt() {
     place.succeeds(&["check", "--read-data"]);
     let (_kept, restored) = place.restored("latest", &source);
     assert!(manifest(&restored) == manifest(&source));
-    // What the first attempt sent last may come late, so nothing is removed yet, if there is
-    // anything at all that the second one had no use for.
+    // The last requests of the first attempt may take effect late, so nothing is removed yet, if
+    // there is anything to remove.
     let report = place.json(&["prune", "--max-unused", "0"]);
     let waits = report["waits_for"].to_string().contains("has ended");
     assert!(waits || report["dead_packs"] == 0, "{report}");

@@ -1,19 +1,16 @@
-//! Processes that are killed at any moment, and several at once: what was finished stays.
-
-mod binary;
-mod trees;
+//! Processes that are killed at any moment, and several at once: finished work stays.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use binary::{At, Place, text};
-use trees::{Seen, manifest};
+use crate::binary::{Backend, Place, text};
+use crate::trees::{self, Seen, manifest};
 
 type Manifest = BTreeMap<PathBuf, Seen>;
 
-/// The tags of all snapshots; a snapshot is what was there when its tag was chosen.
+/// The tags and names of all snapshots; the tag says which state of the tree was saved.
 fn tags(place: &Place) -> Vec<(String, String)> {
     let list = place.json(&["snapshots"]);
     let text = |value: &serde_json::Value| value.as_str().expect("text").to_owned();
@@ -30,7 +27,7 @@ fn is_sound(place: &Place, source: &Path, states: &BTreeMap<String, Manifest>, d
     }
 }
 
-/// Ends when the test does, whatever happens.
+/// Killed when the test ends, in any case.
 struct Running(Child);
 
 impl Drop for Running {
@@ -46,8 +43,8 @@ fn start(place: &Place, arguments: &[&str]) -> Running {
     Running(child.expect("the binary runs"))
 }
 
-/// How often; `cargo xtask soak-backup` asks for more.
-fn kills(at: At) -> u64 {
+/// The number of kills; `cargo xtask soak-backup` sets more.
+fn kills(at: Backend) -> u64 {
     let asked = std::env::var("CUCULUS_BACKUP_KILLS").ok().and_then(|text| text.parse().ok());
     asked.unwrap_or(at.choose(100, 15))
 }
@@ -55,10 +52,10 @@ fn kills(at: At) -> u64 {
 /// `kill -9` at random moments in backup, forget and prune.
 #[test]
 fn a_killed_process_harms_nothing_that_was_finished() {
-    At::ALL.iter().for_each(|at| a_killed_process_at(*at));
+    Backend::ALL.iter().for_each(|at| a_killed_process_at(*at));
 }
 
-fn a_killed_process_at(at: At) {
+fn a_killed_process_at(at: Backend) {
     let place = Place::at(at, false);
     let kills = kills(at);
     let source = place.path("source");
@@ -82,22 +79,22 @@ fn a_killed_process_at(at: At) {
         let over = running.0.try_wait().expect("a process").is_some();
         *(if over { &mut ended } else { &mut killed }) += 1;
         drop(running);
-        // The next run goes on, and every fifth time everything is looked at.
+        // The next command must work, and every fifth time everything is verified.
         if step % 5 == 4 {
             is_sound(&place, &source, &states, &work.join(" "));
         }
     }
     println!("{killed} were killed while at work, {ended} had ended");
     assert!(killed >= kills / 5, "only {killed} of {kills} were killed");
-    // What the dead left behind is no hindrance and goes away.
+    // What dead processes left behind does no harm and is removed.
     states.insert("last".into(), manifest(&source));
     place.succeeds(&["backup", "source", "--tag", "last"]);
     place.succeeds(&["forget", "--keep-last", "1"]);
-    if at != At::Directory {
-        // What a process sent before it was killed may arrive a while after.
+    if at != Backend::Directory {
+        // What a process sent before it was killed may take effect later.
         let output = place.run(&["prune", "--max-unused", "0"]);
         let words = text(&output.stdout) + &text(&output.stderr);
-        assert!(words.contains("has ended"), "{words}");
+        assert!(words.contains("it has ended, but"), "{words}");
         return is_sound(&place, &source, &states, "a prune that waits");
     }
     place.succeeds(&["prune", "--max-unused", "0"]);
@@ -111,13 +108,11 @@ fn a_killed_process_at(at: At) {
     assert_eq!(digest["entries"], digest["chunks"], "{digest}");
 }
 
-/// A run that was replaced, and was not removed because whoever replaced it was killed, must not
-/// count again when the run that replaced it is replaced in turn: it has chunks that are gone since.
+/// A run that was replaced, but not removed because its process was killed, must not count again
+/// when the run that replaced it is replaced in turn: it has chunks that are gone since.
 #[test]
 fn a_run_that_was_replaced_does_not_come_back() {
-    let place = Place::new(false);
-    let source = place.path("source");
-    trees::files(&source, 1, 20);
+    let (place, source) = Place::with_files(Backend::Directory, false, 1, 20);
     let folder = place.repo().join("index");
     let runs = || -> BTreeMap<PathBuf, Vec<u8>> {
         let entries = std::fs::read_dir(&folder).expect("a folder");
@@ -125,13 +120,13 @@ fn a_run_that_was_replaced_does_not_come_back() {
         paths.map(|path| (path.clone(), std::fs::read(path).expect("a run"))).collect()
     };
     let mut put_back = std::collections::BTreeSet::new();
-    // Each replaces runs once at most.
+    // Each command replaces runs at most once.
     let mut work = |arguments: &[&str]| {
         let before = runs();
         place.succeeds(arguments);
         let after = runs();
-        // As if the last removals had not been done, every other time: then the next who replaces
-        // runs finds what is left of the one before.
+        // Undoes the last removals, every other time: the next process that replaces runs finds the
+        // leftovers of the previous one.
         if !put_back.iter().any(|path: &PathBuf| path.exists()) {
             for (path, bytes) in before.iter().filter(|(path, _)| !after.contains_key(*path)) {
                 std::fs::write(path, bytes).expect("a run");
@@ -154,13 +149,13 @@ fn a_run_that_was_replaced_does_not_come_back() {
     assert!(manifest(&restored) == manifest(&source));
 }
 
-/// Two backups, a prune and a forget at the same time, again and again.
+/// Two backups, a prune and a forget at the same time, repeatedly.
 #[test]
 fn writers_at_the_same_time_do_not_hurt_each_other() {
-    At::ALL.iter().for_each(|at| writers_at_the_same_time(*at));
+    Backend::ALL.iter().for_each(|at| writers_at_the_same_time(*at));
 }
 
-fn writers_at_the_same_time(at: At) {
+fn writers_at_the_same_time(at: Backend) {
     let place = Place::at(at, false);
     let sources: Vec<PathBuf> = (0..2).map(|i| place.path(&format!("source{i}"))).collect();
     for (i, source) in sources.iter().enumerate() {
@@ -170,7 +165,7 @@ fn writers_at_the_same_time(at: At) {
     for round in 0..at.choose(8, 3) {
         let mut running = vec![];
         for (i, source) in sources.iter().enumerate() {
-            // They share much, so that one relies on what the other stores or removes.
+            // They share most data, so that one relies on what the other stores or removes.
             trees::change(source, round);
             let tag = format!("round{round} source{i}");
             states.insert(tag.clone(), (source.clone(), manifest(source)));
@@ -183,7 +178,7 @@ fn writers_at_the_same_time(at: At) {
             assert!(running.0.wait().expect("a process").success());
         }
         for running in &mut running[2..] {
-            // Of two prunes one may be told to wait.
+            // Of two prunes, one may be told to wait.
             running.0.wait().expect("a process");
         }
         let output = place.run(&["check", "--read-data"]);
@@ -196,16 +191,14 @@ fn writers_at_the_same_time(at: At) {
     }
 }
 
-/// A backup that is stopped for a while, with a prune of everything that it relies on meanwhile.
+/// A backup that is suspended while a prune removes everything that it relies on.
 #[test]
 fn a_prune_waits_for_a_backup_that_began_before() {
-    At::ALL.iter().for_each(|at| a_prune_waits(*at));
+    Backend::ALL.iter().for_each(|at| a_prune_waits(*at));
 }
 
-fn a_prune_waits(at: At) {
-    let place = Place::at(at, false);
-    let source = place.path("source");
-    trees::files(&source, 3, 300);
+fn a_prune_waits(at: Backend) {
+    let (place, source) = Place::with_files(at, false, 3, 300);
     place.succeeds(&["backup", "source", "--tag", "old"]);
     let state = manifest(&source);
     let mut stopped_in_time = 0;
@@ -218,7 +211,7 @@ fn a_prune_waits(at: At) {
         let pid = rustix::process::Pid::from_child(&running.0);
         let signal = |signal| rustix::process::kill_process(pid, signal);
         signal(rustix::process::Signal::STOP).expect("a signal");
-        // Whatever snapshots there are go; the backup at work may rely on their chunks.
+        // All snapshots are removed; the running backup may rely on their chunks.
         let at_work = place.count("intents");
         for (_, name) in tags(&place) {
             place.succeeds(&["forget", &name]);
@@ -236,7 +229,7 @@ fn a_prune_waits(at: At) {
         } else {
             place.succeeds(&["backup", "source", "--tag", "again"]);
         }
-        // What was marked and is needed stays, and what is not goes with the next prune.
+        // Marked packs that are needed stay, and the others go with the next prune.
         place.succeeds(&["prune", "--max-unused", "0"]);
         place.succeeds(&["check", "--read-data"]);
         let (_kept, restored) = place.restored("latest", &source);

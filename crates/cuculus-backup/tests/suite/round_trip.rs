@@ -1,18 +1,15 @@
-//! Trees that are hard to keep, saved and restored by the binary: bit by bit and mode by mode.
-
-mod binary;
-mod trees;
+//! Trees with unusual files, saved and restored by the binary: contents and metadata are exact.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use binary::{At, Place, text};
-use trees::manifest;
+use crate::binary::{Backend, Place, text};
+use crate::trees::{self, manifest};
 
 #[test]
 fn everything_comes_back_as_it_was() {
-    for (at, encrypted) in At::ALL.iter().flat_map(|at| [(*at, false), (*at, true)]) {
+    for (at, encrypted) in Backend::ALL.iter().flat_map(|at| [(*at, false), (*at, true)]) {
         let place = Place::at(at, encrypted);
         let source = place.path("source");
         fs::create_dir(&source).expect("a directory");
@@ -31,24 +28,22 @@ fn everything_comes_back_as_it_was() {
             assert!(after[name] == *seen, "{name:?}");
         }
         place.succeeds(&["check", "--read-data"]);
-        // Nothing was changed by being read.
+        // Reading changed nothing.
         assert!(manifest(&source) == before);
     }
 }
 
 #[test]
 fn the_second_backup_stores_next_to_nothing_and_a_changed_file_little() {
-    At::ALL.iter().for_each(|at| the_second_backup_stores_little(*at));
+    Backend::ALL.iter().for_each(|at| the_second_backup_stores_little(*at));
 }
 
-fn the_second_backup_stores_little(at: At) {
-    let place = Place::at(at, false);
-    let source = place.path("source");
-    trees::files(&source, 1, 50);
+fn the_second_backup_stores_little(at: Backend) {
+    let (place, source) = Place::with_files(at, false, 1, 50);
     fs::write(source.join("large"), trees::noise(9, 4_000_000)).expect("a file");
     let first = place.json(&["backup", "source"]);
     let second = place.json(&["backup", "source"]);
-    // Times of directories on the way may have changed, and stamps of files have settled.
+    // Times of parent directories may have changed, and stamps of files have settled.
     let new = second["new_bytes"].as_u64().expect("a number");
     assert!(new < 10_000, "{second}");
     assert_eq!(first["files"], second["files"]);
@@ -62,15 +57,13 @@ fn the_second_backup_stores_little(at: At) {
 
 #[test]
 fn unchanged_files_are_not_read_and_changed_ones_are() {
-    let place = Place::new(false);
-    let source = place.path("source");
-    trees::files(&source, 2, 30);
-    // Files that changed in the last two seconds are read again to be sure.
+    let (place, source) = Place::with_files(Backend::Directory, false, 2, 30);
+    // Files that changed within the last two seconds are always read again.
     std::thread::sleep(std::time::Duration::from_millis(3100));
     place.succeeds(&["backup", "source"]);
     let again = place.json(&["backup", "source"]);
     assert_eq!(again["unchanged_files"], 30, "{again}");
-    // The same size and the same time: the change time tells.
+    // Same size and same modification time: the change time reveals it.
     let path = source.join("dir1/file1");
     let time = fs::metadata(&path).expect("a file").modified().expect("a time");
     let len = fs::metadata(&path).expect("a file").len() as usize;
@@ -86,11 +79,11 @@ fn unchanged_files_are_not_read_and_changed_ones_are() {
     assert_eq!(all["unchanged_files"], 0);
 }
 
-/// What cannot be read is named, the rest is saved, and the exit code says so.
+/// Unreadable files are reported, the rest is saved, and the exit code says so.
 #[test]
 fn what_cannot_be_read_is_named_and_the_rest_is_saved() {
     if trees::is_root() {
-        // Root reads everything but what the system itself refuses.
+        // Root can read everything except what the system itself refuses.
         let place = Place::new(false);
         let output = place.run(&["backup", "/proc/self/mem", "/proc/self/status"]);
         assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
@@ -98,9 +91,7 @@ fn what_cannot_be_read_is_named_and_the_rest_is_saved() {
         assert!(place.succeeds(&["ls", "latest"]).contains("/status"));
         return;
     }
-    let place = Place::new(false);
-    let source = place.path("source");
-    trees::files(&source, 3, 10);
+    let (place, source) = Place::with_files(Backend::Directory, false, 3, 10);
     let closed = |name: &str| {
         fs::set_permissions(source.join(name), fs::Permissions::from_mode(0o000)).expect("a mode");
     };
@@ -108,19 +99,17 @@ fn what_cannot_be_read_is_named_and_the_rest_is_saved() {
     closed("dir2");
     let output = place.run(&["backup", "source"]);
     assert_eq!(output.status.code(), Some(3));
-    let complaints = text(&output.stderr);
-    assert!(complaints.contains("dir1/file1") && complaints.contains("dir2"), "{complaints}");
+    let problems = text(&output.stderr);
+    assert!(problems.contains("dir1/file1") && problems.contains("dir2"), "{problems}");
     assert!(place.succeeds(&["ls", "latest"]).contains("dir3/file3"));
     fs::set_permissions(source.join("dir2"), fs::Permissions::from_mode(0o700)).expect("a mode");
 }
 
-/// Files that are rewritten, removed and replaced all the time: whatever was read is a state that
-/// some file had, nothing is lost, and the snapshot is sound.
+/// Files that are rewritten, removed and replaced all the time: nothing is lost, and the snapshot
+/// is intact.
 #[test]
 fn files_that_change_while_they_are_read_do_no_harm() {
-    let place = Place::new(false);
-    let source = place.path("source");
-    trees::files(&source, 4, 60);
+    let (place, source) = Place::with_files(Backend::Directory, false, 4, 60);
     let steady = fs::read(source.join("dir3/file3")).expect("a file");
     let done = std::sync::atomic::AtomicBool::new(false);
     let outputs: Vec<_> = std::thread::scope(|scope| {
@@ -158,13 +147,11 @@ fn files_that_change_while_they_are_read_do_no_harm() {
 
 #[test]
 fn parts_of_a_snapshot_can_be_listed_and_restored() {
-    At::ALL.iter().for_each(|at| parts_of_a_snapshot(*at));
+    Backend::ALL.iter().for_each(|at| parts_of_a_snapshot(*at));
 }
 
-fn parts_of_a_snapshot(at: At) {
-    let place = Place::at(at, false);
-    let source = place.path("source");
-    trees::files(&source, 6, 20);
+fn parts_of_a_snapshot(at: Backend) {
+    let (place, source) = Place::with_files(at, false, 6, 20);
     place.succeeds(&["backup", "source"]);
     let part = source.join("dir3");
     let part = part.to_str().expect("text");
@@ -203,7 +190,7 @@ fn chunks_may_be_of_other_sizes() {
     }
 }
 
-/// A repository below what is backed up is left out: it would never come to an end.
+/// A repository below a saved path is left out: otherwise the backup would never end.
 #[test]
 fn a_repository_does_not_save_itself() {
     let place = Place::new(false);
@@ -215,9 +202,7 @@ fn a_repository_does_not_save_itself() {
 
 #[test]
 fn patterns_leave_things_out() {
-    let place = Place::new(false);
-    let source = place.path("source");
-    trees::files(&source, 7, 20);
+    let (place, source) = Place::with_files(Backend::Directory, false, 7, 20);
     fs::write(source.join("keep.o.txt"), "").expect("a file");
     fs::write(source.join("dir1/drop.o"), "").expect("a file");
     let whole = format!("{}/dir2", source.display());
@@ -229,9 +214,7 @@ fn patterns_leave_things_out() {
 
 #[test]
 fn a_diff_names_every_change_once() {
-    let place = Place::new(false);
-    let source = place.path("source");
-    trees::files(&source, 8, 20);
+    let (place, source) = Place::with_files(Backend::Directory, false, 8, 20);
     let names = |place: &Place| -> Vec<String> {
         let list = place.json(&["snapshots"]);
         let list = list.as_array().expect("a list");
@@ -259,12 +242,10 @@ fn a_diff_names_every_change_once() {
     assert_eq!(place.succeeds(&["diff", &names[0], &names[0]]), "");
 }
 
-/// A restore writes below its target, whatever the snapshot or the target holds.
+/// A restore writes only below its target, whatever the snapshot or the target contains.
 #[test]
 fn a_link_in_the_target_is_not_followed() {
-    let place = Place::new(false);
-    let source = place.path("source");
-    trees::files(&source, 9, 8);
+    let (place, source) = Place::with_files(Backend::Directory, false, 9, 8);
     place.succeeds(&["backup", "source"]);
     let inside = place.path("out").join(source.strip_prefix("/").expect("a full path"));
     fs::create_dir_all(&inside).expect("a directory");

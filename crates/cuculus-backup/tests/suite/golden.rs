@@ -1,18 +1,15 @@
-//! Repositories of version 1 as they were written: they are read for ever, and what they hold is not
-//! stored again, so that neither what is read nor what is written can drift unnoticed.
+//! Repositories of version 1, as they were written: they must stay readable, and their contents
+//! must not be stored again, so that neither reading nor writing can drift unnoticed.
 //!
-//! With `CUCULUS_WRITE_GOLDEN` set a repository that is missing is made. One that is there is never
+//! If `CUCULUS_WRITE_GOLDEN` is set, a missing repository is created. An existing one is never
 //! changed.
-
-mod binary;
-mod trees;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use binary::{At, Place};
-use trees::{manifest, noise, set_time};
+use crate::binary::{Backend, Place};
+use crate::trees::{manifest, noise, set_time};
 
 /// Where the trees were when they were saved.
 const SOURCE: &str = "/tmp/cuculus-golden";
@@ -22,7 +19,7 @@ fn golden(encrypted: bool) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1").join(name)
 }
 
-/// The tree of the first snapshot, or of the second, in which a little is different.
+/// The tree of the first snapshot, or that of the second, which differs a little.
 fn write_tree(root: &Path, second: bool) {
     fs::create_dir_all(root.join("letters/empty")).expect("a directory");
     let words: String = (0..300).map(|i| format!("line {i} of a letter\n")).collect();
@@ -49,7 +46,7 @@ fn write_tree(root: &Path, second: bool) {
     }
 }
 
-/// What is said about a repository: every snapshot, and everything in each.
+/// A description of a repository: every snapshot, and everything in each.
 fn description(place: &Place) -> String {
     let snapshots = place.json(&["snapshots"]);
     let mut text = format!("{snapshots}\n");
@@ -59,7 +56,7 @@ fn description(place: &Place) -> String {
     text
 }
 
-/// The golden repository's files, and what was said about it when it was made.
+/// The golden repository, and its description from when it was created.
 fn checked_in(encrypted: bool) -> (PathBuf, String) {
     let repository = golden(encrypted);
     let words = repository.with_extension("txt");
@@ -71,7 +68,7 @@ fn checked_in(encrypted: bool) -> (PathBuf, String) {
 }
 
 fn make(repository: &Path, encrypted: bool, words: &Path) {
-    let place = Place::with(At::Directory, encrypted, &["--chunk-size", "1"]);
+    let place = Place::with(Backend::Directory, encrypted, &["--chunk-size", "1"]);
     for (second, time) in [(false, "2026-01-01T12:00:00Z"), (true, "2026-01-02T12:00:00Z")] {
         write_tree(Path::new(SOURCE), second);
         place.succeeds(&["backup", SOURCE, "--host", "host", "--tag", "golden", "--time", time]);
@@ -107,7 +104,7 @@ fn golden_repositories_are_read_as_ever() {
     }
 }
 
-/// Cuts, ids and directories are what they were: the same files have the same chunks.
+/// Cuts, ids and directories are as they were: the same files have the same chunks.
 #[test]
 fn what_a_golden_repository_holds_is_not_stored_again() {
     for encrypted in [false, true] {
@@ -116,7 +113,7 @@ fn what_a_golden_repository_holds_is_not_stored_again() {
         write_tree(&tree, true);
         let report = place.json(&["backup", "tree"]);
         assert_eq!(report["files"], 7, "{report}");
-        // The way to the tree, and metadata: nothing else is new.
+        // Only the parent directories of the tree and metadata are new.
         assert!(report["new_bytes"].as_u64().expect("a number") < 700, "{report}");
         place.succeeds(&["forget", "--keep-last", "1"]);
         place.succeeds(&["prune", "--max-unused", "0"]);

@@ -1,25 +1,22 @@
-//! Laws that hold wherever the repository is, seen through the binary: damage is named, and what is
-//! forgotten goes.
-
-mod binary;
-mod trees;
+//! Laws that hold in a directory and in a bucket, tested through the binary: damage is reported,
+//! and forgotten data is removed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use binary::{At, Place, text};
-use trees::manifest;
+use crate::binary::{Backend, Place, text};
+use crate::trees::{self, manifest};
 
-/// The files of a repository, from its root.
+/// The files of a repository, relative to its root.
 fn objects(place: &Place) -> Vec<PathBuf> {
     let files = manifest(&place.repo()).into_keys();
     files.filter(|name| place.repo().join(name).is_file()).collect()
 }
 
-/// Whether a restore brings everything back. What it brings is right in any case, and it says if
-/// something is missing.
+/// Whether a restore returns everything. What it returns must be right in any case, and missing
+/// files must be reported.
 fn restores(place: &Place, source: &Path, what: &str) -> bool {
-    let target = tempfile::tempdir().expect("a directory");
+    let target = tempfile::tempdir_in(place.path("")).expect("a directory");
     let path = target.path().to_str().expect("text");
     let output = place.run(&["restore", "latest", "--target", path]);
     let saved = manifest(source);
@@ -38,13 +35,11 @@ fn restores(place: &Place, source: &Path, what: &str) -> bool {
 
 #[test]
 fn damage_is_named_and_nothing_wrong_is_restored() {
-    At::ALL.iter().for_each(|at| damage_is_named(*at));
+    Backend::ALL.iter().for_each(|at| damage_is_named(*at));
 }
 
-fn damage_is_named(at: At) {
-    let place = Place::at(at, false);
-    let source = place.path("source");
-    trees::files(&source, 5, 10);
+fn damage_is_named(at: Backend) {
+    let (place, source) = Place::with_files(at, false, 5, 10);
     place.succeeds(&["backup", "source"]);
     assert!(restores(&place, &source, "nothing"));
     let mut random = fastrand::Rng::with_seed(6);
@@ -72,10 +67,10 @@ fn damage_is_named(at: At) {
 
 #[test]
 fn what_is_forgotten_goes() {
-    At::ALL.iter().for_each(|at| what_is_forgotten_goes_at(*at));
+    Backend::ALL.iter().for_each(|at| what_is_forgotten_goes_at(*at));
 }
 
-fn what_is_forgotten_goes_at(at: At) {
+fn what_is_forgotten_goes_at(at: Backend) {
     let place = Place::at(at, true);
     let source = place.path("source");
     for seed in 0..4 {
@@ -98,13 +93,11 @@ fn what_is_forgotten_goes_at(at: At) {
     assert!(restores(&place, &source, "the last snapshot"));
 }
 
-/// The keys of a bucket are the paths of a directory, so one can be copied to the other.
+/// The keys in a bucket are the paths in a directory, so one can be copied to the other.
 #[cfg(feature = "s3")]
 #[test]
 fn a_copied_bucket_is_a_repository_in_a_directory() {
-    let place = Place::at(At::Bucket, true);
-    let source = place.path("source");
-    trees::files(&source, 7, 20);
+    let (place, _) = Place::with_files(Backend::Bucket, true, 7, 20);
     place.succeeds(&["backup", "source"]);
     let output = place.command_on(&place.repo(), &["snapshots", "--json"]).output();
     let output = output.expect("the binary runs");

@@ -1,14 +1,13 @@
-//! What the digest and the cache may be wrong about: nothing is lost, whatever they say.
-
-mod trees;
+//! Wrong answers of the digest and the cache: nothing is lost, whatever they say.
 
 use std::path::{Path, PathBuf};
 
 use cuculus_backup::{
-    Asked, BackupOptions, BackupReport, Help, Keep, Parameters, PruneOptions, Repository,
-    RestoreOptions,
+    BackupOptions, BackupReport, DigestMode, Keep, LookupOptions, Parameters, PruneOptions,
+    Repository, RestoreOptions,
 };
-use trees::manifest;
+
+use crate::trees::{self, manifest};
 
 struct Versions {
     dir: tempfile::TempDir,
@@ -29,17 +28,17 @@ impl Versions {
         self.dir.path().join("source")
     }
 
-    fn backup(&self, digest: Asked, cached_chunks: usize) -> BackupReport {
-        let help = Help { digest, cached_chunks, trace: true };
+    fn backup(&self, digest: DigestMode, cached_chunks: usize) -> BackupReport {
+        let lookup = LookupOptions { digest, cached_chunks, trace: true };
         let paths = vec![self.source()];
-        let options = BackupOptions { paths, help, read_all: true, ..Default::default() };
+        let options = BackupOptions { paths, lookup, read_all: true, ..Default::default() };
         let report = self.repository.backup(&options, &()).expect("saved");
-        assert_eq!(report.trace.len() as u64, report.lookups.asked);
+        assert_eq!(report.trace.len() as u64, report.lookups.total);
         report
     }
 
     fn restores(&self, name: &str) {
-        let target = tempfile::tempdir().expect("a directory");
+        let target = tempfile::tempdir_in(self.dir.path()).expect("a directory");
         let snapshot = self.repository.snapshot(name).expect("a snapshot");
         let options = RestoreOptions { target: target.path().into(), ..Default::default() };
         let report = self.repository.restore(&snapshot, &options, &()).expect("restored");
@@ -59,9 +58,12 @@ const CACHE: usize = 100_000;
 
 #[test]
 fn every_chunk_is_stored_once_whatever_helps() {
-    for (digest, cached) in
-        [(Asked::Nothing, 0), (Asked::Digest, 0), (Asked::Nothing, CACHE), (Asked::Digest, CACHE)]
-    {
+    for (digest, cached) in [
+        (DigestMode::AlwaysMaybe, 0),
+        (DigestMode::Normal, 0),
+        (DigestMode::AlwaysMaybe, CACHE),
+        (DigestMode::Normal, CACHE),
+    ] {
         let versions = Versions::new();
         for seed in 0..4 {
             versions.backup(digest, cached);
@@ -72,47 +74,47 @@ fn every_chunk_is_stored_once_whatever_helps() {
         assert_eq!(versions.repository.stats().expect("read").chunks, different);
         let lookups = last.lookups;
         let answered = lookups.from_cache + lookups.from_digest + lookups.from_index;
-        assert_eq!(lookups.asked, answered);
+        assert_eq!(lookups.total, answered);
         match (digest, cached) {
-            (Asked::Nothing, 0) => assert_eq!(lookups.from_index, lookups.asked),
-            (Asked::Digest, 0) => assert!(lookups.from_digest > 0 && lookups.from_cache == 0),
-            (Asked::Nothing, _) => assert!(lookups.from_cache > 3 * lookups.from_index),
-            _ => assert!(lookups.from_index * 20 < lookups.asked, "{lookups:?}"),
+            (DigestMode::AlwaysMaybe, 0) => assert_eq!(lookups.from_index, lookups.total),
+            (DigestMode::Normal, 0) => assert!(lookups.from_digest > 0 && lookups.from_cache == 0),
+            (DigestMode::AlwaysMaybe, _) => assert!(lookups.from_cache > 3 * lookups.from_index),
+            _ => assert!(lookups.from_index * 20 < lookups.total, "{lookups:?}"),
         }
         versions.restores("latest");
         versions.is_sound();
     }
 }
 
-/// "Maybe" to everything is only slower.
+/// Answering "maybe" for every chunk only costs time.
 #[test]
 fn a_digest_that_says_maybe_to_everything_loses_nothing() {
     let versions = Versions::new();
-    versions.backup(Asked::Nothing, 0);
-    let again = versions.backup(Asked::Nothing, 0);
-    // Stamps of files have settled, and directories on the way may have other times.
+    versions.backup(DigestMode::AlwaysMaybe, 0);
+    let again = versions.backup(DigestMode::AlwaysMaybe, 0);
+    // Stamps of files have settled, and parent directories may have other times.
     assert!(again.new_bytes < 20_000, "{again:?}");
     trees::change(&versions.source(), 5);
-    let third = versions.backup(Asked::Nothing, 0);
-    assert!(third.new_chunks > 0 && third.lookups.false_maybes == third.new_chunks);
+    let third = versions.backup(DigestMode::AlwaysMaybe, 0);
+    assert!(third.new_chunks > 0 && third.lookups.false_positives == third.new_chunks);
     versions.restores("latest");
     versions.is_sound();
 }
 
-/// Wrong half of the time: "maybe" by mistake costs a look, "no" by mistake a second copy.
+/// Wrong half of the time: a wrong "maybe" costs a look-up, a wrong "no" a second copy.
 #[test]
 fn a_digest_that_errs_half_of_the_time_loses_nothing() {
     let versions = Versions::new();
-    let first = versions.backup(Asked::Erring, 0);
-    let again = versions.backup(Asked::Erring, 0);
+    let first = versions.backup(DigestMode::RandomErrors, 0);
+    let again = versions.backup(DigestMode::RandomErrors, 0);
     let share = again.new_chunks as f64 / first.new_chunks as f64;
     assert!((0.3..0.7).contains(&share), "{share}");
     trees::change(&versions.source(), 5);
-    versions.backup(Asked::Erring, 0);
+    versions.backup(DigestMode::RandomErrors, 0);
     versions.restores("latest");
     versions.is_sound();
-    // The digest follows the index again, and the copies go.
-    versions.backup(Asked::Digest, 0);
+    // The digest matches the index again, and the second copies are removed.
+    versions.backup(DigestMode::Normal, 0);
     assert!(versions.repository.verify_digest(false).expect("read").is_exact());
     versions.repository.forget(&[], &Keep { last: 1, ..Keep::default() }, false).expect("forgot");
     let options = PruneOptions { max_unused: 0.0, dry_run: false };
@@ -130,7 +132,7 @@ fn run_files(path: &Path) -> usize {
     std::fs::read_dir(path.join("repo/index")).expect("a folder").count()
 }
 
-/// Old versions go from packs, index and digest, and memory comes back.
+/// Old versions leave packs, index and digest, and memory is freed.
 #[test]
 fn what_is_eliminated_leaves_the_digest_too() {
     let versions = Versions::new();
@@ -138,7 +140,7 @@ fn what_is_eliminated_leaves_the_digest_too() {
     for seed in 0..8 {
         std::fs::remove_dir_all(&source).expect("a directory");
         trees::files(&source, seed, 200);
-        versions.backup(Asked::Digest, CACHE);
+        versions.backup(DigestMode::Normal, CACHE);
         assert!(run_files(versions.dir.path()) <= 6, "runs are merged");
     }
     let before = versions.repository.stats().expect("read");

@@ -1,5 +1,4 @@
-//! Trees to back up, and everything about a tree that a backup must keep, to compare.
-#![allow(dead_code, reason = "each test file uses its own part")]
+//! Trees to back up, and everything about a tree that a backup must preserve, for comparison.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -98,7 +97,7 @@ pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Bytes that do not compress; the same for the same seed.
+/// Incompressible bytes; the same for the same seed.
 pub(crate) fn noise(seed: u64, len: usize) -> Vec<u8> {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut bytes = vec![0; len];
@@ -113,7 +112,7 @@ pub(crate) fn set_time(path: &Path, seconds: i64, nanoseconds: i64) {
     set.expect("a time");
 }
 
-/// A tree with everything that is hard to keep. Devices and other owners only for root.
+/// A tree with everything that is hard to preserve. Devices and other owners only for root.
 pub(crate) fn hostile(root: &Path) {
     let dir = |name: &str| fs::create_dir_all(root.join(name)).expect("a directory");
     dir("empty");
@@ -148,7 +147,7 @@ pub(crate) fn hostile(root: &Path) {
 
     let set = |name: &str, attribute: &str, value: &[u8]| {
         let set = rustix::fs::lsetxattr(root.join(name), attribute, value, XattrFlags::empty());
-        // Not every file system has them; comparing finds none on both sides then.
+        // Not every file system supports them; then the comparison finds none on both sides.
         assert!(matches!(set, Ok(()) | Err(rustix::io::Errno::NOTSUP)), "{set:?}");
     };
     set("one", "user.small", b"\x00\xff");
@@ -170,7 +169,7 @@ pub(crate) fn hostile(root: &Path) {
             let owned = rustix::fs::chownat(CWD, root.join(name), Some(uid), Some(gid), flags);
             owned.expect("an owner");
         }
-        // A change of the owner takes the set-id bits away.
+        // Changing the owner clears the set-id bits.
         let mode = fs::Permissions::from_mode(0o4755);
         fs::set_permissions(root.join("one"), mode).expect("a mode");
     }
@@ -181,7 +180,7 @@ pub(crate) fn hostile(root: &Path) {
     set_time(root, 1_000_000_000, 5);
 }
 
-/// A tree of small files of many sizes, the same for the same seed.
+/// A tree of small files of many sizes; the same for the same seed.
 pub(crate) fn files(root: &Path, seed: u64, count: usize) {
     let mut random = fastrand::Rng::with_seed(seed);
     for i in 0..count {
@@ -194,7 +193,7 @@ pub(crate) fn files(root: &Path, seed: u64, count: usize) {
     }
 }
 
-/// Changes some of the files, adds one and removes one.
+/// Changes some files, adds one and removes one.
 pub(crate) fn change(root: &Path, seed: u64) {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut paths: Vec<PathBuf> = manifest(root).into_keys().collect();

@@ -1,12 +1,10 @@
-//! The command line: what is refused, in one line, and what the exit codes say.
-
-mod binary;
-mod trees;
+//! The command line: errors are one line with the remedy, and exit codes are as documented.
 
 use std::fs;
 use std::process::{Command, Stdio};
 
-use binary::{Place, text};
+use crate::binary::{Place, text};
+use crate::trees;
 
 #[test]
 fn mistakes_are_refused_in_one_line_with_the_remedy() {
@@ -70,9 +68,9 @@ fn a_passphrase_comes_from_the_environment_a_file_or_a_command() {
         (&["check", "--passphrase-file", "missing"], "missing"),
         (&["check", "--passphrase-command", "false"], "false"),
     ] {
-        let (code, complaint) = run(arguments);
-        assert_eq!(code, Some(2), "{complaint}");
-        assert!(complaint.contains(hint) && complaint.lines().count() == 1, "{complaint}");
+        let (code, message) = run(arguments);
+        assert_eq!(code, Some(2), "{message}");
+        assert!(message.contains(hint) && message.lines().count() == 1, "{message}");
     }
 }
 
@@ -152,10 +150,11 @@ fn snapshots_are_kept_by_age() {
 #[cfg(not(feature = "s3"))]
 #[test]
 fn without_s3_one_line_says_how_to_get_it() {
-    let place = Place::empty(binary::At::Directory, false);
+    use crate::binary::{Backend, is_refused};
+    let place = Place::empty(Backend::Directory, false);
     for command in [&["snapshots"][..], &["init", "--no-encryption"]] {
         let output = place.command_on(std::path::Path::new("s3://bucket/repo"), command).output();
-        binary::is_refused(&output.expect("the binary runs"), "--features s3");
+        is_refused(&output.expect("the binary runs"), "--features s3");
     }
     assert!(!place.path("s3:").exists());
 }
