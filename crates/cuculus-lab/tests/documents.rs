@@ -4,8 +4,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Documents that other changes still bring up to these rules; each line goes when that is done.
-const NOT_YET: &[&str] = &["FORMAT.md", "docs/backup.md", "docs/cli.md", "docs/valkey.md"];
+/// Documents and paths that other changes still bring; each goes from here when it is there.
+const NOT_YET: &[&str] = &[
+    "FORMAT.md",
+    "docs/backup.md",
+    "docs/cli.md",
+    "docs/valkey.md",
+    "crates/cuculus-lab/src/experiments",
+    "crates/cuculus-lab/src/subject.rs",
+    "experiments/mod.rs",
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
