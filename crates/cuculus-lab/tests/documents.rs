@@ -10,6 +10,8 @@ const NOT_YET: &[&str] = &[
     "docs/backup.md",
     "docs/cli.md",
     "docs/valkey.md",
+    "crates/cuculus-backup/src/store/location.rs",
+    "crates/cuculus-backup/tests/suite/places.rs",
     "crates/cuculus-lab/src/experiments",
     "crates/cuculus-lab/src/subject.rs",
     "experiments/mod.rs",
@@ -140,7 +142,7 @@ fn relative_links_lead_somewhere() {
 /// Whether a code span names a file or directory of the repository.
 fn is_path(span: &str) -> bool {
     let is_plain = span.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));
-    let is_known = [".rs", ".md", ".py", ".toml", "/"].iter().any(|end| span.ends_with(end));
+    let is_known = [".rs", ".md", ".py", ".toml"].iter().any(|end| span.ends_with(end));
     let is_rooted =
         ["crates/", "docs/", "fuzz/", "xtask/"].iter().any(|start| span.starts_with(start));
     is_plain && span.contains('/') && !span.starts_with('/') && (is_known || is_rooted)
