@@ -7,6 +7,9 @@
 //! cargo bench -p cuculus-lab --bench lab -- speed --items 1000000
 //! ```
 
+#[cfg(doctest)]
+mod documents; // the Rust blocks of the documents, as tests
+
 // What experiments are made of.
 pub mod clock; // how long
 pub mod flows; // a set that comes and goes

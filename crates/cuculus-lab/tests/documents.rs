@@ -1,0 +1,225 @@
+//! What the documents say about the repository is true: links and paths exist, the front pages keep
+//! their lengths, and the wording rules of CONTRIBUTING.md hold. Knows Markdown, nothing of filters.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Documents and paths that other changes still bring; each goes from here when it is there.
+const NOT_YET: &[&str] = &[
+    "FORMAT.md",
+    "docs/backup.md",
+    "docs/cli.md",
+    "docs/valkey.md",
+    "crates/cuculus-backup/src/store/location.rs",
+    "crates/cuculus-backup/tests/suite/places.rs",
+    "crates/cuculus-lab/src/experiments",
+    "crates/cuculus-lab/src/subject.rs",
+    "experiments/mod.rs",
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A document's name, from the root, and its text.
+struct Document {
+    name: String,
+    text: String,
+}
+
+impl Document {
+    fn read(name: &str) -> Self {
+        let text = fs::read_to_string(root().join(name));
+        Self { name: name.to_owned(), text: text.unwrap_or_else(|error| panic!("{name}: {error}")) }
+    }
+
+    fn directory(&self) -> PathBuf {
+        root().join(&self.name).parent().expect("documents are in a directory").to_owned()
+    }
+
+    /// The text without blocks of code.
+    fn prose(&self) -> String {
+        let mut in_code = false;
+        let lines = self.text.lines().filter(|line| {
+            let is_fence = line.trim_start().starts_with("```");
+            in_code ^= is_fence;
+            !in_code && !is_fence
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    /// What stands between single backticks.
+    fn code_spans(&self) -> Vec<String> {
+        self.prose().split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    }
+
+    /// Where links lead.
+    fn links(&self) -> Vec<String> {
+        let prose = self.prose();
+        let targets = prose.split("](").skip(1);
+        targets
+            .filter_map(|rest| rest.split_once(')'))
+            .map(|(target, _)| target.to_owned())
+            .collect()
+    }
+
+    /// The anchors of its headings, as GitHub makes them.
+    fn anchors(&self) -> Vec<String> {
+        let prose = self.prose();
+        let headings = prose.lines().filter(|line| line.starts_with('#'));
+        let anchor = |heading: &str| {
+            let words = heading.trim_start_matches('#').trim().to_lowercase();
+            let kept =
+                words.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+            kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+        };
+        headings.map(anchor).collect()
+    }
+}
+
+/// All documents: those at the root and those below docs.
+fn documents() -> Vec<Document> {
+    let mut names = Vec::new();
+    let mut directories = vec![PathBuf::new()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(root().join(&directory)).expect("a directory") {
+            let name = entry.expect("an entry").file_name();
+            let path = directory.join(name);
+            if path.extension().is_some_and(|extension| extension == "md") {
+                names.push(path.to_str().expect("names are text").to_owned());
+            } else if path.starts_with("docs") && root().join(&path).is_dir() {
+                directories.push(path);
+            }
+        }
+    }
+    names.sort();
+    let named = |name: &String| !NOT_YET.contains(&name.as_str());
+    let documents: Vec<_> =
+        names.iter().filter(|name| named(name)).map(|name| Document::read(name)).collect();
+    assert!(documents.len() >= 10, "found {} documents only", documents.len());
+    documents
+}
+
+fn lines_of(name: &str) -> usize {
+    Document::read(name).text.lines().count()
+}
+
+#[test]
+fn front_pages_keep_their_lengths() {
+    assert!(lines_of("README.md") <= 150, "README.md has {} lines", lines_of("README.md"));
+    let architecture = lines_of("ARCHITECTURE.md");
+    assert!(architecture <= 250, "ARCHITECTURE.md has {architecture} lines");
+}
+
+#[test]
+fn relative_links_lead_somewhere() {
+    let mut broken = Vec::new();
+    for document in documents() {
+        for link in document.links() {
+            if link.contains("://") {
+                continue;
+            }
+            let (path, anchor) = link.split_once('#').unwrap_or((&link, ""));
+            let target = if path.is_empty() {
+                root().join(&document.name)
+            } else {
+                document.directory().join(path)
+            };
+            let is_planned = !target.exists()
+                && NOT_YET.iter().any(|name| Path::new(name).file_name() == target.file_name());
+            let has_anchor = || {
+                let text = fs::read_to_string(&target).unwrap_or_default();
+                Document { name: link.clone(), text }.anchors().iter().any(|found| found == anchor)
+            };
+            if !is_planned && (!target.exists() || (!anchor.is_empty() && !has_anchor())) {
+                broken.push(format!("{}: {link}", document.name));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "links that lead nowhere:\n{}", broken.join("\n"));
+}
+
+/// Whether a code span names a file or directory of the repository.
+fn is_path(span: &str) -> bool {
+    let is_plain = span.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));
+    let is_known = [".rs", ".md", ".py", ".toml"].iter().any(|end| span.ends_with(end));
+    let is_rooted =
+        ["crates/", "docs/", "fuzz/", "xtask/"].iter().any(|start| span.starts_with(start));
+    is_plain && span.contains('/') && !span.starts_with('/') && (is_known || is_rooted)
+}
+
+/// A path is given from the root, from the document, or from a directory that the document names.
+#[test]
+fn paths_in_code_font_exist() {
+    let mut missing = Vec::new();
+    for document in documents() {
+        let spans = document.code_spans();
+        let mut bases = vec![root(), document.directory()];
+        bases.extend(spans.iter().filter(|span| is_path(span)).map(|span| root().join(span)));
+        bases.retain(|base| base.is_dir());
+        for span in spans.iter().filter(|span| is_path(span)) {
+            let is_planned = NOT_YET.contains(&span.as_str());
+            if !is_planned && !bases.iter().any(|base| base.join(span).exists()) {
+                missing.push(format!("{}: {span}", document.name));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "paths that do not exist:\n{}", missing.join("\n"));
+}
+
+const PHRASES: &[&str] = &[
+    "anew",
+    "brought to the disk",
+    "here and there",
+    "in the hundred",
+    "once more",
+    "so many",
+    "stranger",
+    "strangers",
+];
+const UNITS: &[&str] =
+    &["bits", "ns", "nanoseconds", "bytes", "items", "nodes", "seconds", "slots"];
+const THINGS: &[&str] =
+    &["bucket", "chunk", "entry", "id", "insert", "item", "key", "line", "lookup", "node", "slot"];
+
+/// Phrases that CONTRIBUTING.md asks to avoid. They do not reach over the end of a sentence.
+fn unclear_phrases(text: &str) -> Vec<String> {
+    text.split(['.', ';', ':', '|']).flat_map(unclear_phrases_of_sentence).collect()
+}
+
+fn unclear_phrases_of_sentence(sentence: &str) -> Vec<String> {
+    let words = sentence.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let words: Vec<String> = words.map(str::to_lowercase).collect();
+    let spaced = format!(" {} ", words.join(" "));
+    let phrases = PHRASES.iter().filter(|phrase| spaced.contains(&format!(" {phrase} ")));
+    let measures = words.windows(3).filter(|three| {
+        let is_article = three[1] == "a" || three[1] == "an";
+        is_article && UNITS.contains(&three[0].as_str()) && THINGS.contains(&three[2].as_str())
+    });
+    phrases
+        .map(|phrase| (*phrase).to_owned())
+        .chain(measures.map(|three| three.join(" ")))
+        .collect()
+}
+
+#[test]
+fn documents_are_plain_english() {
+    let unclear: Vec<String> = documents()
+        .iter()
+        .flat_map(|document| {
+            let found = unclear_phrases(&document.text);
+            found.into_iter().map(|phrase| format!("{}: {phrase}", document.name))
+        })
+        .collect();
+    assert!(unclear.is_empty(), "say it plainly:\n{}", unclear.join("\n"));
+}
+
+#[test]
+fn unclear_phrases_are_found() {
+    assert_eq!(unclear_phrases("Ten bits a key, written anew."), ["anew", "bits a key"]);
+    assert_eq!(
+        unclear_phrases("It takes 20 ns an\ninsert, so many times."),
+        ["so many", "ns an insert"]
+    );
+    assert!(unclear_phrases("Ten bits per key. It has 13 bits. A key is rewritten.").is_empty());
+}
