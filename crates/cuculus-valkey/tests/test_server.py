@@ -80,7 +80,7 @@ def test_changes_are_announced(plain, shared):
     cf.addnx("set", "one")
     cf.insert("set", ["two"])
     cf.delete("set", "two")
-    cf.delete("set", "stranger")
+    cf.delete("set", "never added")
     plain.execute_command("CF.COMPACT", "set")
     header = plain.execute_command("CF.SCANDUMP", "set", 0)[1]
     plain.execute_command("CF.LOADCHUNK", "copy", 1, header)
