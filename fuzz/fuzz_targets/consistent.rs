@@ -1,6 +1,11 @@
-#![no_main]
 //! See `cuculus_fuzz::consistent`.
+#![cfg_attr(fuzzing, no_main)]
 
-libfuzzer_sys::fuzz_target!(|input: cuculus_fuzz::consistent::Input| {
-    cuculus_fuzz::consistent::check(&input)
-});
+use cuculus_fuzz::consistent;
+
+libfuzzer_sys::fuzz_target!(|input: consistent::Input| consistent::check(&input));
+
+#[cfg(not(fuzzing))]
+fn main() {
+    cuculus_fuzz::needs_the_fuzzer();
+}

@@ -1,6 +1,11 @@
-#![no_main]
 //! See `cuculus_fuzz::decode`.
+#![cfg_attr(fuzzing, no_main)]
 
-libfuzzer_sys::fuzz_target!(|input: cuculus_fuzz::decode::Input| cuculus_fuzz::decode::check(
-    &input
-));
+use cuculus_fuzz::decode;
+
+libfuzzer_sys::fuzz_target!(|input: decode::Input| decode::check(&input));
+
+#[cfg(not(fuzzing))]
+fn main() {
+    cuculus_fuzz::needs_the_fuzzer();
+}

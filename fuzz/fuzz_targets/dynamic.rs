@@ -1,6 +1,11 @@
-#![no_main]
 //! See `cuculus_fuzz::dynamic`.
+#![cfg_attr(fuzzing, no_main)]
 
-libfuzzer_sys::fuzz_target!(|input: cuculus_fuzz::dynamic::Input| cuculus_fuzz::dynamic::check(
-    &input
-));
+use cuculus_fuzz::dynamic;
+
+libfuzzer_sys::fuzz_target!(|input: dynamic::Input| dynamic::check(&input));
+
+#[cfg(not(fuzzing))]
+fn main() {
+    cuculus_fuzz::needs_the_fuzzer();
+}

@@ -1,6 +1,11 @@
-#![no_main]
 //! See `cuculus_fuzz::elastic`.
+#![cfg_attr(fuzzing, no_main)]
 
-libfuzzer_sys::fuzz_target!(|input: cuculus_fuzz::elastic::Input| cuculus_fuzz::elastic::check(
-    &input
-));
+use cuculus_fuzz::elastic;
+
+libfuzzer_sys::fuzz_target!(|input: elastic::Input| elastic::check(&input));
+
+#[cfg(not(fuzzing))]
+fn main() {
+    cuculus_fuzz::needs_the_fuzzer();
+}

@@ -1,6 +1,11 @@
-#![no_main]
 //! See `cuculus_fuzz::maplet`.
+#![cfg_attr(fuzzing, no_main)]
 
-libfuzzer_sys::fuzz_target!(|input: cuculus_fuzz::maplet::Input| cuculus_fuzz::maplet::check(
-    &input
-));
+use cuculus_fuzz::maplet;
+
+libfuzzer_sys::fuzz_target!(|input: maplet::Input| maplet::check(&input));
+
+#[cfg(not(fuzzing))]
+fn main() {
+    cuculus_fuzz::needs_the_fuzzer();
+}

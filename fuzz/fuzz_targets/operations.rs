@@ -1,6 +1,11 @@
-#![no_main]
 //! See `cuculus_fuzz::operations`.
+#![cfg_attr(fuzzing, no_main)]
 
-libfuzzer_sys::fuzz_target!(|input: cuculus_fuzz::operations::Input| {
-    cuculus_fuzz::operations::check(&input)
-});
+use cuculus_fuzz::operations;
+
+libfuzzer_sys::fuzz_target!(|input: operations::Input| operations::check(&input));
+
+#[cfg(not(fuzzing))]
+fn main() {
+    cuculus_fuzz::needs_the_fuzzer();
+}

@@ -1,6 +1,11 @@
-#![no_main]
 //! See `cuculus_fuzz::valkey`.
+#![cfg_attr(fuzzing, no_main)]
 
-libfuzzer_sys::fuzz_target!(|input: cuculus_fuzz::valkey::Input| cuculus_fuzz::valkey::check(
-    &input
-));
+use cuculus_fuzz::valkey;
+
+libfuzzer_sys::fuzz_target!(|input: valkey::Input| valkey::check(&input));
+
+#[cfg(not(fuzzing))]
+fn main() {
+    cuculus_fuzz::needs_the_fuzzer();
+}

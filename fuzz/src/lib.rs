@@ -2,6 +2,7 @@
 //! call them. A broken law panics.
 
 mod container; // a saved filter, taken apart and sealed again
+mod followed; // a filter that grows, beside an exact multiset
 mod parameters; // builders' parameters, good and bad
 
 pub mod backup;
@@ -15,3 +16,9 @@ pub mod valkey;
 
 #[cfg(test)]
 mod tests;
+
+/// What a target says that was built without the fuzzer.
+#[cfg(not(fuzzing))]
+pub fn needs_the_fuzzer() {
+    eprintln!("this target was built without libFuzzer; run it with `cargo xtask fuzz TARGET`");
+}

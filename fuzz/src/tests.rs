@@ -1,5 +1,5 @@
-//! The targets on some thousand random inputs: no search for new paths, but it needs no special
-//! compiler, and shows that the targets themselves work.
+//! Runs the checks of each target on some thousand random inputs. This searches no new paths, but it
+//! needs no special compiler and shows that the targets work.
 
 use arbitrary::{Arbitrary, Unstructured};
 
@@ -23,7 +23,7 @@ fn backup() {
 
 #[test]
 fn decode() {
-    // Few changes each: a file with many is refused for the first.
+    // Short inputs: a file with many changes is refused for the first one.
     on_random_inputs(48, &random_bytes(1), crate::decode::check);
 }
 
@@ -44,7 +44,7 @@ fn dynamic() {
 
 #[test]
 fn elastic() {
-    // Fewer: each goes through thousands of keys.
+    // Fewer inputs: each runs through thousands of keys.
     on_random_inputs(256, &random_bytes(4)[..1 << 13], crate::elastic::check);
 }
 

@@ -1,13 +1,14 @@
-//! What clients and dumps may give the Valkey module: refused, or a filter that works.
+//! Headers and chunks that clients and dumps may send to the Valkey module: either refused, or a
+//! filter that works.
 
 use arbitrary::Arbitrary;
-use cuculus_valkey::value::{Arrival, ChunkError, Header, Parameters, Stored, Value};
+use cuculus_valkey::value::{ChunkError, Header, Loading, Parameters, Stored, Value};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::container::{Change, Parts};
 use crate::parameters::{Keys, all_of};
 
-/// Bytes as they come, or a filter that was shipped and changed behind its checksums.
+/// Arbitrary bytes, or the dump of a filter that was changed and got new checksums.
 #[derive(Arbitrary, Debug)]
 pub enum Input {
     /// A header and a body.
@@ -18,11 +19,11 @@ pub enum Input {
         #[arbitrary(with = all_of)]
         bytes: Vec<u8>,
     },
-    /// A filter that was saved, changed and sealed again.
+    /// The dump of a filter, changed, with new checksums.
     Shipped(Shipped),
 }
 
-/// A filter on its way.
+/// The dump of a filter.
 #[derive(Arbitrary, Debug)]
 pub struct Shipped {
     capacity: u16,
@@ -32,20 +33,20 @@ pub struct Shipped {
     more_keys: Keys,
     /// A byte of the header.
     header: Option<(u8, u8)>,
-    /// The chunks, but for one; few, since everything is looked at after each.
+    /// The number of chunks minus one; small, since everything is checked after each.
     chunks: u8,
-    /// A chunk that is sent twice, or in the wrong place.
+    /// A chunk that is also sent with a wrong position.
     again: Option<u8>,
     #[arbitrary(with = all_of)]
     changes: Vec<Change>,
 }
 
-/// Ships, and works with what arrived.
+/// Loads the bytes, and uses the filter if they are accepted.
 pub fn check(input: &Input) {
     match input {
         Input::Bytes { header, bytes } => {
             let (header, body) = bytes.split_at(bytes.len().min(usize::from(*header)));
-            arrive(header, body, 1 + body.len() / 3, None, body);
+            load(header, body, 1 + body.len() / 3, None, body);
         }
         Input::Shipped(shipped) => shipped.check(),
     }
@@ -80,47 +81,47 @@ impl Shipped {
             header[end..].copy_from_slice(&sum);
         }
         let chunk = 1 + body.len() / (1 + usize::from(self.chunks % 8));
-        arrive(&header, &body, chunk, self.again, &self.more_keys.to_vec());
+        load(&header, &body, chunk, self.again, &self.more_keys.to_vec());
     }
 }
 
-/// Takes the chunks one by one.
-fn arrive(header: &[u8], body: &[u8], chunk: usize, again: Option<u8>, keys: &[u8]) {
+/// Loads the chunks one by one.
+fn load(header: &[u8], body: &[u8], chunk: usize, again: Option<u8>, keys: &[u8]) {
     let Some(header) = Header::from_bytes(header) else { return };
     assert_eq!(Header::from_bytes(&header.to_bytes()), Some(header));
-    let mut arrival = Arrival::new(header);
+    let mut loading = Loading::new(header);
     let mut end = 0;
     for (i, chunk) in body.chunks(chunk).enumerate() {
         end += chunk.len() as u64;
         if again == Some(i as u8) {
-            let wrong = arrival.take(end + 1, chunk);
+            let wrong = loading.take(end + 1, chunk);
             assert!(matches!(wrong, Err(ChunkError::Position)));
         }
-        let before = arrival.received().len();
-        match arrival.take(end, chunk) {
-            Ok(None) => reload(&Value::Arriving(arrival.clone())),
+        let before = loading.received().len();
+        match loading.take(end, chunk) {
+            Ok(None) => reload(&Value::Loading(loading.clone())),
             Ok(Some(stored)) => return work(stored, keys),
             Err(_) => {
-                assert_eq!(arrival.received().len(), before, "a refused chunk was kept");
+                assert_eq!(loading.received().len(), before, "a refused chunk was kept");
                 return;
             }
         }
     }
 }
 
-/// What is there can be saved and loaded.
+/// The value can be saved and loaded.
 fn reload(value: &Value) {
     let mut body = Vec::new();
     value.write_body(&mut body).expect("writing to a vector does not fail");
     assert_eq!(body.len() as u64, value.body_len());
     let again = Value::read(value.header(), value.body_len(), body.as_slice());
-    let again = again.expect("what is there can be loaded");
+    let again = again.expect("a value that was saved can be loaded");
     let mut same = Vec::new();
     again.write_body(&mut same).expect("writing to a vector does not fail");
     assert!(same == body && again.header() == value.header());
 }
 
-/// What was taken works.
+/// The loaded filter works.
 fn work(mut stored: Stored, keys: &[u8]) {
     let mut added = Vec::new();
     for &key in keys {

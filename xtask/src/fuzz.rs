@@ -1,5 +1,5 @@
-//! `cargo xtask fuzz`: runs the fuzz targets. Knows how they are compiled and for how long they
-//! run; what they check stands in `fuzz/`.
+//! `cargo xtask fuzz`: runs the fuzz targets. Knows how they are compiled and how long they run;
+//! what they check is in `fuzz/`.
 
 use std::fs;
 use std::process::Command;
@@ -7,8 +7,8 @@ use std::process::Command;
 use crate::run::{Failure, cargo, program, root, step};
 use crate::tools;
 
-/// Apart from the workspace's own, so that the two do not rebuild each other's dependencies.
-pub(crate) const TARGET_DIR: &str = "target/fuzz";
+/// Not the workspace's own: instrumented code must not mix with it.
+const TARGET_DIR: &str = "target/fuzz";
 
 const DEFAULT_SECONDS: u64 = 60;
 
@@ -20,7 +20,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         Some(target) if targets.contains(&target) => vec![target],
         Some(target) => {
             let targets = targets.join(", ");
-            return Err(Failure::Usage(format!("no fuzz target {target:?}; there are: {targets}")));
+            return Err(Failure::Usage(format!(
+                "no fuzz target {target:?}; the targets are {targets}"
+            )));
         }
     };
     tools::package("fuzz", "cargo-fuzz")?;
@@ -32,7 +34,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         let time = format!("-max_total_time={seconds}");
         let mut command = compiler_for_fuzzing(nightly);
         command.args(["fuzz", "run", "--target-dir", TARGET_DIR, target.as_str()]);
-        // A report of every new input would bury a crash.
+        // Without the lines for every new input, which would hide a crash.
         command.args(["--", &time, "-print_final_stats=1", "-verbosity=0", "-print_funcs=0"]);
         step(&format!("fuzz {target}"), &mut command)?;
     }
@@ -42,15 +44,20 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
 /// Instrumented code needs unstable options: a nightly compiler, or a stable one that is told to
 /// accept them.
 fn compiler_for_fuzzing(nightly: bool) -> Command {
-    if nightly {
-        return program("rustup", ["run", "nightly", "cargo"]);
-    }
-    let mut command = cargo([]);
-    command.env("RUSTC_BOOTSTRAP", "1");
+    let mut command = if nightly {
+        program("rustup", ["run", "nightly", "cargo"])
+    } else {
+        let mut command = cargo([]);
+        command.env("RUSTC_BOOTSTRAP", "1");
+        command
+    };
+    // The settings of release builds are made for small binaries; a crash needs its symbols.
+    let profile = [("STRIP", "none"), ("LTO", "off"), ("PANIC", "unwind"), ("CODEGEN_UNITS", "16")];
+    command.envs(profile.map(|(name, value)| (format!("CARGO_PROFILE_RELEASE_{name}"), value)));
     command
 }
 
-/// Each file is a target, so that a new one cannot be forgotten here.
+/// Each file is a target, so a new target needs no change here.
 fn targets() -> Result<Vec<String>, Failure> {
     let directory = root().join("fuzz/fuzz_targets");
     let files = fs::read_dir(&directory).map_err(|error| {
@@ -79,7 +86,7 @@ impl Arguments {
         while let Some(word) = words.next() {
             if word == "--seconds" {
                 let seconds = words.next().and_then(|number| number.parse().ok());
-                // libFuzzer takes zero for "no limit".
+                // To libFuzzer, 0 means no limit.
                 parsed.seconds = seconds.filter(|&seconds| seconds > 0).ok_or_else(|| {
                     Failure::Usage("--seconds needs a number above 0, as in --seconds 60".into())
                 })?;
@@ -115,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_an_error_of_usage() {
+    fn anything_else_is_a_usage_error() {
         for line in ["--seconds", "--seconds x", "--seconds 0", "--second 5", "decode maplet"] {
             assert_eq!(parse(line), Err(2), "{line}");
         }

@@ -1,10 +1,11 @@
-//! Set-up, test and release commands (`cargo xtask …`). Knows their names; what each does stands
-//! in its own module.
+//! The project's commands (`cargo xtask …`). Knows their names and arguments; what each does is in
+//! its own module.
 
 mod backup;
 mod bench;
 mod bench_cli;
 mod fuzz;
+mod package;
 mod python;
 mod run;
 mod soak;
@@ -29,56 +30,56 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "test",
         arguments: "",
-        summary: "everything that must pass: format, lints, tests, docs, fuzz code",
+        summary: "run everything that must pass: format, lints, tests, docs, packages, servers",
         run: test::run,
     },
     Command {
         name: "bench",
         arguments: "[ARGS…]",
-        summary: "the lab's benchmarks (default: speed)",
+        summary: "run the laboratory's benchmarks (default: speed)",
         run: bench::run,
     },
     Command {
         name: "bench-cli",
         arguments: "[--lines N] [--rounds N] [--json]",
-        summary: "the command-line tool beside awk and sort (default: 20 million lines)",
+        summary: "compare the command-line tool with awk and sort (default: 20 million lines)",
         run: bench_cli::run,
     },
     Command {
         name: "bench-backup",
         arguments: "[--peers [--versions N]] [--json]",
-        summary: "what the chunk digest brings to the backup, or with --peers the backup beside restic \
-                  and borg (fetches 1 GB of packages)",
+        summary: "measure what the chunk digest saves the backup; with --peers compare the backup with \
+                  restic and borg (downloads 1 GB of packages)",
         run: backup::run,
     },
     Command {
         name: "fuzz",
         arguments: "[--seconds N] [TARGET]",
-        summary: "each fuzz target, or one, for N seconds (default: 60)",
+        summary: "run all fuzz targets, or one, for N seconds each (default: 60)",
         run: fuzz::run,
     },
     Command {
         name: "soak",
         arguments: "[--operations N] [--seed N]",
-        summary: "elastic filters beside exact multisets (default: 100 million operations)",
+        summary: "compare elastic filters with exact multisets (default: 100 million operations)",
         run: soak::run,
     },
     Command {
         name: "valkey",
         arguments: "[SERVER OPTIONS…]",
-        summary: "a Valkey or Redis server with the module, to try it out",
+        summary: "start a Valkey or Redis server with the module",
         run: valkey::run,
     },
     Command {
         name: "bench-valkey",
         arguments: "[--items N] [--json]",
-        summary: "the module on a server under load (default: 10 million items)",
+        summary: "measure the module on a server under load (default: 10 million items)",
         run: valkey::bench,
     },
     Command {
         name: "soak-backup",
         arguments: "[--kills N]",
-        summary: "the backup's crash and damage tests for longer (default: 2000 kills)",
+        summary: "run the backup's crash and damage tests for longer (default: 2000 kills)",
         run: backup::soak,
     },
 ];
@@ -94,7 +95,7 @@ fn main() -> ExitCode {
             }
             Some(command) => (command.run)(rest),
             None => Err(Failure::Usage(format!(
-                "no command {word:?}; `cargo xtask --help` lists those there are"
+                "no command {word:?}; `cargo xtask --help` lists the commands"
             ))),
         },
     };

@@ -1,5 +1,5 @@
-//! A Python of our own: an environment with the packages that tests need, made once and again when
-//! their list changes. Nothing outside of the build directory is touched.
+//! A Python virtual environment in the build directory, with the packages that tests need. It is
+//! created once, and again when the list of packages changes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use crate::run::{Failure, program, root, step, succeeds, target_directory};
 use crate::tools;
 
-/// The interpreter of an environment that has the packages of this list, a file in the repository.
+/// The interpreter of an environment with the packages of `list`, a requirements file in the
+/// repository.
 pub(crate) fn with_packages(list: &str) -> Result<PathBuf, Failure> {
     let wanted = fs::read_to_string(root().join(list))?;
     let directory = directory();
@@ -22,7 +23,7 @@ pub(crate) fn with_packages(list: &str) -> Result<PathBuf, Failure> {
     Ok(python)
 }
 
-/// The interpreter of an environment with pip and whatever else it has already.
+/// The interpreter of an environment that has pip, and possibly other packages.
 pub(crate) fn with_pip() -> Result<PathBuf, Failure> {
     let directory = directory();
     let python = interpreter(&directory);

@@ -1,9 +1,9 @@
-//! Programs that the commands need: found, else installed, else named. Nothing is skipped because
-//! a program is missing.
+//! Programs that the commands need. Each is found, or installed, or named in an error: no step is
+//! skipped because a program is missing.
 
 use crate::run::{Failure, cargo, program, step, succeeds};
 
-/// A part of the Rust toolchain that comes as a cargo subcommand.
+/// A component of the Rust toolchain that is a cargo subcommand.
 pub(crate) fn component(subcommand: &str, component: &str) -> Result<(), Failure> {
     let there = || succeeds(&mut cargo([subcommand, "--version"]));
     if there() {
@@ -15,12 +15,12 @@ pub(crate) fn component(subcommand: &str, component: &str) -> Result<(), Failure
         return Ok(());
     }
     Err(Failure::Failed(format!(
-        "{component} is missing and cannot be installed here; install it with `rustup component \
+        "{component} is missing and could not be installed; install it with `rustup component \
          add {component}`"
     )))
 }
 
-/// A cargo subcommand that is a package of its own.
+/// A cargo subcommand that is a package on crates.io.
 pub(crate) fn package(subcommand: &str, package: &str) -> Result<(), Failure> {
     if succeeds(&mut cargo([subcommand, "--version"])) {
         return Ok(());
@@ -28,17 +28,17 @@ pub(crate) fn package(subcommand: &str, package: &str) -> Result<(), Failure> {
     step(&format!("install {package}"), &mut cargo(["install", package, "--locked"]))
 }
 
-/// A program that is a package of Debian.
+/// A program from a Debian package.
 pub(crate) fn debian(name: &str, package: &str) -> Result<(), Failure> {
     debian_for(package, || succeeds(&mut program(name, ["--version"])))
 }
 
-/// Anything that a package of Debian brings.
+/// Anything that a Debian package installs.
 pub(crate) fn debian_for(package: &str, there: impl Fn() -> bool) -> Result<(), Failure> {
     if there() {
         return Ok(());
     }
-    // A fresh image has no lists of packages.
+    // A fresh image has no package lists.
     let update = step("package lists", &mut program("apt-get", ["update"]));
     let install = ["install", "--yes", "--no-install-recommends", package];
     let _ =
@@ -47,7 +47,7 @@ pub(crate) fn debian_for(package: &str, there: impl Fn() -> bool) -> Result<(), 
         return Ok(());
     }
     Err(Failure::Failed(format!(
-        "{package} is missing and cannot be installed here; install it with `sudo apt-get install \
+        "{package} is missing and could not be installed; install it with `sudo apt-get install \
          {package}`"
     )))
 }

@@ -1,6 +1,6 @@
-//! What a program took: seconds, processor time, memory. Knows processes; nothing of what they do.
-//! The one place of this crate with unsafe code: the standard library does not say what the system
-//! counted for a child.
+//! Time, processor time and memory of a child process. Knows processes, not what they do. The only
+//! module of this crate with unsafe code: the standard library does not return the resource usage of
+//! a child.
 #![allow(unsafe_code, reason = "wait4 has no safe form")]
 
 use std::io::{self, Read};
@@ -8,19 +8,19 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
 use std::time::Instant;
 
-/// What one program, or several one after the other, took.
+/// What one program took, or several in sequence.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Usage {
     pub(crate) wall_seconds: f64,
-    /// User and system, with children that it has waited for.
+    /// User and system time, including that of children it has waited for.
     pub(crate) cpu_seconds: f64,
-    /// Not below what this program has held itself, whose memory a child shares until it begins:
-    /// who measures others must stay small.
+    /// Never less than this program's own peak, because a child shares its memory until it starts:
+    /// a program that measures others must stay small.
     pub(crate) peak_bytes: u64,
 }
 
 impl Usage {
-    /// Both, one after the other.
+    /// Both in sequence.
     pub(crate) fn and(self, next: Self) -> Self {
         Self {
             wall_seconds: self.wall_seconds + next.wall_seconds,
@@ -30,13 +30,13 @@ impl Usage {
     }
 }
 
-/// How a program ended that was started just now, what it took, and what it said on standard error
-/// if that is a pipe.
+/// Waits for a program that was just started. Returns its exit status, what it took, and its
+/// standard error if that is a pipe.
 pub(crate) fn of(mut child: Child, start: Instant) -> io::Result<(ExitStatus, Usage, String)> {
-    let mut said = Vec::new();
-    // First: a program whose complaints nobody reads does not end.
+    let mut stderr_bytes = Vec::new();
+    // First: a program blocks when its pipe is full and nobody reads it.
     if let Some(mut stderr) = child.stderr.take() {
-        stderr.read_to_end(&mut said)?;
+        stderr.read_to_end(&mut stderr_bytes)?;
     }
     let process = libc::pid_t::try_from(child.id()).map_err(io::Error::other)?;
     let mut status = 0;
@@ -59,7 +59,7 @@ pub(crate) fn of(mut child: Child, start: Instant) -> io::Result<(ExitStatus, Us
         cpu_seconds: seconds(counted.ru_utime) + seconds(counted.ru_stime),
         peak_bytes: u64::try_from(counted.ru_maxrss).unwrap_or_default() * 1024,
     };
-    Ok((ExitStatus::from_raw(status), usage, String::from_utf8_lossy(&said).into_owned()))
+    Ok((ExitStatus::from_raw(status), usage, String::from_utf8_lossy(&stderr_bytes).into_owned()))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The Valkey module: built, tried out, tested and measured on real servers. Knows what these need;
-//! what is asked of the servers stands with the module.
+//! Builds the Valkey module and starts, tests or measures servers with it. Knows what this needs to
+//! be installed; the tests and the benchmark are in the module's crate.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -7,16 +7,17 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 
 use crate::python;
-use crate::run::{Failure, cargo, program, root, step, succeeds, target_directory};
+use crate::run::{Failure, cargo, program, step, succeeds, target_directory};
+use crate::test::{Steps, WHOLE};
 use crate::tools;
 
 const PACKAGE: &str = "cuculus-valkey";
 const TESTS: &str = "crates/cuculus-valkey/tests";
 const LIBRARY: &str = "libcuculus_valkey.so";
-/// Where clients look for a server that they are told nothing about.
-const USUAL_PORT: u16 = 6379;
+/// The port that clients try by default.
+const DEFAULT_PORT: u16 = 6379;
 
-/// What building the module needs: bindings to the server are made from its header with libclang.
+/// What building the module needs: libclang generates the bindings from the server's header.
 pub(crate) fn prepare() -> Result<(), Failure> {
     tools::debian("clang", "clang")?;
     tools::debian_for("libclang-dev", has_libclang)
@@ -37,31 +38,34 @@ fn has_libclang() -> bool {
         })
 }
 
-/// The tests of the module on both servers, through a client that people use.
-pub(crate) fn test() -> Result<(), Failure> {
+/// Tests the module on both servers, through a common client library.
+pub(crate) fn test(steps: &mut Steps) -> Result<(), Failure> {
     tools::debian("redis-server", "redis-server")?;
     let python = python::with_packages(&format!("{TESTS}/requirements.txt"))?;
-    // As the other tests are built: optimised, with overflow checks and debug assertions.
-    let module = build(&["--profile", "test"], "debug")?;
-    let example = ["build", "--package", PACKAGE, "--profile", "test", "--example", "client"];
-    step("client", &mut cargo(example))?;
+    // The tests have compiled all of this; here cargo only puts it where it can be found.
+    let words = [&["build", "--lib", "--example", "client"], &WHOLE[..]].concat();
+    steps.cargo("module and client", &words)?;
+    let module = built("debug")?;
     let client = target_directory().join("debug/examples/client");
     let mut tests = program(python, ["-m", "pytest", "-q", "-p", "no:cacheprovider", TESTS]);
     let environment = [("PYTHONDONTWRITEBYTECODE", OsStr::new("1"))];
     tests.env("CUCULUS_MODULE", module).env("CUCULUS_CLIENT", client.canonicalize()?);
-    step("valkey tests", tests.envs(environment))
+    steps.run("server tests", tests.envs(environment))
 }
 
-fn build(profile: &[&str], directory: &str) -> Result<PathBuf, Failure> {
-    let words = ["build", "--package", PACKAGE].into_iter().chain(profile.iter().copied());
-    step("module", &mut cargo(words))?;
+fn build_for_release() -> Result<PathBuf, Failure> {
+    step("module", &mut cargo(["build", "--release", "--package", PACKAGE]))?;
+    built("release")
+}
+
+fn built(directory: &str) -> Result<PathBuf, Failure> {
     let module = target_directory().join(directory).join(LIBRARY);
     module.canonicalize().map_err(|error| {
         Failure::Failed(format!("the module is not at {}: {error}", module.display()))
     })
 }
 
-/// `cargo xtask valkey`: a server with the module, to try it out.
+/// `cargo xtask valkey`: starts a server with the module.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     prepare()?;
     let server = if succeeds(&mut program("valkey-server", ["--version"])) {
@@ -70,11 +74,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         tools::debian("redis-server", "redis-server")?;
         "redis-server"
     };
-    let module = build(&["--release"], "release")?;
+    let module = build_for_release()?;
     let port = free_port()?;
-    let client = if port == USUAL_PORT { String::new() } else { format!(" -p {port}") };
+    let client = if port == DEFAULT_PORT { String::new() } else { format!(" -p {port}") };
     println!("\n    Try it, in another terminal:   redis-cli{client} CF.ADD animals cuckoo");
-    println!("    The server ends with Ctrl-C, and keeps nothing.\n");
+    println!("    Ctrl-C stops the server. It saves nothing.\n");
     let port = port.to_string();
     let mut command = program(server, ["--bind", "127.0.0.1", "--port", &port, "--save", ""]);
     step("server", command.arg("--loadmodule").arg(module).args(arguments))
@@ -82,16 +86,15 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
 
 fn free_port() -> Result<u16, Failure> {
     let listen = |port| TcpListener::bind(("127.0.0.1", port));
-    let listener = listen(USUAL_PORT).or_else(|_| listen(0))?;
+    let listener = listen(DEFAULT_PORT).or_else(|_| listen(0))?;
     Ok(listener.local_addr()?.port())
 }
 
-/// `cargo xtask bench-valkey`: the module under load.
+/// `cargo xtask bench-valkey`: measures the module under load.
 pub(crate) fn bench(arguments: &[String]) -> Result<(), Failure> {
     prepare()?;
     tools::debian("redis-server", "redis-server")?;
-    let module = build(&["--release"], "release")?;
+    let module = build_for_release()?;
     let mut command = cargo(["bench", "--package", PACKAGE, "--bench", "server", "--"]);
-    let module = module.strip_prefix(root()).unwrap_or(&module);
-    step("bench", command.args(arguments).env("CUCULUS_MODULE", root().join(module)))
+    step("bench", command.args(arguments).env("CUCULUS_MODULE", module))
 }

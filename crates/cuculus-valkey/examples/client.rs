@@ -1,4 +1,4 @@
-//! The manual's program for Rust, on a server whose address is given; the tests run it.
+//! The Rust program of docs/valkey.md. Takes the address of a server; the tests run it.
 
 use std::error::Error;
 

@@ -1,12 +1,13 @@
-//! The `CF.*` commands for Valkey and Redis over filters that follow their sets.
+//! A module for Valkey and Redis: the `CF.*` commands on cuckoo filters that grow and shrink with
+//! their sets.
 //!
-//! Sharding, replication, persistence and failover are the engine's; the filter is that of
-//! [`cuculus`]. This crate is what lies between: commands and their replies, the value under a key,
-//! and its way into dumps, logs and replicas.
+//! The server does sharding, replication, persistence and failover, and [`cuculus`] has the filters.
+//! This crate has what connects the two: commands and replies, the value of a key, and how the value
+//! gets into dumps, append-only files and replicas.
 
-pub mod value; // what is stored under a key; knows no server
+pub mod value; // the value of a key and its bytes; knows no server
 
 #[cfg(feature = "module")]
-mod commands; // what clients say and what they are answered
+mod commands; // arguments and replies of each command
 #[cfg(feature = "module")]
-mod server; // the engine's interface, the only place with unsafe code
+mod server; // the server's C interface; all unsafe code of this crate

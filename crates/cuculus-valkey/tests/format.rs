@@ -1,6 +1,6 @@
-//! What was written once is read for ever: bytes of the first release, never edited.
+//! The bytes of the first release, which every later release must read. Never edited.
 
-use cuculus_valkey::value::{Arrival, Header, Parameters, Stored, Value};
+use cuculus_valkey::value::{Header, Loading, Parameters, Stored, Value};
 
 const PARAMETERS: Parameters = Parameters {
     capacity: 5000,
@@ -36,8 +36,8 @@ fn body(value: &Value) -> Vec<u8> {
     body
 }
 
-/// The header, and by its checksum every byte of the filter: the same on every platform and in every
-/// release that calls itself compatible.
+/// The header and, by its checksum, every byte of the filter are the same on every platform and in
+/// every compatible release.
 #[test]
 fn the_bytes_of_a_filter_do_not_change() {
     let value = Value::Ready(filter());
@@ -60,7 +60,7 @@ fn a_header_is_what_was_written() {
     }
 }
 
-/// Sealed again, a header of numbers out of their ranges is refused all the same.
+/// A header with a valid checksum but a field out of range is refused.
 #[test]
 fn parameters_out_of_range_are_refused() {
     let header = Value::Ready(filter()).header();
@@ -82,8 +82,8 @@ fn parameters_out_of_range_are_refused() {
     assert_eq!(Header::from_bytes(&nothing.to_bytes()), None);
 }
 
-/// A filter that is not the one of which the header speaks is refused with the last chunk, and what
-/// came before it stays.
+/// A filter that does not match its header is refused with the last chunk, and the chunks before it
+/// stay.
 #[test]
 fn a_filter_under_another_header_is_refused() {
     let value = Value::Ready(filter());
@@ -93,12 +93,12 @@ fn a_filter_under_another_header_is_refused() {
         Parameters { rate: 0.02, ..PARAMETERS },
         Parameters { expansion: 0, ..PARAMETERS },
     ] {
-        let mut arrival = Arrival::new(Header { parameters, ..header });
+        let mut loading = Loading::new(Header { parameters, ..header });
         let (first, last) = body.split_at(100);
-        assert!(matches!(arrival.take(100, first), Ok(None)));
-        assert!(arrival.take(body.len() as u64, last).is_err(), "{parameters:?}");
-        assert_eq!(arrival.received(), first);
+        assert!(matches!(loading.take(100, first), Ok(None)));
+        assert!(loading.take(body.len() as u64, last).is_err(), "{parameters:?}");
+        assert_eq!(loading.received(), first);
     }
-    let mut arrival = Arrival::new(header);
-    assert!(matches!(arrival.take(body.len() as u64, &body), Ok(Some(_))));
+    let mut loading = Loading::new(header);
+    assert!(matches!(loading.take(body.len() as u64, &body), Ok(Some(_))));
 }

@@ -99,7 +99,7 @@ def test_a_ninth_copy_is_refused_and_nothing_grows(client):
         client.cf().add("set", "item")
     before = client.execute_command("DEBUG", "DIGEST-VALUE", "set")
     words = (
-        "ERR the item is stored 8 times already, the most that fit; delete it first or use CF.ADDNX"
+        "ERR the item is already stored 8 times, which is the limit; delete it first or use CF.ADDNX"
     )
     for _ in range(3):
         refuses(client, words, "CF.ADD", "set", "item")
@@ -262,8 +262,8 @@ def test_a_rate_is_kept_and_memory_follows_the_set(client):
     items = 40_000
     for start in range(0, items, 1000):
         cf.insert("set", range(start, start + 1000))
-    strangers = range(10**9, 10**9 + 20_000)
-    false = sum(sum(map(bool, cf.mexists("set", *strangers[i : i + 1000]))) for i in range(0, 20_000, 1000))
+    absent = range(10**9, 10**9 + 20_000)
+    false = sum(sum(map(bool, cf.mexists("set", *absent[i : i + 1000]))) for i in range(0, 20_000, 1000))
     # Three sigmas above 1 %.
     assert false <= 200 + 3 * 14
     large = client.memory_usage("set", samples=0)

@@ -1,5 +1,5 @@
 """One state everywhere: on replicas, after restarts, in copies and in dumps. A digest covers every
-byte of a filter and all that it was asked for."""
+byte of a filter and all of its parameters."""
 
 import pytest
 from redis.exceptions import ResponseError
@@ -61,7 +61,7 @@ def test_a_restart_keeps_every_byte(start, how):
         wait_until(
             lambda: not client.info("persistence")["aof_rewrite_in_progress"]
             and not client.info("persistence")["aof_rewrite_scheduled"],
-            "the log is written anew",
+            "the log is rewritten",
         )
         assert client.info("persistence")["aof_last_bgrewrite_status"] == "ok"
     assert same_state(server, twin)
@@ -175,7 +175,7 @@ def test_watchers_see_changes_only(client):
     with client.pipeline() as pipe:
         pipe.watch("set")
         client.cf().addnx("set", "one")
-        client.cf().delete("set", "stranger")
+        client.cf().delete("set", "never added")
         pipe.multi()
         pipe.set("done", "1")
         assert pipe.execute() == [True]

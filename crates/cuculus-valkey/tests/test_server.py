@@ -80,7 +80,7 @@ def test_changes_are_announced(plain, shared):
     cf.addnx("set", "one")
     cf.insert("set", ["two"])
     cf.delete("set", "two")
-    cf.delete("set", "stranger")
+    cf.delete("set", "never added")
     plain.execute_command("CF.COMPACT", "set")
     header = plain.execute_command("CF.SCANDUMP", "set", 0)[1]
     plain.execute_command("CF.LOADCHUNK", "copy", 1, header)
@@ -99,6 +99,11 @@ def test_changes_are_announced(plain, shared):
 
 
 def test_figures_of_the_module(plain):
+    def no_filters():
+        return plain.info("cuculus")["cuculus_filters"] == 0
+
+    # Servers may free values in the background.
+    wait_until(no_filters, "the filters of other tests are freed")
     before = plain.info("cuculus")
     plain.cf().insert("set", range(1000))
     plain.cf().delete("set", 1)
@@ -108,7 +113,7 @@ def test_figures_of_the_module(plain):
     assert grown["cuculus_items_added"] == 1000 and grown["cuculus_items_deleted"] == 1
     assert plain.memory_usage("set", samples=0) >= grown["cuculus_bytes"] * 0.8
     plain.delete("set")
-    assert plain.info("cuculus")["cuculus_filters"] == before["cuculus_filters"]
+    wait_until(no_filters, "the filter is freed")
 
 
 def test_memory_is_the_servers(plain):

@@ -47,7 +47,7 @@ class Workload:
         return ["CF.DEL", key, self.item()]
 
     def run(self, client, commands):
-        """Sends so many commands; some are refused, as they should be."""
+        """Sends this number of commands; some are refused, as they should be."""
         send(client, (self.command() for _ in range(commands)))
 
     def change(self, client, commands, keys):

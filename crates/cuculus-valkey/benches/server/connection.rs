@@ -1,4 +1,4 @@
-//! The protocol, as little of it as is needed: commands out, many at a time, and replies in.
+//! A minimal client: sends pipelined commands and reads replies.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -22,21 +22,21 @@ impl Reply {
     pub(crate) fn integer(&self) -> anyhow::Result<i64> {
         match self {
             Self::Integer(number) => Ok(*number),
-            other => bail!("a number was expected, and {other:?} came"),
+            other => bail!("expected a number, got {other:?}"),
         }
     }
 
     pub(crate) fn text(&self) -> anyhow::Result<String> {
         match self {
             Self::Bytes(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned()),
-            other => bail!("text was expected, and {other:?} came"),
+            other => bail!("expected text, got {other:?}"),
         }
     }
 
     pub(crate) fn array(self) -> anyhow::Result<Vec<Self>> {
         match self {
             Self::Array(replies) => Ok(replies),
-            other => bail!("a list was expected, and {other:?} came"),
+            other => bail!("expected an array, got {other:?}"),
         }
     }
 }
@@ -48,7 +48,7 @@ impl Connection {
         Ok(Self { stream: BufReader::with_capacity(1 << 16, stream), out: Vec::new() })
     }
 
-    /// Writes a command down, to be sent with others.
+    /// Adds a command to the next batch.
     pub(crate) fn add(&mut self, words: &[&[u8]]) {
         let out = &mut self.out;
         write_number(out, b'*', words.len());
@@ -59,7 +59,7 @@ impl Connection {
         }
     }
 
-    /// Sends what was written down.
+    /// Sends the batch.
     pub(crate) fn send(&mut self) -> std::io::Result<()> {
         self.stream.get_mut().write_all(&self.out)?;
         self.out.clear();
@@ -79,7 +79,7 @@ impl Connection {
     pub(crate) fn reply(&mut self) -> anyhow::Result<Reply> {
         let mut line = Vec::new();
         self.stream.read_until(b'\n', &mut line)?;
-        let line = line.strip_suffix(b"\r\n").context("the server is gone")?;
+        let line = line.strip_suffix(b"\r\n").context("the server closed the connection")?;
         let (kind, rest) = line.split_first().context("an empty reply")?;
         let text = str::from_utf8(rest)?;
         Ok(match kind {
@@ -99,11 +99,11 @@ impl Connection {
                 let len = text.parse::<i64>()?.max(0);
                 Reply::Array((0..len).map(|_| self.reply()).collect::<anyhow::Result<_>>()?)
             }
-            other => bail!("a reply of unknown kind {other}"),
+            other => bail!("unknown reply type {other}"),
         })
     }
 
-    /// Reads replies of one line and counts those that are `expected`; an error ends it.
+    /// Reads replies of one line each and counts those that equal `expected`. Fails on an error reply.
     pub(crate) fn count(&mut self, replies: usize, expected: &[u8]) -> anyhow::Result<usize> {
         let (mut counted, mut line) = (0, Vec::new());
         for _ in 0..replies {
@@ -124,7 +124,7 @@ fn write_number(out: &mut Vec<u8>, kind: u8, number: usize) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// The digits of a number, without memory of their own: the client must not be what is measured.
+/// The digits of a number, without an allocation: the client must not slow the measurement.
 struct Digits {
     text: [u8; 20],
     start: usize,

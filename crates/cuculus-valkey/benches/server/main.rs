@@ -1,12 +1,11 @@
-//! The module on a real server under load: a set from nothing to millions and back, and the speed of
-//! its commands beside the speed of none. Answers are checked; figures are for the machine they
-//! were measured on.
+//! Measures the module on a real server: a set that grows to millions of items and shrinks, and the
+//! speed of the commands compared with PING. All replies are checked.
 
-mod connection; // commands out, replies in
+mod connection; // a minimal client
 mod course; // growing and shrinking
 mod server; // a server for the measurement
-mod slow; // commands that take long, whatever the machine does
-mod speed; // commands a second
+mod slow; // commands that take long
+mod speed; // commands per second
 
 use std::env;
 use std::process::ExitCode;
@@ -16,21 +15,21 @@ use clap::Parser;
 use serde::Serialize;
 
 #[derive(Parser)]
-#[command(name = "bench-valkey", about = "The module on a server under load")]
+#[command(name = "bench-valkey", about = "Measures the module on a server under load")]
 struct Options {
-    /// The items that the set grows to.
+    /// The number of items that the set grows to.
     #[arg(long, default_value_t = 10_000_000)]
     items: u64,
-    /// Times that each speed is measured.
+    /// The number of measurements of each speed.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// The server's program.
+    /// The server to run.
     #[arg(long, default_value = "redis-server")]
     server: String,
-    /// Print the figures as JSON.
+    /// Print the results as JSON.
     #[arg(long)]
     json: bool,
-    /// Given by cargo.
+    /// Passed by cargo.
     #[arg(long, hide = true)]
     bench: bool,
 }

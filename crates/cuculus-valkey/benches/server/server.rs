@@ -1,4 +1,4 @@
-//! A server for the measurement, on a free port of this machine only, gone when it is over.
+//! Starts a server for the measurement on a free local port and stops it at the end.
 
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};

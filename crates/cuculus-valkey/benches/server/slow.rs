@@ -1,5 +1,5 @@
-//! Commands that take long. A machine that others use stops a server now and then, so the same course
-//! is run twice: what was slow both times was slow because of the filter.
+//! Commands that take long. A shared machine stops the server now and then, so the same commands run
+//! twice: a command that was slow both times was slow because of the filter.
 
 use std::collections::HashMap;
 
@@ -7,21 +7,21 @@ use serde::Serialize;
 
 use crate::connection::Connection;
 
-/// Commands that took this many microseconds or more are looked at.
+/// The shortest time that counts as slow, in microseconds.
 const SLOW: u64 = 200;
 
-/// Slow commands of one run: microseconds by item.
+/// The slow commands of one run: microseconds by item.
 pub(crate) struct Slow(HashMap<Vec<u8>, u64>);
 
 /// What two runs agree on.
 #[derive(Serialize)]
 pub(crate) struct Slowest {
-    /// The longest that a command took in both runs, in microseconds; nothing if none took
-    /// as long as `looked_at` twice.
+    /// The longest time of a command in both runs, in microseconds; `None` if no command was slow
+    /// twice.
     pub(crate) both_us: Option<u64>,
-    /// The longest in one of them, with what the machine did meanwhile.
+    /// The longest time in one run, including what the machine did meanwhile.
     pub(crate) once_us: u64,
-    pub(crate) looked_at_us: u64,
+    pub(crate) slow_from_us: u64,
 }
 
 pub(crate) fn watch(control: &mut Connection) -> anyhow::Result<()> {
@@ -31,8 +31,8 @@ pub(crate) fn watch(control: &mut Connection) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The slow calls of a command since the watch began.
-pub(crate) fn seen(control: &mut Connection, command: &[u8]) -> anyhow::Result<Slow> {
+/// The slow calls of a command since `watch`.
+pub(crate) fn calls_of(control: &mut Connection, command: &[u8]) -> anyhow::Result<Slow> {
     let mut slow = HashMap::new();
     for entry in control.call(&[b"SLOWLOG", b"GET", b"-1"])?.array()? {
         let mut fields = entry.array()?.into_iter().skip(2);
@@ -53,7 +53,7 @@ impl Slow {
         Slowest {
             both_us: both.max(),
             once_us: self.0.values().chain(other.0.values()).copied().max().unwrap_or(0),
-            looked_at_us: SLOW,
+            slow_from_us: SLOW,
         }
     }
 }

@@ -1,5 +1,4 @@
-//! Commands a second beside PING, which does nothing, and SET, which does little, in the same
-//! minute.
+//! Commands per second, compared with PING, which does nothing, and SET, which does little.
 
 use core::fmt;
 use std::time::Instant;
@@ -13,11 +12,11 @@ use crate::server::Server;
 const KEY: &[u8] = b"speed";
 const CONNECTIONS: usize = 16;
 const HELD: u64 = 1_000_000;
-/// Of each round. A busy machine has slow moments that last longer than a turn of some
-/// milliseconds, and a ratio within one is still right.
+/// Turns per round. A busy machine is slow for longer than a turn of some milliseconds, so the ratios
+/// within a turn stay right.
 const TURNS: usize = 20;
 const ADD: (&str, &[u8]) = ("CF.ADD", b":1\r\n");
-/// What one adds the last one deletes.
+/// `CF.DEL` deletes what `CF.ADD` adds.
 const COMMANDS: [(&str, &[u8]); 5] = [
     ("PING", b"+PONG\r\n"),
     ("SET", b"+OK\r\n"),
@@ -43,7 +42,7 @@ struct Pipeline {
 struct Speed {
     command: &'static str,
     /// In the best turn.
-    a_second: f64,
+    per_second: f64,
     /// The median of all turns.
     ratio_to_ping: f64,
 }
@@ -70,7 +69,7 @@ pub(crate) fn run(
         let pings = measured[0].clone();
         let commands = COMMANDS.iter().zip(&measured).map(|((command, _), rates)| Speed {
             command,
-            a_second: rates.iter().copied().fold(0.0, f64::max),
+            per_second: rates.iter().copied().fold(0.0, f64::max),
             ratio_to_ping: median(rates.iter().zip(&pings).map(|(rate, ping)| rate / ping)),
         });
         pipelines.push(Pipeline { depth, commands: commands.collect() });
@@ -78,8 +77,8 @@ pub(crate) fn run(
     Ok(Speeds { items_held: HELD, connections: CONNECTIONS, pipelines })
 }
 
-/// The same command for items from `first` on. Each connection gets its next batch as soon as its
-/// last one was answered, while the server works on those of the others.
+/// Sends the command for items from `first` on. Each connection sends its next batch as soon as the
+/// previous one is answered, while the server works on the batches of the others.
 fn send(
     connections: &mut [Connection],
     depth: usize,
@@ -107,7 +106,7 @@ fn send(
             break;
         }
     }
-    ensure!(yes == count, "{command} was answered with no {} times", count - yes);
+    ensure!(yes == count, "{command} gave an unexpected reply {} times", count - yes);
     Ok(())
 }
 
@@ -120,10 +119,10 @@ fn median(numbers: impl Iterator<Item = f64>) -> f64 {
 impl fmt::Display for Speeds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} items, {} connections", self.items_held, self.connections)?;
-        writeln!(f, "{:>9} {:>10} {:>12} {:>8}", "pipeline", "command", "a second", "of PING")?;
+        writeln!(f, "{:>9} {:>10} {:>12} {:>8}", "pipeline", "command", "per second", "of PING")?;
         for Pipeline { depth, commands } in &self.pipelines {
-            for Speed { command, a_second, ratio_to_ping } in commands {
-                writeln!(f, "{depth:>9} {command:>10} {a_second:>12.0} {ratio_to_ping:>8.2}")?;
+            for Speed { command, per_second, ratio_to_ping } in commands {
+                writeln!(f, "{depth:>9} {command:>10} {per_second:>12.0} {ratio_to_ping:>8.2}")?;
             }
         }
         Ok(())

@@ -1,6 +1,6 @@
-//! ADD and ADDNX: one item.
+//! ADD and ADDNX: add one item.
 
-use super::options::Asked;
+use super::options::Options;
 use super::{WRONG_TYPE, add_within_limits, create, ready};
 use crate::server::{
     Argument, Call, Command, Description, Event, Found, Key, KeyUse, Refusal, Shape, count,
@@ -16,7 +16,7 @@ impl Command for Add {
     const DESCRIPTION: Description = Description {
         name: "ADD",
         flags: c"write deny-oom fast",
-        summary: c"Adds an item, which is then stored once more if it was there already",
+        summary: c"Adds an item; an item that was added before is stored again",
         complexity: c"O(1)",
         arity: 3,
         key: KeyUse::Insert,
@@ -32,7 +32,7 @@ impl Command for AddNx {
     const DESCRIPTION: Description = Description {
         name: "ADDNX",
         flags: c"write deny-oom fast",
-        summary: c"Adds an item unless it seems to be there already",
+        summary: c"Adds an item unless the filter already contains it",
         complexity: c"O(1)",
         arity: 3,
         key: KeyUse::Insert,
@@ -44,13 +44,13 @@ impl Command for AddNx {
     }
 }
 
-fn add(call: &Call<'_>, unless_there: bool) -> Result<(), Refusal> {
+fn add(call: &Call<'_>, only_if_absent: bool) -> Result<(), Refusal> {
     let item = call.argument(2)?;
     let mut key = Key::write(call)?;
     match key.take() {
         Found::Other => return Err(WRONG_TYPE.into()),
         Found::Nothing => {
-            let parameters = Asked::default().resolve("2 * BUCKETSIZE")?;
+            let parameters = Options::default().resolve("2 * BUCKETSIZE")?;
             let mut stored = create::create(call, parameters)?;
             let hash = stored.hash(item);
             add_within_limits(call, &mut stored, hash)?;
@@ -60,10 +60,10 @@ fn add(call: &Call<'_>, unless_there: bool) -> Result<(), Refusal> {
         Found::Value(value) => {
             let stored = ready(value)?;
             let hash = stored.hash(item);
-            // It comes while the server closes the key.
+            // The memory arrives while the server closes the key.
             stored.prefetch(hash);
             drop(key);
-            if unless_there && stored.contains(hash) {
+            if only_if_absent && stored.contains(hash) {
                 call.reply_bool(false);
                 return Ok(());
             }
@@ -72,7 +72,7 @@ fn add(call: &Call<'_>, unless_there: bool) -> Result<(), Refusal> {
     }
     count(Event::Added, 1);
     call.changed(c"cf.add");
-    call.replicate_as_said();
+    call.replicate_verbatim();
     call.reply_bool(true);
     Ok(())
 }

@@ -1,6 +1,6 @@
-//! RESERVE, and the filters that ADD and INSERT make on the way.
+//! RESERVE, and the filters that ADD and INSERT create.
 
-use super::options::{Asked, parse};
+use super::options::{Options, parse};
 use super::{EXISTS, NO_MEMORY, WRONG_TYPE, too_large};
 use crate::server::{
     Argument, Call, Command, Description, Found, Key, KeyUse, Named, Refusal, Shape, Word, settings,
@@ -14,7 +14,7 @@ impl Command for Reserve {
         name: "RESERVE",
         flags: c"write deny-oom",
         summary: c"Creates an empty filter",
-        complexity: c"O(1), or O(n) for a filter of n items that must not grow",
+        complexity: c"O(1), or O(n) for a filter with a fixed size of n items",
         arity: -3,
         key: KeyUse::Insert,
         arguments: &[
@@ -29,14 +29,14 @@ impl Command for Reserve {
 
     fn run(call: &Call<'_>) -> Result<(), Refusal> {
         let capacity = parse(call.argument(2)?).ok_or("Bad capacity")?;
-        let mut asked = Asked::default();
-        asked.capacity = Some(capacity);
+        let mut options = Options::default();
+        options.capacity = Some(capacity);
         for position in (3..call.len()).step_by(2) {
-            if !asked.take(call, position)? {
+            if !options.take(call, position)? {
                 return Err("Unknown argument received".into());
             }
         }
-        let parameters = asked.resolve("2 * BUCKETSIZE")?;
+        let parameters = options.resolve("2 * BUCKETSIZE")?;
         let mut key = Key::write(call)?;
         match key.take() {
             Found::Nothing => {}
@@ -53,8 +53,8 @@ impl Command for Reserve {
 
 /// An empty filter.
 pub(super) fn create(call: &Call<'_>, parameters: Parameters) -> Result<Stored, Refusal> {
-    let size = Stored::first_bytes(&parameters);
-    if size > settings().most_bytes && !call.is_repeated() {
+    let size = Stored::initial_bytes(&parameters);
+    if size > settings().max_bytes && !call.is_replayed() {
         return Err(too_large(size));
     }
     Stored::new(parameters).map_err(|error| match error {
@@ -63,15 +63,15 @@ pub(super) fn create(call: &Call<'_>, parameters: Parameters) -> Result<Stored, 
     })
 }
 
-/// Tells replicas and the log of a new filter with everything that was decided here: the settings
-/// there may be others, and the seed is a matter of chance.
+/// Replicates a new filter with all of its parameters: other servers may have other settings, and
+/// the seed is random.
 pub(super) fn replicate(call: &Call<'_>, parameters: &Parameters) {
     let Parameters { capacity, bucket_size, max_iterations, expansion, rate, seed } = parameters;
     let numbers = [
         bucket_size.to_string(),
         max_iterations.to_string(),
         expansion.to_string(),
-        // The shortest text that gives the same number again.
+        // The shortest text that parses to the same number.
         rate.to_string(),
         seed.to_string(),
     ];

@@ -1,4 +1,4 @@
-//! DEL and COMPACT: less.
+//! DEL and COMPACT: delete items, free memory.
 
 use super::ready;
 use crate::server::{
@@ -12,7 +12,7 @@ impl Command for Del {
     const DESCRIPTION: Description = Description {
         name: "DEL",
         flags: c"write fast",
-        summary: c"Deletes an item once; only delete what was added",
+        summary: c"Deletes one occurrence of an item; delete only items that were added",
         complexity: c"O(1)",
         arity: 3,
         key: KeyUse::Delete,
@@ -25,16 +25,16 @@ impl Command for Del {
         let Found::Value(value) = key.take() else { return Err("Not found".into()) };
         let stored = ready(value)?;
         let hash = stored.hash(item);
-        // It comes while the server closes the key.
+        // The memory arrives while the server closes the key.
         stored.prefetch(hash);
         drop(key);
-        let was_there = stored.delete(hash);
-        if was_there {
+        let was_present = stored.delete(hash);
+        if was_present {
             count(Event::Deleted, 1);
             call.changed(c"cf.del");
-            call.replicate_as_said();
+            call.replicate_verbatim();
         }
-        call.reply_bool(was_there);
+        call.reply_bool(was_present);
         Ok(())
     }
 }
@@ -43,8 +43,8 @@ impl Command for Compact {
     const DESCRIPTION: Description = Description {
         name: "COMPACT",
         flags: c"write",
-        summary: c"Gives back memory; filters do so by themselves",
-        complexity: c"O(n) for a filter of few items, O(1) for one of many",
+        summary: c"Frees unused memory, which filters also do automatically",
+        complexity: c"O(n) up to 32768 items, O(1) above",
         arity: 2,
         key: KeyUse::Update,
         arguments: &[],
@@ -57,7 +57,7 @@ impl Command for Compact {
         };
         if ready(value)?.compact() {
             call.changed(c"cf.compact");
-            call.replicate_as_said();
+            call.replicate_verbatim();
         }
         call.reply_ok();
         Ok(())

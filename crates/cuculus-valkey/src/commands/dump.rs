@@ -1,12 +1,12 @@
-//! SCANDUMP and LOADCHUNK: a filter shipped elsewhere, a header first and then chunks of its bytes.
-//! A chunk's number is the position after its last byte, counted from one.
+//! SCANDUMP and LOADCHUNK: copy a filter to another server, first a header and then chunks of its
+//! bytes. A chunk is named by the position after its last byte, counted from one.
 
 use super::options::parse;
-use super::{EXISTS, NO_MEMORY, NOT_FOUND, WRONG_TYPE, needed};
+use super::{EXISTS, NO_MEMORY, NOT_FOUND, WRONG_TYPE, required};
 use crate::server::{
     Argument, CHUNK, Call, Command, Description, Found, Key, KeyUse, Refusal, Shape, settings,
 };
-use crate::value::{Arrival, ChunkError, Header, Range, Value};
+use crate::value::{ChunkError, Header, Loading, Range, Value};
 
 pub(crate) struct ScanDump;
 pub(crate) struct LoadChunk;
@@ -18,7 +18,7 @@ impl Command for ScanDump {
     const DESCRIPTION: Description = Description {
         name: "SCANDUMP",
         flags: c"readonly",
-        summary: c"Gives the next chunk of a filter's bytes",
+        summary: c"Returns the next chunk of a filter's bytes",
         complexity: c"O(n) for a filter of n bytes",
         arity: 3,
         key: KeyUse::Read,
@@ -29,7 +29,7 @@ impl Command for ScanDump {
         let position: u64 = parse(call.argument(2)?).ok_or(BAD_POSITION)?;
         let key = Key::read(call)?;
         let found = key.value();
-        let is_empty = needed(found)?.is_empty();
+        let is_empty = required(found)?.is_empty();
         let Found::Value(value) = key.value() else { return Err(NOT_FOUND.into()) };
         let (next, data) = match position.checked_sub(HEADER) {
             _ if is_empty => (0, None),
@@ -58,8 +58,8 @@ impl Command for LoadChunk {
     const DESCRIPTION: Description = Description {
         name: "LOADCHUNK",
         flags: c"write deny-oom",
-        summary: c"Takes a chunk of a filter's bytes; with the last one the filter is there",
-        complexity: c"O(n) for a chunk of n bytes, and for the last one of n bytes in all",
+        summary: c"Loads a chunk of a filter's bytes; the last chunk completes the filter",
+        complexity: c"O(n) for a chunk of n bytes; the last chunk is O(n) for n bytes in total",
         arity: 4,
         key: KeyUse::Insert,
         arguments: &[
@@ -79,23 +79,23 @@ impl Command for LoadChunk {
             Found::Value(value) => take(value, end, data)?,
             Found::Nothing if position == HEADER => {
                 let header = Header::from_bytes(data).ok_or("Invalid header")?;
-                if header.body_len > settings().most_bytes && !call.is_repeated() {
+                if header.body_len > settings().max_bytes && !call.is_replayed() {
                     return Err("Couldn't create filter!".into());
                 }
-                key.set(Value::Arriving(Arrival::new(header)));
+                key.set(Value::Loading(Loading::new(header)));
             }
             Found::Nothing => return Err(NOT_FOUND.into()),
         }
         call.changed(c"cf.loadchunk");
-        call.replicate_as_said();
+        call.replicate_verbatim();
         call.reply_ok();
         Ok(())
     }
 }
 
 fn take(value: &mut Value, end: u64, chunk: &[u8]) -> Result<(), Refusal> {
-    let Value::Arriving(arrival) = value else { return Err("Couldn't load chunk!".into()) };
-    let whole = arrival.take(end, chunk).map_err(|error| match error {
+    let Value::Loading(loading) = value else { return Err("Couldn't load chunk!".into()) };
+    let whole = loading.take(end, chunk).map_err(|error| match error {
         ChunkError::Position => BAD_POSITION,
         ChunkError::Content => "Couldn't load chunk!",
         ChunkError::OutOfMemory => NO_MEMORY,

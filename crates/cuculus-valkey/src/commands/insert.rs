@@ -1,6 +1,6 @@
-//! INSERT and INSERTNX: many items, each with an answer of its own.
+//! INSERT and INSERTNX: add many items, with one reply for each.
 
-use super::options::{Asked, parse};
+use super::options::{Options, parse};
 use super::{NOT_FOUND, WRONG_TYPE, add_within_limits, create, ready};
 use crate::server::{
     Argument, Call, Command, Description, Event, Found, Key, KeyUse, Named, Refusal, Shape, Word,
@@ -8,8 +8,8 @@ use crate::server::{
 };
 use crate::value::{Stored, Value};
 
-/// How many items further on the memory of one is asked for.
-const FETCHED_AHEAD: usize = 8;
+/// The number of items between prefetching an item and adding it.
+const PREFETCH_DISTANCE: usize = 8;
 
 pub(crate) struct Insert;
 pub(crate) struct InsertNx;
@@ -25,7 +25,7 @@ impl Command for Insert {
     const DESCRIPTION: Description = Description {
         name: "INSERT",
         flags: c"write deny-oom",
-        summary: c"Adds items, and creates the filter first if there is none",
+        summary: c"Adds items; creates the filter if it does not exist",
         complexity: c"O(n) for n items",
         arity: -4,
         key: KeyUse::Insert,
@@ -33,7 +33,7 @@ impl Command for Insert {
     };
 
     fn run(call: &Call<'_>) -> Result<(), Refusal> {
-        // Clients of RESP3 get a boolean, which has no third value for "full".
+        // In RESP3 clients expect a boolean, which has no third value for "full".
         let answers = if call.is_resp3() { Answers::Booleans } else { Answers::Integers };
         insert(call, false, answers)
     }
@@ -43,7 +43,7 @@ impl Command for InsertNx {
     const DESCRIPTION: Description = Description {
         name: "INSERTNX",
         flags: c"write deny-oom",
-        summary: c"Adds those items that do not seem to be there already",
+        summary: c"Adds the items that the filter does not contain yet",
         complexity: c"O(n) for n items",
         arity: -4,
         key: KeyUse::Insert,
@@ -73,20 +73,20 @@ impl Answers {
 #[derive(Clone, Copy)]
 enum Answer {
     Refused = -1,
-    There = 0,
+    Present = 0,
     Added = 1,
 }
 
-/// What stands before the items, and where they begin.
+/// The options before the items, and the position of the first item.
 struct Words {
-    asked: Asked,
+    options: Options,
     no_create: bool,
     items: usize,
 }
 
 impl Words {
     fn of(call: &Call<'_>) -> Result<Self, Refusal> {
-        let mut asked = Asked::default();
+        let mut options = Options::default();
         let (mut no_create, mut position) = (false, 2);
         loop {
             let word = call.argument(position)?;
@@ -98,9 +98,9 @@ impl Words {
                 position += 1;
             } else if word.eq_ignore_ascii_case(b"CAPACITY") {
                 let capacity = parse(call.argument(position + 1)?).ok_or("Bad capacity")?;
-                asked.capacity = Some(capacity);
+                options.capacity = Some(capacity);
                 position += 2;
-            } else if word.eq_ignore_ascii_case(b"ERROR") && asked.take(call, position)? {
+            } else if word.eq_ignore_ascii_case(b"ERROR") && options.take(call, position)? {
                 position += 2;
             } else {
                 return Err("Unknown argument received".into());
@@ -108,17 +108,17 @@ impl Words {
         }
         let items = position + 1;
         if items < call.len() {
-            Ok(Self { asked, no_create, items })
+            Ok(Self { options, no_create, items })
         } else {
             Err(Refusal::WrongArity)
         }
     }
 }
 
-fn insert(call: &Call<'_>, unless_there: bool, answers: Answers) -> Result<(), Refusal> {
-    let Words { asked, no_create, items } = Words::of(call)?;
-    // Its range is a matter for those who create a filter and for those who do not.
-    let parameters = asked.resolve("cf-bucket-size * 2")?;
+fn insert(call: &Call<'_>, only_if_absent: bool, answers: Answers) -> Result<(), Refusal> {
+    let Words { options, no_create, items } = Words::of(call)?;
+    // Checked even if the filter exists, as clients expect.
+    let parameters = options.resolve("cf-bucket-size * 2")?;
     let mut key = Key::write(call)?;
     let mut created = None;
     let stored = match key.take() {
@@ -128,7 +128,7 @@ fn insert(call: &Call<'_>, unless_there: bool, answers: Answers) -> Result<(), R
         Found::Value(value) => ready(value)?,
     };
     call.reply_array(call.len() - items);
-    let added = add_each(call, stored, items, unless_there, answers);
+    let added = add_each(call, stored, items, only_if_absent, answers);
     let all = call.len() - items == added.len();
     if added.is_empty() {
         return Ok(());
@@ -141,7 +141,7 @@ fn insert(call: &Call<'_>, unless_there: bool, answers: Answers) -> Result<(), R
     }
     call.changed(c"cf.insert");
     if all && !is_new {
-        call.replicate_as_said();
+        call.replicate_verbatim();
     } else {
         let begin = [Word::Argument(1), Word::Text("NOCREATE"), Word::Text("ITEMS")];
         let items = added.into_iter().map(Word::Argument);
@@ -150,24 +150,24 @@ fn insert(call: &Call<'_>, unless_there: bool, answers: Answers) -> Result<(), R
     Ok(())
 }
 
-/// Adds what can be added, answers for each, and tells the positions of those that went in.
+/// Adds each item that fits and replies for each. Returns the positions of those that were added.
 fn add_each(
     call: &Call<'_>,
     stored: &mut Stored,
     items: usize,
-    unless_there: bool,
+    only_if_absent: bool,
     answers: Answers,
 ) -> Vec<usize> {
     let mut added = Vec::new();
     let hash = |position: usize| stored.hash(call.get(position).unwrap_or_default());
     let hashes: Vec<_> = (items..call.len()).map(hash).collect();
     for (i, &hash) in hashes.iter().enumerate() {
-        if let Some(&later) = hashes.get(i + FETCHED_AHEAD) {
+        if let Some(&later) = hashes.get(i + PREFETCH_DISTANCE) {
             stored.prefetch(later);
         }
         let position = items + i;
-        let answer = if unless_there && stored.contains(hash) {
-            Answer::There
+        let answer = if only_if_absent && stored.contains(hash) {
+            Answer::Present
         } else if add_within_limits(call, stored, hash).is_ok() {
             added.push(position);
             Answer::Added

@@ -1,8 +1,8 @@
-//! INFO and DEBUG: figures.
+//! INFO and DEBUG: describe a filter.
 
 use core::ffi::CStr;
 
-use super::needed;
+use super::required;
 use crate::server::{Call, Command, Description, Key, KeyUse, Refusal, settings};
 
 pub(crate) struct Info;
@@ -12,7 +12,7 @@ impl Command for Info {
     const DESCRIPTION: Description = Description {
         name: "INFO",
         flags: c"readonly fast",
-        summary: c"Tells what a filter holds and what it takes",
+        summary: c"Returns the number of items, the memory and the parameters of a filter",
         complexity: c"O(1)",
         arity: 2,
         key: KeyUse::Read,
@@ -21,10 +21,10 @@ impl Command for Info {
 
     fn run(call: &Call<'_>) -> Result<(), Refusal> {
         let key = Key::read(call)?;
-        let stored = needed(key.value())?;
+        let stored = required(key.value())?;
         let parameters = stored.parameters();
         let (size, len) = (stored.size_in_bytes(), stored.len());
-        // The names and their order are known to clients.
+        // Clients depend on these names and their order.
         let usual: [(&CStr, usize); 8] = [
             (c"Size", size),
             (c"Number of buckets", stored.slots().div_ceil(usize::from(parameters.bucket_size))),
@@ -59,7 +59,7 @@ impl Command for Debug {
     const DESCRIPTION: Description = Description {
         name: "DEBUG",
         flags: c"readonly",
-        summary: c"Describes a filter in lines of text, for people",
+        summary: c"Describes a filter as text",
         complexity: c"O(n) for a filter of n bytes",
         arity: 2,
         key: KeyUse::Read,
@@ -68,7 +68,7 @@ impl Command for Debug {
 
     fn run(call: &Call<'_>) -> Result<(), Refusal> {
         let key = Key::read(call)?;
-        let figures = needed(key.value())?.figures();
+        let figures = required(key.value())?.figures();
         call.reply_bytes(figures.as_bytes());
         Ok(())
     }

@@ -1,13 +1,13 @@
-//! What clients say and what they are answered. Knows the words; how they reach the server and
-//! how filters work stands elsewhere.
+//! The commands: their arguments, replies and error messages. Knows nothing of the server's C
+//! interface (`server`) or of how filters work (`value`).
 
 mod add; // ADD, ADDNX
-mod create; // RESERVE, and the filters that ADD and INSERT make on the way
+mod create; // RESERVE, and the filters that ADD and INSERT create
 mod delete; // DEL, COMPACT
 mod dump; // SCANDUMP, LOADCHUNK
 mod insert; // INSERT, INSERTNX
 mod inspect; // INFO, DEBUG
-mod options; // numbers and words that may follow
+mod options; // options that several commands share
 mod query; // EXISTS, MEXISTS, COUNT
 
 pub(crate) use add::{Add, AddNx};
@@ -27,42 +27,42 @@ const WRONG_TYPE: &str = "WRONGTYPE Operation against a key holding the wrong ki
 const EXISTS: &str = "ERR item exists";
 const NOT_FOUND: &str = "ERR not found";
 const NO_MEMORY: &str = "OOM no memory for the filter; free memory or use a smaller capacity";
-const ARRIVING: &str = "ERR the filter is still being loaded; send its other chunks with \
+const STILL_LOADING: &str = "ERR the filter is still being loaded; send its other chunks with \
                         CF.LOADCHUNK, or delete the key";
 
-/// The size of a filter is looked at every so many items: counting it takes a while.
-const WEIGHED_EVERY: usize = 256;
+/// The number of items between two checks of the size of a filter, because computing it is slow.
+const SIZE_CHECK_INTERVAL: usize = 256;
 
-/// The filter, unless its bytes are still coming.
+/// The filter, unless it is still being loaded.
 fn ready(value: &mut Value) -> Result<&mut Stored, Refusal> {
     match value {
         Value::Ready(stored) => Ok(stored),
-        Value::Arriving(_) => Err(ARRIVING.into()),
+        Value::Loading(_) => Err(STILL_LOADING.into()),
     }
 }
 
-/// The filter for a command that only looks; nothing if the key holds none.
-fn seen(found: Found<&Value>) -> Result<Option<&Stored>, Refusal> {
+/// The filter for a read-only command; `None` if the key holds no filter.
+fn readable(found: Found<&Value>) -> Result<Option<&Stored>, Refusal> {
     match found {
         Found::Value(Value::Ready(stored)) => Ok(Some(stored)),
-        Found::Value(Value::Arriving(_)) => Err(ARRIVING.into()),
+        Found::Value(Value::Loading(_)) => Err(STILL_LOADING.into()),
         Found::Nothing | Found::Other => Ok(None),
     }
 }
 
-/// Likewise for a command that must have one.
-fn needed(found: Found<&Value>) -> Result<&Stored, Refusal> {
+/// The filter for a read-only command that needs one.
+fn required(found: Found<&Value>) -> Result<&Stored, Refusal> {
     match found {
         Found::Other => Err(WRONG_TYPE.into()),
-        found => seen(found)?.ok_or(NOT_FOUND.into()),
+        found => readable(found)?.ok_or(NOT_FOUND.into()),
     }
 }
 
-/// Adds an item, unless the filter is as large as it may be.
+/// Adds an item, unless the filter has reached `cuculus.max-object-bytes`.
 fn add_within_limits(call: &Call<'_>, stored: &mut Stored, hash: KeyHash) -> Result<(), Refusal> {
-    if stored.len().is_multiple_of(WEIGHED_EVERY) {
-        let (size, most) = (stored.size_in_bytes() as u64, settings().most_bytes);
-        if size >= most && !call.is_repeated() {
+    if stored.len().is_multiple_of(SIZE_CHECK_INTERVAL) {
+        let (size, max) = (stored.size_in_bytes() as u64, settings().max_bytes);
+        if size >= max && !call.is_replayed() {
             count(Event::Refused, 1);
             return Err(too_large(size));
         }
@@ -74,10 +74,10 @@ fn add_within_limits(call: &Call<'_>, stored: &mut Stored, hash: KeyHash) -> Res
 }
 
 fn too_large(size: u64) -> Refusal {
-    let most = settings().most_bytes;
+    let max = settings().max_bytes;
     format!(
-        "ERR a filter of {size} bytes is more than the {most} of cuculus.max-object-bytes; raise \
-         it or spread the items over several keys"
+        "ERR a filter of {size} bytes is more than the {max} of cuculus.max-object-bytes; raise it \
+         or spread the items over several keys"
     )
     .into()
 }
@@ -85,7 +85,7 @@ fn too_large(size: u64) -> Refusal {
 fn refusal(full: &Full) -> Refusal {
     match full.cause {
         FullCause::EqualEntries { held } => format!(
-            "ERR the item is stored {held} times already, the most that fit; delete it first or \
+            "ERR the item is already stored {held} times, which is the limit; delete it first or \
              use CF.ADDNX"
         )
         .into(),

@@ -1,4 +1,5 @@
-//! Numbers and words that may follow a command, in any order.
+//! The options of a filter, in any order, and the numbers in them. Knows their ranges and the
+//! messages that clients expect.
 
 use crate::server::{Call, Refusal, settings};
 use crate::value::{MAX_CAPACITY, Parameters};
@@ -7,9 +8,9 @@ const BUCKET_SIZE: u8 = 2;
 const MAX_ITERATIONS: u16 = 20;
 const EXPANSION: u16 = 1;
 
-/// What a client asked for. The rest is filled in from the settings.
+/// The options that a client gave. The settings fill in the others.
 #[derive(Default)]
-pub(super) struct Asked {
+pub(super) struct Options {
     pub(super) capacity: Option<i64>,
     bucket_size: Option<u8>,
     max_iterations: Option<u16>,
@@ -18,8 +19,8 @@ pub(super) struct Asked {
     seed: Option<u64>,
 }
 
-impl Asked {
-    /// Takes the option at `position` with its value, if it is one of a filter's.
+impl Options {
+    /// Reads the option at `position` and its value. False if it is not an option of filters.
     pub(super) fn take(&mut self, call: &Call<'_>, position: usize) -> Result<bool, Refusal> {
         let word = call.argument(position)?.to_ascii_uppercase();
         let value = call.get(position + 1).unwrap_or_default();
@@ -36,8 +37,9 @@ impl Asked {
         Ok(true)
     }
 
-    /// Everything decided; `bucket` is the word for the size of a bucket in the complaint.
-    pub(super) fn resolve(self, bucket: &str) -> Result<Parameters, Refusal> {
+    /// All parameters, with defaults for what is not given. `least_capacity` is how the error message
+    /// writes the lower limit.
+    pub(super) fn resolve(self, least_capacity: &str) -> Result<Parameters, Refusal> {
         let defaults = settings();
         let bucket_size = self.bucket_size.unwrap_or(BUCKET_SIZE);
         let least = 2 * u32::from(bucket_size);
@@ -48,7 +50,7 @@ impl Asked {
                 .filter(|capacity| (least..=MAX_CAPACITY).contains(capacity))
                 .ok_or_else(|| {
                     Refusal::from(format!(
-                        "Capacity must be in the range [{bucket}, {MAX_CAPACITY}]"
+                        "Capacity must be in the range [{least_capacity}, {MAX_CAPACITY}]"
                     ))
                 })?,
         };
@@ -60,13 +62,14 @@ impl Asked {
             rate: self.rate.unwrap_or(defaults.rate),
             seed: match self.seed {
                 Some(seed) => seed,
-                None => getrandom::u64().map_err(|_| "ERR the system gave no random seed")?,
+                None => getrandom::u64()
+                    .map_err(|_| "ERR the operating system returned no random seed")?,
             },
         })
     }
 }
 
-/// A number as text; nothing for anything else.
+/// Parses a number.
 pub(super) fn parse<T: core::str::FromStr>(text: &[u8]) -> Option<T> {
     str::from_utf8(text).ok()?.parse().ok()
 }

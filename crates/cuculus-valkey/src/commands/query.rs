@@ -1,6 +1,6 @@
-//! EXISTS, MEXISTS and COUNT: questions about items. Where there is no filter there is no item.
+//! EXISTS, MEXISTS and COUNT: look up items. A key without a filter counts as an empty filter.
 
-use super::seen;
+use super::readable;
 use crate::server::{Argument, Call, Command, Description, Key, KeyUse, Refusal, Shape};
 
 pub(crate) struct Exists;
@@ -11,7 +11,7 @@ impl Command for Exists {
     const DESCRIPTION: Description = Description {
         name: "EXISTS",
         flags: c"readonly fast",
-        summary: c"Tells whether an item may have been added",
+        summary: c"Checks whether an item was added; false positives are possible",
         complexity: c"O(1)",
         arity: 3,
         key: KeyUse::Read,
@@ -21,10 +21,10 @@ impl Command for Exists {
     fn run(call: &Call<'_>) -> Result<(), Refusal> {
         let item = call.argument(2)?;
         let key = Key::read(call)?;
-        let stored = seen(key.value())?;
+        let stored = readable(key.value())?;
         let there = stored.is_some_and(|stored| {
             let hash = stored.hash(item);
-            // It comes while the server closes the key.
+            // The memory arrives while the server closes the key.
             stored.prefetch(hash);
             drop(key);
             stored.contains(hash)
@@ -38,7 +38,7 @@ impl Command for MExists {
     const DESCRIPTION: Description = Description {
         name: "MEXISTS",
         flags: c"readonly fast",
-        summary: c"Tells for each item whether it may have been added",
+        summary: c"Checks for each item whether it was added; false positives are possible",
         complexity: c"O(n) for n items",
         arity: -3,
         key: KeyUse::Read,
@@ -48,7 +48,7 @@ impl Command for MExists {
     fn run(call: &Call<'_>) -> Result<(), Refusal> {
         let key = Key::read(call)?;
         let mut there = vec![false; call.len() - 2];
-        if let Some(stored) = seen(key.value())? {
+        if let Some(stored) = readable(key.value())? {
             let items = (2..call.len()).filter_map(|position| call.get(position));
             let hashes: Vec<_> = items.map(|item| stored.hash(item)).collect();
             stored.contains_each(&hashes, &mut there);
@@ -63,7 +63,7 @@ impl Command for Count {
     const DESCRIPTION: Description = Description {
         name: "COUNT",
         flags: c"readonly fast",
-        summary: c"Tells how often an item may have been added",
+        summary: c"Counts how often an item was added; false positives can make it more",
         complexity: c"O(1)",
         arity: 3,
         key: KeyUse::Read,
@@ -73,7 +73,7 @@ impl Command for Count {
     fn run(call: &Call<'_>) -> Result<(), Refusal> {
         let item = call.argument(2)?;
         let key = Key::read(call)?;
-        let count = seen(key.value())?.map_or(0, |stored| stored.count(stored.hash(item)));
+        let count = readable(key.value())?.map_or(0, |stored| stored.count(stored.hash(item)));
         call.reply_integer(count as i64);
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! Memory from the engine: it counts what filters take, so that its limits hold, and it is asked
-//! in a way that can be refused.
+//! The module's allocator: takes memory from the server, so that `maxmemory` counts it, and through
+//! a call that may fail instead of ending the server.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -8,9 +8,9 @@ use valkey_module::raw;
 
 use super::engine;
 
-/// What the engine's allocator aligns to on every platform.
+/// The alignment that the server's allocator guarantees on every platform.
 const ALIGN: usize = 16;
-/// From here on zeroed memory comes straight from the system and costs nothing to clear.
+/// From this size on, zeroed memory comes from the operating system and needs no clearing.
 const LARGE: usize = 1 << 20;
 
 #[global_allocator]
@@ -18,7 +18,7 @@ static ALLOCATOR: EngineAlloc = EngineAlloc;
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
 
-/// The bytes that the module holds.
+/// The memory that the module holds, in bytes.
 pub(super) fn held_bytes() -> usize {
     HELD.load(Ordering::Relaxed)
 }
@@ -26,29 +26,28 @@ pub(super) fn held_bytes() -> usize {
 struct EngineAlloc;
 
 impl EngineAlloc {
-    /// Outside of a server, in tests and tools, there is no engine to ask. Within one its
-    /// functions are there before anything is allocated (`load`), so what was taken from one
-    /// allocator is never given back to the other.
+    /// In tests and tools there is no server. In a server its functions are set before anything
+    /// is allocated (`load`), so memory is always freed by the allocator that it came from.
     fn serves(layout: Layout) -> bool {
         // SAFETY: written once, while the module is loaded.
         layout.align() <= ALIGN && unsafe { raw::RedisModule_TryAlloc }.is_some()
     }
 
-    /// The engine aligns by size.
+    /// The server's allocator aligns by size.
     fn size(layout: Layout) -> usize {
         layout.pad_to_align().size()
     }
 }
 
-// SAFETY: memory comes from the engine's allocator or from the system's, which keep the contract,
-// and goes back to where it came from: the layout decides.
+// SAFETY: memory comes from the server's allocator or from the system's, which keep the contract.
+// The layout decides which one, so memory is freed where it came from.
 unsafe impl GlobalAlloc for EngineAlloc {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !Self::serves(layout) {
             // SAFETY: the caller keeps the contract.
             return unsafe { System.alloc(layout) };
         }
-        // SAFETY: any size may be asked for; a refusal is a null.
+        // SAFETY: any size is allowed; a failure returns null.
         let start: *mut u8 = unsafe { engine!(RedisModule_TryAlloc(Self::size(layout))) }.cast();
         if !start.is_null() {
             HELD.fetch_add(layout.size(), Ordering::Relaxed);
@@ -61,7 +60,7 @@ unsafe impl GlobalAlloc for EngineAlloc {
             // SAFETY: the caller keeps the contract.
             return unsafe { System.alloc_zeroed(layout) };
         }
-        // SAFETY: as above; the memory is there and as long as the layout says.
+        // SAFETY: as above; the memory is as long as the layout says.
         unsafe {
             let start = self.alloc(layout);
             if start.is_null() {
@@ -71,8 +70,8 @@ unsafe impl GlobalAlloc for EngineAlloc {
                 start.write_bytes(0, layout.size());
                 return start;
             }
-            // The engine's calloc ends the server if it is refused, so it is called for what was
-            // to be had a moment ago.
+            // The server ends if its calloc fails, so it is called only for a size that could be
+            // allocated a moment ago.
             engine!(RedisModule_Free(start.cast()));
             engine!(RedisModule_Calloc(1, Self::size(layout))).cast()
         }
@@ -80,11 +79,11 @@ unsafe impl GlobalAlloc for EngineAlloc {
 
     unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
         if !Self::serves(layout) {
-            // SAFETY: it came from there.
+            // SAFETY: the memory came from there.
             return unsafe { System.dealloc(start, layout) };
         }
         HELD.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: it came from there.
+        // SAFETY: the memory came from there.
         unsafe { engine!(RedisModule_Free(start.cast())) }
     }
 }

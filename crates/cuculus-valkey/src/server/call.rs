@@ -1,4 +1,4 @@
-//! One call of a command: what the client said, the reply, and what replicas are told.
+//! One call of a command: arguments, replies and replication.
 
 use core::marker::PhantomData;
 use core::slice;
@@ -9,7 +9,7 @@ use valkey_module::raw::{self, RedisModuleCtx, RedisModuleString};
 
 use super::{Named, engine};
 
-/// A client's command while it runs.
+/// A command while it runs.
 pub(crate) struct Call<'a> {
     pub(super) ctx: *mut RedisModuleCtx,
     arguments: &'a [*mut RedisModuleString],
@@ -17,65 +17,65 @@ pub(crate) struct Call<'a> {
     thread: PhantomData<*mut ()>,
 }
 
-/// A word of a command that is sent to replicas.
+/// A word of a command for replicas.
 #[derive(Clone, Copy)]
 pub(crate) enum Word<'w> {
-    /// As the client said it, by its position.
+    /// An argument of the client, by position.
     Argument(usize),
-    /// Words of our own.
+    /// A text of the module.
     Text(&'w str),
 }
 
-/// Why a command is not carried out, in the words that the client gets.
+/// Why a command is refused: the error that the client gets.
 pub(crate) enum Refusal {
-    /// The server has words of its own for this.
+    /// The server's own message for a wrong number of arguments.
     WrongArity,
-    Words(Cow<'static, str>),
+    Message(Cow<'static, str>),
 }
 
 impl From<&'static str> for Refusal {
-    fn from(words: &'static str) -> Self {
-        Self::Words(words.into())
+    fn from(message: &'static str) -> Self {
+        Self::Message(message.into())
     }
 }
 
 impl From<String> for Refusal {
-    fn from(words: String) -> Self {
-        Self::Words(words.into())
+    fn from(message: String) -> Self {
+        Self::Message(message.into())
     }
 }
 
 impl<'a> Call<'a> {
     /// # Safety
-    /// The pointers are those that the server gave to a command, and the call is over when the
-    /// command is.
+    /// The pointers are those that the server passed to a command, and the call does not outlive
+    /// the command.
     pub(super) unsafe fn new(
         ctx: *mut RedisModuleCtx,
         arguments: *mut *mut RedisModuleString,
         count: c_int,
     ) -> Self {
         let arguments = if arguments.is_null() {
-            // A module that is loaded without arguments.
+            // A module loaded without arguments.
             &[]
         } else {
-            // SAFETY: the server gives as many strings as it says.
+            // SAFETY: the server passes `count` strings.
             unsafe { slice::from_raw_parts(arguments, usize::try_from(count).unwrap_or(0)) }
         };
         Self { ctx, arguments, thread: PhantomData }
     }
 
-    /// Words of the command, its name included.
+    /// The number of arguments, including the name of the command.
     pub(crate) fn len(&self) -> usize {
         self.arguments.len()
     }
 
-    /// A word of the command.
+    /// An argument, if there is one at this position.
     pub(crate) fn get(&self, position: usize) -> Option<&'a [u8]> {
         // SAFETY: the server's strings live as long as the call.
         self.arguments.get(position).map(|&string| unsafe { bytes_of(string) })
     }
 
-    /// A word that must be there.
+    /// An argument that must be there.
     pub(crate) fn argument(&self, position: usize) -> Result<&'a [u8], Refusal> {
         self.get(position).ok_or(Refusal::WrongArity)
     }
@@ -94,9 +94,9 @@ impl<'a> Call<'a> {
         self.flags() & raw::REDISMODULE_CTX_FLAGS_RESP3 != 0
     }
 
-    /// Whether the command repeats what was accepted before: from a primary or from a log. It is
-    /// then carried out whatever the settings here say, or this server would drift.
-    pub(crate) fn is_repeated(&self) -> bool {
+    /// Whether the command comes from a primary or an append-only file, which have accepted it
+    /// before. It then runs whatever the settings of this server are, or the data would differ.
+    pub(crate) fn is_replayed(&self) -> bool {
         let repeated = raw::REDISMODULE_CTX_FLAGS_REPLICATED
             | raw::REDISMODULE_CTX_FLAGS_LOADING
             | raw::REDISMODULE_CTX_FLAGS_ASYNC_LOADING;
@@ -109,9 +109,9 @@ impl<'a> Call<'a> {
         self.reply_simple(c"OK");
     }
 
-    pub(crate) fn reply_simple(&self, words: &CStr) {
+    pub(crate) fn reply_simple(&self, text: &CStr) {
         // SAFETY: see above.
-        unsafe { engine!(RedisModule_ReplyWithSimpleString(self.ctx, words.as_ptr())) };
+        unsafe { engine!(RedisModule_ReplyWithSimpleString(self.ctx, text.as_ptr())) };
     }
 
     /// A boolean in RESP3, 0 or 1 in RESP2.
@@ -141,13 +141,13 @@ impl<'a> Call<'a> {
         unsafe { engine!(RedisModule_ReplyWithNull(self.ctx)) };
     }
 
-    /// So many replies follow as one.
+    /// An array; its `len` elements follow as replies.
     pub(crate) fn reply_array(&self, len: usize) {
         // SAFETY: see above.
         unsafe { engine!(RedisModule_ReplyWithArray(self.ctx, len as c_long)) };
     }
 
-    /// So many pairs of replies follow as one: a map in RESP3, a flat array in RESP2.
+    /// A map in RESP3, a flat array in RESP2; its pairs follow as replies.
     pub(crate) fn reply_map(&self, pairs: usize) {
         // SAFETY: see above.
         unsafe { engine!(RedisModule_ReplyWithMap(self.ctx, pairs as c_long)) };
@@ -159,39 +159,39 @@ impl<'a> Call<'a> {
             Refusal::WrongArity => unsafe {
                 engine!(RedisModule_WrongArity(self.ctx));
             },
-            Refusal::Words(words) => {
-                let words = CString::new(words.into_owned()).unwrap_or_default();
+            Refusal::Message(message) => {
+                let message = CString::new(message.into_owned()).unwrap_or_default();
                 // SAFETY: see above.
-                unsafe { engine!(RedisModule_ReplyWithError(self.ctx, words.as_ptr())) };
+                unsafe { engine!(RedisModule_ReplyWithError(self.ctx, message.as_ptr())) };
             }
         }
     }
 
-    /// Tells replicas and the log to do the same.
-    pub(crate) fn replicate_as_said(&self) {
+    /// Replicates the command as the client sent it.
+    pub(crate) fn replicate_verbatim(&self) {
         // SAFETY: the context lives as long as the call.
         unsafe { engine!(RedisModule_ReplicateVerbatim(self.ctx)) };
     }
 
-    /// Tells replicas and the log to do something else, before or instead of what the client said.
+    /// Replicates another command, before or instead of the client's.
     pub(crate) fn replicate(&self, command: Named, words: &[Word<'_>]) {
         let strings: Vec<*mut RedisModuleString> = words
             .iter()
             .filter_map(|word| match *word {
                 Word::Argument(position) => self.string(position).inspect(|&string| {
-                    // SAFETY: both live as long as the call; given back below.
+                    // SAFETY: both live as long as the call; freed below.
                     unsafe { engine!(RedisModule_RetainString(core::ptr::null_mut(), string)) };
                 }),
                 Word::Text(text) => {
                     let start = text.as_ptr().cast::<c_char>();
                     let none = core::ptr::null_mut();
-                    // SAFETY: the text is copied; given back below.
+                    // SAFETY: the text is copied; freed below.
                     Some(unsafe { engine!(RedisModule_CreateString(none, start, text.len())) })
                 }
             })
             .collect();
         let name = command.text().as_ptr();
-        // SAFETY: the format says that an array of strings and its length follow, and they do.
+        // SAFETY: the format announces an array of strings and its length, and they follow.
         unsafe {
             engine!(RedisModule_Replicate(
                 self.ctx,
@@ -207,7 +207,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The value under the key was changed: those who watch it, and those who listen, are told.
+    /// Signals that the value of the key has changed, to WATCH and to keyspace notifications.
     pub(crate) fn changed(&self, event: &CStr) {
         let Some(key) = self.string(1) else { return };
         let kind = raw::REDISMODULE_NOTIFY_MODULE;
@@ -219,13 +219,13 @@ impl<'a> Call<'a> {
     }
 }
 
-/// The bytes of a string of the server.
+/// The bytes of a server's string.
 ///
 /// # Safety
-/// The string outlives what is made of them.
+/// The string outlives the slice.
 pub(super) unsafe fn bytes_of<'a>(string: *const RedisModuleString) -> &'a [u8] {
     let mut len = 0;
-    // SAFETY: the caller's string; the server says how long it is.
+    // SAFETY: the string is valid; the server returns its length.
     unsafe {
         let start = engine!(RedisModule_StringPtrLen(string, &raw mut len));
         if start.is_null() { &[] } else { slice::from_raw_parts(start.cast(), len) }

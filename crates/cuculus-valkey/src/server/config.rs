@@ -1,4 +1,5 @@
-//! Settings: `cuculus.…` in the server's configuration, at start and with CONFIG SET.
+//! The settings `cuculus.…`, from the configuration file and from CONFIG SET. Knows their names,
+//! ranges and defaults.
 
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU64, Ordering};
@@ -12,25 +13,25 @@ use crate::value::{DEFAULT_CAPACITY, MAX_CAPACITY, Parameters};
 
 const DEFAULT_RATE: f64 = 0.001;
 const DEFAULT_RATE_TEXT: &CStr = c"0.001";
-/// What a client may send as one string by default, and so the largest value that can be moved
-/// from one server to another.
-const DEFAULT_MOST_BYTES: i64 = 512 << 20;
+/// The default of `proto-max-bulk-len`: a larger value cannot be moved to another server.
+const DEFAULT_MAX_BYTES: i64 = 512 << 20;
 
 static CAPACITY: AtomicI64 = AtomicI64::new(DEFAULT_CAPACITY as i64);
-static MOST_BYTES: AtomicI64 = AtomicI64::new(DEFAULT_MOST_BYTES);
+static MAX_BYTES: AtomicI64 = AtomicI64::new(DEFAULT_MAX_BYTES);
 static MORE_INFO: AtomicBool = AtomicBool::new(true);
 static RATE: AtomicU64 = AtomicU64::new(DEFAULT_RATE.to_bits());
-/// The rate as it was written. The server keeps none of the strings that it is given.
+/// The rate as text, for CONFIG GET. The server keeps no copy.
 static RATE_TEXT: AtomicPtr<RedisModuleString> = AtomicPtr::new(ptr::null_mut());
 
-/// The settings as they stand.
+/// The current settings.
 pub(crate) struct Settings {
-    /// Of a filter that is not told.
+    /// The capacity of filters that are created without one.
     pub(crate) capacity: u32,
+    /// The false positive rate of filters that are created without one.
     pub(crate) rate: f64,
-    /// The most that a filter may take.
-    pub(crate) most_bytes: u64,
-    /// Whether INFO tells more than clients that know the names in advance expect.
+    /// The largest size of a filter.
+    pub(crate) max_bytes: u64,
+    /// Whether CF.INFO has fields that some clients do not expect.
     pub(crate) more_info: bool,
 }
 
@@ -38,37 +39,37 @@ pub(crate) fn settings() -> Settings {
     Settings {
         capacity: u32::try_from(CAPACITY.load(Ordering::Relaxed)).unwrap_or(DEFAULT_CAPACITY),
         rate: f64::from_bits(RATE.load(Ordering::Relaxed)),
-        most_bytes: MOST_BYTES.load(Ordering::Relaxed) as u64,
+        max_bytes: MAX_BYTES.load(Ordering::Relaxed) as u64,
         more_info: MORE_INFO.load(Ordering::Relaxed),
     }
 }
 
-/// Makes the settings known and takes what the configuration file says.
+/// Registers the settings and reads them from the configuration file.
 ///
 /// # Safety
-/// Called while the module is loaded, with the context of that.
+/// Called while the module is loaded, with the context of OnLoad.
 pub(super) unsafe fn register(ctx: *mut RedisModuleCtx) -> Result<(), ()> {
     let numbers: [(&CStr, &'static AtomicI64, i64, i64, i64, u32); 2] = [
         (
             c"default-capacity",
             &CAPACITY,
             i64::from(DEFAULT_CAPACITY),
-            // Twice the default size of a bucket.
+            // Twice the default bucket size.
             4,
             i64::from(MAX_CAPACITY),
             raw::REDISMODULE_CONFIG_DEFAULT,
         ),
         (
             c"max-object-bytes",
-            &MOST_BYTES,
-            DEFAULT_MOST_BYTES,
+            &MAX_BYTES,
+            DEFAULT_MAX_BYTES,
             1 << 10,
             i64::MAX,
             raw::REDISMODULE_CONFIG_MEMORY,
         ),
     ];
     let mut registered = Vec::new();
-    // SAFETY: the context is that of loading; names are copied; the private data is static.
+    // SAFETY: the context is that of OnLoad; names are copied; the private data is static.
     unsafe {
         for (name, number, default, least, most, flags) in numbers {
             registered.push(engine!(RedisModule_RegisterNumericConfig(
@@ -111,7 +112,7 @@ pub(super) unsafe fn register(ctx: *mut RedisModuleCtx) -> Result<(), ()> {
 }
 
 extern "C" fn get_number(_name: *const c_char, number: *mut c_void) -> c_longlong {
-    // SAFETY: what `register` gave: a static.
+    // SAFETY: the static that `register` passed.
     unsafe { &*number.cast::<AtomicI64>() }.load(Ordering::Relaxed)
 }
 
@@ -121,7 +122,7 @@ extern "C" fn set_number(
     number: *mut c_void,
     _error: *mut *mut RedisModuleString,
 ) -> c_int {
-    // SAFETY: what `register` gave: a static.
+    // SAFETY: the static that `register` passed.
     unsafe { &*number.cast::<AtomicI64>() }.store(value, Ordering::Relaxed);
     raw::REDISMODULE_OK as c_int
 }
@@ -154,15 +155,16 @@ extern "C" fn set_rate(
     let rate = parse_rate(unsafe { bytes_of(value) });
     let none = ptr::null_mut();
     let Some(rate) = rate else {
-        let words = "the rate must be in the range [0.00001, 1)";
-        // SAFETY: the words are copied, and the server frees the string.
+        let message = "the false positive rate must be in the range [0.00001, 1)";
+        // SAFETY: the message is copied, and the server frees the string.
         unsafe {
-            *error = engine!(RedisModule_CreateString(none, words.as_ptr().cast(), words.len()));
+            *error =
+                engine!(RedisModule_CreateString(none, message.as_ptr().cast(), message.len()));
         }
         return raw::REDISMODULE_ERR as c_int;
     };
     RATE.store(rate.to_bits(), Ordering::Relaxed);
-    // SAFETY: the new string is kept, the one before it was kept here and is not used any more.
+    // SAFETY: the new string is retained; the old one was retained here and is no longer used.
     unsafe {
         engine!(RedisModule_RetainString(none, value));
         let before = RATE_TEXT.swap(value, Ordering::Relaxed);

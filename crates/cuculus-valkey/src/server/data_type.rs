@@ -1,5 +1,5 @@
-//! The value as a type of the engine: how it is saved, loaded, logged, copied, digested, weighed
-//! and freed.
+//! The data type that the server knows: how it saves, loads, rewrites, copies, digests, measures and
+//! frees a value.
 
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
@@ -15,18 +15,18 @@ use super::rdb::Dump;
 use super::{Named, defrag, engine};
 use crate::value::{Pieces, Value};
 
-/// Nine characters, our own.
+/// The server requires nine characters. They are part of every dump.
 const NAME: &core::ffi::CStr = c"cuculusCF";
 const ENCODING: c_int = 1;
-/// In the log, and so to replicas and other servers, a filter goes in chunks of this size.
+/// The chunk size of SCANDUMP and of append-only files.
 pub(crate) const CHUNK: usize = 4 << 20;
-/// A filter of many parts is freed in the background; one has a part for every so many bytes.
+/// Bytes per unit of free effort: the server frees values of many units in the background.
 const PART: usize = 1 << 16;
 
 static TYPE: AtomicPtr<RedisModuleType> = AtomicPtr::new(ptr::null_mut());
 static VALUES: AtomicU64 = AtomicU64::new(0);
 
-/// The type that the server knows.
+/// The registered type.
 pub(super) fn ours() -> *mut RedisModuleType {
     TYPE.load(Ordering::Relaxed)
 }
@@ -35,31 +35,31 @@ pub(super) fn is_ours(other: *mut RedisModuleType) -> bool {
     !other.is_null() && other == ours()
 }
 
-/// The values that exist.
+/// The number of values that exist.
 pub(super) fn values() -> u64 {
     VALUES.load(Ordering::Relaxed)
 }
 
-/// Hands a value to the server.
+/// Passes ownership of a value to the server.
 pub(super) fn give(value: Value) -> *mut Value {
     VALUES.fetch_add(1, Ordering::Relaxed);
     Box::into_raw(Box::new(value))
 }
 
-/// Takes it back.
+/// Takes ownership back.
 ///
 /// # Safety
-/// It was given by [`give`] and is not used any more.
+/// The pointer came from [`give`] and is not used again.
 pub(super) unsafe fn take(value: *mut Value) -> Box<Value> {
     VALUES.fetch_sub(1, Ordering::Relaxed);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller keeps the contract.
     unsafe { Box::from_raw(value) }
 }
 
-/// Makes the type known.
+/// Registers the type.
 ///
 /// # Safety
-/// Called while the module is loaded, with the context of that.
+/// Called while the module is loaded, with the context of OnLoad.
 pub(super) unsafe fn register(ctx: *mut RedisModuleCtx) -> Result<(), ()> {
     let mut methods = RedisModuleTypeMethods {
         version: u64::from(raw::REDISMODULE_TYPE_METHOD_VERSION),
@@ -82,7 +82,7 @@ pub(super) unsafe fn register(ctx: *mut RedisModuleCtx) -> Result<(), ()> {
         copy2: Some(copy),
         aux_save2: None,
     };
-    // SAFETY: the context is that of loading; the methods are copied.
+    // SAFETY: the context is that of OnLoad; the methods are copied.
     let created = unsafe {
         engine!(RedisModule_CreateDataType(ctx, NAME.as_ptr(), ENCODING, &raw mut methods))
     };
@@ -91,7 +91,7 @@ pub(super) unsafe fn register(ctx: *mut RedisModuleCtx) -> Result<(), ()> {
 }
 
 // SAFETY of the callbacks: the server calls them with pointers that live as long as the call, and
-// with values that `give` gave it, to which nobody else has access meanwhile.
+// with values from `give`, to which nothing else has access meanwhile.
 
 extern "C" fn rdb_save(io: *mut RedisModuleIO, value: *mut c_void) {
     // SAFETY: see above.
@@ -100,28 +100,31 @@ extern "C" fn rdb_save(io: *mut RedisModuleIO, value: *mut c_void) {
 
 extern "C" fn rdb_load(io: *mut RedisModuleIO, encoding: c_int) -> *mut c_void {
     if encoding > ENCODING {
-        complain(io, &format!("a filter of format {encoding} was written by a newer release"));
+        log_warning(
+            io,
+            &format!("a newer release wrote the filter (encoding {encoding}); update the module"),
+        );
         return ptr::null_mut();
     }
     // SAFETY: see above.
     match unsafe { Dump::new(io) }.load() {
         Ok(value) => give(value).cast(),
         Err(error) => {
-            complain(io, &format!("a filter was refused: {error}"));
+            log_warning(io, &format!("cannot load a filter: {error}"));
             ptr::null_mut()
         }
     }
 }
 
-/// A line in the server's log.
-fn complain(io: *mut RedisModuleIO, words: &str) {
-    let words = CString::new(words).unwrap_or_default();
+/// Writes a line to the server's log.
+fn log_warning(io: *mut RedisModuleIO, message: &str) {
+    let message = CString::new(message).unwrap_or_default();
     let (level, format) = (c"warning".as_ptr(), c"%s".as_ptr());
     // SAFETY: see above; the format takes one string.
-    unsafe { engine!(RedisModule_LogIOError(io, level, format, words.as_ptr())) };
+    unsafe { engine!(RedisModule_LogIOError(io, level, format, message.as_ptr())) };
 }
 
-/// The chunks that a client would get and send.
+/// Writes the chunks that SCANDUMP would return, as LOADCHUNK commands.
 extern "C" fn aof_rewrite(io: *mut RedisModuleIO, key: *mut RedisModuleString, value: *mut c_void) {
     // SAFETY: see above.
     let value = unsafe { &*value.cast::<Value>() };
@@ -148,7 +151,7 @@ extern "C" fn aof_rewrite(io: *mut RedisModuleIO, key: *mut RedisModuleString, v
         emit(position, chunk);
         Ok(())
     });
-    // The engine remembers what it could not write, and fails the rewrite itself.
+    // The server records write errors and fails the rewrite itself.
     let _ = value.write_body(&mut chunks).and_then(|()| chunks.finish());
 }
 

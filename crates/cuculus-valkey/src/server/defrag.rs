@@ -1,4 +1,4 @@
-//! Active defragmentation: memory moved to where less is lost around it.
+//! Active defragmentation: the server moves memory to reduce fragmentation.
 
 use core::ptr::NonNull;
 use std::ffi::{c_int, c_void};
@@ -8,10 +8,9 @@ use valkey_module::raw::{RedisModuleDefragCtx, RedisModuleString};
 use super::engine;
 use crate::value::Value;
 
-/// Moves the value and the slabs of its filter, as far as the server finds it worth while: only
-/// sizes that the allocator packs together can be fragmented, which are those of filters with up
-/// to some ten thousand items. Of a larger filter there are many slabs, but each is one question
-/// that is answered with no at once.
+/// Offers the value and each slab of its filter to the server, which moves those that are worth it.
+/// Only sizes that the allocator packs together fragment, which are those of filters with up to some
+/// ten thousand items. A larger filter has many slabs, but the server declines each at once.
 pub(super) extern "C" fn defrag(
     ctx: *mut RedisModuleDefragCtx,
     _key: *mut RedisModuleString,
@@ -21,14 +20,14 @@ pub(super) extern "C" fn defrag(
         // SAFETY: the context is that of this call, and the memory came from the server.
         NonNull::new(unsafe { engine!(RedisModule_DefragAlloc(ctx, memory)) })
     };
-    // SAFETY: the server gives the place where it keeps the pointer to one of our values, copies
-    // the bytes of what it moves, and frees the old ones; nobody else has a pointer to them.
+    // SAFETY: the server passes the place where it keeps the pointer to one of our values, copies
+    // the bytes of what it moves, and frees the old ones; nothing else points to them.
     unsafe {
         if let Some(moved) = relocate(*value) {
             *value = moved.as_ptr();
         }
         if let Value::Ready(stored) = &mut *(*value).cast::<Value>() {
-            // All memory of the module is the server's: see `alloc`.
+            // All memory of the module comes from the server: see `alloc`.
             stored.relocate(&mut |old, _| relocate(old.as_ptr().cast()).map(NonNull::cast));
         }
     }

@@ -1,4 +1,4 @@
-//! A command as the server knows it: its name, flags, place of the key, and what COMMAND DOCS says.
+//! Registers the commands: name, flags, position of the key, and the text of COMMAND DOCS.
 
 use core::mem;
 use core::ptr;
@@ -16,26 +16,26 @@ use super::{engine, names};
 pub(crate) trait Command {
     const DESCRIPTION: Description;
 
-    /// Carries it out and replies, or says why not; then nothing has changed.
+    /// Runs the command and replies. If it returns an error, nothing has changed.
     fn run(call: &Call<'_>) -> Result<(), Refusal>;
 }
 
-/// What is said of a command.
+/// What the server is told about a command.
 pub(crate) struct Description {
-    /// After the prefix.
+    /// Without the prefix.
     pub(crate) name: &'static str,
-    /// For the server, in its words.
+    /// As the server spells them.
     pub(crate) flags: &'static CStr,
     pub(crate) summary: &'static CStr,
     pub(crate) complexity: &'static CStr,
-    /// Words, the name included; at least so many if negative.
+    /// The number of arguments, including the name; negative for a minimum.
     pub(crate) arity: c_int,
     pub(crate) key: KeyUse,
     /// After the key.
     pub(crate) arguments: &'static [Argument],
 }
 
-/// What happens to the key.
+/// What the command does to the key.
 #[derive(Clone, Copy)]
 pub(crate) enum KeyUse {
     Read,
@@ -59,7 +59,7 @@ impl KeyUse {
 pub(crate) struct Argument {
     pub(crate) name: &'static CStr,
     pub(crate) shape: Shape,
-    /// The word before it.
+    /// The keyword before it.
     pub(crate) token: Option<&'static CStr>,
     pub(crate) optional: bool,
     pub(crate) multiple: bool,
@@ -126,7 +126,7 @@ extern "C" fn run<C: Command>(
     arguments: *mut *mut RedisModuleString,
     count: c_int,
 ) -> c_int {
-    // SAFETY: the server's own pointers, and the call ends here.
+    // SAFETY: the pointers are the server's, and the call ends here.
     let call = unsafe { Call::new(ctx, arguments, count) };
     if let Err(refusal) = C::run(&call) {
         call.refuse(refusal);
@@ -134,24 +134,27 @@ extern "C" fn run<C: Command>(
     raw::REDISMODULE_OK as c_int
 }
 
-/// Makes a command known.
+/// Registers a command.
 ///
 /// # Safety
-/// Called while the module is loaded, with the context of that.
+/// Called while the module is loaded, with the context of OnLoad.
 pub(super) unsafe fn register<C: Command>(ctx: *mut RedisModuleCtx) -> Result<(), String> {
-    let said = C::DESCRIPTION;
-    let name = names::full(said.name);
+    let description = C::DESCRIPTION;
+    let name = names::full(description.name);
     let failed = |what: &str| {
         let name = name.to_string_lossy();
-        format!("{what} {name} failed; is a module with the same commands loaded? PREFIX helps")
+        format!(
+            "{what} {name} failed; if another module has the same commands, load this one with \
+             PREFIX word"
+        )
     };
-    // SAFETY: the context is that of loading; everything is copied.
+    // SAFETY: the context is that of OnLoad; everything is copied.
     unsafe {
         let created = engine!(RedisModule_CreateCommand(
             ctx,
             name.as_ptr(),
             Some(run::<C>),
-            said.flags.as_ptr(),
+            description.flags.as_ptr(),
             1,
             1,
             1
@@ -160,7 +163,7 @@ pub(super) unsafe fn register<C: Command>(ctx: *mut RedisModuleCtx) -> Result<()
             return Err(failed("registering"));
         }
         let command = engine!(RedisModule_GetCommand(ctx, name.as_ptr()));
-        if command.is_null() || !describe(command, &said) {
+        if command.is_null() || !describe(command, &description) {
             return Err(failed("describing"));
         }
         // Not in Redis 7.0.
@@ -171,15 +174,15 @@ pub(super) unsafe fn register<C: Command>(ctx: *mut RedisModuleCtx) -> Result<()
     Ok(())
 }
 
-/// The group of these commands in rules for users, as in `+@cuckoo`.
+/// The ACL category of these commands, as in `+@cuckoo`.
 const CATEGORY: &CStr = c"cuckoo";
 
-/// Makes the category known, where a server has that call.
+/// Registers the category, if the server supports that.
 ///
 /// # Safety
 /// As for [`register`].
 pub(super) unsafe fn register_category(ctx: *mut RedisModuleCtx) {
-    // SAFETY: the context is that of loading. Another module may have made it known already.
+    // SAFETY: the context is that of OnLoad. Another module may have registered it already.
     unsafe {
         if let Some(add_category) = raw::RedisModule_AddACLCategory {
             add_category(ctx, CATEGORY.as_ptr());
@@ -189,12 +192,12 @@ pub(super) unsafe fn register_category(ctx: *mut RedisModuleCtx) {
 
 /// # Safety
 /// The command is one of the server's.
-unsafe fn describe(command: *mut raw::RedisModuleCommand, said: &Description) -> bool {
+unsafe fn describe(command: *mut raw::RedisModuleCommand, description: &Description) -> bool {
     // SAFETY: all of these are plain numbers and pointers, for which zero means "nothing"; the
     // lists end with such an element.
     let (nothing, mut key): (RedisModuleCommandArg, RedisModuleCommandKeySpec) =
         unsafe { (mem::zeroed(), mem::zeroed()) };
-    key.flags = u64::from(said.key.flags());
+    key.flags = u64::from(description.key.flags());
     key.begin_search_type = raw::RedisModuleKeySpecBeginSearchType_REDISMODULE_KSPEC_BS_INDEX;
     key.bs.index.pos = 1;
     key.find_keys_type = raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_RANGE;
@@ -203,17 +206,17 @@ unsafe fn describe(command: *mut raw::RedisModuleCommand, said: &Description) ->
     let mut keys = [key, unsafe { mem::zeroed() }];
     let is_key = raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_KEY;
     let mut arguments = vec![argument(c"key", is_key, 0, None, 0)];
-    arguments.extend(said.arguments.iter().map(Argument::to_raw));
+    arguments.extend(description.arguments.iter().map(Argument::to_raw));
     arguments.push(nothing);
     let since = CString::new(env!("CARGO_PKG_VERSION")).unwrap_or_default();
     let info = RedisModuleCommandInfo {
         version: &raw const VERSION,
-        summary: said.summary.as_ptr(),
-        complexity: said.complexity.as_ptr(),
+        summary: description.summary.as_ptr(),
+        complexity: description.complexity.as_ptr(),
         since: since.as_ptr(),
         history: ptr::null_mut(),
         tips: ptr::null::<c_char>(),
-        arity: said.arity,
+        arity: description.arity,
         key_specs: keys.as_mut_ptr(),
         args: arguments.as_mut_ptr(),
     };
@@ -222,7 +225,7 @@ unsafe fn describe(command: *mut raw::RedisModuleCommand, said: &Description) ->
     done as isize == raw::REDISMODULE_OK
 }
 
-/// The sizes by which a server finds its way in the lists, whatever its own version.
+/// The sizes of the structures, so that servers of any version can read them.
 static VERSION: raw::RedisModuleCommandInfoVersion = raw::RedisModuleCommandInfoVersion {
     version: 1,
     sizeof_historyentry: size_of::<raw::RedisModuleCommandHistoryEntry>(),

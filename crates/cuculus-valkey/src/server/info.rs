@@ -1,4 +1,4 @@
-//! The module's section of INFO: what it holds and what it did.
+//! The module's section of INFO: filters and memory held, items added, deleted and refused.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::ffi::c_int;
@@ -9,7 +9,7 @@ use super::{alloc, data_type, engine};
 
 static COUNTS: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
 
-/// What is counted.
+/// The events that are counted.
 #[derive(Clone, Copy)]
 pub(crate) enum Event {
     Added,
@@ -17,12 +17,12 @@ pub(crate) enum Event {
     Refused,
 }
 
-/// Counts what happened.
+/// Counts an event.
 pub(crate) fn count(event: Event, times: u64) {
     COUNTS[event as usize].fetch_add(times, Ordering::Relaxed);
 }
 
-/// The callback of the server.
+/// The callback for INFO.
 pub(super) extern "C" fn show(ctx: *mut RedisModuleInfoCtx, _for_crash_report: c_int) {
     let counted = |event: Event| COUNTS[event as usize].load(Ordering::Relaxed);
     let fields = [

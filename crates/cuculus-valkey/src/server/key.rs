@@ -1,4 +1,4 @@
-//! A key opened for a command.
+//! The key of a command: opened, read, written and closed.
 
 use core::marker::PhantomData;
 
@@ -8,15 +8,15 @@ use super::call::{Call, Refusal};
 use super::{data_type, engine};
 use crate::value::Value;
 
-/// An open key; closed when dropped. Its value can be used longer, to the end of the call: the
-/// server does nothing else meanwhile, and so the key can be closed while memory is on its way.
+/// An open key, closed when dropped. Its value lives to the end of the call, because the server
+/// runs nothing else meanwhile. So the key can be closed while prefetched memory arrives.
 pub(crate) struct Key<'c> {
     raw: *mut RedisModuleKey,
     value: Found<*mut Value>,
     call: PhantomData<&'c Call<'c>>,
 }
 
-/// What is under a key.
+/// What a key holds.
 #[derive(Clone, Copy)]
 pub(crate) enum Found<T> {
     Nothing,
@@ -36,7 +36,7 @@ impl<T> Found<T> {
 }
 
 impl<'c> Key<'c> {
-    /// What is under the key of a command that changes nothing.
+    /// Opens the key of a command that changes nothing.
     pub(crate) fn read(call: &'c Call<'_>) -> Result<Reading<'c>, Refusal> {
         Self::open(call, raw::REDISMODULE_READ).map(Reading)
     }
@@ -51,8 +51,7 @@ impl<'c> Key<'c> {
         // SAFETY: context and name live as long as the call.
         let raw: *mut RedisModuleKey =
             unsafe { engine!(RedisModule_OpenKey(call.ctx, name, mode as i32)) }.cast();
-        // SAFETY: the key is open, or null, which the server takes for a key with nothing under
-        // it.
+        // SAFETY: the key is open, or null, which the server treats as an empty key.
         let value = unsafe {
             if data_type::is_ours(engine!(RedisModule_ModuleTypeGetType(raw))) {
                 Found::Value(engine!(RedisModule_ModuleTypeGetValue(raw)).cast())
@@ -65,16 +64,16 @@ impl<'c> Key<'c> {
         Ok(Self { raw, value, call: PhantomData })
     }
 
-    /// What is under the key. To be asked for once: the value is the caller's from then on.
+    /// What the key holds. Call it once: it hands the value to the caller.
     pub(crate) fn take(&mut self) -> Found<&'c mut Value> {
         let taken = core::mem::replace(&mut self.value, Found::Other);
         // SAFETY: a key of our type holds what `set` or the loader put there; it stays there while
-        // the command runs, and nobody else has it: a command opens one key, once, and the value
-        // is given away once.
+        // the command runs, and nothing else has it: a command opens one key, once, and the value
+        // is handed out once.
         taken.map(|value| unsafe { &mut *value })
     }
 
-    /// Puts a value under a key with nothing under it.
+    /// Stores a value in an empty key.
     pub(crate) fn set(&mut self, value: Value) {
         let value = data_type::give(value);
         // SAFETY: the key is open for writing and the value is of our type.
@@ -88,13 +87,13 @@ impl<'c> Key<'c> {
     }
 }
 
-/// A key that was opened to be read.
+/// A key opened for reading.
 pub(crate) struct Reading<'c>(Key<'c>);
 
 impl<'c> Reading<'c> {
-    /// What is under the key.
+    /// What the key holds.
     pub(crate) fn value(&self) -> Found<&'c Value> {
-        // SAFETY: as for `take`; whoever reads changes nothing, so it may be shared.
+        // SAFETY: as for `take`; readers change nothing, so the value may be shared.
         self.0.value.map(|value| unsafe { &*value })
     }
 }

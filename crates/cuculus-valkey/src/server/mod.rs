@@ -1,18 +1,18 @@
-//! The engine's interface: everything that touches a pointer of the server is in here, behind
-//! calls that the commands can use safely. Knows nothing of what the commands mean.
-#![allow(unsafe_code, reason = "the engine speaks C")]
+//! The server's C interface, behind safe calls for the commands. Everything that touches a pointer of
+//! the server is in here. Knows nothing of what the commands do.
+#![allow(unsafe_code, reason = "the server's interface is C")]
 
-mod alloc; // memory from the engine, so that its limits count it
+mod alloc; // memory from the server, so that `maxmemory` counts it
 mod call; // one call of a command: arguments, replies, replication
 mod config; // settings
-mod data_type; // the value under a key in dumps, logs, copies and digests
-mod defrag; // memory moved to where less is lost
-mod describe; // commands made known to the server
-mod info; // the section of INFO
-mod key; // keys opened for a command
+mod data_type; // the value in dumps, append-only files, copies and digests
+mod defrag; // active defragmentation
+mod describe; // registration of the commands
+mod info; // the module's section of INFO
+mod key; // the key of a command
 mod load; // the entry point
-mod names; // what the commands are called here
-mod rdb; // bytes in the engine's dumps
+mod names; // the names of the commands, with their prefix
+mod rdb; // values in RDB files and DUMP
 
 pub(crate) use call::{Call, Refusal, Word};
 pub(crate) use config::settings;
@@ -22,11 +22,11 @@ pub(crate) use info::{Event, count};
 pub(crate) use key::{Found, Key};
 pub(crate) use names::Named;
 
-/// Calls a function of the engine. All that are called so exist in every server that `load`
-/// accepts.
+/// Calls a function of the server. Every server that `load` accepts has the functions that are called
+/// this way.
 macro_rules! engine {
     ($name:ident($($argument:expr),* $(,)?)) => {
-        valkey_module::raw::$name.expect("a function of Redis 7.0")($($argument),*)
+        valkey_module::raw::$name.expect("Redis 7.0 has this function")($($argument),*)
     };
 }
 use engine;

@@ -1,4 +1,4 @@
-//! What the commands are called here: `CF.ADD`, unless the module was loaded with another prefix.
+//! The names of the commands: `CF.ADD`, unless the module was loaded with another prefix.
 
 use std::ffi::{CStr, CString};
 use std::sync::OnceLock;
@@ -8,7 +8,7 @@ const PREFIX: &str = "CF";
 static PREFIX_HERE: OnceLock<String> = OnceLock::new();
 static REPLICATED: OnceLock<[CString; 3]> = OnceLock::new();
 
-/// The commands that the module itself writes into logs and to replicas.
+/// The commands that the module itself sends to replicas and writes to append-only files.
 #[derive(Clone, Copy)]
 pub(crate) enum Named {
     Reserve,
@@ -33,10 +33,10 @@ pub(super) fn set_prefix(arguments: &[&[u8]]) -> Result<(), String> {
             .filter(|prefix| {
                 !prefix.is_empty() && prefix.bytes().all(|b| b.is_ascii_alphanumeric())
             })
-            .ok_or("PREFIX takes letters and digits, as in PREFIX CUCKOO")?,
-        _ => return Err("the module takes no arguments but PREFIX word".into()),
+            .ok_or("PREFIX takes a word of letters and digits, for example PREFIX CUCKOO")?,
+        _ => return Err("unknown module arguments; the only one is PREFIX word".into()),
     };
-    // Loaded a second time, the name stays: the process is the same.
+    // If the module is loaded again in the same process, the name stays.
     let _ = PREFIX_HERE.set(prefix.into());
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! A value in the engine's dump format: its header, the length of its body, and the body in
-//! pieces, so that neither side needs it in memory twice.
+//! A value in the server's dump format: header, length of the body, and the body in pieces, so that
+//! no second copy of it is in memory.
 
 use core::slice;
 use std::ffi::c_char;
@@ -12,12 +12,12 @@ use crate::value::{Header, LoadError, Pieces, Value};
 
 const PIECE: usize = 1 << 20;
 
-/// A dump that is written or read.
+/// A dump that is being written or read.
 pub(super) struct Dump(*mut RedisModuleIO);
 
 impl Dump {
     /// # Safety
-    /// The pointer is that of a callback for saving or loading, and the dump is not kept.
+    /// The pointer is that of a save or load callback, and the dump does not outlive the callback.
     pub(super) unsafe fn new(io: *mut RedisModuleIO) -> Self {
         Self(io)
     }
@@ -32,7 +32,7 @@ impl Dump {
             self.put(piece);
             Ok(())
         });
-        // The engine remembers what it could not write, and fails the dump itself.
+        // The server records write errors and fails the dump itself.
         let _ = value.write_body(&mut pieces).and_then(|()| pieces.finish());
     }
 
@@ -47,7 +47,7 @@ impl Dump {
         let mut body = Body { dump: self, piece: Loaded::none(), read: 0 };
         let value = Value::read(header, len, &mut body)?;
         // The last piece ends with the value.
-        if body.read == body.piece.len() { Ok(value) } else { Err(LoadError::OtherLength) }
+        if body.read == body.piece.len() { Ok(value) } else { Err(LoadError::WrongLength) }
     }
 
     fn put(&self, bytes: &[u8]) {
@@ -58,7 +58,7 @@ impl Dump {
 
     fn take(&self) -> Option<Loaded> {
         let mut len = 0;
-        // SAFETY: see `new`; the memory is ours, and `Loaded` gives it back.
+        // SAFETY: see `new`; the memory is ours, and `Loaded` frees it.
         let start = unsafe { engine!(RedisModule_LoadStringBuffer(self.0, &raw mut len)) };
         let loaded = Loaded { start, len };
         (!start.is_null() && !self.has_failed()).then_some(loaded)
@@ -70,7 +70,7 @@ impl Dump {
     }
 }
 
-/// Bytes that the engine allocated for us.
+/// Bytes that the server allocated for us.
 struct Loaded {
     start: *mut c_char,
     len: usize,
@@ -89,7 +89,7 @@ impl core::ops::Deref for Loaded {
         if self.start.is_null() {
             return &[];
         }
-        // SAFETY: the engine gave this many bytes, and they are freed by `drop` only.
+        // SAFETY: the server returned this many bytes, and only `drop` frees them.
         unsafe { slice::from_raw_parts(self.start.cast(), self.len) }
     }
 }
@@ -97,13 +97,13 @@ impl core::ops::Deref for Loaded {
 impl Drop for Loaded {
     fn drop(&mut self) {
         if !self.start.is_null() {
-            // SAFETY: given by the engine, freed once.
+            // SAFETY: allocated by the server, freed once.
             unsafe { engine!(RedisModule_Free(self.start.cast())) };
         }
     }
 }
 
-/// The body, piece after piece.
+/// Reads the body piece by piece.
 struct Body<'a> {
     dump: &'a Dump,
     piece: Loaded,

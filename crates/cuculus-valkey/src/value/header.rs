@@ -1,4 +1,5 @@
-//! What stands before a filter's bytes in a dump: what it was asked for, and how long it is.
+//! The header of a dump: the parameters of the filter and the length of its bytes. Knows the byte
+//! layout of both; knows nothing of the filter's own bytes.
 
 use cuculus::KeyHasher;
 
@@ -11,16 +12,16 @@ const LEN: usize = MAGIC.len() + 1 + Parameters::ENCODED + 8 + 8;
 /// The first chunk of a dump.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Header {
-    /// What the filter was asked for.
+    /// The parameters the filter was created with.
     pub parameters: Parameters,
-    /// The items deleted so far.
+    /// The number of items deleted so far.
     pub deleted: u64,
-    /// The bytes that follow.
+    /// The length of the bytes that follow.
     pub body_len: u64,
 }
 
 impl Header {
-    /// The bytes of the header, checksum included.
+    /// The bytes of the header, including the checksum.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(LEN + 8);
@@ -33,7 +34,7 @@ impl Header {
         bytes
     }
 
-    /// The inverse; nothing for bytes that are no header.
+    /// Decodes a header; `None` if the bytes are not a valid one.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (fields, sum) = bytes.split_at_checked(LEN)?;
@@ -49,12 +50,12 @@ impl Header {
             deleted: u64::from_le_bytes(deleted),
             body_len: u64::from_le_bytes(body_len),
         };
-        // No filter is saved as nothing, and one that waits for nothing would wait for ever.
+        // No filter has an empty body, and loading an empty one would never end.
         (header.body_len > 0).then_some(header)
     }
 }
 
-/// The library's hash function serves as a checksum too.
+/// XXH3, which the library has as a hash function.
 fn checksum(bytes: &[u8]) -> [u8; 8] {
     KeyHasher::xxh3(0).hash(bytes).get().to_le_bytes()
 }

@@ -1,15 +1,15 @@
-//! What is stored under a key, and its bytes. Knows filters, nothing of servers or commands.
+//! The value of a key, and its bytes. Knows filters; knows nothing of servers or commands.
 
-mod arrival; // a filter whose bytes are still coming
-mod header; // what stands before a filter's bytes
-mod parameters; // what a filter was asked for
-mod pieces; // long bytes in bounded pieces
+mod header; // the header of a dump
+mod loading; // a filter that is being loaded
+mod parameters; // the parameters of a filter
+mod pieces; // writers that split a long byte sequence
 mod stored; // a filter in use
 
 use std::io::{self, Read, Write};
 
-pub use arrival::{Arrival, ChunkError};
 pub use header::Header;
+pub use loading::{ChunkError, Loading};
 pub use parameters::{DEFAULT_CAPACITY, MAX_CAPACITY, Parameters, SMALLEST_RATE};
 pub use pieces::{Pieces, Range};
 pub use stored::{CreateError, LoadError, Stored};
@@ -20,76 +20,76 @@ pub use stored::{CreateError, LoadError, Stored};
 pub enum Value {
     /// A filter in use.
     Ready(Stored),
-    /// A filter of which some bytes are still missing; no question about it can be answered.
-    Arriving(Arrival),
+    /// A filter of which some bytes are missing; it cannot answer queries.
+    Loading(Loading),
 }
 
 impl Value {
-    /// All memory held.
+    /// The memory held, in bytes.
     #[must_use]
     pub fn size_in_bytes(&self) -> usize {
         match self {
             Self::Ready(stored) => stored.size_in_bytes(),
-            Self::Arriving(arrival) => size_of::<Arrival>() + arrival.held_bytes(),
+            Self::Loading(loading) => size_of::<Loading>() + loading.held_bytes(),
         }
     }
 
-    /// What stands before the bytes.
+    /// The header of its dump.
     #[must_use]
     pub fn header(&self) -> Header {
         match self {
             Self::Ready(stored) => stored.header(),
-            Self::Arriving(arrival) => arrival.header(),
+            Self::Loading(loading) => loading.header(),
         }
     }
 
-    /// The bytes that are there: all that the header promises, or fewer if some are missing.
+    /// The number of bytes present: all that the header announces, or fewer while loading.
     #[must_use]
     pub fn body_len(&self) -> u64 {
         match self {
             Self::Ready(stored) => stored.body_len(),
-            Self::Arriving(arrival) => arrival.received().len() as u64,
+            Self::Loading(loading) => loading.received().len() as u64,
         }
     }
 
-    /// Writes them.
+    /// Writes the bytes that are present.
     ///
     /// # Errors
     /// Those of the writer.
     pub fn write_body<W: Write>(&self, mut writer: W) -> io::Result<()> {
         match self {
             Self::Ready(stored) => stored.write_body(writer),
-            Self::Arriving(arrival) => writer.write_all(arrival.received()),
+            Self::Loading(loading) => writer.write_all(loading.received()),
         }
     }
 
-    /// Reads a value back: `len` bytes after their header.
+    /// Reads a value: `len` bytes that follow the header.
     ///
     /// # Errors
-    /// [`LoadError`] if they are anything else. Memory grows with what the reader gives, not with
-    /// what the header says.
+    /// [`LoadError`] if the bytes are not a value. Memory grows with the bytes read, not with the
+    /// length in the header.
     pub fn read<R: Read>(header: Header, len: u64, reader: R) -> Result<Self, LoadError> {
         let mut body = reader.take(len);
         if len < header.body_len {
-            return Arrival::read(header, len, body).map(Self::Arriving);
+            return Loading::read(header, len, body).map(Self::Loading);
         }
         let stored = Stored::read(header, &mut body)?;
         match body.limit() {
             0 => Ok(Self::Ready(stored)),
-            _ => Err(LoadError::OtherLength),
+            _ => Err(LoadError::WrongLength),
         }
     }
 
-    /// The same once more, or nothing if there is no memory for it.
+    /// A copy, or `None` if memory is short.
     #[must_use]
     pub fn duplicate(&self) -> Option<Self> {
-        // A clone has no way to report that memory is short, so it is asked for beforehand.
+        // A clone cannot report that memory is short, so this tries to allocate as much first.
         let mut probe: Vec<u8> = Vec::new();
         probe.try_reserve_exact(self.size_in_bytes()).ok()?;
         drop(probe);
         Some(match self {
             Self::Ready(stored) => Self::Ready(stored.clone()),
-            Self::Arriving(arrival) => Self::Arriving(arrival.clone()),
+            Self::Loading(loading) => Self::Loading(loading.clone()),
         })
     }
 }

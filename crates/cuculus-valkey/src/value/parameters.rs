@@ -1,33 +1,32 @@
-//! What a filter was asked for. Knows the ranges; how a filter follows from it stands in
-//! `stored`.
+//! The parameters of a filter. Knows their ranges and their bytes; `stored` builds the filter.
 
-/// The capacity of a filter about whose size nobody said anything.
+/// The capacity of a filter that was created without one.
 pub const DEFAULT_CAPACITY: u32 = 1024;
-/// The largest capacity that can be asked for.
+/// The largest capacity a client may give.
 pub const MAX_CAPACITY: u32 = 1 << 30;
 /// The smallest false positive rate that an elastic filter keeps.
 pub const SMALLEST_RATE: f64 = 1e-5;
-/// The largest factor by which a filter may be asked to grow.
+/// The largest growth factor a client may give.
 pub(crate) const MAX_EXPANSION: u16 = 1 << 15;
 
-/// The largest hint, for a rate of one. A hint is worth some bits an item, and costs memory from the
-/// first item on, the more the smaller the rate: up to 170 kB and a tenth of a millisecond with
-/// this bound, a thousand times as much without.
+/// The largest size hint, for a rate of 1. A hint saves some bits per item and costs memory from the
+/// first item on; the lower the rate, the more. With this limit it costs at most 170 kB and 0.1 ms,
+/// without it a thousand times as much.
 const LARGEST_HINT: f64 = 1e12;
 
-/// Everything that decides what a filter will be: with the same parameters and operations two
-/// servers hold the same bytes.
+/// Everything that determines a filter: two servers with the same parameters and the same
+/// operations hold the same bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameters {
-    /// The items expected, or [`DEFAULT_CAPACITY`] if nobody knows.
+    /// The expected number of items; [`DEFAULT_CAPACITY`] if unknown.
     pub capacity: u32,
-    /// Asked for and reported back; the filters here have buckets of their own.
+    /// Reported back by `CF.INFO`; otherwise without effect.
     pub bucket_size: u8,
-    /// Likewise.
+    /// Reported back by `CF.INFO`; otherwise without effect.
     pub max_iterations: u16,
-    /// Zero for a filter that must not grow; any other number for one that follows its set.
+    /// Zero for a filter of fixed size; any other number for one that grows and shrinks.
     pub expansion: u16,
-    /// The false positive rate that is kept.
+    /// The false positive rate that the filter keeps.
     pub rate: f64,
     /// The seed of the hash function.
     pub seed: u64,
@@ -36,7 +35,7 @@ pub struct Parameters {
 impl Parameters {
     pub(crate) const ENCODED: usize = 25;
 
-    /// Whether every number is in its range.
+    /// Whether every field is in its range.
     #[must_use]
     pub fn are_valid(&self) -> bool {
         let least = 2 * u32::from(self.bucket_size);
@@ -47,19 +46,19 @@ impl Parameters {
             && Self::is_rate(self.rate)
     }
 
-    /// Whether a rate can be kept.
+    /// Whether a filter can keep this false positive rate.
     #[must_use]
     pub fn is_rate(rate: f64) -> bool {
         (SMALLEST_RATE..1.0).contains(&rate)
     }
 
-    /// Whether the filter keeps its size.
+    /// Whether the filter has a fixed size.
     #[must_use]
     pub fn is_fixed(&self) -> bool {
         self.expansion == 0
     }
 
-    /// The hint for a filter that follows its set; zero if there is none.
+    /// The size hint for an elastic filter; zero for none.
     pub(crate) fn expected_items(&self) -> usize {
         if self.capacity == DEFAULT_CAPACITY {
             return 0;
@@ -76,7 +75,7 @@ impl Parameters {
         bytes.extend_from_slice(&self.seed.to_le_bytes());
     }
 
-    /// The inverse of [`encode`](Self::encode); nothing for what is not valid.
+    /// The inverse of [`encode`](Self::encode); `None` if a field is out of range.
     pub(crate) fn decode(bytes: &[u8; Self::ENCODED]) -> Option<Self> {
         let (&capacity, bytes) = bytes.split_first_chunk()?;
         let (&[bucket_size], bytes) = bytes.split_first_chunk()?;

@@ -1,8 +1,9 @@
-//! Long bytes in bounded pieces, so that no filter has to be in memory twice to be written.
+//! Writers that split a long byte sequence, so that writing a filter needs no second copy of it in
+//! memory.
 
 use std::io::{self, Write};
 
-/// A writer that hands on what it gets in pieces of one size, the last one perhaps shorter.
+/// A writer that passes its bytes on in pieces of one size; the last one may be shorter.
 pub struct Pieces<F> {
     size: usize,
     held: Vec<u8>,
@@ -10,12 +11,12 @@ pub struct Pieces<F> {
 }
 
 impl<F: FnMut(&[u8]) -> io::Result<()>> Pieces<F> {
-    /// Pieces of `size` bytes for `give`.
+    /// Calls `give` with pieces of `size` bytes.
     pub fn new(size: usize, give: F) -> Self {
         Self { size, held: Vec::new(), give }
     }
 
-    /// Hands on what is left.
+    /// Passes on the last piece.
     ///
     /// # Errors
     /// Those of the receiver.
@@ -41,8 +42,7 @@ impl<F: FnMut(&[u8]) -> io::Result<()>> Write for Pieces<F> {
     }
 }
 
-/// A writer that keeps only the bytes from one position on, up to a length, and then wants no
-/// more.
+/// A writer that keeps only the bytes of one range, and fails after its end.
 pub struct Range {
     skip: u64,
     most: usize,
@@ -50,13 +50,13 @@ pub struct Range {
 }
 
 impl Range {
-    /// Keeps at most `most` bytes from `start` on.
+    /// Keeps at most `most` bytes, starting at position `start`.
     #[must_use]
     pub fn new(start: u64, most: usize) -> Self {
         Self { skip: start, most, kept: Vec::new() }
     }
 
-    /// The bytes that `write` writes in this range, however it ends; nothing if memory is short.
+    /// The bytes that `write` writes in this range, even if it fails; `None` if memory is short.
     pub fn of(mut self, write: impl FnOnce(&mut Self) -> io::Result<()>) -> Option<Vec<u8>> {
         match write(&mut self) {
             Err(error) if error.kind() == io::ErrorKind::OutOfMemory => None,

@@ -1,4 +1,5 @@
-//! A filter in use: the elastic one, or a fixed one where growth was forbidden.
+//! A filter in use: an elastic filter, or a cuckoo filter of fixed size. Knows how the parameters
+//! become a filter; which one it is stays in here.
 
 use core::fmt;
 use core::ptr::NonNull;
@@ -13,72 +14,73 @@ use cuculus::{
 use super::pieces::Count;
 use super::{Header, Parameters};
 
-/// The slots of a bucket of a fixed filter, whatever was asked for: rarely beaten.
+/// Slots per bucket of a fixed filter. A client may give another bucket size, but it is rarely
+/// better.
 const FIXED_SLOTS: u32 = 4;
-/// How full an elastic filter is kept. Less than the library's default, for a twelfth more memory:
-/// items are added and deleted in two thirds of the time, which counts more where one thread
-/// serves everybody.
+/// The target load of elastic filters. It is below the library's default and costs a twelfth more
+/// memory, but adds and deletes take two thirds of the time. That matters more on a server, where one
+/// thread serves all clients.
 const LOAD: f64 = 0.84;
-/// Elastic filters shrink by themselves; up to this many items a last few bytes can be had by
-/// writing all entries anew within a millisecond.
-const SHRUNK_AT_ONCE: usize = 1 << 15;
+/// Elastic filters shrink automatically. Up to this many items, rewriting all entries frees a few
+/// more bytes and takes less than a millisecond.
+const COMPACT_LIMIT: usize = 1 << 15;
 
-/// A filter with what it was asked for.
+/// A filter and its parameters.
 #[derive(Clone, Debug)]
 pub struct Stored {
     parameters: Parameters,
     deleted: u64,
-    filter: Held,
+    filter: AnyFilter,
 }
 
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "nearly all are of the larger one")]
-enum Held {
+#[expect(clippy::large_enum_variant, reason = "nearly all filters are elastic")]
+enum AnyFilter {
     Elastic(ElasticFilter),
-    // In a box, or it would be the larger one.
+    // In a box, because it would be the larger variant.
     Fixed(Box<CuckooFilter>),
 }
 
-/// Runs the same words on either filter.
+/// Evaluates the same expression for either filter.
 macro_rules! with {
     ($held:expr, $filter:ident => $body:expr) => {
         match $held {
-            Held::Elastic($filter) => $body,
-            Held::Fixed($filter) => $body,
+            AnyFilter::Elastic($filter) => $body,
+            AnyFilter::Fixed($filter) => $body,
         }
     };
 }
 
-/// A filter cannot be made.
+/// Why a filter cannot be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CreateError {
-    /// A parameter is out of its range.
+    /// A parameter is out of range.
     Invalid,
-    /// There is no memory for it.
+    /// Memory is short.
     OutOfMemory,
 }
 
-/// Bytes are no filter.
+/// Why bytes cannot be loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadError {
-    /// They are damaged, or of something else.
+    /// They are damaged, or not a filter.
     Invalid,
-    /// They are a filter, but not the one of which the header speaks.
-    OtherFilter,
-    /// There are more or fewer than the header says.
-    OtherLength,
-    /// There is no memory for it.
+    /// They are a filter, but not the one that the header describes.
+    WrongFilter,
+    /// They are more or fewer than the header announces.
+    WrongLength,
+    /// Memory is short.
     OutOfMemory,
-    /// They could not be read.
+    /// They end too early.
     Io,
 }
 
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Invalid => "the bytes are damaged or no filter",
-            Self::OtherFilter => "the filter is not the one that its header describes",
-            Self::OtherLength => "the filter is longer or shorter than its header says",
+            Self::Invalid => "the bytes are damaged or not a filter",
+            Self::WrongFilter => "the filter is not the one that its header describes",
+            Self::WrongLength => "the filter is longer or shorter than its header says",
             Self::OutOfMemory => "no memory for the filter",
             Self::Io => "the bytes end too early",
         })
@@ -99,15 +101,15 @@ impl Stored {
     /// An empty filter.
     ///
     /// # Errors
-    /// [`CreateError`]; nothing was allocated then.
+    /// [`CreateError`]; then nothing is allocated.
     pub fn new(parameters: Parameters) -> Result<Self, CreateError> {
         if !parameters.are_valid() {
             return Err(CreateError::Invalid);
         }
         let filter = if parameters.is_fixed() {
-            fixed(&parameters).map(|filter| Held::Fixed(filter.into()))
+            fixed(&parameters).map(|filter| AnyFilter::Fixed(filter.into()))
         } else {
-            elastic(&parameters).map(Held::Elastic)
+            elastic(&parameters).map(AnyFilter::Elastic)
         };
         match filter {
             Ok(filter) => Ok(Self { parameters, deleted: 0, filter }),
@@ -116,10 +118,9 @@ impl Stored {
         }
     }
 
-    /// The bytes that a filter takes from the beginning, nearly: a fixed one is as large when it
-    /// is empty as when it is full.
+    /// The approximate size of an empty filter, in bytes. A fixed one is as large empty as full.
     #[must_use]
-    pub fn first_bytes(parameters: &Parameters) -> u64 {
+    pub fn initial_bytes(parameters: &Parameters) -> u64 {
         if !parameters.is_fixed() {
             return 0;
         }
@@ -128,13 +129,13 @@ impl Stored {
         buckets * u64::from(FIXED_SLOTS) * u64::from(bits) / 8
     }
 
-    /// What the filter was asked for.
+    /// The parameters the filter was created with.
     #[must_use]
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
     }
 
-    /// The items deleted so far.
+    /// The number of items deleted so far.
     #[must_use]
     pub fn deleted(&self) -> u64 {
         self.deleted
@@ -144,11 +145,11 @@ impl Stored {
     #[inline]
     #[must_use]
     pub fn hash(&self, item: &[u8]) -> KeyHash {
-        // The seed is at hand here, and with it the choice of the function is made.
+        // Faster than the filter's own hasher, which first has to look up which function it uses.
         KeyHasher::xxh3(self.parameters.seed).hash(item)
     }
 
-    /// Asks for the memory that an operation on this hash will read, and does not wait for it.
+    /// Prefetches the memory that an operation on this hash reads.
     #[inline]
     pub fn prefetch(&self, hash: KeyHash) {
         with!(&self.filter, filter => filter.prefetch_hash(hash));
@@ -161,12 +162,12 @@ impl Stored {
         with!(&self.filter, filter => filter.contains_hash(hash))
     }
 
-    /// The same for many items.
+    /// Whether each of these items may have been added.
     pub fn contains_each(&self, hashes: &[KeyHash], there: &mut Vec<bool>) {
         with!(&self.filter, filter => filter.contains_batch(hashes, there));
     }
 
-    /// How often an item may have been added.
+    /// How often an item was added; false positives can make it more.
     #[must_use]
     pub fn count(&self, hash: KeyHash) -> usize {
         with!(&self.filter, filter => filter.count_hash(hash))
@@ -175,60 +176,60 @@ impl Stored {
     /// Adds an item.
     ///
     /// # Errors
-    /// [`Full`] says why not; nothing has changed then.
+    /// [`Full`], with the cause; then nothing has changed.
     #[inline]
     pub fn add(&mut self, hash: KeyHash) -> Result<(), Full> {
         with!(&mut self.filter, filter => filter.insert_hash(hash))
     }
 
-    /// Deletes an item once, and says whether it was there.
+    /// Deletes one occurrence of an item. False if there is none.
     #[inline]
     pub fn delete(&mut self, hash: KeyHash) -> bool {
-        let was_there = with!(&mut self.filter, filter => filter.remove_hash(hash));
-        self.deleted = self.deleted.saturating_add(u64::from(was_there));
-        was_there
+        let was_present = with!(&mut self.filter, filter => filter.remove_hash(hash));
+        self.deleted = self.deleted.saturating_add(u64::from(was_present));
+        was_present
     }
 
-    /// The items held.
+    /// The number of items held.
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
         with!(&self.filter, filter => filter.len())
     }
 
-    /// Whether there are none.
+    /// Whether there are no items.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The places for items that exist now.
+    /// The number of slots for items that exist now.
     #[must_use]
     pub fn slots(&self) -> usize {
         with!(&self.filter, filter => filter.slots())
     }
 
-    /// All memory held. Takes a while in a large filter: a step for every 64 KiB.
+    /// The memory held, in bytes. Takes one step per 64 KiB of it.
     #[must_use]
     pub fn size_in_bytes(&self) -> usize {
         let beside = match &self.filter {
-            Held::Elastic(filter) => filter.size_in_bytes() - size_of::<ElasticFilter>(),
-            Held::Fixed(filter) => filter.size_in_bytes(),
+            AnyFilter::Elastic(filter) => filter.size_in_bytes() - size_of::<ElasticFilter>(),
+            AnyFilter::Fixed(filter) => filter.size_in_bytes(),
         };
         size_of::<Self>() + beside
     }
 
-    /// The false positive rate to expect now.
+    /// The false positive rate expected at the current number of items.
     #[must_use]
     pub fn expected_rate(&self) -> f64 {
         with!(&self.filter, filter => filter.expected_false_positive_rate())
     }
 
-    /// Gives back what little memory an elastic filter keeps beyond its need, if that is a matter
-    /// of a millisecond, and says whether it was tried.
+    /// Frees the little memory that an elastic filter holds beyond its need, unless that would take
+    /// more than a millisecond. False if it did nothing.
     pub fn compact(&mut self) -> bool {
         match &mut self.filter {
-            Held::Elastic(filter) if filter.len() <= SHRUNK_AT_ONCE => {
+            AnyFilter::Elastic(filter) if filter.len() <= COMPACT_LIMIT => {
                 filter.shrink_to_fit();
                 true
             }
@@ -236,28 +237,28 @@ impl Stored {
         }
     }
 
-    /// Lets the server move the memory of an elastic filter. A fixed one has one piece, which is
-    /// too large to lie between others.
+    /// Lets the server move the memory of an elastic filter. A fixed filter is one large block, which
+    /// does not fragment.
     ///
     /// # Safety
     /// As for [`ElasticFilter::relocate`].
-    #[allow(unsafe_code, reason = "the caller answers for the memory that it moves")]
+    #[allow(unsafe_code, reason = "the caller is responsible for the memory that it moves")]
     pub unsafe fn relocate(
         &mut self,
         relocate: &mut dyn FnMut(NonNull<u8>, Layout) -> Option<NonNull<u8>>,
     ) {
-        if let Held::Elastic(filter) = &mut self.filter {
-            // SAFETY: the caller's.
+        if let AnyFilter::Elastic(filter) = &mut self.filter {
+            // SAFETY: the caller keeps the contract of this function, which is the same.
             unsafe { filter.relocate(relocate) };
         }
     }
 
-    /// Lines of figures to look at.
+    /// Statistics as text, in several lines.
     #[must_use]
     pub fn figures(&self) -> String {
         match &self.filter {
-            Held::Elastic(filter) => filter.stats().to_string(),
-            Held::Fixed(filter) => filter.stats().to_string(),
+            AnyFilter::Elastic(filter) => filter.stats().to_string(),
+            AnyFilter::Fixed(filter) => filter.stats().to_string(),
         }
     }
 
@@ -268,7 +269,7 @@ impl Stored {
 
     pub(super) fn body_len(&self) -> u64 {
         let mut count = Count::default();
-        // A writer that counts has no errors.
+        // Counting cannot fail.
         let _ = self.write_body(&mut count);
         count.0
     }
@@ -280,17 +281,17 @@ impl Stored {
     pub(super) fn read<R: Read>(header: Header, body: &mut R) -> Result<Self, LoadError> {
         let Header { parameters, deleted, .. } = header;
         let filter = if parameters.is_fixed() {
-            Held::Fixed(CuckooFilter::read_from(body)?.into())
+            AnyFilter::Fixed(CuckooFilter::read_from(body)?.into())
         } else {
             let filter = ElasticFilter::read_from(body)?;
             if filter.false_positive_rate() != parameters.rate {
-                return Err(LoadError::OtherFilter);
+                return Err(LoadError::WrongFilter);
             }
-            Held::Elastic(filter)
+            AnyFilter::Elastic(filter)
         };
         let seed = KeyHasher::xxh3(parameters.seed);
         if *with!(&filter, filter => filter.hasher()) != seed {
-            return Err(LoadError::OtherFilter);
+            return Err(LoadError::WrongFilter);
         }
         Ok(Self { parameters, deleted, filter })
     }

@@ -1,32 +1,32 @@
-//! A filter whose bytes come chunk by chunk. It is a value of its own, so that a half-loaded
-//! filter is never taken for an empty or a whole one: not here, not on a replica, not after a
-//! restart.
+//! A filter that is being loaded chunk by chunk. It is a separate kind of value, so that a filter
+//! with missing bytes is never used as an empty or a complete one: not on this server, not on a
+//! replica, not after a restart.
 
 use core::fmt;
 use std::io::Read;
 
 use super::{Header, LoadError, Stored};
 
-/// The bytes so far.
+/// The chunks received so far.
 #[derive(Clone)]
-pub struct Arrival {
+pub struct Loading {
     header: Header,
     received: Vec<u8>,
 }
 
-/// A chunk cannot be taken. Nothing has changed.
+/// Why a chunk is refused. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChunkError {
-    /// It does not begin where the last one ended.
+    /// It does not start where the previous chunk ended.
     Position,
-    /// With it there are more bytes than the header says, or all bytes together are no filter.
+    /// The bytes are more than the header announces, or together they are not a filter.
     Content,
-    /// There is no memory for it.
+    /// Memory is short.
     OutOfMemory,
 }
 
-impl Arrival {
-    /// Waits for what the header promises.
+impl Loading {
+    /// A filter of which only the header has arrived.
     #[must_use]
     pub fn new(header: Header) -> Self {
         Self { header, received: Vec::new() }
@@ -38,17 +38,17 @@ impl Arrival {
         if received.len() as u64 == len {
             Ok(Self { header, received })
         } else {
-            Err(LoadError::OtherLength)
+            Err(LoadError::WrongLength)
         }
     }
 
-    /// The header that all began with.
+    /// The header, which came first.
     #[must_use]
     pub fn header(&self) -> Header {
         self.header
     }
 
-    /// What has come so far.
+    /// The bytes received so far.
     #[must_use]
     pub fn received(&self) -> &[u8] {
         &self.received
@@ -58,7 +58,7 @@ impl Arrival {
         self.received.capacity()
     }
 
-    /// Takes the chunk that ends at `end`; with the last one the filter is there.
+    /// Appends the chunk that ends at position `end`. The last chunk returns the filter.
     ///
     /// # Errors
     /// [`ChunkError`]; nothing has changed then.
@@ -86,9 +86,9 @@ impl Arrival {
     }
 }
 
-impl fmt::Debug for Arrival {
+impl fmt::Debug for Loading {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Arrival")
+        f.debug_struct("Loading")
             .field("header", &self.header)
             .field("received", &self.received.len())
             .finish()
