@@ -7,10 +7,8 @@ use cuculus::papers::{
     DynamicCuckooFilterBuilder, Extension, IndexIndependentCuckooFilter,
     IndexIndependentCuckooFilterBuilder, Resizing,
 };
-use cuculus::{
-    CuckooFilter, CuckooFilterBuilder, CuckooMaplet, CuckooMapletBuilder, ElasticFilter,
-    ElasticFilterBuilder, Instructions, KeyHasher, PlacementKind, Search,
-};
+use cuculus::lab::{Instructions, PlacementKind, Search};
+use cuculus::{CuckooFilter, CuckooFilterBuilder, CuckooMaplet, CuckooMapletBuilder, ElasticFilter, ElasticFilterBuilder, KeyHasher};
 
 #[derive(Arbitrary, Clone, Debug)]
 pub struct Parameters {

@@ -14,7 +14,7 @@ pub(crate) const GROUP: usize = 16;
 const KEYS_AHEAD: usize = 8;
 
 /// The candidates of a group of keys.
-pub(crate) trait Candidates {
+pub(crate) trait CandidateGroup {
     /// Works out where to look for each key.
     fn set(&mut self, hashes: &[KeyHash; GROUP]);
 
@@ -26,7 +26,7 @@ pub(crate) trait Candidates {
 
 /// Looks all keys up, hashed by `hash` on the way.
 #[inline(always)]
-pub(crate) fn look_up<C: Candidates, K>(
+pub(crate) fn look_up<C: CandidateGroup, K>(
     mut groups: [C; 2],
     keys: &[K],
     hash: impl Fn(&K) -> KeyHash,

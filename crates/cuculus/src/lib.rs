@@ -46,6 +46,7 @@ mod relocate; // room in full buckets
 mod table; // buckets of packed fingerprints
 mod wide; // wider instructions, chosen at run time
 
+mod builder; // parameters that filters share
 mod container; // bytes in a file
 mod error; // what can go wrong
 mod filter; // what filters can do
@@ -57,6 +58,8 @@ mod elastic; // the filter that follows its set
 pub mod analysis;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
+#[cfg(any(test, feature = "lab"))]
+pub mod lab;
 pub mod papers;
 
 pub use container::{Kind, Persist};
@@ -68,8 +71,3 @@ pub use error::{BuildError, DecodeError, Full, FullCause};
 pub use filter::{Filter, Insert, Remove};
 pub use hash::{KeyHash, KeyHasher};
 pub use key::Key;
-pub use placement::PlacementKind;
-#[doc(hidden)] // for the crates beside this one, not a promise
-pub use prefetch::prefetch;
-pub use relocate::Search;
-pub use wide::Instructions;

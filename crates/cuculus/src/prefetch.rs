@@ -4,6 +4,7 @@
 /// Asks for the cache line that holds `items[at]`. Any position will do: a prefetch of an address
 /// that is not mapped is dropped.
 #[inline(always)]
+#[allow(unreachable_pub, reason = "public with the feature `lab`")]
 pub fn prefetch<T>(items: &[T], at: usize) {
     prefetch_at(items.as_ptr().wrapping_add(at));
 }

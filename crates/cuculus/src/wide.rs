@@ -5,10 +5,12 @@
 /// Which instructions a filter may use. Answers and bytes do not depend on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(unreachable_pub, reason = "public with the feature `lab`")]
 pub enum Instructions {
     /// Whatever the processor has, found out at run time. The default.
     #[default]
     Detected,
+    #[cfg(any(test, feature = "lab"))]
     /// Only those that every processor of the platform has.
     Baseline,
 }

@@ -1,8 +1,9 @@
 //! Parameters: what cannot be satisfied is refused in words, and what can keeps its promises.
 
+use cuculus::lab::PlacementKind;
 use cuculus::{
     BuildError, CuckooFilter, CuckooFilterBuilder, CuckooMaplet, Filter, FullCause, Insert,
-    KeyHasher, PlacementKind, Remove,
+    KeyHasher, Remove,
 };
 
 fn error(builder: &CuckooFilterBuilder) -> BuildError {
@@ -217,7 +218,7 @@ fn extend_counts_what_does_not_fit() {
     assert_eq!(filter.len() as u64 + filter.refused(), 100);
     assert!(filter.refused() >= 36);
     let text = filter.stats().to_string();
-    assert!(text.contains("refused") && text.contains("bits a key"), "{text}");
+    assert!(text.contains("refused") && text.contains("bits per key"), "{text}");
     filter.clear();
     assert_eq!(filter.refused(), 0);
 }

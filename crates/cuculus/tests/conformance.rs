@@ -1,6 +1,7 @@
 //! Every kind of filter obeys every law, in every shape that can be built.
 
 use cuculus::conformance::{self, Growing, Random, Subject};
+use cuculus::lab::{PlacementKind, Search};
 use cuculus::papers::{
     ConsistentCuckooFilter, ConsistentCuckooFilterBuilder, DynamicCuckooFilter,
     DynamicCuckooFilterBuilder, Extension, IndexIndependentCuckooFilter,
@@ -8,7 +9,7 @@ use cuculus::papers::{
 };
 use cuculus::{
     CuckooFilter, CuckooFilterBuilder, ElasticFilter, ElasticFilterBuilder, Insert, Kind, Persist,
-    PlacementKind, Search, analysis,
+    analysis,
 };
 
 /// All lengths of a fingerprint, slots in a bucket, layouts and placements; and whether the

@@ -5,10 +5,11 @@
 use std::collections::BTreeMap;
 
 use cuculus::conformance::{Multiset, Random};
+use cuculus::lab::Search;
 use cuculus::papers::{
     ConsistentCuckooFilter, ConsistentCuckooFilterBuilder, IndexIndependentCuckooFilter, Resizing,
 };
-use cuculus::{BuildError, Filter, FullCause, Insert, Persist, Remove, Search, analysis};
+use cuculus::{BuildError, Filter, FullCause, Insert, Persist, Remove, analysis};
 
 const SEARCHES: [Search; 2] = [Search::BreadthFirst, Search::RandomWalk];
 const RESIZING: [Resizing; 5] = [

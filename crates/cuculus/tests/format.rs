@@ -1,12 +1,13 @@
 //! The file format: old files stay readable, bytes stay the same, and absurd ones are refused
 //! even where their checksums are right.
 
+use cuculus::lab::{Instructions, PlacementKind, Search};
 use cuculus::papers::{
     ConsistentCuckooFilter, DynamicCuckooFilter, Extension, IndexIndependentCuckooFilter, Resizing,
 };
 use cuculus::{
-    CuckooFilter, CuckooMaplet, DecodeError, ElasticFilter, Filter, FullCause, Insert,
-    Instructions, KeyHasher, Persist, PlacementKind, Remove, Search,
+    CuckooFilter, CuckooMaplet, DecodeError, ElasticFilter, Filter, FullCause, Insert, KeyHasher,
+    Persist, Remove,
 };
 use xxhash_rust::xxh3::xxh3_64;
 

@@ -2,8 +2,9 @@
 //! order, full filters, copies of a key, and what its capacity promises.
 
 use cuculus::conformance::{Multiset, Random};
+use cuculus::lab::Search;
 use cuculus::papers::{IndexIndependentCuckooFilter, IndexIndependentCuckooFilterBuilder};
-use cuculus::{BuildError, Filter, FullCause, Insert, Persist, Remove, Search, analysis};
+use cuculus::{BuildError, Filter, FullCause, Insert, Persist, Remove, analysis};
 
 type Single = IndexIndependentCuckooFilter;
 

@@ -62,7 +62,7 @@ impl ConsistentCuckooFilter {
     /// Starts with the defaults: one filter of 64 buckets of four slots, two candidates, ten nodes
     /// a bucket, fingerprints of 32 bits.
     pub fn builder() -> ConsistentCuckooFilterBuilder {
-        ConsistentCuckooFilterBuilder::new()
+        ConsistentCuckooFilterBuilder::default()
     }
 
     /// The index-independent filters that there are.

@@ -61,7 +61,7 @@ pub struct IndexIndependentCuckooFilter {
 impl IndexIndependentCuckooFilter {
     /// Starts with the defaults: buckets of four slots, two candidates, ten nodes a bucket.
     pub fn builder() -> IndexIndependentCuckooFilterBuilder {
-        IndexIndependentCuckooFilterBuilder::new()
+        IndexIndependentCuckooFilterBuilder::default()
     }
 
     /// The number of keys that the filter was built for.
