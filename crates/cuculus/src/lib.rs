@@ -61,6 +61,8 @@ pub mod conformance;
 #[cfg(any(test, feature = "lab"))]
 pub mod lab;
 pub mod papers;
+#[cfg(feature = "serde")]
+mod serde;
 
 pub use container::{Kind, Persist};
 pub use cuckoo::{
@@ -71,3 +73,8 @@ pub use error::{BuildError, DecodeError, Full, FullCause};
 pub use filter::{Filter, Insert, Remove};
 pub use hash::{KeyHash, KeyHasher};
 pub use key::Key;
+
+// The code of the README, as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
