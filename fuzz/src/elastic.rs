@@ -81,7 +81,7 @@ struct Set<'a> {
     exact: HashMap<u16, usize>,
     len: usize,
     refused: u64,
-    /// Whether all entries were written at once, as was asked for.
+    /// Whether all entries were rewritten at once.
     written_at_once: bool,
     input: &'a ElasticParameters,
 }

@@ -172,7 +172,7 @@ impl Parameters {
 #[derive(Arbitrary, Clone, Debug)]
 pub struct ElasticParameters {
     rate: Option<Rate>,
-    /// In the hundred; some are too small or too large.
+    /// In percent; some are too small or too large.
     load: Option<u8>,
     expected: Option<Size>,
     spare: Option<Size>,

@@ -1,6 +1,5 @@
 //! What the builders of several filters share: the parameters, their defaults and checks, and the
-//! macro that writes the setters. Knows rates, lengths and numbers, nothing of how a filter is
-//! laid out.
+//! macros that write the setters. Knows rates, lengths and numbers, nothing of tables.
 
 use core::ops::RangeInclusive;
 

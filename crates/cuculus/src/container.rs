@@ -1,5 +1,6 @@
 //! The file: a header, parameters, payload and two checksums around whatever a filter consists
-//! of. Knows nothing of filters. FORMAT.md is its specification.
+//! of. Knows the kinds of filters and their hash functions, nothing of what is in a filter.
+//! FORMAT.md is its specification.
 
 use std::io::{Read, Write};
 

@@ -1,5 +1,5 @@
-//! What can go wrong, one type an operation, each with what was got and what would have been
-//! right.
+//! What can go wrong: one error type per operation, each with the value that was given, the one
+//! that was expected, and a remedy in its message.
 
 use core::fmt;
 use std::error::Error;
@@ -102,19 +102,19 @@ pub enum BuildError {
     MissingCapacity,
     /// A rate that is not a number strictly between zero and one.
     RateOutOfRange {
-        /// The rate asked for.
+        /// The rate given.
         got: f64,
     },
     /// The longest fingerprint is too short for this rate.
     RateTooSmall {
-        /// The rate asked for.
+        /// The rate given.
         got: f64,
         /// The smallest that the filter can keep with these parameters.
         smallest: f64,
     },
     /// A load outside its range.
     LoadOutOfRange {
-        /// The load asked for.
+        /// The load given.
         got: f64,
         /// The smallest accepted.
         min: f64,
@@ -125,7 +125,7 @@ pub enum BuildError {
     OutOfRange {
         /// The builder's word for it.
         parameter: &'static str,
-        /// The value asked for.
+        /// The value given.
         got: u64,
         /// The smallest value accepted.
         min: u64,
@@ -134,7 +134,7 @@ pub enum BuildError {
     },
     /// A number of slots in a bucket that no table has.
     SlotsPerBucket {
-        /// The number asked for.
+        /// The number given.
         got: u32,
         /// The numbers accepted, in words.
         expected: &'static str,
@@ -148,7 +148,7 @@ pub enum BuildError {
     },
     /// The allocator refused the table.
     OutOfMemory {
-        /// The bytes asked for.
+        /// The bytes needed.
         bytes: u64,
     },
     /// The system gave no random seed.
@@ -197,7 +197,7 @@ impl fmt::Display for BuildError {
 
 impl Error for BuildError {}
 
-/// Bytes are not a saved filter of the kind asked for, or they are damaged.
+/// Bytes are not a saved filter of the kind expected, or they are damaged.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum DecodeError {
@@ -214,7 +214,7 @@ pub enum DecodeError {
     Kind {
         /// The kind's number in the file.
         got: u16,
-        /// The kind asked for.
+        /// The kind expected.
         expected: u16,
     },
     /// The bytes end too early.
@@ -245,7 +245,7 @@ pub enum DecodeError {
     },
     /// The allocator refused the memory for the filter.
     OutOfMemory {
-        /// The bytes asked for.
+        /// The bytes needed.
         bytes: u64,
     },
     /// The reader failed.

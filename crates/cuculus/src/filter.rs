@@ -1,5 +1,5 @@
-//! What filters can do, one capability a trait. A filter that cannot delete has no `remove` to
-//! call.
+//! What filters can do, one trait for each capability. A filter that cannot delete has no `remove`
+//! to call.
 
 use crate::{Full, Key, KeyHash, KeyHasher};
 
@@ -27,9 +27,9 @@ pub trait Filter {
     /// How often; see [`count`](Self::count).
     fn count_hash(&self, hash: KeyHash) -> usize;
 
-    /// Asks for the memory that looking up, inserting or removing this hash will read, and does not
-    /// wait for it: for callers that have something else to do meanwhile. Batches do it by
-    /// themselves. Filters for which it is not worth it do nothing.
+    /// Prefetches the memory that looking up, inserting or removing this hash will read, for
+    /// callers that have other work to do meanwhile. Batches prefetch by themselves. Filters that
+    /// gain nothing from it do nothing.
     fn prefetch_hash(&self, _hash: KeyHash) {}
 
     /// Answers for many keys at once, faster than one by one in a filter larger than the

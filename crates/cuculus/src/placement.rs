@@ -85,7 +85,7 @@ fn spread(fingerprint: Fingerprint) -> u32 {
 /// modulo the number of buckets.
 ///
 /// The sum is odd: then a bucket is its own alternate only if the number of buckets is odd, and
-/// then for one bucket a fingerprint. (With two buckets and any sum, half of all fingerprints
+/// then for one bucket per fingerprint. (With two buckets and any sum, half of all fingerprints
 /// would have one candidate only.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AnySize {
@@ -213,7 +213,7 @@ impl PlacementKind {
     }
 }
 
-/// One of the forms, chosen at run time. A filter's operations take the branch once a key, and
+/// One of the forms, chosen at run time. A filter's operations take the branch once per key, and
 /// it always goes the same way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AnyPlacement {

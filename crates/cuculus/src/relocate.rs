@@ -156,7 +156,7 @@ fn breadth_first<S: Space>(
     // All before `tested` are full, and all before `opened` have their targets in the list.
     let (mut opened, mut tested) = (0, nodes.len);
     loop {
-        // What is opened is asked for from memory, a few at a time so that the waits overlap, and
+        // What is opened is prefetched, a few at a time so that the waits overlap, and
         // then looked at before more is opened: most searches end with the first few.
         let batch = (opened + S::OPENED_TOGETHER).min(nodes.len).min(max_kicks as usize);
         if opened == batch {

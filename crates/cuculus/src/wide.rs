@@ -22,7 +22,7 @@ pub(crate) trait Job {
     fn run(self) -> Self::Output;
 }
 
-/// What was found out about the processor, to be asked for again at no cost.
+/// What was found out about the processor, kept so that it is found out once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chosen {
     /// Only true if every feature named at `run_wide` was found present.

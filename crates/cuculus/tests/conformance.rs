@@ -235,7 +235,7 @@ fn dynamic_shapes() -> Vec<(String, DynamicCuckooFilterBuilder, bool)> {
         let kicks = [500, 500, 10, 1, 0][random.below(5)];
         let placement = [PlacementKind::AnySize, PlacementKind::AnySize, PlacementKind::Xor];
         let placement = placement[random.below(3)];
-        // Where most strangers are found, few different entries decide about the rate, and keys are
+        // Where most absent keys are found, few different entries decide about the rate, and keys are
         // refused because too many look the same: nothing to learn.
         if 3 * KEYS as u64 > buckets << bits {
             continue;

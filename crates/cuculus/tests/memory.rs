@@ -110,7 +110,7 @@ fn elastic_memory_reported_is_memory_held() {
     }
 }
 
-/// Makes the checksum of a header with so many bytes of parameters right again.
+/// Makes the checksum of a header with `parameters` bytes of parameters right again.
 fn seal(file: &mut [u8], parameters: usize) {
     let header = 48 + parameters;
     let sum = xxhash_rust::xxh3::xxh3_64(&file[..header]);

@@ -9,7 +9,7 @@ use super::poisson;
 ///
 /// A fingerprint and an unordered pair of buckets are one of `buckets`·(2^bits − 1)/2 classes, and
 /// the keys fall among them at random. Only short fingerprints in large tables make it matter:
-/// with four slots a bucket and eight bits it stays below 10^-6 for any table, with one slot and
+/// with four slots per bucket and eight bits it stays below 10^-6 for any table, with one slot and
 /// eight bits it passes one at half a million keys.
 ///
 /// ```

@@ -1,7 +1,8 @@
 //! The formulas behind the parameters: error rates, fingerprint lengths, loads and sizes.
 //!
-//! Builders use these and nothing else, so a figure computed here is the figure that a filter
-//! has. Beside them stand the formulas of three papers: the Cuckoo Filter (CF), the Dynamic Cuckoo
+//! The builders of the fixed filter and of the papers' filters plan with these, so a figure computed
+//! here is the figure that such a filter has. (The elastic filter plans by rules of its own, since
+//! it has no size to plan for.) Beside them stand the formulas of three papers: the Cuckoo Filter (CF), the Dynamic Cuckoo
 //! Filter (DCF) and the Consistent Cuckoo Filter (CCF). Where a paper is wrong, the right formula
 //! stands here. The wrong one, as printed, is there with the feature `lab`, and so are formulas that
 //! only the reproduction of the papers needs.
@@ -23,8 +24,8 @@
 //! Every function has an answer for every argument: a rate or a load that is not between zero and
 //! one is taken for the nearer of them, and what is no number for zero.
 
-mod bisection; // where a condition ends
-mod poisson; // tails
+mod bisection; // where a condition stops to hold
+mod poisson; // tails of the distribution
 
 mod collisions; // keys that look alike
 mod cuckoo; // loads and sizes of a table

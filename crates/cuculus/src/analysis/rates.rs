@@ -140,7 +140,7 @@ pub fn equal_consistent_rate_as_printed(
 /// keeps the rate; `u32::MAX` if none does, for a rate of zero.
 ///
 /// ```
-/// // Thirty bits, as in the CCF paper's experiments, do for ten million keys at one per cent.
+/// // Thirty bits, as in the CCF paper's experiments, are enough for ten million keys at 1 %.
 /// assert_eq!(cuculus::analysis::fingerprint_bits_for_keys(1e7, 0.01), 30);
 /// ```
 #[must_use]

@@ -6,7 +6,7 @@ use crate::placement::{Fingerprint, FingerprintSize, Placement};
 use crate::table::{Buckets, Spot};
 use crate::wide::Job;
 
-/// The candidates of a group, one array a field, so that they are computed by vectors.
+/// The candidates of a group, one array per field, so that they are computed by vectors.
 struct Group<'a, T, P> {
     table: &'a T,
     placement: P,

@@ -1,4 +1,4 @@
-//! The public filter: hashes in, answers out.
+//! The public filter of fixed size: hashes in, answers out.
 
 use core::fmt;
 
@@ -238,9 +238,9 @@ impl Remove for CuckooFilter {
 }
 
 /// Candidates of keys whose buckets are on their way, a group of them ahead of the one that is
-/// worked on. One is asked for as one is worked on: in bursts they would wait for each other, which
+/// worked on. One key is prefetched for each that is worked on: in bursts they would wait for each other, which
 /// made lookups here take twice as long.
-struct AskedFor<'a> {
+struct Prefetched<'a> {
     placement: AnyPlacement,
     size: FingerprintSize,
     ring: [Candidates; GROUP],
@@ -248,7 +248,7 @@ struct AskedFor<'a> {
     coming: core::slice::Iter<'a, KeyHash>,
 }
 
-impl<'a> AskedFor<'a> {
+impl<'a> Prefetched<'a> {
     #[inline(always)]
     fn new(
         table: &impl Buckets,
@@ -257,14 +257,14 @@ impl<'a> AskedFor<'a> {
         hashes: &'a [KeyHash],
     ) -> Self {
         let ring = [Candidates::of(placement, size, KeyHash::new(0)); GROUP];
-        let mut asked = Self { placement, size, ring, at: 0, coming: hashes.iter() };
+        let mut prefetched = Self { placement, size, ring, at: 0, coming: hashes.iter() };
         for _ in 0..GROUP {
-            asked.next(table);
+            prefetched.next(table);
         }
-        asked
+        prefetched
     }
 
-    /// The next key to work on; a later one is asked for in its place.
+    /// The next key to work on; a later one is prefetched instead.
     #[inline(always)]
     fn next(&mut self, table: &impl Buckets) -> Candidates {
         let place = &mut self.ring[self.at % GROUP];
@@ -299,9 +299,9 @@ impl<T: Buckets> wide::Job for InsertAll<'_, T> {
     #[inline(always)]
     fn run(self) -> Inserted {
         let Self { table, placement, kicks, size, hashes } = self;
-        let mut asked = AskedFor::new(table, placement, size, hashes);
+        let mut prefetched = Prefetched::new(table, placement, size, hashes);
         for count in 0..hashes.len() {
-            let key = asked.next(table);
+            let key = prefetched.next(table);
             if let Err(cause) = insert_into(table, placement, kicks, &key) {
                 return Inserted { count, stopped: Some(cause) };
             }
@@ -329,9 +329,9 @@ impl<T: Buckets> wide::Job for InsertAbsent<'_, T> {
         let Self { table, placement, kicks, size, hashes, absent } = self;
         let mut count = 0;
         absent.reserve(hashes.len());
-        let mut asked = AskedFor::new(table, placement, size, hashes);
+        let mut prefetched = Prefetched::new(table, placement, size, hashes);
         for _ in hashes {
-            let key = asked.next(table);
+            let key = prefetched.next(table);
             let is_absent = !table.contains_either(key.home, key.alternate, key.fingerprint);
             if is_absent && let Err(cause) = insert_into(table, placement, kicks, &key) {
                 return Inserted { count, stopped: Some(cause) };

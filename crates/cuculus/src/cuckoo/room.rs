@@ -40,11 +40,11 @@ pub(crate) struct Kicks {
 
 impl Kicks {
     const DEFAULT_MAX: u32 = 500;
-    /// A refusal after so many kicks takes some milliseconds and megabytes. Files may ask for no
-    /// more either.
+    /// A refusal after this number of kicks takes some milliseconds and megabytes. Files may not
+    /// have more either.
     const MOST: u32 = 65_535;
 
-    /// The limits asked for, if they are reasonable.
+    /// The limits, if they are reasonable.
     pub(crate) fn new(search: Search, max: Option<u32>) -> Result<Self, BuildError> {
         let max = max.unwrap_or(Self::DEFAULT_MAX);
         check_range("max_kicks", max, 0..=Self::MOST)?;

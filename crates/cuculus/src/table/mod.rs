@@ -173,7 +173,7 @@ pub(crate) enum Table {
 }
 
 /// Runs the same expression on whichever table it is, so that everything above a table is
-/// compiled for each kind and the choice is made once an operation.
+/// compiled for each kind and the choice is made once per operation.
 macro_rules! with_table {
     ($table:expr, $name:ident => $body:expr) => {
         match $table {
@@ -206,7 +206,8 @@ impl Table {
         })
     }
 
-    /// Picks the table for a shape, over memory of so many runs a bucket and bits a run.
+    /// Picks the table for a shape. The memory under it has as many runs per bucket, and bits per
+    /// run, as that table needs.
     fn over(
         shape: BucketShape,
         runs: impl FnOnce(u64, u32) -> Result<Runs, OutOfMemory>,

@@ -1,4 +1,4 @@
-//! From what a user knows to a filter of one small table.
+//! From what a user knows (keys, rate) to a consistent filter, which starts with one small table.
 
 use super::filter::ConsistentCuckooFilter;
 use super::policy::{History, Policy, Resizing};
@@ -14,7 +14,7 @@ const DEFAULT_BUCKETS: u64 = 64;
 pub(super) const MAX_BUCKETS: u32 = 1 << 20;
 const DEFAULT_MAX_FILTERS: u32 = 16;
 /// A search that fails is followed by a new bucket, and every third insert of a growing filter fails:
-/// ten times as many kicks make inserts ten times as slow, for one per cent of the slots.
+/// ten times as many kicks make inserts ten times as slow, for 1 % of the slots.
 const DEFAULT_MAX_KICKS: u32 = 50;
 pub(super) const MAX_MAX_FILTERS: u32 = 1024;
 

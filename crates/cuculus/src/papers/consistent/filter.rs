@@ -1,4 +1,5 @@
-//! The public filter: hashes in, answers out.
+//! The public type of the consistent filter: hashes in, answers out. How it grows and shrinks is in
+//! `policy` and `resize`.
 
 use core::fmt;
 

@@ -22,8 +22,8 @@ pub(super) struct Lookup {
 impl Lookup {
     /// Looks up a chunk of keys in one filter after the other.
     ///
-    /// Working out the candidates once and asking all filters for each key would save a nanosecond a
-    /// filter; out of the caches it was slower by a quarter, since requests to so many tables at once
+    /// Working out the candidates once and asking all filters for each key would save a nanosecond
+    /// per filter; out of the caches it was slower by a quarter, since requests to all tables at once
     /// find the queues full.
     pub(super) fn contains(self, blocks: &[Block], hashes: &[KeyHash], hits: &mut [bool]) {
         let mut found = [false; CHUNK];

@@ -73,7 +73,7 @@ impl DynamicCuckooFilter {
     /// let mut set = builder.seed(1).build()?;
     /// set.extend(0..6000u64);
     /// for key in (0..6000u64).filter(|key| key % 3 == 0) {
-    ///     set.remove(&key); // here and there
+    ///     set.remove(&key); // from every filter
     /// }
     /// assert_eq!(set.compact(), 0);
     /// assert_eq!(set.shrink_to_fit(), 2);

@@ -1,4 +1,5 @@
-//! The public filter: hashes in, answers out.
+//! The public type of the dynamic filter: hashes in, answers out. Where a key goes is decided in
+//! `growth`.
 
 use core::fmt;
 

@@ -24,7 +24,7 @@ pub enum Extension {
     /// When the filter holds
     /// [`capacity_per_filter`](super::DynamicCuckooFilterBuilder::capacity_per_filter) keys. A key
     /// that finds no room before that goes to a later filter, and the current one stays current. So
-    /// filters are filled as far as was asked for, at the price of searches that fail.
+    /// filters are filled to that number, at the price of searches that fail.
     Passive,
 }
 
@@ -44,7 +44,7 @@ impl Extension {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rules {
     pub(super) extension: Extension,
-    /// From so many keys on a filter counts as full.
+    /// The number of keys from which on a filter counts as full.
     pub(super) capacity_per_filter: usize,
     /// Whether filters other than the current one and those after it take keys.
     pub(super) reuse_holes: bool,
@@ -151,7 +151,7 @@ impl DynamicCuckooFilter {
             Block::new(self.shape, self.placement.buckets()).map_err(|_| FullCause::OutOfMemory)?;
         // An empty table has room for any key, so this does not fail, and nothing was changed yet.
         block.insert(self.placement, self.kicks, key)?;
-        // One at a time: moving some hundred bytes a filter is nothing beside its table.
+        // One at a time: moving some hundred bytes per filter is nothing beside its table.
         self.blocks.try_reserve_exact(1).map_err(|_| FullCause::OutOfMemory)?;
         self.blocks.push(block);
         self.appended = self.appended.saturating_add(1);

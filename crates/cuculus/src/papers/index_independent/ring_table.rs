@@ -318,7 +318,7 @@ impl RingTable {
     /// A new bucket takes points from others. An entry there stays if one of its points still
     /// belongs to its bucket; otherwise it goes to where its points belong now, like a new one.
     /// (The Consistent Cuckoo Filter paper moves entries from one successor to the new bucket:
-    /// with several nodes a bucket that loses keys.)
+    /// with several nodes per bucket that loses keys.)
     pub(crate) fn grow(
         &mut self,
         new: impl IntoIterator<Item = Fingerprint>,
@@ -459,7 +459,7 @@ impl RingTable {
         });
     }
 
-    /// Puts back what was noted since the table had so many entries.
+    /// Puts back what was noted since the table had `len` entries.
     pub(crate) fn roll_back(&mut self, log: Log, len: usize) {
         self.undo(log);
         self.len = len;
