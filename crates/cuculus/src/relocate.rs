@@ -5,7 +5,7 @@
 //! All or nothing: a path of moves is found first, while nothing moves, and carried out from its
 //! free end backwards. A search that gives up has therefore changed nothing, byte for byte, and
 //! nothing has to be undone. (The Cuckoo Filter paper's Algorithm 1 moves as it goes, and drops
-//! an entry of somebody else's when it gives up.)
+//! an entry of another key when it gives up.)
 
 use crate::placement::BucketIndex;
 

@@ -85,7 +85,7 @@ impl ConsistentCuckooFilter {
         self.refused
     }
 
-    /// The figures of the filter as it stands, to look at or to print.
+    /// The current figures of the filter, to read or to print.
     #[must_use]
     pub fn stats(&self) -> ConsistentStats {
         ConsistentStats::of(self)

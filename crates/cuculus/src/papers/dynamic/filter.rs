@@ -108,7 +108,7 @@ impl DynamicCuckooFilter {
         self.refused
     }
 
-    /// The figures of the filter as it stands, to look at or to print.
+    /// The current figures of the filter, to read or to print.
     #[must_use]
     pub fn stats(&self) -> DynamicStats {
         DynamicStats::of(self)
