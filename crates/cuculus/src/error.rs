@@ -271,7 +271,7 @@ impl fmt::Display for DecodeError {
             Self::Truncated { needed, got } => {
                 write!(
                     f,
-                    "truncated: {needed} bytes are needed, {got} were found; use a whole copy"
+                    "cut short: {needed} bytes are needed, {got} were found; use a whole copy"
                 )
             }
             Self::TrailingBytes { extra } => {
