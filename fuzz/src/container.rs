@@ -157,7 +157,7 @@ impl Parts {
         }
     }
 
-    /// The same filter, said to hold so many keys.
+    /// The same filter, with another number of keys in its header.
     pub(crate) fn with_keys(&self, keys: u64) -> Self {
         let mut parts = self.clone();
         set(&mut parts.parameters, keys_at(&self.header), &keys.to_le_bytes());

@@ -45,7 +45,7 @@ pub fn check(input: &Input) {
 
 struct Elastic<'a> {
     set: Followed<ElasticFilter>,
-    /// Whether an operation has written all entries because it was told to.
+    /// Whether all entries were rewritten at once.
     written_at_once: bool,
     parameters: &'a ElasticParameters,
 }

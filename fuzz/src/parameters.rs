@@ -7,10 +7,8 @@ use cuculus::papers::{
     DynamicCuckooFilterBuilder, Extension, IndexIndependentCuckooFilter,
     IndexIndependentCuckooFilterBuilder, Resizing,
 };
-use cuculus::{
-    CuckooFilter, CuckooFilterBuilder, CuckooMaplet, CuckooMapletBuilder, ElasticFilter,
-    ElasticFilterBuilder, Instructions, KeyHasher, PlacementKind, Search,
-};
+use cuculus::lab::{Instructions, PlacementKind, Search};
+use cuculus::{CuckooFilter, CuckooFilterBuilder, CuckooMaplet, CuckooMapletBuilder, ElasticFilter, ElasticFilterBuilder, KeyHasher};
 
 #[derive(Arbitrary, Clone, Debug)]
 pub struct Parameters {
@@ -174,7 +172,7 @@ impl Parameters {
 #[derive(Arbitrary, Clone, Debug)]
 pub struct ElasticParameters {
     rate: Option<Rate>,
-    /// In the hundred; some are too small or too large.
+    /// In percent; some are too small or too large.
     load: Option<u8>,
     expected: Option<Size>,
     spare: Option<Size>,

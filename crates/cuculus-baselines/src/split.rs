@@ -1,6 +1,7 @@
 //! The split block Bloom filter.
 
-use cuculus::{BuildError, Filter, Full, Insert, KeyHash, KeyHasher, prefetch};
+use cuculus::lab::prefetch;
+use cuculus::{BuildError, Filter, Full, Insert, KeyHash, KeyHasher};
 
 use crate::memory::{MAX_BITS, zeroed};
 use crate::parameters::{DEFAULT_RATE, Shared, debug_with, keeps, shared_words};

@@ -2,7 +2,8 @@
 //! search.
 
 use clap::Args;
-use cuculus::{CuckooFilter, Filter, Insert, KeyHash, PlacementKind, Search};
+use cuculus::lab::{PlacementKind, Search};
+use cuculus::{CuckooFilter, Filter, Insert, KeyHash};
 
 use crate::keys::WorkKey;
 use crate::verdict::{self, Verdict};

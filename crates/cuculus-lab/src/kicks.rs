@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use clap::Args;
-use cuculus::{CuckooFilter, Insert, KeyHash, Search};
+use cuculus::lab::Search;
+use cuculus::{CuckooFilter, Insert, KeyHash};
 
 use crate::clock::{mops, nanoseconds, timed};
 use crate::keys::WorkKey;

@@ -4,8 +4,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use cuculus::lab::Search;
 use cuculus::papers::IndexIndependentCuckooFilter;
-use cuculus::{CuckooFilter, Insert, Search, analysis};
+use cuculus::{CuckooFilter, Insert, analysis};
 use serde::Serialize;
 use serde_json::json;
 

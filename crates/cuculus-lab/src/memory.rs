@@ -4,7 +4,7 @@
 use std::hint::black_box;
 
 use crate::clock::{mops, timed};
-use cuculus::prefetch;
+use cuculus::lab::prefetch;
 
 /// Reads asked for before the first is used.
 const GROUP: usize = 64;

@@ -1,4 +1,4 @@
-//! Many keys at once: the buckets of keys further on are asked for before those of the first are
+//! Many keys at once: the buckets of later keys are prefetched before those of the first are
 //! looked at, so that the waits for memory overlap. Knows hashes and groups of them, nothing of
 //! filters.
 
@@ -9,16 +9,16 @@ use crate::prefetch::prefetch;
 /// of 4 to 128 keys this is the best in and out of cache, since the processor follows sixteen
 /// requests at a time and more only wait in line.
 pub(crate) const GROUP: usize = 16;
-/// Groups by which the keys themselves are asked for in advance. They come one after the other,
+/// How many groups ahead the keys themselves are prefetched. They come one after the other,
 /// but the processor's own guess at that gives way to all the other requests.
 const KEYS_AHEAD: usize = 8;
 
 /// The candidates of a group of keys.
-pub(crate) trait Candidates {
+pub(crate) trait CandidateGroup {
     /// Works out where to look for each key.
     fn set(&mut self, hashes: &[KeyHash; GROUP]);
 
-    /// Asks for the buckets of a key.
+    /// Prefetches the buckets of a key.
     fn prefetch(&self, i: usize);
 
     fn is_contained(&self, i: usize) -> bool;
@@ -26,14 +26,14 @@ pub(crate) trait Candidates {
 
 /// Looks all keys up, hashed by `hash` on the way.
 #[inline(always)]
-pub(crate) fn look_up<C: Candidates, K>(
+pub(crate) fn look_up<C: CandidateGroup, K>(
     mut groups: [C; 2],
     keys: &[K],
     hash: impl Fn(&K) -> KeyHash,
     hits: &mut [bool],
 ) {
     // Two groups take turns, and for each key that is looked at the buckets of one of the next
-    // group are asked for: requests that come in bursts find the queues full. The first time
+    // group are prefetched: requests that come in bursts find the queues full. The first time
     // round nothing is looked at.
     let [mut this, mut next] = groups.each_mut();
     let mut coming = keys.chunks(GROUP);

@@ -1,5 +1,6 @@
 //! The file: a header, parameters, payload and two checksums around whatever a filter consists
-//! of. Knows nothing of filters. FORMAT.md is its specification.
+//! of. Knows the kinds of filters and their hash functions, nothing of what is in a filter.
+//! FORMAT.md is its specification.
 
 use std::io::{Read, Write};
 
@@ -27,11 +28,11 @@ pub trait Persist: Sized {
         bytes
     }
 
-    /// The filter that these bytes are, all of them.
+    /// The filter that these bytes hold, from the first to the last.
     ///
     /// # Errors
-    /// [`DecodeError`] if they are anything else. Nothing is allocated that the bytes do not
-    /// really hold.
+    /// [`DecodeError`] if they are anything else. Memory grows with the bytes that are there,
+    /// whatever the header promises.
     fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut rest = bytes;
         let filter = Self::read_from(&mut rest)?;
@@ -47,11 +48,11 @@ pub trait Persist: Sized {
     /// Those of the writer.
     fn write_to<W: Write>(&self, writer: W) -> std::io::Result<()>;
 
-    /// Reads a filter and leaves the reader behind its last byte.
+    /// Reads a filter, up to its last byte and no further.
     ///
     /// # Errors
     /// [`DecodeError`] if the bytes are no such filter or end too early. Memory grows with the
-    /// bytes that have really arrived, whatever the header promises.
+    /// bytes that have arrived, whatever the header promises.
     fn read_from<R: Read>(reader: R) -> Result<Self, DecodeError>;
 }
 
@@ -236,8 +237,8 @@ impl<R: Read> Incoming<R> {
     }
 }
 
-/// What follows the magic. A beginning of the magic is one that was cut short; anything else is the
-/// most telling complaint, since a text file is not a filter that was cut short.
+/// What follows the magic bytes. A part of them is a truncated filter; other bytes are no filter,
+/// and that is the more useful error: a short text file is not a truncated filter.
 fn check_magic(head: &[u8]) -> Result<&[u8], DecodeError> {
     let (magic, rest) = head.split_at(head.len().min(MAGIC.len()));
     if MAGIC.starts_with(magic) { Ok(rest) } else { Err(DecodeError::NotAFilter) }

@@ -1,5 +1,5 @@
-//! What can go wrong, one type an operation, each with what was got and what would have been
-//! right.
+//! What can go wrong: one error type per operation, each with the value that was given, the one
+//! that was expected, and a remedy in its message.
 
 use core::fmt;
 use std::error::Error;
@@ -39,20 +39,19 @@ pub enum FullCause {
         /// The limit of the search.
         max_kicks: u32,
     },
-    /// Every slot that this key may use holds a fingerprint equal to its own: the same key so
-    /// many times, or keys that the filter cannot tell apart. No larger filter of this kind
-    /// would take one more.
+    /// Every slot that this key may use holds a fingerprint equal to its own: copies of the same
+    /// key, or keys that the filter cannot tell apart. A larger filter of this kind would not take
+    /// one more either.
     EqualEntries {
         /// How many equal entries are stored, the most that the filter can hold.
         held: usize,
     },
-    /// A filter that grows could not make room for the key by growing, nor beside it: far too many
-    /// keys, or copies of keys, have the same place. With a hash function and seed that nobody else
-    /// knows this does not happen to different keys.
+    /// A growing filter could not make room for the key by growing: far too many keys, or copies of
+    /// keys, fall into the same buckets. With a secret seed this does not happen to different keys.
     Crowded,
-    /// One more entry would pass the rate, however long it is made.
+    /// One more entry would exceed the false positive rate, however long it is made.
     RateReached,
-    /// The filter consists of as many filters as it may.
+    /// The filter already consists of the most filters allowed.
     TooManyFilters {
         /// The most that it may have.
         max: usize,
@@ -67,20 +66,20 @@ impl fmt::Display for Full {
             FullCause::NoRoom { max_kicks } => write!(
                 f,
                 "filter is full: {} of {} slots are used and {max_kicks} kicks found no room; \
-                 give it a larger capacity or more buckets",
+                 build it with a larger capacity or more buckets",
                 self.len, self.slots
             ),
             FullCause::EqualEntries { held } => write!(
                 f,
-                "key is stored {held} times already, the most that fit its buckets; \
+                "key is already stored {held} times, the most that fit its buckets; \
                  remove a copy first, or insert only keys that are not yet contained"
             ),
             FullCause::Crowded => f.write_str(
-                "too many keys fall into the buckets of this one, and growing did not part \
-                 them; insert fewer copies of a key, and use a seed that nobody else knows",
+                "too many keys fall into the same buckets as this one, and growing did not \
+                 separate them; insert fewer copies of a key, and keep the seed secret",
             ),
             FullCause::RateReached => f.write_str(
-                "one more key would pass the false positive rate; build a filter with a larger \
+                "one more key would exceed the false positive rate; build a filter with a larger \
                  rate or without expected_items",
             ),
             FullCause::TooManyFilters { max } => write!(
@@ -102,19 +101,19 @@ pub enum BuildError {
     MissingCapacity,
     /// A rate that is not a number strictly between zero and one.
     RateOutOfRange {
-        /// The rate asked for.
+        /// The rate given.
         got: f64,
     },
     /// The longest fingerprint is too short for this rate.
     RateTooSmall {
-        /// The rate asked for.
+        /// The rate given.
         got: f64,
         /// The smallest that the filter can keep with these parameters.
         smallest: f64,
     },
     /// A load outside its range.
     LoadOutOfRange {
-        /// The load asked for.
+        /// The load given.
         got: f64,
         /// The smallest accepted.
         min: f64,
@@ -123,9 +122,9 @@ pub enum BuildError {
     },
     /// A number outside its range.
     OutOfRange {
-        /// The builder's word for it.
+        /// The builder method that sets it.
         parameter: &'static str,
-        /// The value asked for.
+        /// The value given.
         got: u64,
         /// The smallest value accepted.
         min: u64,
@@ -134,7 +133,7 @@ pub enum BuildError {
     },
     /// A number of slots in a bucket that no table has.
     SlotsPerBucket {
-        /// The number asked for.
+        /// The number given.
         got: u32,
         /// The numbers accepted, in words.
         expected: &'static str,
@@ -148,7 +147,7 @@ pub enum BuildError {
     },
     /// The allocator refused the table.
     OutOfMemory {
-        /// The bytes asked for.
+        /// The bytes needed.
         bytes: u64,
     },
     /// The system gave no random seed.
@@ -168,8 +167,8 @@ impl fmt::Display for BuildError {
             ),
             Self::RateTooSmall { got, smallest } => write!(
                 f,
-                "false positive rate {got:e} is below {smallest:e}, the smallest that these \
-                 fingerprints can keep"
+                "false positive rate {got:e} is below {smallest:e}, the smallest that this filter \
+                 can keep; use a larger rate"
             ),
             Self::LoadOutOfRange { got, min, max } => {
                 write!(f, "target_load is {got}; it must be from {min} to {max}")
@@ -182,7 +181,7 @@ impl fmt::Display for BuildError {
             }
             Self::TooLarge { buckets, max } => write!(
                 f,
-                "the table would need {buckets} buckets, and {max} is the most; use a smaller \
+                "the table would need {buckets} buckets, but {max} is the maximum; use a smaller \
                  capacity or several filters"
             ),
             Self::OutOfMemory { bytes } => {
@@ -197,11 +196,11 @@ impl fmt::Display for BuildError {
 
 impl Error for BuildError {}
 
-/// Bytes are not a saved filter of the kind asked for, or they are damaged.
+/// Bytes are not a saved filter of the kind expected, or they are damaged.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// The first bytes are not those of a filter.
+    /// The magic bytes are not those of a filter.
     NotAFilter,
     /// A version of the format that this release does not read.
     Version {
@@ -214,17 +213,17 @@ pub enum DecodeError {
     Kind {
         /// The kind's number in the file.
         got: u16,
-        /// The kind asked for.
+        /// The kind expected.
         expected: u16,
     },
     /// The bytes end too early.
     Truncated {
-        /// The bytes needed, as far as it is known.
+        /// The bytes needed, as far as that is known.
         needed: u64,
-        /// The bytes there.
+        /// The bytes found.
         got: u64,
     },
-    /// Bytes follow after the end of the filter.
+    /// Bytes follow the end of the filter.
     TrailingBytes {
         /// How many.
         extra: u64,
@@ -245,7 +244,7 @@ pub enum DecodeError {
     },
     /// The allocator refused the memory for the filter.
     OutOfMemory {
-        /// The bytes asked for.
+        /// The bytes needed.
         bytes: u64,
     },
     /// The reader failed.
@@ -255,20 +254,31 @@ pub enum DecodeError {
 impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotAFilter => f.write_str("not a saved filter: the first bytes are others"),
+            Self::NotAFilter => f.write_str(
+                "not a saved filter: unrecognised magic bytes; check that it is the right file",
+            ),
             Self::Version { got, newest } => write!(
                 f,
                 "format version {got} is unknown; this release reads up to {newest}, a newer one \
                  may read it"
             ),
             Self::Kind { got, expected } => {
-                write!(f, "a filter of kind {got} was found where kind {expected} was expected")
+                write!(
+                    f,
+                    "filter of kind {got}, expected kind {expected}; load it as the matching type"
+                )
             }
             Self::Truncated { needed, got } => {
-                write!(f, "cut short: {needed} bytes are needed and {got} are there")
+                write!(
+                    f,
+                    "cut short: {needed} bytes are needed, {got} were found; use a whole copy"
+                )
             }
             Self::TrailingBytes { extra } => {
-                write!(f, "{extra} bytes follow after the end of the filter")
+                write!(
+                    f,
+                    "{extra} bytes follow the end of the filter; pass only the bytes of one filter"
+                )
             }
             Self::Checksum { part } => write!(
                 f,
@@ -277,7 +287,9 @@ impl fmt::Display for DecodeError {
             Self::Invalid { field, got, expected } => {
                 write!(f, "{field} is {got}; expected {expected}")
             }
-            Self::OutOfMemory { bytes } => write!(f, "no memory for a filter of {bytes} bytes"),
+            Self::OutOfMemory { bytes } => {
+                write!(f, "no memory for a filter of {bytes} bytes; free memory and try again")
+            }
             Self::Io(error) => write!(f, "cannot read the filter: {error}"),
         }
     }

@@ -1,10 +1,10 @@
-//! What filters can do, one capability a trait. A filter that cannot delete has no `remove` to
-//! call.
+//! What filters can do, one trait for each capability. A filter that cannot delete has no `remove`
+//! to call.
 
 use crate::{Full, Key, KeyHash, KeyHasher};
 
-/// Questions to a filter. Works as `dyn Filter`: the calls by hash directly, those by key through
-/// a reference or a box of it.
+/// Lookups and figures. Works as `dyn Filter`: calls by hash directly, calls by key through a
+/// reference or a box.
 ///
 /// ```
 /// use cuculus::{CuckooFilter, Filter, Insert};
@@ -24,30 +24,30 @@ pub trait Filter {
     /// Whether a key with this hash may have been inserted; see [`contains`](Self::contains).
     fn contains_hash(&self, hash: KeyHash) -> bool;
 
-    /// How often; see [`count`](Self::count).
+    /// How often a key with this hash was inserted; see [`count`](Self::count).
     fn count_hash(&self, hash: KeyHash) -> usize;
 
-    /// Asks for the memory that looking up, inserting or removing this hash will read, and does not
-    /// wait for it: for callers that have something else to do meanwhile. Batches do it by
-    /// themselves. Filters for which it is not worth it do nothing.
+    /// Prefetches the memory that looking up, inserting or removing this hash will read, for
+    /// callers that have other work to do meanwhile. Batches prefetch by themselves. Filters that
+    /// gain nothing from it do nothing.
     fn prefetch_hash(&self, _hash: KeyHash) {}
 
-    /// Answers for many keys at once, faster than one by one in a filter larger than the
-    /// processor's caches. `hits` is cleared first, so it can be used again and again.
+    /// Looks up many keys at once, which is faster than one by one in a filter larger than the
+    /// processor's caches. `hits` is cleared first, so it can be reused.
     fn contains_batch(&self, hashes: &[KeyHash], hits: &mut Vec<bool>) {
         hits.clear();
         hits.extend(hashes.iter().map(|&hash| self.contains_hash(hash)));
     }
 
-    /// The keys inserted and not removed, counting repetitions.
+    /// The number of keys inserted and not removed, repetitions counted.
     fn len(&self) -> usize;
 
-    /// Whether there are none.
+    /// Whether the filter holds no keys.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The places for keys that exist now.
+    /// The number of slots for keys that exist now.
     fn slots(&self) -> usize;
 
     /// The share of the slots that is in use.
@@ -58,12 +58,12 @@ pub trait Filter {
     /// The memory that the filter holds: all of it, the value itself included.
     fn size_in_bytes(&self) -> usize;
 
-    /// The probability that [`contains`](Self::contains) says yes to a key that is not in the
-    /// filter, as it is filled now.
+    /// The probability that [`contains`](Self::contains) returns true for a key that is not in the
+    /// filter, as full as it is now.
     fn expected_false_positive_rate(&self) -> f64;
 
     /// Whether the key may have been inserted. Always true for a key that was inserted and not
-    /// removed; true by mistake, for another key, with the probability
+    /// removed; a false positive, for any other key, with the probability
     /// [`expected_false_positive_rate`](Self::expected_false_positive_rate).
     #[inline]
     fn contains<K: Key + ?Sized>(&self, key: &K) -> bool
@@ -73,7 +73,7 @@ pub trait Filter {
         self.contains_hash(self.hasher().hash(key))
     }
 
-    /// Answers for many keys at once, as [`contains_batch`](Self::contains_batch) does for hashes,
+    /// Looks up many keys at once, as [`contains_batch`](Self::contains_batch) does for hashes,
     /// and hashes them while it waits for memory.
     ///
     /// ```
@@ -94,8 +94,8 @@ pub trait Filter {
         self.contains_batch(&hashes, hits);
     }
 
-    /// How often the key was inserted and not removed: never too few, and too many where other
-    /// keys look the same.
+    /// How often the key was inserted and not removed: never too low, and too high where other keys
+    /// have the same fingerprint and buckets.
     #[inline]
     fn count<K: Key + ?Sized>(&self, key: &K) -> usize
     where
@@ -105,7 +105,7 @@ pub trait Filter {
     }
 }
 
-/// Filters that take keys after they are built. Works as `dyn Insert`.
+/// Filters that accept keys after they are built. Works as `dyn Insert`.
 pub trait Insert: Filter {
     /// Inserts a key by its hash; see [`insert`](Self::insert).
     ///
@@ -117,8 +117,8 @@ pub trait Insert: Filter {
     /// the filter is then the same, byte for byte, as after inserting them in turn.
     ///
     /// # Errors
-    /// Stops at the first key that is refused. The keys before it are in
-    /// ([`Full::inserted`] tells how many), the others are not.
+    /// Stops at the first key that is refused. The keys before it are stored
+    /// ([`Full::inserted`] is their number), the others are not.
     fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Full> {
         for (inserted, &hash) in hashes.iter().enumerate() {
             self.insert_hash(hash).map_err(|full| Full { inserted, ..full })?;
@@ -126,17 +126,17 @@ pub trait Insert: Filter {
         Ok(())
     }
 
-    /// Inserts those of many keys that are not contained yet, and says which: `absent[i]` is true
-    /// if key `i` was inserted, and false if it, or one that looks the same, was there before or
+    /// Inserts only those of many keys that are not contained yet. `absent[i]` is true if key `i`
+    /// was inserted, and false if it, or a key that looks the same, was in the filter before or came
     /// earlier in the batch. `absent` is cleared first. The filter is then the same, byte for byte,
     /// as after testing and inserting the keys in turn.
     ///
-    /// For sets that only grow: of two keys that look the same the second is not stored, and would
-    /// vanish with the first if that were removed.
+    /// For sets that only grow: of two keys that look the same the second is not stored, so removing
+    /// the first would lose both.
     ///
     /// # Errors
     /// Stops at the first key that is refused. `absent` has the answers for the keys before it, and
-    /// [`Full::inserted`] tells how many of them went in.
+    /// [`Full::inserted`] is the number of them that were inserted.
     fn insert_absent_batch(
         &mut self,
         hashes: &[KeyHash],
@@ -145,7 +145,7 @@ pub trait Insert: Filter {
         self.contains_batch(hashes, absent);
         let mut inserted = 0;
         for (i, &hash) in hashes.iter().enumerate() {
-            // Asked again, since the batch itself may have brought the key.
+            // Looked up again, since the batch itself may contain the key twice.
             let is_absent = !absent[i] && !self.contains_hash(hash);
             if is_absent && let Err(full) = self.insert_hash(hash) {
                 absent.truncate(i);
@@ -174,17 +174,17 @@ pub trait Insert: Filter {
     }
 }
 
-/// Filters that forget a key. Works as `dyn Remove`.
+/// Filters that can remove a key. Works as `dyn Remove`.
 pub trait Remove: Filter {
     /// Removes a key by its hash; see [`remove`](Self::remove).
     fn remove_hash(&mut self, hash: KeyHash) -> bool;
 
     /// Removes one occurrence of a key and says whether there was one.
     ///
-    /// Only remove what was inserted. Removing another key can succeed by mistake, with the
-    /// probability of a false positive, and then takes the entry of a key that is still wanted.
-    /// For the same reason a set must not be kept by "insert unless contained": of two keys that
-    /// look the same the second would not be stored, and would vanish with the first.
+    /// Only remove keys that were inserted. Removing a key that was never inserted succeeds with
+    /// the probability of a false positive, and then removes the entry of another key, which is no
+    /// longer found. For the same reason do not combine removals with "insert unless contained":
+    /// of two keys that look the same the second is not stored, and removing the first loses both.
     #[inline]
     fn remove<K: Key + ?Sized>(&mut self, key: &K) -> bool
     where

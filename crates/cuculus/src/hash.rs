@@ -39,12 +39,12 @@ impl From<u64> for KeyHash {
 
 /// A seeded hash function whose values never change: not with the release, not with the platform.
 ///
-/// Two are offered. **xxh3-64** with a 64-bit seed is fast and, with a random seed that nobody
-/// learns, good enough for keys from strangers in most uses; it was not designed against an
+/// Two are offered. **xxh3-64** with a 64-bit seed is fast and, with a random seed that stays
+/// secret, good enough for untrusted keys in most uses; it was not designed against an
 /// attacker who can watch answers. **SipHash-1-3** with a 128-bit key was, and is several
 /// times slower.
 ///
-/// The function and its seed are part of every saved filter, so a file lets whoever can read it
+/// The function and its seed are part of every saved filter, so anybody who can read a file can
 /// compute the same hashes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct KeyHasher(Algorithm);

@@ -1,8 +1,8 @@
 //! Cuckoo filters for sets that change.
 //!
-//! A filter is a set that may err in one direction: a key that was inserted is always found, and
-//! a key that was not is found by mistake with a small probability that you choose. In return it
-//! needs ten to fifteen bits a key, however long the keys are.
+//! A filter is a set that can return false positives, never false negatives: a key that was
+//! inserted is always found, and a key that was not is reported as present with a small probability
+//! that you choose. In return it needs 10 to 20 bits per key, however long the keys are.
 //!
 //! ```
 //! use cuculus::{ElasticFilter, Filter, Insert, Persist, Remove};
@@ -19,45 +19,70 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! | type | when |
+//! | type | use it when |
 //! |---|---|
-//! | [`ElasticFilter`] | the set grows and shrinks: say a rate, and nothing else |
+//! | [`ElasticFilter`] | the set grows and shrinks, or its size is unknown: set a rate, nothing else |
 //! | [`CuckooFilter`] | the number of keys is known in advance |
-//! | [`CuckooFilter`] with [`semi_sorted`](CuckooFilterBuilder::semi_sorted) | the same, one bit a key less, for slower operations |
-//! | [`DynamicCuckooFilter`](papers::DynamicCuckooFilter) | the paper's list of filters, to compare with: fast inserts, but a lookup asks every filter, and the rate is kept up to a capacity only |
-//! | [`IndexIndependentCuckooFilter`](papers::IndexIndependentCuckooFilter), [`ConsistentCuckooFilter`](papers::ConsistentCuckooFilter) | the paper's filters of buckets on a ring, to compare with: full at every size, but the ring is larger than the filter, and the rate grows with the keys |
-//! | [`CuckooMaplet`] | a small value is wanted with each key |
+//! | [`CuckooFilter`] with [`semi_sorted`](CuckooFilterBuilder::semi_sorted) | the same, one bit per key less, and slower |
+//! | [`CuckooMaplet`] | each key needs a small value |
+//! | [`papers`] | you want the growing filters of the papers, to compare with |
 //!
 //! # Promises
-//! * A key inserted and not removed is found: through relocations, growing, shrinking, merging,
+//! * A key that was inserted and not removed is found: through kicks, growing, shrinking, merging,
 //!   saving and loading.
 //! * An operation that returns an error changed nothing.
 //! * The same parameters, seed and operations give the same bytes on every platform.
 //! * No input makes the library panic, and no header makes it allocate.
-//! * [`size_in_bytes`](Filter::size_in_bytes) is all memory held.
+//! * [`size_in_bytes`](Filter::size_in_bytes) counts all memory held.
+//!
+//! # Limits
+//! * Only remove keys that were inserted. Removing another key can remove the entry of a key that
+//!   is still wanted; see [`Remove::remove`].
+//! * Whoever knows the seed can find false positives. For keys that an adversary may choose, use
+//!   [`KeyHasher::siphash`].
+//! * A filter cannot list its keys.
+//!
+//! # Features
+//! * `serde`: filters as serde values, stored as their container bytes.
+//! * `conformance`: the laws that every filter obeys, to test a filter of your own.
+//! * `lab`: choices that only measurements need. Not stable.
 
-// In the order in which a key passes through them.
-mod batch; // many keys at a time
-mod hash; // key → 64 bits
+// In the order in which a key passes through them. (The empty lines keep the order: rustfmt sorts
+// modules that follow each other.)
 mod key; // what can be a key
+
+mod hash; // key → 64 bits
+
 mod placement; // 64 bits → fingerprint and candidate buckets
-mod prefetch; // a hint to the memory system
-mod relocate; // room in full buckets
+
 mod table; // buckets of packed fingerprints
+
+mod relocate; // kicks: room in full buckets
+
+// Faster ways along the same path.
+mod batch; // many keys at a time
+mod prefetch; // a hint to the memory system
 mod wide; // wider instructions, chosen at run time
 
-mod container; // bytes in a file
+// What every filter has.
+mod builder; // parameters and their checks
+mod container; // saved as bytes
 mod error; // what can go wrong
 mod filter; // what filters can do
-mod stats; // lines of figures
+#[cfg(feature = "serde")]
+mod serde; // the same bytes, as serde values
+mod stats; // figures to print
 
-mod cuckoo; // the filter of fixed size
-mod elastic; // the filter that follows its set
+// The filters.
+mod cuckoo; // of fixed size, and with values
+mod elastic; // grows and shrinks with its set
+pub mod papers; // the growing filters of the papers
 
 pub mod analysis;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
-pub mod papers;
+#[cfg(any(test, feature = "lab"))]
+pub mod lab;
 
 pub use container::{Kind, Persist};
 pub use cuckoo::{
@@ -68,8 +93,8 @@ pub use error::{BuildError, DecodeError, Full, FullCause};
 pub use filter::{Filter, Insert, Remove};
 pub use hash::{KeyHash, KeyHasher};
 pub use key::Key;
-pub use placement::PlacementKind;
-#[doc(hidden)] // for the crates beside this one, not a promise
-pub use prefetch::prefetch;
-pub use relocate::Search;
-pub use wide::Instructions;
+
+// The code of the README, as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

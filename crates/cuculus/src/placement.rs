@@ -85,7 +85,7 @@ fn spread(fingerprint: Fingerprint) -> u32 {
 /// modulo the number of buckets.
 ///
 /// The sum is odd: then a bucket is its own alternate only if the number of buckets is odd, and
-/// then for one bucket a fingerprint. (With two buckets and any sum, half of all fingerprints
+/// then for one bucket per fingerprint. (With two buckets and any sum, half of all fingerprints
 /// would have one candidate only.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AnySize {
@@ -174,6 +174,7 @@ impl Placement for Simplified {
 /// How a filter finds the second bucket of a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(unreachable_pub, reason = "public with the feature `lab`")]
 pub enum PlacementKind {
     /// Any number of buckets, so the table is as large as needed and no larger. The default.
     #[default]
@@ -212,16 +213,16 @@ impl PlacementKind {
     }
 }
 
-/// One of the forms, chosen at run time. A filter's operations take the branch once a key, and
+/// One of the forms, chosen at run time. A filter's operations take the branch once per key, and
 /// it always goes the same way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Places {
+pub(crate) enum AnyPlacement {
     AnySize(AnySize),
     Xor(Xor),
     Simplified(Simplified),
 }
 
-impl Places {
+impl AnyPlacement {
     /// `kind` must accept this number of buckets.
     pub(crate) fn new(kind: PlacementKind, buckets: u32) -> Self {
         match kind {
@@ -240,7 +241,7 @@ impl Places {
     }
 }
 
-impl Placement for Places {
+impl Placement for AnyPlacement {
     #[inline(always)]
     fn buckets(self) -> u32 {
         match self {
@@ -277,17 +278,17 @@ mod tests {
     fn alternate_is_an_involution() {
         for kind in PlacementKind::ALL {
             for buckets in sizes(kind) {
-                let places = Places::new(kind, buckets);
-                assert_eq!((places.buckets(), places.kind()), (buckets, kind));
+                let placement = AnyPlacement::new(kind, buckets);
+                assert_eq!((placement.buckets(), placement.kind()), (buckets, kind));
                 for step in 0..2000u64 {
                     let hash = KeyHash::new(step.wrapping_mul(0x9e37_79b9_7f4a_7c15));
                     let bits = 4 + (step % 29) as u32;
                     let fingerprint = FingerprintSize::new(bits).fingerprint(hash);
-                    assert_eq!(places.home_for_vectors(hash), places.home(hash));
-                    for bucket in [places.home(hash), BucketIndex(0), BucketIndex(buckets - 1)] {
-                        let other = places.alternate(bucket, fingerprint);
+                    assert_eq!(placement.home_for_vectors(hash), placement.home(hash));
+                    for bucket in [placement.home(hash), BucketIndex(0), BucketIndex(buckets - 1)] {
+                        let other = placement.alternate(bucket, fingerprint);
                         assert!(bucket.0 < buckets && other.0 < buckets, "{kind:?} {buckets}");
-                        assert_eq!(places.alternate(other, fingerprint), bucket);
+                        assert_eq!(placement.alternate(other, fingerprint), bucket);
                     }
                 }
             }
@@ -298,9 +299,11 @@ mod tests {
     fn even_tables_give_every_fingerprint_two_buckets() {
         for kind in [PlacementKind::AnySize, PlacementKind::Xor] {
             for buckets in [2, 4, 64, 1024] {
-                let places = Places::new(kind, buckets);
+                let placement = AnyPlacement::new(kind, buckets);
                 for bucket in (0..buckets).map(BucketIndex) {
-                    assert!((1..256).all(|f| places.alternate(bucket, Fingerprint(f)) != bucket));
+                    assert!(
+                        (1..256).all(|f| placement.alternate(bucket, Fingerprint(f)) != bucket)
+                    );
                 }
             }
         }
@@ -318,13 +321,13 @@ mod tests {
     /// Chi-squared over the 15 values of a 4-bit fingerprint and over 24 buckets.
     #[test]
     fn fingerprints_and_homes_are_uniform() {
-        let (size, places) = (FingerprintSize::new(4), AnySize::new(24));
+        let (size, placement) = (FingerprintSize::new(4), AnySize::new(24));
         let (mut fingerprints, mut homes) = ([0f64; 15], [0f64; 24]);
         let n = 100_000;
         for key in 0..n {
             let hash = crate::KeyHasher::xxh3(1).hash(&key);
             fingerprints[size.fingerprint(hash).0 as usize - 1] += 1.0;
-            homes[places.home(hash).0 as usize] += 1.0;
+            homes[placement.home(hash).0 as usize] += 1.0;
         }
         for counts in [&fingerprints[..], &homes[..]] {
             let expected = f64::from(n) / counts.len() as f64;

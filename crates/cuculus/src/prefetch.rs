@@ -1,14 +1,15 @@
 //! A hint to the memory system; the answer of no operation depends on it.
 #![allow(unsafe_code, reason = "prefetch instructions have no safe form")]
 
-/// Asks for the cache line that holds `items[at]`. Any position will do: a prefetch of an address
+/// Prefetches the cache line that holds `items[at]`. Any position will do: a prefetch of an address
 /// that is not mapped is dropped.
 #[inline(always)]
+#[allow(unreachable_pub, reason = "public with the feature `lab`")]
 pub fn prefetch<T>(items: &[T], at: usize) {
     prefetch_at(items.as_ptr().wrapping_add(at));
 }
 
-/// Asks for the cache line at an address, which may be any.
+/// Prefetches the cache line at an address, which may be any.
 #[inline(always)]
 pub(crate) fn prefetch_at<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]

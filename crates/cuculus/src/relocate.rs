@@ -5,13 +5,14 @@
 //! All or nothing: a path of moves is found first, while nothing moves, and carried out from its
 //! free end backwards. A search that gives up has therefore changed nothing, byte for byte, and
 //! nothing has to be undone. (The Cuckoo Filter paper's Algorithm 1 moves as it goes, and drops
-//! an entry of somebody else's when it gives up.)
+//! an entry of another key when it gives up.)
 
 use crate::placement::BucketIndex;
 
 /// How the kick engine looks for a path to a free slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(unreachable_pub, reason = "public with the feature `lab`")]
 pub enum Search {
     /// The nearest free slot, so that the fewest entries move; the buckets of a level are fetched
     /// while the level before is looked at. The default.
@@ -54,7 +55,7 @@ pub(crate) trait Space {
     fn prefetch(&self, bucket: BucketIndex);
 
     /// Moves the entry in `slot` of `from` to a free slot of `to`.
-    fn relocate(&mut self, from: BucketIndex, slot: u32, to: BucketIndex);
+    fn kick(&mut self, from: BucketIndex, slot: u32, to: BucketIndex);
 }
 
 /// Makes room in one of the `starts`, all of them full, by opening at most `max_kicks` buckets;
@@ -155,7 +156,7 @@ fn breadth_first<S: Space>(
     // All before `tested` are full, and all before `opened` have their targets in the list.
     let (mut opened, mut tested) = (0, nodes.len);
     loop {
-        // What is opened is asked for from memory, a few at a time so that the waits overlap, and
+        // What is opened is prefetched, a few at a time so that the waits overlap, and
         // then looked at before more is opened: most searches end with the first few.
         let batch = (opened + S::OPENED_TOGETHER).min(nodes.len).min(max_kicks as usize);
         if opened == batch {
@@ -197,7 +198,7 @@ fn carry_out(space: &mut impl Space, nodes: &Nodes, free: Node) -> BucketIndex {
     let mut node = free;
     while let Some((parent, slot)) = node.parent() {
         let parent = nodes.get(parent);
-        space.relocate(parent.bucket, slot, node.bucket);
+        space.kick(parent.bucket, slot, node.bucket);
         node = parent;
     }
     node.bucket
@@ -234,7 +235,7 @@ fn random_walk(
         bucket = target;
         if space.has_room(bucket) {
             for &(from, slot) in path.iter().rev() {
-                space.relocate(from, slot, bucket);
+                space.kick(from, slot, bucket);
                 bucket = from;
             }
             return Some(bucket);
@@ -273,7 +274,7 @@ mod tests {
 
         fn prefetch(&self, _: BucketIndex) {}
 
-        fn relocate(&mut self, from: BucketIndex, slot: u32, to: BucketIndex) {
+        fn kick(&mut self, from: BucketIndex, slot: u32, to: BucketIndex) {
             assert!(self.has_room(to), "moved into a full bucket");
             let entry = self.0[from.0 as usize].remove(slot as usize);
             self.0[to.0 as usize].push(entry);
@@ -334,8 +335,8 @@ mod tests {
 
         fn prefetch(&self, _: BucketIndex) {}
 
-        fn relocate(&mut self, from: BucketIndex, slot: u32, to: BucketIndex) {
-            self.0.relocate(from, slot, to);
+        fn kick(&mut self, from: BucketIndex, slot: u32, to: BucketIndex) {
+            self.0.kick(from, slot, to);
         }
     }
 

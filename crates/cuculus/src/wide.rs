@@ -5,10 +5,12 @@
 /// Which instructions a filter may use. Answers and bytes do not depend on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(unreachable_pub, reason = "public with the feature `lab`")]
 pub enum Instructions {
     /// Whatever the processor has, found out at run time. The default.
     #[default]
     Detected,
+    #[cfg(any(test, feature = "lab"))]
     /// Only those that every processor of the platform has.
     Baseline,
 }
@@ -20,7 +22,7 @@ pub(crate) trait Job {
     fn run(self) -> Self::Output;
 }
 
-/// What was found out about the processor, to be asked for again at no cost.
+/// What was found out about the processor, kept so that it is found out once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chosen {
     /// Only true if every feature named at `run_wide` was found present.

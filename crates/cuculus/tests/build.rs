@@ -1,8 +1,9 @@
 //! Parameters: what cannot be satisfied is refused in words, and what can keeps its promises.
 
+use cuculus::lab::PlacementKind;
 use cuculus::{
     BuildError, CuckooFilter, CuckooFilterBuilder, CuckooMaplet, Filter, FullCause, Insert,
-    KeyHasher, PlacementKind, Remove,
+    KeyHasher, Remove,
 };
 
 fn error(builder: &CuckooFilterBuilder) -> BuildError {
@@ -37,7 +38,7 @@ fn absurd_parameters_are_refused_without_an_allocation() {
     }
     let got = error(&some().max_kicks(u32::MAX));
     assert!(matches!(got, BuildError::OutOfRange { parameter: "max_kicks", .. }), "{got}");
-    // A length that cannot keep the rate asked for beside it.
+    // A length that cannot keep the rate given with it.
     let got = error(&some().fingerprint_bits(8).false_positive_rate(0.001));
     assert!(matches!(got, BuildError::RateTooSmall { .. }), "{got}");
 }
@@ -149,7 +150,7 @@ fn load_at_first_failure_is_above_95_percent() {
     }
 }
 
-/// Table 3 of the Cuckoo Filter paper: 12 bits a slot at 95 % are 12.65 bits a key at most and
+/// Table 3 of the Cuckoo Filter paper: 12 bits per slot at 95 % are 12.65 bits per key at most and
 /// 0.19 % false positives; semi-sorting buys one bit more for the same memory, and half the rate.
 #[test]
 fn table_3_of_the_paper_holds() {
@@ -161,11 +162,11 @@ fn table_3_of_the_paper_holds() {
         filter.extend(0..keys);
         assert_eq!((filter.len() as u64, filter.refused()), (keys, 0));
         assert!(filter.stats().bits_per_key() <= 12.65, "{}", filter.stats());
-        let strangers = 2_000_000u64;
-        let found = (0..strangers).filter(|key| filter.contains(&(key + (1 << 40)))).count();
+        let absent_keys = 2_000_000u64;
+        let found = (0..absent_keys).filter(|key| filter.contains(&(key + (1 << 40)))).count();
         let (rate, expected) =
-            (found as f64 / strangers as f64, filter.expected_false_positive_rate());
-        let sigma = (expected / strangers as f64).sqrt();
+            (found as f64 / absent_keys as f64, filter.expected_false_positive_rate());
+        let sigma = (expected / absent_keys as f64).sqrt();
         assert!((rate - expected).abs() < 5.0 * sigma, "{rate} {expected}");
         assert!(rate <= limit && expected <= limit, "{rate} {expected}");
     }
@@ -217,7 +218,7 @@ fn extend_counts_what_does_not_fit() {
     assert_eq!(filter.len() as u64 + filter.refused(), 100);
     assert!(filter.refused() >= 36);
     let text = filter.stats().to_string();
-    assert!(text.contains("refused") && text.contains("bits a key"), "{text}");
+    assert!(text.contains("refused") && text.contains("bits per key"), "{text}");
     filter.clear();
     assert_eq!(filter.refused(), 0);
 }

@@ -1,6 +1,7 @@
 //! Every kind of filter obeys every law, in every shape that can be built.
 
 use cuculus::conformance::{self, Growing, Random, Subject};
+use cuculus::lab::{PlacementKind, Search};
 use cuculus::papers::{
     ConsistentCuckooFilter, ConsistentCuckooFilterBuilder, DynamicCuckooFilter,
     DynamicCuckooFilterBuilder, Extension, IndexIndependentCuckooFilter,
@@ -8,7 +9,7 @@ use cuculus::papers::{
 };
 use cuculus::{
     CuckooFilter, CuckooFilterBuilder, ElasticFilter, ElasticFilterBuilder, Insert, Kind, Persist,
-    PlacementKind, Search, analysis,
+    analysis,
 };
 
 /// All lengths of a fingerprint, slots in a bucket, layouts and placements; and whether the
@@ -234,7 +235,7 @@ fn dynamic_shapes() -> Vec<(String, DynamicCuckooFilterBuilder, bool)> {
         let kicks = [500, 500, 10, 1, 0][random.below(5)];
         let placement = [PlacementKind::AnySize, PlacementKind::AnySize, PlacementKind::Xor];
         let placement = placement[random.below(3)];
-        // Where most strangers are found, few different entries decide about the rate, and keys are
+        // Where most absent keys are found, few different entries decide about the rate, and keys are
         // refused because too many look the same: nothing to learn.
         if 3 * KEYS as u64 > buckets << bits {
             continue;

@@ -5,10 +5,11 @@
 use std::collections::BTreeMap;
 
 use cuculus::conformance::{Multiset, Random};
+use cuculus::lab::Search;
 use cuculus::papers::{
     ConsistentCuckooFilter, ConsistentCuckooFilterBuilder, IndexIndependentCuckooFilter, Resizing,
 };
-use cuculus::{BuildError, Filter, FullCause, Insert, Persist, Remove, Search, analysis};
+use cuculus::{BuildError, Filter, FullCause, Insert, Persist, Remove, analysis};
 
 const SEARCHES: [Search; 2] = [Search::BreadthFirst, Search::RandomWalk];
 const RESIZING: [Resizing; 5] = [
@@ -139,9 +140,9 @@ fn any_order_of_operations_keeps_keys_and_bytes() {
                     assert!(filters[0].to_bytes() == build(&builder).to_bytes());
                 }
                 12 => {
-                    let stranger = 1 << 40 | random.bits() >> 30;
-                    if !filters[0].contains(&stranger) {
-                        assert!(!both(&mut filters, |done| !done, |f| f.remove(&stranger)));
+                    let absent_key = 1 << 40 | random.bits() >> 30;
+                    if !filters[0].contains(&absent_key) {
+                        assert!(!both(&mut filters, |done| !done, |f| f.remove(&absent_key)));
                     }
                 }
                 n if (n < 40) == rising => {
@@ -347,7 +348,7 @@ fn scaling_down_loses_no_key() {
 /// as printed.
 #[test]
 fn the_rate_is_that_of_all_keys() {
-    const STRANGERS: u64 = 300_000;
+    const ABSENT_KEYS: u64 = 300_000;
     const KEYS: u64 = 1000;
     for bits in [16, 12] {
         for resizing in [Resizing::Buckets, Resizing::Filters] {
@@ -355,11 +356,11 @@ fn the_rate_is_that_of_all_keys() {
             let mut filter = build(&shape);
             insert_all(&mut filter, 0..KEYS);
             assert!(resizing == Resizing::Buckets || filter.filters() > 4);
-            let found = (0..STRANGERS).filter(|key| filter.contains(&(key + (1 << 40)))).count();
-            let rate = found as f64 / STRANGERS as f64;
+            let found = (0..ABSENT_KEYS).filter(|key| filter.contains(&(key + (1 << 40)))).count();
+            let rate = found as f64 / ABSENT_KEYS as f64;
             let expected = filter.expected_false_positive_rate();
             assert_eq!(expected, analysis::false_positive_rate(bits, KEYS as f64));
-            let of_the_sample = (expected * (1.0 - expected) / STRANGERS as f64).sqrt();
+            let of_the_sample = (expected * (1.0 - expected) / ABSENT_KEYS as f64).sqrt();
             // The number of different fingerprints among the keys.
             let of_the_filter = expected * (expected / (2.0 * KEYS as f64)).sqrt();
             let sigma = of_the_sample.hypot(of_the_filter);

@@ -3,10 +3,9 @@
 //! not repeat.
 
 use cuculus::conformance::{Multiset, Random};
+use cuculus::lab::{Instructions, PlacementKind, Search};
 use cuculus::papers::{DynamicCuckooFilter, DynamicCuckooFilterBuilder, Extension};
-use cuculus::{
-    BuildError, Filter, FullCause, Insert, Instructions, Persist, PlacementKind, Remove, Search,
-};
+use cuculus::{BuildError, Filter, FullCause, Insert, Persist, Remove};
 
 const EXTENSIONS: [Extension; 2] = [Extension::Active, Extension::Passive];
 const SEARCHES: [Search; 2] = [Search::BreadthFirst, Search::RandomWalk];
@@ -36,7 +35,7 @@ fn has_all(filter: &DynamicCuckooFilter, mut keys: impl Iterator<Item = u64>) {
 }
 
 /// Keys that the tests never insert.
-fn strangers(count: u64) -> impl Iterator<Item = u64> {
+fn absent_keys(count: u64) -> impl Iterator<Item = u64> {
     1 << 50..(1 << 50) + count
 }
 
@@ -168,7 +167,7 @@ fn the_last_filter_stays() {
     }
 }
 
-/// Cuckoo filter and dynamic cuckoo filter as their papers print them: four slots a bucket, powers of
+/// Cuckoo filter and dynamic cuckoo filter as their papers print them: four slots per bucket, powers of
 /// two, entries that are swapped on the way.
 struct Printed {
     buckets: Vec<[u32; 4]>,
@@ -208,7 +207,7 @@ impl Printed {
         free.map(|slot| *slot = fingerprint).is_some()
     }
 
-    /// Swaps on, from a random bucket, up to so many times; what is left over when it gives up is
+    /// Swaps on, from a random bucket, up to `kicks` times; what is left over when it gives up is
     /// lost.
     fn walk(&mut self, key: u64, kicks: u32) -> bool {
         let (mut hand, candidates) = self.candidates(key);
@@ -372,10 +371,10 @@ fn random_removals_free_little_without_kicks() {
 /// false positive. What was inserted can always be removed, and takes nothing from others; that is the
 /// law that the suites test.
 #[test]
-fn removing_a_stranger_can_cost_a_key() {
+fn removing_a_key_that_was_never_inserted_can_cost_another() {
     let mut filter = build(&builder(8, 64));
     insert_all(&mut filter, 0..1000);
-    let taken = strangers(1000).filter(|key| filter.remove(key)).count();
+    let taken = absent_keys(1000).filter(|key| filter.remove(key)).count();
     assert_eq!(filter.len(), 1000 - taken);
     let lost = (0..1000u64).filter(|key| !filter.contains(key)).count();
     assert!(taken > 10 && lost > 10 && lost <= taken, "{taken} taken, {lost} lost");
@@ -653,11 +652,11 @@ fn figures_are_those_of_the_filter() {
     assert_eq!((stats.appended, stats.freed), (stats.filters as u64 - 1, 0));
     assert!(stats.refused > 0 && stats.refused + stats.len as u64 == 1020);
     let text = stats.to_string();
-    for word in ["keys", "appended", "bits a key", "refused", "of 1000"] {
+    for word in ["keys", "appended", "bits per key", "refused", "1000"] {
         assert!(text.contains(word), "{text}");
     }
     assert!(format!("{filter:?}").contains("Active"));
     filter.clear();
     assert_eq!((filter.refused(), filter.stats().appended, filter.filters()), (0, 0, 1));
-    assert!(filter.stats().to_string().lines().count() == 6);
+    assert!(filter.stats().to_string().lines().count() == 7);
 }

@@ -47,7 +47,7 @@ fn no_operation_was_long(filter: &ElasticFilter) {
 }
 
 /// Keys that the tests never insert.
-fn strangers(count: u64) -> impl Iterator<Item = u64> {
+fn absent_keys(count: u64) -> impl Iterator<Item = u64> {
     1 << 50..(1 << 50) + count
 }
 
@@ -249,7 +249,7 @@ fn no_operation_writes_many_entries() {
     }
 }
 
-/// Inserts or removes keys one by one and adds up how many entries were written anew: about those
+/// Inserts or removes keys one by one and adds up how many entries were rewritten: about those
 /// of a segment whenever the slots are not as many as before.
 fn written_by(
     filter: &mut ElasticFilter,
@@ -546,9 +546,9 @@ fn a_refused_merge_changes_nothing() {
     let mut into = build(&builder(0.01).expected_items(30_000));
     insert_all(&mut into, 0..30_000);
     let bytes = into.to_bytes();
-    let mut stranger = build(&builder(0.01).seed(2));
-    insert_all(&mut stranger, 0..10);
-    assert_eq!(into.merge(&stranger), Err(MergeError::OtherHash));
+    let mut foreign = build(&builder(0.01).seed(2));
+    insert_all(&mut foreign, 0..10);
+    assert_eq!(into.merge(&foreign), Err(MergeError::OtherHash));
     let mut full = build(&builder(0.01).expected_items(30_000));
     insert_all(&mut full, 30_000..60_000);
     let error = into.merge(&full).expect_err("twice the rate");
@@ -573,8 +573,8 @@ fn a_refused_merge_changes_nothing() {
     }
 }
 
-/// Strangers are found as often as the filter says, within five standard deviations, and no more
-/// often than was asked for.
+/// Absent keys are found as often as the filter says, within five standard deviations, and no more
+/// often than the rate that was set.
 #[test]
 fn the_measured_rate_is_the_expected_one() {
     const SAMPLE: u64 = 200_000;
@@ -587,7 +587,7 @@ fn the_measured_rate_is_the_expected_one() {
             for next in [100, 1000, 10_000, 30_000, most] {
                 insert_all(&mut filter, len..next);
                 len = next;
-                let found = strangers(SAMPLE).filter(|key| filter.contains(key)).count() as f64;
+                let found = absent_keys(SAMPLE).filter(|key| filter.contains(key)).count() as f64;
                 let promised = filter.expected_false_positive_rate();
                 let expected = promised * SAMPLE as f64;
                 // That of the sample, and that of the filter, which is itself one of many; entries

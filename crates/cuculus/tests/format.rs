@@ -1,12 +1,13 @@
 //! The file format: old files stay readable, bytes stay the same, and absurd ones are refused
 //! even where their checksums are right.
 
+use cuculus::lab::{Instructions, PlacementKind, Search};
 use cuculus::papers::{
     ConsistentCuckooFilter, DynamicCuckooFilter, Extension, IndexIndependentCuckooFilter, Resizing,
 };
 use cuculus::{
-    CuckooFilter, CuckooMaplet, DecodeError, ElasticFilter, Filter, FullCause, Insert,
-    Instructions, KeyHasher, Persist, PlacementKind, Remove, Search,
+    CuckooFilter, CuckooMaplet, DecodeError, ElasticFilter, Filter, FullCause, Insert, KeyHasher,
+    Persist, Remove,
 };
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -230,7 +231,7 @@ fn golden_files_are_read_and_written_as_ever() {
     for (name, filter) in golden_elastic() {
         let file = golden_file(name, &filter.to_bytes());
         let read = ElasticFilter::from_bytes(&file).unwrap_or_else(|e| panic!("{name}: {e}"));
-        // Where entries go when a segment is written anew is not part of the format.
+        // Where entries go when a segment is rewritten is not part of the format.
         assert!(file == read.to_bytes(), "{name}: bytes have changed");
         assert_eq!((read.len(), read.hasher()), (filter.len(), filter.hasher()));
         assert!((0..read.len()).all(|key| read.contains(&format!("key {key}"))), "{name}");
@@ -579,7 +580,7 @@ fn absurd_dynamic_filters_with_right_checksums_are_refused() {
     let bytes = filter.to_bytes();
     assert!(DynamicCuckooFilter::from_bytes(&forged(&bytes, |_| {})).is_ok());
     let whole = u64::to_le_bytes;
-    // 28 bytes a filter: five buckets of four slots of 11 bits, and four bits.
+    // 28 bytes per filter: five buckets of four slots of 11 bits, and four bits.
     let first_end = DYNAMIC_PAYLOAD + 27;
     let cases: &[(&str, usize, &[u8])] = &[
         ("kind of a cuckoo filter", 10, &[1, 0]),
@@ -687,7 +688,7 @@ fn slots_are_refused_or_written_as_they_were() {
     }
 }
 
-/// A file with so many segments that an entry would know more of its path than there is.
+/// A file that claims more segments than the bits of a hash can tell apart.
 #[test]
 fn paths_longer_than_a_hash_are_refused() {
     let mut filter = ElasticFilter::builder().seed(1).build().expect("valid");

@@ -2,8 +2,9 @@
 //! order, full filters, copies of a key, and what its capacity promises.
 
 use cuculus::conformance::{Multiset, Random};
+use cuculus::lab::Search;
 use cuculus::papers::{IndexIndependentCuckooFilter, IndexIndependentCuckooFilterBuilder};
-use cuculus::{BuildError, Filter, FullCause, Insert, Persist, Remove, Search, analysis};
+use cuculus::{BuildError, Filter, FullCause, Insert, Persist, Remove, analysis};
 
 type Single = IndexIndependentCuckooFilter;
 
@@ -205,17 +206,17 @@ fn a_full_filter_says_so() {
 /// deviations, and far from Theorem 1 as printed.
 #[test]
 fn the_rate_is_that_of_all_keys() {
-    const STRANGERS: u64 = 400_000;
+    const ABSENT_KEYS: u64 = 400_000;
     for (bits, keys, candidates, slots) in [(16, 1000, 2, 3), (12, 1000, 2, 3), (12, 200, 4, 4)] {
         let shape = builder(bits, 600).candidates(candidates).slots_per_bucket(slots);
         let mut filter = build(&shape);
         filter.extend(0..keys);
         assert_eq!(filter.refused(), 0);
-        let found = (0..STRANGERS).filter(|key| filter.contains(&(key + (1 << 40)))).count();
-        let rate = found as f64 / STRANGERS as f64;
+        let found = (0..ABSENT_KEYS).filter(|key| filter.contains(&(key + (1 << 40)))).count();
+        let rate = found as f64 / ABSENT_KEYS as f64;
         let expected = filter.expected_false_positive_rate();
         assert_eq!(expected, analysis::false_positive_rate(bits, keys as f64));
-        let of_the_sample = (expected * (1.0 - expected) / STRANGERS as f64).sqrt();
+        let of_the_sample = (expected * (1.0 - expected) / ABSENT_KEYS as f64).sqrt();
         // The number of different fingerprints among the keys.
         let of_the_filter = expected * (expected / (2.0 * keys as f64)).sqrt();
         let sigma = of_the_sample.hypot(of_the_filter);

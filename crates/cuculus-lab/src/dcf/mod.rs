@@ -7,8 +7,8 @@ pub mod times;
 
 pub(crate) use line::Line;
 
+use cuculus::lab::{PlacementKind, Search};
 use cuculus::papers::{DynamicCuckooFilter, DynamicCuckooFilterBuilder, Extension};
-use cuculus::{PlacementKind, Search};
 
 /// The paper's false positive rate: 2·4·6 / 2^12, six filters of buckets of four, 12 bits.
 pub(crate) const RATE: f64 = 1.17e-2;

@@ -1,6 +1,7 @@
 //! Fig. 2 of the Cuckoo Filter paper: how full tables get with short fingerprints.
 
-use cuculus::{CuckooFilter, Filter, PlacementKind, Search, analysis};
+use cuculus::lab::{PlacementKind, Search};
+use cuculus::{CuckooFilter, Filter, analysis};
 
 use super::cf_contenders::{deleting, fill, one_by_one};
 use super::cf_judge::because;

@@ -1,8 +1,9 @@
 //! What is wrong with a dynamic Bloom filter, the Dynamic Cuckoo Filter paper's reason to be: Fig. 1.
 
 use cuculus::analysis::rate_of_all;
+use cuculus::lab::PlacementKind;
 use cuculus::papers::{DynamicCuckooFilter, Extension};
-use cuculus::{Filter, Insert, PlacementKind, Remove};
+use cuculus::{Filter, Insert, Remove};
 use cuculus_baselines::DynamicBloomFilter;
 
 use super::{Figure, Outcome, Settings, Size};

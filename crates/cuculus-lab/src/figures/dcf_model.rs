@@ -3,8 +3,9 @@
 use cuculus::analysis::{
     Counting, DynamicSizing, RelocationModel, SetSizes, ZipfOrder, dynamic_rate_bound,
 };
+use cuculus::lab::{PlacementKind, Search};
 use cuculus::papers::DynamicCuckooFilter;
-use cuculus::{CuckooFilter, ElasticFilter, Filter, Insert, PlacementKind, Search};
+use cuculus::{CuckooFilter, ElasticFilter, Filter, Insert};
 use cuculus_baselines::DynamicBloomFilter;
 
 use super::{Figure, Outcome, Settings, Size};

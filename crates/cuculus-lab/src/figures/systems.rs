@@ -1,7 +1,8 @@
 //! Every structure of the papers, at work: what it holds, what it finds, what it forgets.
 
+use cuculus::lab::PlacementKind;
 use cuculus::papers::{ConsistentCuckooFilter, DynamicCuckooFilter, IndexIndependentCuckooFilter};
-use cuculus::{CuckooFilter, CuckooMaplet, ElasticFilter, Filter as _, PlacementKind, analysis};
+use cuculus::{CuckooFilter, CuckooMaplet, ElasticFilter, Filter as _, analysis};
 use cuculus_baselines::{
     AdaptiveCuckooFilter, BlockedBloomFilter, BloomFilter, CountingBloomFilter, CuckooTable,
     DleftCountingBloomFilter, DynamicBloomFilter, QuotientFilter, Removal,

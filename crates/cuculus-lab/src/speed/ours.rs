@@ -1,9 +1,9 @@
 //! Our filters, as a user gets them from the builder.
 
+use cuculus::lab::PlacementKind;
 use cuculus::papers::DynamicCuckooFilter;
 use cuculus::{
-    BuildError, CuckooFilter, CuckooFilterBuilder, ElasticFilter, Filter, Insert, KeyHash,
-    PlacementKind, Remove,
+    BuildError, CuckooFilter, CuckooFilterBuilder, ElasticFilter, Filter, Insert, KeyHash, Remove,
 };
 
 use super::adapter::{Adapter, Batches, Built, Deletes, Grows};

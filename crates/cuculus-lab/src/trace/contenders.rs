@@ -1,6 +1,6 @@
 //! The filters of the paper's Fig. 4, in the readings that its text leaves open, and ours.
 
-use cuculus::Search;
+use cuculus::lab::Search;
 use cuculus::papers::Resizing;
 
 use super::follower::{Consistent, Dynamic, Tidy, Way};

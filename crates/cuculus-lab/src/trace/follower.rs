@@ -1,10 +1,9 @@
 //! Filters that follow a set, behind one face: every kind with the parameters of the experiment.
 //! Knows filters, nothing of traces.
 
+use cuculus::lab::{PlacementKind, Search};
 use cuculus::papers::{ConsistentCuckooFilter, DynamicCuckooFilter, Extension, Resizing};
-use cuculus::{
-    ElasticFilter, ElasticFilterBuilder, Filter, Insert, KeyHash, PlacementKind, Remove, Search,
-};
+use cuculus::{ElasticFilter, ElasticFilterBuilder, Filter, Insert, KeyHash, Remove};
 
 /// A filter that gets larger and smaller with its set.
 pub(crate) trait Follower {

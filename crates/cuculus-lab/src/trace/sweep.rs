@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use cuculus::Search;
 use cuculus::analysis::ring_threshold;
+use cuculus::lab::Search;
 
 use super::Row;
 use super::contenders::{Contender, PAPER_BUCKETS, Paper};

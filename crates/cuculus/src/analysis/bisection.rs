@@ -1,4 +1,4 @@
-//! The place where a condition ends to hold.
+//! The number at which a condition stops to hold. Knows nothing of filters.
 
 /// The largest number between `low` and `high` up to which `holds` does, if it does up to some
 /// point and not beyond. Halves the interval until no number is left in between.

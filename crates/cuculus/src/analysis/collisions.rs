@@ -1,13 +1,15 @@
 //! Keys that look alike: more of them than their buckets have slots can never be stored.
 
-use super::{bisection, poisson};
+#[cfg(any(test, feature = "lab"))]
+use super::bisection;
+use super::poisson;
 
 /// How many sets of more than 2b keys with equal fingerprints and equal buckets to expect: each
 /// is a key refused, however large the table.
 ///
 /// A fingerprint and an unordered pair of buckets are one of `buckets`·(2^bits − 1)/2 classes, and
 /// the keys fall among them at random. Only short fingerprints in large tables make it matter:
-/// with four slots a bucket and eight bits it stays below 10^-6 for any table, with one slot and
+/// with four slots per bucket and eight bits it stays below 10^-6 for any table, with one slot and
 /// eight bits it passes one at half a million keys.
 ///
 /// ```
@@ -54,6 +56,7 @@ pub fn overfull_fingerprints(bits: u32, candidates: u32, slots_per_bucket: u32, 
 /// let keys = cuculus::analysis::keys_until_overfull(16, 2, 3, core::f64::consts::LN_2);
 /// assert_eq!((keys / 1000.0).round(), 47.0);
 /// ```
+#[cfg(any(test, feature = "lab"))]
 #[must_use]
 pub fn keys_until_overfull(
     bits: u32,
@@ -72,7 +75,7 @@ pub fn keys_until_overfull(
     })
 }
 
-/// The classes, out of so many, that more than `fit` of the keys fall into.
+/// How many of `classes` classes more than `fit` of the keys fall into.
 fn overfull(classes: f64, fit: u64, keys: f64) -> f64 {
     if classes.is_nan() || classes <= 0.0 {
         return 0.0;

@@ -20,7 +20,7 @@ pub fn planned_load(slots_per_bucket: u32) -> f64 {
     }
 }
 
-/// The buckets that so many keys need, an even number: then no bucket is its own alternate.
+/// The buckets that this capacity needs, an even number: then no bucket is its own alternate.
 ///
 /// Small tables fill unevenly, so they get some slots more than the planned load asks for:
 /// measured so that one filter in two thousand refuses a key within its capacity, the worst size

@@ -204,7 +204,7 @@ impl DynamicSizing {
         Self { rate, slots_per_bucket: 4, load: 0.95, counting: Counting::default() }
     }
 
-    /// What so many filters would cost. None count as one.
+    /// What this number of filters would cost. None count as one.
     #[must_use]
     pub fn plan(&self, sizes: &SetSizes, filters: u32) -> DynamicPlan {
         let filters = filters.max(1);

@@ -14,8 +14,8 @@ use super::share;
 /// 2bα entries to compare with on average.
 ///
 /// In an index-independent or consistent filter the candidates follow from the fingerprint alone.
-/// Then every key stored is one to compare with, and `entries` is the number of keys; see
-/// [`consistent_rate_as_printed`].
+/// Then every key stored is one to compare with, and `entries` is the number of keys. (Theorem 1
+/// of the CCF paper counts the slots that a query looks at instead, and is wrong.)
 ///
 /// ```
 /// // 12-bit fingerprints, buckets of four, 95 % full: Table 3 of the paper says 0.19 %.
@@ -28,15 +28,14 @@ pub fn false_positive_rate(bits: u32, entries: f64) -> f64 {
 }
 
 /// The rate of [`false_positive_rate`] if all 2^bits values are fingerprints, as in the papers:
-/// 1 − (1 − 2^−bits)^entries.
-///
-/// With the number of keys for `entries` this is the true rate of the filters of the CCF paper.
-#[must_use]
-pub fn false_positive_rate_of_all_values(bits: u32, entries: f64) -> f64 {
+/// 1 − (1 − 2^−bits)^entries. With the number of keys for `entries` this is the true rate of the
+/// filters of the CCF paper.
+fn false_positive_rate_of_all_values(bits: u32, entries: f64) -> f64 {
     some_equal(values(bits), entries)
 }
 
 /// The bound of a cuckoo filter, 1 − (1 − 1/2^f)^2b (DCF Eq. 2): all `2·slots` entries are taken.
+#[cfg(any(test, feature = "lab"))]
 #[must_use]
 pub fn cuckoo_rate_bound(bits: u32, slots_per_bucket: u32) -> f64 {
     false_positive_rate_of_all_values(bits, 2.0 * f64::from(slots_per_bucket))
@@ -98,13 +97,12 @@ pub fn fingerprint_bits(rate: f64, slots_per_bucket: u32) -> u32 {
 }
 
 /// The false positive rate of a consistent cuckoo filter as printed (CCF Theorem 1, Eq. 1), for
-/// filters of so many (candidates, slots per bucket) each. **The filter does not have it.**
+/// filters given by their (candidates, slots per bucket). **The filter does not have it.**
 ///
 /// The theorem counts the slots that a query looks at. But a fingerprint's candidates are hashes
 /// of the fingerprint, so a query looks exactly where every equal one is stored, and each of the n
 /// keys of all filters counts: 1 − (1 − 2^−f)^n, whatever k, b and s are. That is
-/// [`false_positive_rate_of_all_values`], or [`false_positive_rate`] for the filters here, with n
-/// entries. A threshold on s does not bound it; only [`fingerprint_bits_for_keys`] does.
+/// [`false_positive_rate`] with n entries. A threshold on s does not bound it; only [`fingerprint_bits_for_keys`] does.
 ///
 /// ```
 /// use cuculus::analysis::{consistent_rate_as_printed, false_positive_rate};
@@ -113,6 +111,7 @@ pub fn fingerprint_bits(rate: f64, slots_per_bucket: u32) -> u32 {
 /// assert!((consistent_rate_as_printed(16, [(2, 3)]) - 0.000092).abs() < 1e-6);
 /// assert!((false_positive_rate(16, 1000.0) - 0.0151).abs() < 1e-4);
 /// ```
+#[cfg(any(test, feature = "lab"))]
 #[must_use]
 pub fn consistent_rate_as_printed(
     bits: u32,
@@ -125,6 +124,7 @@ pub fn consistent_rate_as_printed(
 
 /// [`consistent_rate_as_printed`] for `filters` filters alike (CCF Theorem 1, Eq. 2):
 /// 1 − (1 − 1/2^f)^skb. As wrong as the general form.
+#[cfg(any(test, feature = "lab"))]
 #[must_use]
 pub fn equal_consistent_rate_as_printed(
     bits: u32,
@@ -140,7 +140,7 @@ pub fn equal_consistent_rate_as_printed(
 /// keeps the rate; `u32::MAX` if none does, for a rate of zero.
 ///
 /// ```
-/// // Thirty bits, as in the CCF paper's experiments, do for ten million keys at one per cent.
+/// // Thirty bits, as in the CCF paper's experiments, are enough for ten million keys at 1 %.
 /// assert_eq!(cuculus::analysis::fingerprint_bits_for_keys(1e7, 0.01), 30);
 /// ```
 #[must_use]
@@ -150,7 +150,7 @@ pub fn fingerprint_bits_for_keys(keys: f64, rate: f64) -> u32 {
     (0..=1000).find(|&bits| keeps(bits)).unwrap_or(u32::MAX)
 }
 
-/// The probability that one of `entries` random values of so many equals a given one.
+/// The probability that one of `entries` random values, out of `values`, equals a given one.
 fn some_equal(values: f64, entries: f64) -> f64 {
     if entries.is_nan() || entries <= 0.0 {
         return 0.0;
@@ -231,7 +231,7 @@ mod tests {
     }
 
     /// A key's candidates follow from its fingerprint, so the filter is a multiset of fingerprints:
-    /// the distinct ones are the share of strangers that it takes for its own.
+    /// the distinct ones are the share of absent keys that it reports as present.
     #[test]
     fn the_true_rate_is_that_of_a_set_of_fingerprints() {
         let (bits, keys, sets) = (12, 1000, 100);

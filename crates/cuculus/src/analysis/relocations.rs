@@ -58,6 +58,7 @@ impl RelocationModel {
 
     /// The probability that the `n`-th key meets exactly `relocations` full buckets: ρ^τ·(1 − ρ)
     /// for ρ(n − 1) (Eq. 6).
+    #[cfg(any(test, feature = "lab"))]
     #[must_use]
     pub fn relocations_are(&self, relocations: u32, n: u64) -> f64 {
         let full = self.bucket_is_full(n.saturating_sub(1));
@@ -71,6 +72,7 @@ impl RelocationModel {
     }
 
     /// Θ(n): the probability that exactly `keys` keys are stored before the first refusal (Eq. 8).
+    #[cfg(any(test, feature = "lab"))]
     #[must_use]
     pub fn holds_exactly(&self, keys: u64) -> f64 {
         if keys > self.slots() {
@@ -99,6 +101,7 @@ impl RelocationModel {
     /// It is called an expectation, but the probabilities do not add up to one: the inserts that
     /// fail are left out without dividing by the share of the others. See
     /// [`expected_relocations`](Self::expected_relocations).
+    #[cfg(any(test, feature = "lab"))]
     #[must_use]
     pub fn expected_relocations_as_printed(&self, n: u64) -> f64 {
         let full = self.bucket_is_full(n.saturating_sub(1));
@@ -133,6 +136,7 @@ impl RelocationModel {
 
     /// The relocations of all keys as printed: Eq. 10 summed over the first E\[N\] keys (Eq. 11),
     /// rounded down, since the paper does not say what a sum up to a fraction is.
+    #[cfg(any(test, feature = "lab"))]
     #[must_use]
     pub fn total_relocations_as_printed(&self) -> f64 {
         let keys = self.expected_keys() as u64;
@@ -172,7 +176,9 @@ fn power(base: f64, exponent: u32) -> f64 {
 mod tests {
     use super::*;
     use crate::conformance::Random;
-    use crate::{CuckooFilter, Filter, Insert, PlacementKind, Search};
+    use crate::placement::PlacementKind;
+    use crate::relocate::Search;
+    use crate::{CuckooFilter, Filter, Insert};
 
     /// That of Fig. 6.
     fn model(max_kicks: u32) -> RelocationModel {

@@ -59,8 +59,8 @@ pub struct RingCost {
 }
 
 impl RingCost {
-    /// The ring of this library: 32 bits a node, kept sorted in cells, and about five for the cells
-    /// and their slack; names of buckets and the way back from them, ten bytes a bucket.
+    /// The ring of this library: 32 bits per node, kept sorted in cells, and about five for the cells
+    /// and their slack; names of buckets and the way back from them, ten bytes per bucket.
     pub const CELLS: Self = Self { bits_per_node: 32.0 + 5.0, bits_per_bucket: 80.0 };
 
     /// A ring as in textbooks, a search tree or a sorted list of positions and the buckets they

@@ -26,7 +26,7 @@ pub struct Occupancy {
 }
 
 impl Occupancy {
-    /// After so many throws at so many buckets.
+    /// After `throws` throws at `buckets` buckets.
     ///
     /// Takes time in proportion to the throws times the square root of the buckets, or to the
     /// square of the throws if they are few.
@@ -114,6 +114,7 @@ pub fn success_bound(buckets: u32, slots_per_bucket: u32, candidates: u32, keys:
 /// The lower limit counts one number of buckets too many, on which the keys do not fit if b does
 /// not divide n: still a bound, but a weaker one, and one in the paper's example, where it says
 /// .99968. The terms that the upper limit adds are all zero.
+#[cfg(any(test, feature = "lab"))]
 #[must_use]
 pub fn success_bound_as_printed(
     buckets: u32,

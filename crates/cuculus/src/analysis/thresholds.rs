@@ -6,7 +6,7 @@
 
 use super::{bisection, poisson};
 
-/// T̂ of CCF Theorem 4 (Eq. 4–9) for a filter of so many buckets, in keys per bucket: above it the
+/// T̂ of CCF Theorem 4 (Eq. 4–9) for a filter of `buckets` buckets, in keys per bucket: above it the
 /// keys cannot all be stored, because too many slots lie in buckets that too few keys lead to.
 ///
 /// The paper says that below it all keys fit with high probability. That is wrong: the argument
@@ -63,7 +63,7 @@ pub fn upper_threshold_limit(candidates: u32, slots_per_bucket: u32) -> f64 {
     bisection::last(0.0, b, |t| b - unused(t) > t)
 }
 
-/// T̂ for ever larger filters on a ring with so many nodes a bucket, in keys per bucket: as
+/// T̂ for ever larger filters on a ring with `virtual_nodes` nodes per bucket, in keys per bucket: as
 /// [`upper_threshold_limit`], but with shares of the ring as uneven as they are.
 ///
 /// The share of a bucket with v nodes follows a gamma distribution with a relative variance of 1/v,

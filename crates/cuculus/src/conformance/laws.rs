@@ -61,7 +61,7 @@ pub fn count_is_never_low<F: Insert + State>(subject: &Subject<'_, F>) {
     agrees(&filter, &oracle, subject.name);
 }
 
-/// The share of strangers that are found differs from the expected rate by less than five
+/// The share of absent keys that are found differs from the expected rate by less than five
 /// standard deviations, in either direction. The deviation is that of the sample and, since a
 /// filter of few keys is itself a sample, that of the filter.
 pub fn false_positive_rate_is_as_expected<F: Insert>(subject: &Subject<'_, F>) {
@@ -69,7 +69,7 @@ pub fn false_positive_rate_is_as_expected<F: Insert>(subject: &Subject<'_, F>) {
     let empty = subject.make(3);
     assert!(empty.expected_false_positive_rate().abs() < 1e-12, "{}: empty", subject.name);
     let (filter, _) = filled(subject, 3, subject.keys);
-    let found = subject.strangers(SAMPLE).filter(|key| filter.contains(key)).count() as f64;
+    let found = subject.absent_keys(SAMPLE).filter(|key| filter.contains(key)).count() as f64;
     let rate = filter.expected_false_positive_rate();
     assert!(rate > 0.0 && rate <= 1.0, "{}: rate {rate}", subject.name);
     let sample = SAMPLE as f64;
@@ -80,7 +80,7 @@ pub fn false_positive_rate_is_as_expected<F: Insert>(subject: &Subject<'_, F>) {
     // Below one expected hit the normal distribution says little: one hit is no evidence.
     assert!(
         (found - expected).abs() <= 5.0 * sigma + 1.0,
-        "{}: {found} of {SAMPLE} strangers found, {expected:.1} ± {sigma:.1} expected",
+        "{}: {found} of {SAMPLE} absent keys found, {expected:.1} ± {sigma:.1} expected",
         subject.name
     );
 }
@@ -100,9 +100,9 @@ pub fn batch_equals_scalar<F: Insert + State>(subject: &Subject<'_, F>) {
         len += 7;
     }
     assert!(batch.state() == scalar.state(), "{}: bytes after a batch", subject.name);
-    let strangers = hashes(&batch, subject.strangers(2000));
+    let absent_keys = hashes(&batch, subject.absent_keys(2000));
     let mut hits = vec![true; 5];
-    for queries in [&[][..], &keys[..1], &keys[..keys.len() / 2], &keys, &strangers] {
+    for queries in [&[][..], &keys[..1], &keys[..keys.len() / 2], &keys, &absent_keys] {
         batch.contains_batch(queries, &mut hits);
         let one_by_one: Vec<bool> = queries.iter().map(|&h| batch.contains_hash(h)).collect();
         assert!(hits == one_by_one, "{}: answers of a batch", subject.name);
@@ -126,7 +126,7 @@ pub fn batch_equals_scalar<F: Insert + State>(subject: &Subject<'_, F>) {
         }
     }
     assert!(batch.state() == turns.state(), "{}: bytes after absent keys", subject.name);
-    let keys: Vec<u64> = subject.keys(100).chain(subject.strangers(1500)).collect();
+    let keys: Vec<u64> = subject.keys(100).chain(subject.absent_keys(1500)).collect();
     for keys in [&keys[..], &keys[..1], &[]] {
         batch.contains_keys(keys, &mut hits);
         let one_by_one: Vec<bool> = keys.iter().map(|key| batch.contains(key)).collect();
@@ -161,11 +161,11 @@ pub fn failed_insert_changes_nothing<F: Insert + State + Clone>(subject: &Subjec
     agrees(&filter, &oracle, subject.name);
     // Growing filters never get here.
     if refusals > 0 {
-        let strangers = hashes(&filter, subject.strangers(subject.keys * 4 + 100));
+        let absent_keys = hashes(&filter, subject.absent_keys(subject.keys * 4 + 100));
         let mut one_by_one = filter.clone();
         let accepted =
-            strangers.iter().take_while(|&&hash| one_by_one.insert_hash(hash).is_ok()).count();
-        let full = filter.insert_batch(&strangers).expect_err(subject.name);
+            absent_keys.iter().take_while(|&&hash| one_by_one.insert_hash(hash).is_ok()).count();
+        let full = filter.insert_batch(&absent_keys).expect_err(subject.name);
         assert_eq!(full.inserted, accepted, "{}", subject.name);
         assert!(filter.state() == one_by_one.state(), "{}", subject.name);
     }
@@ -242,7 +242,7 @@ pub fn decode_inverts_encode<F: Insert + Persist>(subject: &Subject<'_, F>) {
         assert!(again.to_bytes() == bytes, "{}: bytes differ after loading", subject.name);
         assert_eq!(again.hasher(), filter.hasher());
         assert_eq!((again.len(), again.slots()), (filter.len(), filter.slots()));
-        for next in subject.strangers(20) {
+        for next in subject.absent_keys(20) {
             assert_eq!(filter.insert(&next), again.insert(&next), "{}", subject.name);
         }
         assert!(again.to_bytes() == filter.to_bytes(), "{}: another future", subject.name);
@@ -325,7 +325,7 @@ pub fn removing_a_key_keeps_the_others<F: Insert + Remove + State>(subject: &Sub
     }
 }
 
-/// Nothing stays behind: no stranger is found, and there is nothing more to remove.
+/// Nothing stays behind: no absent key is found, and there is nothing more to remove.
 pub fn removing_every_key_leaves_an_empty_filter<F: Insert + Remove>(subject: &Subject<'_, F>) {
     let (mut filter, oracle) = filled(subject, 14, subject.keys);
     for (key, _) in oracle.iter() {
@@ -333,7 +333,7 @@ pub fn removing_every_key_leaves_an_empty_filter<F: Insert + Remove>(subject: &S
     }
     assert_eq!(filter.len(), 0, "{}", subject.name);
     assert!(filter.expected_false_positive_rate().abs() < 1e-12, "{}", subject.name);
-    for key in subject.keys(subject.keys).chain(subject.strangers(1000)) {
+    for key in subject.keys(subject.keys).chain(subject.absent_keys(1000)) {
         assert!(!filter.contains(&key) && filter.count(&key) == 0, "{}: {key}", subject.name);
         assert!(!filter.remove(&key), "{}: {key} removed from nothing", subject.name);
     }

@@ -57,7 +57,7 @@ impl<F> Subject<'_, F> {
     }
 
     /// Keys that the laws never insert.
-    fn strangers(&self, count: usize) -> std::ops::Range<u64> {
+    fn absent_keys(&self, count: usize) -> std::ops::Range<u64> {
         1 << 40..(1 << 40) + count as u64
     }
 }

@@ -47,7 +47,7 @@ pub enum Copies {
 }
 
 impl Copies {
-    /// The least that must be counted of so many copies.
+    /// The least that must be counted of this number of copies.
     pub(super) fn least_count(self, copies: usize) -> usize {
         match self {
             Self::Bounded | Self::UntilFull => copies,

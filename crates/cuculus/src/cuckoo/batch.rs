@@ -6,10 +6,10 @@ use crate::placement::{Fingerprint, FingerprintSize, Placement};
 use crate::table::{Buckets, Spot};
 use crate::wide::Job;
 
-/// The candidates of a group, one array a field, so that they are computed by vectors.
+/// The candidates of a group, one array per field, so that they are computed by vectors.
 struct Group<'a, T, P> {
     table: &'a T,
-    places: P,
+    placement: P,
     size: FingerprintSize,
     fingerprints: [u32; GROUP],
     homes: [Spot; GROUP],
@@ -17,25 +17,25 @@ struct Group<'a, T, P> {
 }
 
 impl<'a, T, P> Group<'a, T, P> {
-    fn new(table: &'a T, places: P, size: FingerprintSize) -> Self {
+    fn new(table: &'a T, placement: P, size: FingerprintSize) -> Self {
         let spots = [Spot::default(); GROUP];
-        Self { table, places, size, fingerprints: [0; GROUP], homes: spots, alternates: spots }
+        Self { table, placement, size, fingerprints: [0; GROUP], homes: spots, alternates: spots }
     }
 }
 
-impl<T: Buckets, P: Placement> batch::Candidates for Group<'_, T, P> {
+impl<T: Buckets, P: Placement> batch::CandidateGroup for Group<'_, T, P> {
     #[inline(always)]
     fn set(&mut self, hashes: &[KeyHash; GROUP]) {
-        let Self { table, places, size, fingerprints, homes, alternates } = self;
+        let Self { table, placement, size, fingerprints, homes, alternates } = self;
         let spots = homes.iter_mut().zip(alternates.iter_mut());
         for ((fingerprint, (home, alternate)), &hash) in
             fingerprints.iter_mut().zip(spots).zip(hashes)
         {
             let value = size.fingerprint(hash);
-            let bucket = places.home_for_vectors(hash);
+            let bucket = placement.home_for_vectors(hash);
             *fingerprint = value.0;
             *home = table.spot(bucket);
-            *alternate = table.spot(places.alternate(bucket, value));
+            *alternate = table.spot(placement.alternate(bucket, value));
         }
     }
 
@@ -55,7 +55,7 @@ impl<T: Buckets, P: Placement> batch::Candidates for Group<'_, T, P> {
 /// `contains` for each key, hashed by `hash` on the way.
 pub(crate) struct Contains<'a, T, P, K, H> {
     pub(crate) table: &'a T,
-    pub(crate) places: P,
+    pub(crate) placement: P,
     pub(crate) size: FingerprintSize,
     pub(crate) keys: &'a [K],
     pub(crate) hash: H,
@@ -67,8 +67,8 @@ impl<T: Buckets, P: Placement, K, H: Fn(&K) -> KeyHash> Job for Contains<'_, T, 
 
     #[inline(always)]
     fn run(self) {
-        let Self { table, places, size, keys, hash, hits } = self;
-        let groups = [(); 2].map(|()| Group::new(table, places, size));
+        let Self { table, placement, size, keys, hash, hits } = self;
+        let groups = [(); 2].map(|()| Group::new(table, placement, size));
         batch::look_up(groups, keys, hash, hits);
     }
 }

@@ -1,4 +1,4 @@
-//! The public filter: hashes in, answers out.
+//! The public filter of fixed size: hashes in, answers out.
 
 use core::fmt;
 
@@ -9,15 +9,15 @@ use super::room::{
 };
 use super::stats::CuckooStats;
 use crate::batch::GROUP;
-use crate::placement::{FingerprintSize, Placement, Places};
-use crate::table::{Buckets, Shape, Table, with_table};
+use crate::placement::{AnyPlacement, FingerprintSize, Placement};
+use crate::table::{BucketShape, Buckets, Table, with_table};
 use crate::wide::{self, Instructions};
 use crate::{Filter, Full, FullCause, Insert, Key, KeyHash, KeyHasher, Remove, analysis};
 
 /// A cuckoo filter of fixed size, after Fan, Andersen, Kaminsky and Mitzenmacher (2014).
 ///
 /// Choose it when the number of keys is known in advance. It holds up to `capacity` keys, reads
-/// two places in memory for a lookup, and deletes.
+/// two buckets for a lookup, and deletes.
 ///
 /// ```
 /// use cuculus::{CuckooFilter, Filter, Insert, Remove};
@@ -35,9 +35,9 @@ use crate::{Filter, Full, FullCause, Insert, Key, KeyHash, KeyHasher, Remove, an
 #[derive(Clone)]
 pub struct CuckooFilter {
     pub(super) hasher: KeyHasher,
-    pub(super) shape: Shape,
+    pub(super) shape: BucketShape,
     pub(super) size: FingerprintSize,
-    pub(super) places: Places,
+    pub(super) placement: AnyPlacement,
     pub(super) kicks: Kicks,
     pub(super) instructions: Instructions,
     pub(super) table: Table,
@@ -49,7 +49,7 @@ pub struct CuckooFilter {
 impl CuckooFilter {
     /// Starts with the defaults: a false positive rate of 1 %, buckets of four.
     pub fn builder() -> CuckooFilterBuilder {
-        CuckooFilterBuilder::new()
+        CuckooFilterBuilder::default()
     }
 
     /// The number of keys that the filter was built for. It may take a few more.
@@ -65,7 +65,7 @@ impl CuckooFilter {
         self.refused
     }
 
-    /// The figures of the filter as it stands, to look at or to print.
+    /// The current figures of the filter, to read or to print.
     #[must_use]
     pub fn stats(&self) -> CuckooStats {
         CuckooStats::of(self)
@@ -73,7 +73,7 @@ impl CuckooFilter {
 
     #[inline(always)]
     pub(super) fn candidates(&self, hash: KeyHash) -> Candidates {
-        Candidates::of(self.places, self.size, hash)
+        Candidates::of(self.placement, self.size, hash)
     }
 
     #[inline(always)]
@@ -81,13 +81,13 @@ impl CuckooFilter {
         hits.clear();
         hits.resize(keys.len(), false);
         let (size, instructions) = (self.size, self.instructions);
-        with_table!(&self.table, table => match self.places {
-            Places::AnySize(places) => {
-                let job = batch::Contains { table, places, size, keys, hash, hits };
+        with_table!(&self.table, table => match self.placement {
+            AnyPlacement::AnySize(placement) => {
+                let job = batch::Contains { table, placement, size, keys, hash, hits };
                 wide::run(instructions, job);
             }
-            places => {
-                let job = batch::Contains { table, places, size, keys, hash, hits };
+            placement => {
+                let job = batch::Contains { table, placement, size, keys, hash, hits };
                 wide::run(instructions, job);
             }
         });
@@ -118,8 +118,10 @@ impl Filter for CuckooFilter {
         // The usual filter is answered where the caller stands, in some eighty instructions, so
         // that several lookups in a row fit the processor's window and wait for memory together.
         // With every kind of table inlined here, none of them would get enough registers.
-        if let (Table::Word(table), Places::AnySize(places)) = (&self.table, self.places) {
-            let key = Candidates::of(places, self.size, hash);
+        if let (Table::Word(table), AnyPlacement::AnySize(placement)) =
+            (&self.table, self.placement)
+        {
+            let key = Candidates::of(placement, self.size, hash);
             return table.contains_either(key.home, key.alternate, key.fingerprint);
         }
         contained_in_unusual(&self.table, &self.candidates(hash))
@@ -159,7 +161,7 @@ impl Filter for CuckooFilter {
     }
 
     fn slots(&self) -> usize {
-        self.places.buckets() as usize * self.shape.slots_per_bucket as usize
+        self.placement.buckets() as usize * self.shape.slots_per_bucket as usize
     }
 
     fn size_in_bytes(&self) -> usize {
@@ -176,11 +178,11 @@ impl Insert for CuckooFilter {
     #[inline]
     fn insert_hash(&mut self, hash: KeyHash) -> Result<(), Full> {
         let key = self.candidates(hash);
-        let (places, kicks) = (self.places, self.kicks);
+        let (placement, kicks) = (self.placement, self.kicks);
         // As for lookups: the usual table here, the others out of line.
         let inserted = match &mut self.table {
-            Table::Word(table) => insert_into(table, places, kicks, &key),
-            table => insert_into_unusual(table, places, kicks, &key),
+            Table::Word(table) => insert_into(table, placement, kicks, &key),
+            table => insert_into_unusual(table, placement, kicks, &key),
         };
         match inserted {
             Ok(()) => {
@@ -192,9 +194,9 @@ impl Insert for CuckooFilter {
     }
 
     fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Full> {
-        let (places, kicks, size) = (self.places, self.kicks, self.size);
+        let (placement, kicks, size) = (self.placement, self.kicks, self.size);
         let inserted = with_table!(&mut self.table, table => {
-            wide::run(self.instructions, InsertAll { table, places, kicks, size, hashes })
+            wide::run(self.instructions, InsertAll { table, placement, kicks, size, hashes })
         });
         self.end_batch(&inserted)
     }
@@ -205,9 +207,9 @@ impl Insert for CuckooFilter {
         absent: &mut Vec<bool>,
     ) -> Result<(), Full> {
         absent.clear();
-        let (places, kicks, size) = (self.places, self.kicks, self.size);
+        let (placement, kicks, size) = (self.placement, self.kicks, self.size);
         let inserted = with_table!(&mut self.table, table => {
-            let job = InsertAbsent { table, places, kicks, size, hashes, absent };
+            let job = InsertAbsent { table, placement, kicks, size, hashes, absent };
             wide::run(self.instructions, job)
         });
         self.end_batch(&inserted)
@@ -236,40 +238,40 @@ impl Remove for CuckooFilter {
 }
 
 /// Candidates of keys whose buckets are on their way, a group of them ahead of the one that is
-/// worked on. One is asked for as one is worked on: in bursts they would wait for each other, which
+/// worked on. One key is prefetched for each that is worked on: in bursts they would wait for each other, which
 /// made lookups here take twice as long.
-struct AskedFor<'a> {
-    places: Places,
+struct Prefetched<'a> {
+    placement: AnyPlacement,
     size: FingerprintSize,
     ring: [Candidates; GROUP],
     at: usize,
     coming: core::slice::Iter<'a, KeyHash>,
 }
 
-impl<'a> AskedFor<'a> {
+impl<'a> Prefetched<'a> {
     #[inline(always)]
     fn new(
         table: &impl Buckets,
-        places: Places,
+        placement: AnyPlacement,
         size: FingerprintSize,
         hashes: &'a [KeyHash],
     ) -> Self {
-        let ring = [Candidates::of(places, size, KeyHash::new(0)); GROUP];
-        let mut asked = Self { places, size, ring, at: 0, coming: hashes.iter() };
+        let ring = [Candidates::of(placement, size, KeyHash::new(0)); GROUP];
+        let mut prefetched = Self { placement, size, ring, at: 0, coming: hashes.iter() };
         for _ in 0..GROUP {
-            asked.next(table);
+            prefetched.next(table);
         }
-        asked
+        prefetched
     }
 
-    /// The next key to work on; a later one is asked for in its place.
+    /// The next key to work on; a later one is prefetched instead.
     #[inline(always)]
     fn next(&mut self, table: &impl Buckets) -> Candidates {
         let place = &mut self.ring[self.at % GROUP];
         let key = *place;
         self.at += 1;
         if let Some(&hash) = self.coming.next() {
-            *place = Candidates::of(self.places, self.size, hash);
+            *place = Candidates::of(self.placement, self.size, hash);
             table.prefetch(table.spot(place.home));
             table.prefetch(table.spot(place.alternate));
         }
@@ -280,7 +282,7 @@ impl<'a> AskedFor<'a> {
 /// `insert` for each hash, until one is refused.
 struct InsertAll<'a, T> {
     table: &'a mut T,
-    places: Places,
+    placement: AnyPlacement,
     kicks: Kicks,
     size: FingerprintSize,
     hashes: &'a [KeyHash],
@@ -296,11 +298,11 @@ impl<T: Buckets> wide::Job for InsertAll<'_, T> {
 
     #[inline(always)]
     fn run(self) -> Inserted {
-        let Self { table, places, kicks, size, hashes } = self;
-        let mut asked = AskedFor::new(table, places, size, hashes);
+        let Self { table, placement, kicks, size, hashes } = self;
+        let mut prefetched = Prefetched::new(table, placement, size, hashes);
         for count in 0..hashes.len() {
-            let key = asked.next(table);
-            if let Err(cause) = insert_into(table, places, kicks, &key) {
+            let key = prefetched.next(table);
+            if let Err(cause) = insert_into(table, placement, kicks, &key) {
                 return Inserted { count, stopped: Some(cause) };
             }
         }
@@ -312,7 +314,7 @@ impl<T: Buckets> wide::Job for InsertAll<'_, T> {
 /// for the same two buckets, so together they take hardly longer than the insert.
 struct InsertAbsent<'a, T> {
     table: &'a mut T,
-    places: Places,
+    placement: AnyPlacement,
     kicks: Kicks,
     size: FingerprintSize,
     hashes: &'a [KeyHash],
@@ -324,14 +326,14 @@ impl<T: Buckets> wide::Job for InsertAbsent<'_, T> {
 
     #[inline(always)]
     fn run(self) -> Inserted {
-        let Self { table, places, kicks, size, hashes, absent } = self;
+        let Self { table, placement, kicks, size, hashes, absent } = self;
         let mut count = 0;
         absent.reserve(hashes.len());
-        let mut asked = AskedFor::new(table, places, size, hashes);
+        let mut prefetched = Prefetched::new(table, placement, size, hashes);
         for _ in hashes {
-            let key = asked.next(table);
+            let key = prefetched.next(table);
             let is_absent = !table.contains_either(key.home, key.alternate, key.fingerprint);
-            if is_absent && let Err(cause) = insert_into(table, places, kicks, &key) {
+            if is_absent && let Err(cause) = insert_into(table, placement, kicks, &key) {
                 return Inserted { count, stopped: Some(cause) };
             }
             count += usize::from(is_absent);
@@ -360,7 +362,7 @@ impl fmt::Debug for CuckooFilter {
             .field("len", &self.len)
             .field("slots", &self.slots())
             .field("shape", &self.shape)
-            .field("placement", &self.places.kind())
+            .field("placement", &self.placement.kind())
             .field("hasher", &self.hasher)
             .finish_non_exhaustive()
     }

@@ -6,10 +6,11 @@ use std::io::{Read, Write};
 
 use super::builder::CuckooFilterBuilder;
 use super::filter::CuckooFilter;
-use super::room::{kick, refusal, ways_out};
+use super::room::{make_room_for, refusal, ways_out};
 use super::saved::SavedTable;
+use crate::builder::{check_range, setters};
 use crate::container::{self, Fields, Incoming, Kind};
-use crate::placement::{BucketIndex, Fingerprint, Placement, Places};
+use crate::placement::{AnyPlacement, BucketIndex, Fingerprint, Placement};
 use crate::relocate::Space;
 use crate::table::{Buckets, Layout, MAX_SLOTS, Runs, with_table};
 use crate::{BuildError, DecodeError, Filter, Full, Insert, Key, KeyHash, KeyHasher, Persist};
@@ -52,67 +53,34 @@ pub struct CuckooMapletBuilder {
     value_bits: u32,
 }
 
-impl CuckooMapletBuilder {
+setters! { CuckooMapletBuilder, hasher in filter.parameters.hasher;
     /// The keys that the maplet must hold; see [`CuckooFilterBuilder::capacity`].
-    pub fn capacity(self, keys: usize) -> Self {
-        self.with(|filter| filter.capacity(keys))
-    }
+    capacity(keys: usize) => filter.parameters.capacity;
 
     /// The share of absent keys that may yield a value; see
     /// [`CuckooFilterBuilder::false_positive_rate`].
-    pub fn false_positive_rate(self, rate: f64) -> Self {
-        self.with(|filter| filter.false_positive_rate(rate))
-    }
+    false_positive_rate(rate: f64) => filter.parameters.rate;
 
     /// See [`CuckooFilterBuilder::fingerprint_bits`].
-    pub fn fingerprint_bits(self, bits: u32) -> Self {
-        self.with(|filter| filter.fingerprint_bits(bits))
-    }
+    fingerprint_bits(bits: u32) => filter.parameters.fingerprint_bits;
 
     /// See [`CuckooFilterBuilder::slots_per_bucket`].
-    pub fn slots_per_bucket(self, slots: u32) -> Self {
-        self.with(|filter| filter.slots_per_bucket(slots))
-    }
+    slots_per_bucket(slots: u32) => filter.parameters.slots_per_bucket;
 
     /// See [`CuckooFilterBuilder::max_kicks`].
-    pub fn max_kicks(self, max_kicks: u32) -> Self {
-        self.with(|filter| filter.max_kicks(max_kicks))
-    }
-
-    /// See [`CuckooFilterBuilder::seed`].
-    pub fn seed(self, seed: u64) -> Self {
-        self.with(|filter| filter.seed(seed))
-    }
-
-    /// See [`CuckooFilterBuilder::hasher`].
-    pub fn hasher(self, hasher: KeyHasher) -> Self {
-        self.with(|filter| filter.hasher(hasher))
-    }
+    max_kicks(max_kicks: u32) => filter.parameters.max_kicks;
 
     /// The length of a value, 1 to 64 bits; 32 by default.
-    pub fn value_bits(mut self, bits: u32) -> Self {
-        self.value_bits = bits;
-        self
-    }
+    value_bits(bits: u32) => value_bits;
+}
 
-    fn with(mut self, set: impl FnOnce(CuckooFilterBuilder) -> CuckooFilterBuilder) -> Self {
-        self.filter = set(self.filter);
-        self
-    }
-
+impl CuckooMapletBuilder {
     /// Builds the maplet.
     ///
     /// # Errors
     /// [`BuildError`] says which parameter cannot be satisfied, and what would be possible.
     pub fn build(&self) -> Result<CuckooMaplet, BuildError> {
-        if !VALUE_BITS.contains(&self.value_bits) {
-            return Err(BuildError::OutOfRange {
-                parameter: "value_bits",
-                got: u64::from(self.value_bits),
-                min: u64::from(*VALUE_BITS.start()),
-                max: u64::from(*VALUE_BITS.end()),
-            });
-        }
+        check_range("value_bits", self.value_bits, VALUE_BITS)?;
         let filter = self.filter.build()?;
         let values = Runs::new(filter.slots() as u64, self.value_bits)?;
         Ok(CuckooMaplet { filter, values, value_bits: self.value_bits })
@@ -158,7 +126,7 @@ struct Valued<'a, T> {
     table: &'a mut T,
     values: &'a mut Runs,
     value_bits: u32,
-    places: Places,
+    placement: AnyPlacement,
 }
 
 impl<T: Buckets> Valued<'_, T> {
@@ -203,14 +171,14 @@ impl<T: Buckets> Space for Valued<'_, T> {
     }
 
     fn ways_out(&self, bucket: BucketIndex, visit: impl FnMut(u32, BucketIndex)) {
-        ways_out(self.table, self.places, bucket, visit);
+        ways_out(self.table, self.placement, bucket, visit);
     }
 
     fn prefetch(&self, bucket: BucketIndex) {
         self.table.prefetch(self.table.spot(bucket));
     }
 
-    fn relocate(&mut self, from: BucketIndex, slot: u32, to: BucketIndex) {
+    fn kick(&mut self, from: BucketIndex, slot: u32, to: BucketIndex) {
         let (fingerprint, value) = self.take(from, slot);
         self.put(to, fingerprint, value);
     }
@@ -219,7 +187,10 @@ impl<T: Buckets> Space for Valued<'_, T> {
 impl CuckooMaplet {
     /// Starts with the defaults: a false positive rate of 1 %, values of 32 bits.
     pub fn builder() -> CuckooMapletBuilder {
-        CuckooMapletBuilder { filter: CuckooFilterBuilder::new(), value_bits: DEFAULT_VALUE_BITS }
+        CuckooMapletBuilder {
+            filter: CuckooFilterBuilder::default(),
+            value_bits: DEFAULT_VALUE_BITS,
+        }
     }
 
     /// The number of keys that the maplet was built for. It may take a few more.
@@ -252,14 +223,14 @@ impl CuckooMaplet {
             return Err(ValueError::TooLarge { got: value, max });
         }
         let key = self.filter.candidates(hash);
-        let (places, kicks) = (self.filter.places, self.filter.kicks);
+        let (placement, kicks) = (self.filter.placement, self.filter.kicks);
         let (values, value_bits) = (&mut self.values, self.value_bits);
         let placed = with_table!(&mut self.filter.table, table => {
-            let mut space = Valued { table, values, value_bits, places };
+            let mut space = Valued { table, values, value_bits, placement };
             let free = |bucket| space.table.count(bucket, Fingerprint::EMPTY);
             let (home, alternate) = (free(key.home), free(key.alternate));
             let bucket = match (home, alternate) {
-                (0, 0) => kick(&mut space, &key, kicks),
+                (0, 0) => make_room_for(&mut space, &key, kicks),
                 _ if home >= alternate => Some(key.home),
                 _ => Some(key.alternate),
             };
@@ -300,9 +271,10 @@ impl CuckooMaplet {
     pub fn remove_hash(&mut self, hash: KeyHash, value: u64) -> bool {
         let found = self.matches(hash).find(|&(bucket, slot)| self.value(bucket, slot) == value);
         let Some((bucket, slot)) = found else { return false };
-        let (values, value_bits, places) = (&mut self.values, self.value_bits, self.filter.places);
+        let (values, value_bits, placement) =
+            (&mut self.values, self.value_bits, self.filter.placement);
         with_table!(&mut self.filter.table, table => {
-            Valued { table, values, value_bits, places }.take(bucket, slot);
+            Valued { table, values, value_bits, placement }.take(bucket, slot);
         });
         self.filter.len -= 1;
         true
@@ -319,7 +291,7 @@ impl CuckooMaplet {
     fn check_values(&self) -> Result<(), DecodeError> {
         let invalid = |field, got, expected| Err(DecodeError::Invalid { field, got, expected });
         let slots = self.filter.shape.slots_per_bucket;
-        for bucket in (0..self.filter.places.buckets()).map(BucketIndex) {
+        for bucket in (0..self.filter.placement.buckets()).map(BucketIndex) {
             for (slot, entry) in (0..slots).zip(self.entries(bucket)) {
                 let value = self.value(bucket, slot);
                 if entry == Fingerprint::EMPTY && value != 0 {
@@ -419,7 +391,7 @@ impl Persist for CuckooMaplet {
             return Err(invalid("layout", u64::from(saved.shape.layout.id()), "0, with values"));
         }
         let hasher = incoming.hasher.clone();
-        let slots = u64::from(saved.places.buckets()) * u64::from(saved.shape.slots_per_bucket);
+        let slots = u64::from(saved.placement.buckets()) * u64::from(saved.shape.slots_per_bucket);
         let table_bytes = saved.payload_bytes();
         let value_bytes = Runs::payload_bytes(slots, value_bits);
         let mut payload = incoming.payload(table_bytes.saturating_add(value_bytes))?;

@@ -1,4 +1,5 @@
-//! The cuckoo filter of fixed size: placement, table and kick engine put together, nothing more.
+//! The cuckoo filter of fixed size, which puts placement, table and kick engine together, and the
+//! maplet, which keeps a value beside each fingerprint. Neither grows.
 
 pub(crate) mod batch;
 pub(crate) mod builder;

@@ -1,6 +1,7 @@
 //! Room for one more fingerprint: the emptier of its two buckets, or the kick engine.
 
-use crate::placement::{BucketIndex, Fingerprint, FingerprintSize, Placement, Places};
+use crate::builder::check_range;
+use crate::placement::{AnyPlacement, BucketIndex, Fingerprint, FingerprintSize, Placement};
 use crate::relocate::{Search, Space, make_room};
 use crate::table::{Buckets, Table, with_table};
 use crate::{BuildError, FullCause, KeyHash};
@@ -15,10 +16,10 @@ pub(crate) struct Candidates {
 
 impl Candidates {
     #[inline(always)]
-    pub(crate) fn of(places: impl Placement, size: FingerprintSize, hash: KeyHash) -> Self {
+    pub(crate) fn of(placement: impl Placement, size: FingerprintSize, hash: KeyHash) -> Self {
         let fingerprint = size.fingerprint(hash);
-        let home = places.home(hash);
-        let alternate = places.alternate(home, fingerprint);
+        let home = placement.home(hash);
+        let alternate = placement.alternate(home, fingerprint);
         Self { fingerprint, home, alternate }
     }
 
@@ -39,21 +40,14 @@ pub(crate) struct Kicks {
 
 impl Kicks {
     const DEFAULT_MAX: u32 = 500;
-    /// A refusal after so many kicks takes some milliseconds and megabytes. Files may ask for no
-    /// more either.
+    /// A refusal after this number of kicks takes some milliseconds and megabytes. Files may not
+    /// have more either.
     const MOST: u32 = 65_535;
 
-    /// The limits asked for, if they are reasonable.
+    /// The limits, if they are reasonable.
     pub(crate) fn new(search: Search, max: Option<u32>) -> Result<Self, BuildError> {
         let max = max.unwrap_or(Self::DEFAULT_MAX);
-        if max > Self::MOST {
-            return Err(BuildError::OutOfRange {
-                parameter: "max_kicks",
-                got: u64::from(max),
-                min: 0,
-                max: u64::from(Self::MOST),
-            });
-        }
+        check_range("max_kicks", max, 0..=Self::MOST)?;
         Ok(Self { search, max })
     }
 }
@@ -61,20 +55,20 @@ impl Kicks {
 /// A table with its placement, as the kick engine sees it.
 pub(super) struct Placed<'a, T> {
     pub(super) table: &'a mut T,
-    pub(super) places: Places,
+    pub(super) placement: AnyPlacement,
 }
 
 /// The ways out of a full bucket: each entry to its other candidate.
 #[inline(always)]
 pub(super) fn ways_out(
     table: &impl Buckets,
-    places: Places,
+    placement: AnyPlacement,
     bucket: BucketIndex,
     mut visit: impl FnMut(u32, BucketIndex),
 ) {
     let slots = table.slots_per_bucket();
     for (slot, fingerprint) in (0..slots).zip(table.entries(bucket)) {
-        visit(slot, places.alternate(bucket, fingerprint));
+        visit(slot, placement.alternate(bucket, fingerprint));
     }
 }
 
@@ -88,7 +82,7 @@ impl<T: Buckets> Space for Placed<'_, T> {
 
     #[inline(always)]
     fn ways_out(&self, bucket: BucketIndex, visit: impl FnMut(u32, BucketIndex)) {
-        ways_out(self.table, self.places, bucket, visit);
+        ways_out(self.table, self.placement, bucket, visit);
     }
 
     #[inline(always)]
@@ -97,7 +91,7 @@ impl<T: Buckets> Space for Placed<'_, T> {
     }
 
     #[inline(always)]
-    fn relocate(&mut self, from: BucketIndex, slot: u32, to: BucketIndex) {
+    fn kick(&mut self, from: BucketIndex, slot: u32, to: BucketIndex) {
         let entry = self.table.entries(from)[slot as usize];
         self.table.clear_slot(from, slot);
         let placed = self.table.place(to, entry);
@@ -109,14 +103,14 @@ impl<T: Buckets> Space for Placed<'_, T> {
 #[inline(always)]
 pub(crate) fn insert_into<T: Buckets>(
     table: &mut T,
-    places: Places,
+    placement: AnyPlacement,
     kicks: Kicks,
     key: &Candidates,
 ) -> Result<(), FullCause> {
     if table.place_in_emptier(key.home, key.alternate, key.fingerprint) {
         return Ok(());
     }
-    let Some(bucket) = kick(&mut Placed { table, places }, key, kicks) else {
+    let Some(bucket) = make_room_for(&mut Placed { table, placement }, key, kicks) else {
         return Err(refusal(table, key, kicks));
     };
     let placed = table.place(bucket, key.fingerprint);
@@ -137,11 +131,11 @@ pub(crate) fn contained_in_unusual(table: &Table, key: &Candidates) -> bool {
 #[inline(never)]
 pub(crate) fn insert_into_unusual(
     table: &mut Table,
-    places: Places,
+    placement: AnyPlacement,
     kicks: Kicks,
     key: &Candidates,
 ) -> Result<(), FullCause> {
-    with_table!(table, table => insert_into(table, places, kicks, key))
+    with_table!(table, table => insert_into(table, placement, kicks, key))
 }
 
 #[inline(never)]
@@ -155,7 +149,11 @@ pub(crate) fn removed_from_unusual(table: &mut Table, key: &Candidates) -> bool 
 /// `None` nothing has changed.
 #[cold]
 #[inline(never)]
-pub(super) fn kick(space: &mut impl Space, key: &Candidates, kicks: Kicks) -> Option<BucketIndex> {
+pub(super) fn make_room_for(
+    space: &mut impl Space,
+    key: &Candidates,
+    kicks: Kicks,
+) -> Option<BucketIndex> {
     let starts = [key.home, key.alternate];
     let distinct = if key.home == key.alternate { 1 } else { 2 };
     make_room(space, &starts[..distinct], kicks.search, kicks.max)

@@ -6,14 +6,17 @@ use std::io::{Read, Write};
 use super::filter::CuckooFilter;
 use super::room::Kicks;
 use crate::container::{self, Fields, Incoming, Kind};
-use crate::placement::{BucketIndex, Fingerprint, FingerprintSize, Placement, Places};
-use crate::table::{Buckets, Layout, Shape, Table, with_table};
-use crate::{DecodeError, Instructions, KeyHasher, Persist, PlacementKind, Search};
+use crate::placement::PlacementKind;
+use crate::placement::{AnyPlacement, BucketIndex, Fingerprint, FingerprintSize, Placement};
+use crate::relocate::Search;
+use crate::table::{BucketShape, Buckets, Layout, Table, with_table};
+use crate::wide::Instructions;
+use crate::{DecodeError, KeyHasher, Persist};
 
 /// What a file says of a table of fingerprints, whatever else the filter holds.
 pub(crate) struct SavedTable {
-    pub(crate) shape: Shape,
-    pub(crate) places: Places,
+    pub(crate) shape: BucketShape,
+    pub(crate) placement: AnyPlacement,
     pub(crate) kicks: Kicks,
     pub(crate) len: usize,
     pub(crate) capacity: usize,
@@ -25,14 +28,14 @@ impl SavedTable {
             self.shape.fingerprint_bits as u8,
             self.shape.slots_per_bucket as u8,
             self.shape.layout.id(),
-            self.places.kind().id(),
+            self.placement.kind().id(),
             self.kicks.search.id(),
             0,
             0,
             0,
         ];
         bytes.extend_from_slice(&self.kicks.max.to_le_bytes());
-        bytes.extend_from_slice(&self.places.buckets().to_le_bytes());
+        bytes.extend_from_slice(&self.placement.buckets().to_le_bytes());
         bytes.extend_from_slice(&(self.len as u64).to_le_bytes());
         bytes.extend_from_slice(&(self.capacity as u64).to_le_bytes());
         bytes
@@ -45,13 +48,13 @@ impl SavedTable {
         let id = fields.u8()?;
         let layout =
             Layout::from_id(id).ok_or(invalid("layout", u64::from(id), "a known layout"))?;
-        let shape = Shape { fingerprint_bits, slots_per_bucket, layout };
+        let shape = BucketShape { fingerprint_bits, slots_per_bucket, layout };
         if !shape.exists() {
             let got = u64::from(fingerprint_bits) << 8 | u64::from(slots_per_bucket);
             return Err(invalid("shape of a bucket", got, "a length and number of slots in range"));
         }
         let id = fields.u8()?;
-        let placement = PlacementKind::from_id(id).ok_or(invalid(
+        let placement_kind = PlacementKind::from_id(id).ok_or(invalid(
             "placement",
             u64::from(id),
             "a known placement",
@@ -64,19 +67,19 @@ impl SavedTable {
         let kicks = Kicks::new(search, Some(max))
             .map_err(|_| invalid("max_kicks", u64::from(max), "at most 65535"))?;
         let buckets = fields.u32()?;
-        if !placement.accepts(u64::from(buckets)) {
+        if !placement_kind.accepts(u64::from(buckets)) {
             return Err(invalid("buckets", u64::from(buckets), "a number that the placement has"));
         }
         let (len, capacity) = (fields.u64()?, fields.u64()?);
         let usizes = usize::try_from(len).ok().zip(usize::try_from(capacity).ok());
         let (len, capacity) =
             usizes.ok_or(invalid("number of keys", len, "one that this machine can count"))?;
-        let places = Places::new(placement, buckets);
-        Ok(Self { shape, places, kicks, len, capacity })
+        let placement = AnyPlacement::new(placement_kind, buckets);
+        Ok(Self { shape, placement, kicks, len, capacity })
     }
 
     pub(crate) fn payload_bytes(&self) -> u64 {
-        self.shape.payload_bytes(u64::from(self.places.buckets()))
+        self.shape.payload_bytes(u64::from(self.placement.buckets()))
     }
 
     /// The table in a payload, if every bucket is one that could have been written and the
@@ -93,7 +96,7 @@ impl SavedTable {
     /// The table in a payload, if every bucket is one that could have been written, and the number
     /// of its entries.
     pub(crate) fn counted_table(&self, payload: Vec<u8>) -> Result<(Table, u64), DecodeError> {
-        let buckets = self.places.buckets();
+        let buckets = self.placement.buckets();
         let table = Table::from_payload(self.shape, buckets, payload)?;
         let entries = with_table!(&table, table => {
             if !table.runs().ends_in_zeros() {
@@ -124,12 +127,12 @@ impl SavedTable {
         refused: u64,
     ) -> Result<CuckooFilter, DecodeError> {
         let table = self.table(payload)?;
-        let Self { shape, places, kicks, len, capacity } = self;
+        let Self { shape, placement, kicks, len, capacity } = self;
         Ok(CuckooFilter {
             hasher,
             shape,
             size: FingerprintSize::new(shape.fingerprint_bits),
-            places,
+            placement,
             kicks,
             instructions: Instructions::Detected,
             table,
@@ -142,8 +145,8 @@ impl SavedTable {
 
 impl CuckooFilter {
     pub(crate) fn saved_table(&self) -> SavedTable {
-        let Self { shape, places, kicks, len, capacity, .. } = *self;
-        SavedTable { shape, places, kicks, len, capacity }
+        let Self { shape, placement, kicks, len, capacity, .. } = *self;
+        SavedTable { shape, placement, kicks, len, capacity }
     }
 }
 

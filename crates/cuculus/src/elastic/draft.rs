@@ -246,7 +246,7 @@ impl Space for Draft {
     fn prefetch(&self, _: BucketIndex) {}
 
     #[inline(always)]
-    fn relocate(&mut self, from: BucketIndex, slot: u32, to: BucketIndex) {
+    fn kick(&mut self, from: BucketIndex, slot: u32, to: BucketIndex) {
         let first = first_place(from, self.shape.buckets);
         let held = self.rows[from.0 as usize].take(slot as usize);
         let place = self.cut.place(held, first);

@@ -63,7 +63,7 @@ pub struct ElasticFilter {
 impl ElasticFilter {
     /// Starts with the defaults: a false positive rate of 1 %, nothing expected.
     pub fn builder() -> ElasticFilterBuilder {
-        ElasticFilterBuilder::new()
+        ElasticFilterBuilder::default()
     }
 
     /// The rate that the filter keeps.

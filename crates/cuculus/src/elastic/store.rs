@@ -12,7 +12,7 @@ use super::address::{Address, FirstPlaces, MAX_BUCKETS, PLACE_BITS, first_place,
 use super::form::{Cut, Entry, Form, MAX_WIDTH};
 use super::pool::{Block, Ladder, Moved, Pool, Relocate, Rung};
 use crate::KeyHash;
-use crate::batch::{Candidates, GROUP as N};
+use crate::batch::{CandidateGroup, GROUP as N};
 use crate::placement::BucketIndex;
 use crate::prefetch::prefetch_at;
 use crate::relocate::{Search, Space, make_room};
@@ -739,7 +739,7 @@ impl<const PARTS: usize> Space for SlotsMut<'_, PARTS> {
     }
 
     #[inline(always)]
-    fn relocate(&mut self, from: BucketIndex, lane: u32, to: BucketIndex) {
+    fn kick(&mut self, from: BucketIndex, lane: u32, to: BucketIndex) {
         let at = SlotIndex { bucket: from, lane };
         let slot = self.slots.get(at);
         let place = self.slots.cut.place(slot, first_place(from, self.slots.buckets));
@@ -885,7 +885,7 @@ impl<'a> Probes<'a> {
     }
 }
 
-impl Candidates for Probes<'_> {
+impl CandidateGroup for Probes<'_> {
     #[inline(always)]
     fn set(&mut self, hashes: &[KeyHash; N]) {
         let (mut paths, mut places, mut others) = ([0; N], [0; N], [0; N]);

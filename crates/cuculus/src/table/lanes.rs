@@ -1,4 +1,4 @@
-//! Words cut into equal lanes, one slot a lane, and questions to all lanes at once. Knows nothing
+//! Words cut into equal lanes, one slot per lane, and questions to all lanes at once. Knows nothing
 //! of tables.
 
 use core::ops::{BitAnd, BitOr, BitXor, Not, Shl, Shr};
@@ -144,7 +144,7 @@ impl<W: Word> Lanes<W> {
         }
     }
 
-    /// The bits of so many lanes.
+    /// The bits of `lanes` lanes.
     #[inline(always)]
     pub(crate) fn bits(&self, lanes: u32) -> u32 {
         self.width * lanes

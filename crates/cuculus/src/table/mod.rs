@@ -132,13 +132,13 @@ impl Layout {
 
 /// Fingerprint length, slots in a bucket and layout: what fixes the size of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shape {
+pub(crate) struct BucketShape {
     pub(crate) fingerprint_bits: u32,
     pub(crate) slots_per_bucket: u32,
     pub(crate) layout: Layout,
 }
 
-impl Shape {
+impl BucketShape {
     /// Whether there is a table of this shape.
     pub(crate) fn exists(self) -> bool {
         self.layout.slots_per_bucket().contains(&self.slots_per_bucket)
@@ -173,7 +173,7 @@ pub(crate) enum Table {
 }
 
 /// Runs the same expression on whichever table it is, so that everything above a table is
-/// compiled for each kind and the choice is made once an operation.
+/// compiled for each kind and the choice is made once per operation.
 macro_rules! with_table {
     ($table:expr, $name:ident => $body:expr) => {
         match $table {
@@ -191,13 +191,13 @@ pub(crate) use with_table;
 
 impl Table {
     /// An empty table; the shape has been checked by the builder or decoder.
-    pub(crate) fn new(shape: Shape, buckets: u32) -> Result<Self, OutOfMemory> {
+    pub(crate) fn new(shape: BucketShape, buckets: u32) -> Result<Self, OutOfMemory> {
         Self::over(shape, |count, bits| Runs::new(u64::from(buckets) * count, bits))
     }
 
     /// The table that a payload of the right length holds.
     pub(crate) fn from_payload(
-        shape: Shape,
+        shape: BucketShape,
         buckets: u32,
         payload: Vec<u8>,
     ) -> Result<Self, OutOfMemory> {
@@ -206,12 +206,13 @@ impl Table {
         })
     }
 
-    /// Picks the table for a shape, over memory of so many runs a bucket and bits a run.
+    /// Picks the table for a shape. The memory under it has as many runs per bucket, and bits per
+    /// run, as that table needs.
     fn over(
-        shape: Shape,
+        shape: BucketShape,
         runs: impl FnOnce(u64, u32) -> Result<Runs, OutOfMemory>,
     ) -> Result<Self, OutOfMemory> {
-        let Shape { fingerprint_bits: width, slots_per_bucket: slots, layout } = shape;
+        let BucketShape { fingerprint_bits: width, slots_per_bucket: slots, layout } = shape;
         let bits = shape.bucket_bits();
         Ok(match layout {
             Layout::SemiSorted if fits::<u64>(bits) => {

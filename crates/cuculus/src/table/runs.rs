@@ -30,7 +30,7 @@ impl Spot {
         self.0 as u32 & 7
     }
 
-    /// So many bits further on.
+    /// The spot `bits` bits further on.
     #[inline(always)]
     pub(crate) fn plus(self, bits: u32) -> Self {
         Self(self.0 + u64::from(bits))
@@ -47,7 +47,7 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    /// The length of so many runs in bytes, saturating.
+    /// The length of `count` runs in bytes, saturating.
     pub(crate) fn payload_bytes(count: u64, bits: u32) -> u64 {
         count.saturating_mul(u64::from(bits)).div_ceil(8)
     }

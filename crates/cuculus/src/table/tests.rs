@@ -3,15 +3,19 @@
 use super::*;
 use crate::conformance::Random;
 
-fn shapes() -> Vec<Shape> {
+fn shapes() -> Vec<BucketShape> {
     let mut shapes = Vec::new();
     for fingerprint_bits in 4..=32 {
         for slots_per_bucket in 1..=8 {
-            shapes.push(Shape { fingerprint_bits, slots_per_bucket, layout: Layout::Packed });
+            shapes.push(BucketShape { fingerprint_bits, slots_per_bucket, layout: Layout::Packed });
         }
         if fingerprint_bits >= semi_sorted::MIN_WIDTH {
             let slots_per_bucket = semi_sorted::SLOTS;
-            shapes.push(Shape { fingerprint_bits, slots_per_bucket, layout: Layout::SemiSorted });
+            shapes.push(BucketShape {
+                fingerprint_bits,
+                slots_per_bucket,
+                layout: Layout::SemiSorted,
+            });
         }
     }
     shapes
@@ -20,7 +24,7 @@ fn shapes() -> Vec<Shape> {
 /// The oracle: what each bucket holds, by a loop over slots.
 struct Lists(Vec<Vec<u32>>);
 
-fn check_bucket(table: &impl Buckets, lists: &Lists, bucket: u32, shape: Shape) {
+fn check_bucket(table: &impl Buckets, lists: &Lists, bucket: u32, shape: BucketShape) {
     let index = BucketIndex(bucket);
     let mut held: Vec<u32> = table.entries(index).iter().map(|f| f.0).filter(|&f| f > 0).collect();
     let mut list = lists.0[bucket as usize].clone();
@@ -180,7 +184,7 @@ fn vectors_agree_with_words() {
 
 #[test]
 fn impossible_sizes_are_an_error() {
-    let shape = Shape { fingerprint_bits: 32, slots_per_bucket: 8, layout: Layout::Packed };
+    let shape = BucketShape { fingerprint_bits: 32, slots_per_bucket: 8, layout: Layout::Packed };
     assert_eq!(shape.payload_bytes(u64::MAX), u64::MAX.div_ceil(8));
     assert!(Runs::new(u64::MAX, 8).is_err());
     assert!(Runs::new(u64::MAX / 2, 1).is_err());

@@ -1,9 +1,10 @@
 //! What can be chosen of a filter, found out by building it with two values of each parameter.
 
+use cuculus::lab::PlacementKind;
 use cuculus::papers::{
     ConsistentCuckooFilter, DynamicCuckooFilter, IndexIndependentCuckooFilter, Resizing,
 };
-use cuculus::{CuckooFilter, ElasticFilter, Filter, Insert, PlacementKind};
+use cuculus::{CuckooFilter, ElasticFilter, Filter, Insert};
 use cuculus_baselines::{AdaptiveCuckooFilter, BloomFilter, DynamicBloomFilter};
 
 const SIZE: &str = "any number of cells";

@@ -1,11 +1,10 @@
 //! Every filter of the paper's Table I as one that follows a trace, as well as it can.
 
+use cuculus::lab::PlacementKind;
 use cuculus::papers::{
     ConsistentCuckooFilter, DynamicCuckooFilter, IndexIndependentCuckooFilter, Resizing,
 };
-use cuculus::{
-    CuckooFilter, ElasticFilter, Filter, Insert, KeyHash, PlacementKind, Remove, analysis,
-};
+use cuculus::{CuckooFilter, ElasticFilter, Filter, Insert, KeyHash, Remove, analysis};
 use cuculus_baselines::{AdaptiveCuckooFilter, BloomFilter, DynamicBloomFilter, Removal};
 
 use super::RATE;

@@ -1,4 +1,5 @@
-//! The public filter: hashes in, answers out.
+//! The public type of the consistent filter: hashes in, answers out. How it grows and shrinks is in
+//! `policy` and `resize`.
 
 use core::fmt;
 
@@ -62,7 +63,7 @@ impl ConsistentCuckooFilter {
     /// Starts with the defaults: one filter of 64 buckets of four slots, two candidates, ten nodes
     /// a bucket, fingerprints of 32 bits.
     pub fn builder() -> ConsistentCuckooFilterBuilder {
-        ConsistentCuckooFilterBuilder::new()
+        ConsistentCuckooFilterBuilder::default()
     }
 
     /// The index-independent filters that there are.
@@ -84,7 +85,7 @@ impl ConsistentCuckooFilter {
         self.refused
     }
 
-    /// The figures of the filter as it stands, to look at or to print.
+    /// The current figures of the filter, to read or to print.
     #[must_use]
     pub fn stats(&self) -> ConsistentStats {
         ConsistentStats::of(self)

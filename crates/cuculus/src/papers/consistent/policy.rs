@@ -46,7 +46,7 @@ pub(super) enum Growth {
     None,
     /// Add buckets to a filter.
     Buckets,
-    /// Add a filter with so many buckets.
+    /// Add a filter with this number of buckets.
     Filter { buckets: u32 },
 }
 
@@ -66,7 +66,7 @@ pub(super) struct History {
     pub(super) made: u32,
     /// Buckets added since the last removal or new filter.
     pub(super) grown: u32,
-    /// Filters are not merged before only so many keys are left.
+    /// Filters are not merged while more keys than this are left.
     pub(super) merge_at: Option<u64>,
     /// The bucket of all filters, in order, that is looked at next for being sparse.
     pub(super) sweep: u32,

@@ -1,34 +1,21 @@
-//! The figures of a filter, to look at.
-
-use core::fmt;
+//! The figures of a consistent cuckoo filter, to read and to print.
 
 use super::filter::ConsistentCuckooFilter;
-use crate::{Filter, stats};
+use crate::papers::index_independent::ring_table::RingTable;
+use crate::stats::stats;
 
-/// What a [`ConsistentCuckooFilter`] is like at the moment. Prints as a short table.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct ConsistentStats {
-    /// The keys held.
-    pub len: usize,
-    /// The slots that exist.
-    pub slots: usize,
-    /// The filters that there are.
-    pub filters: Vec<ConsistentPart>,
-    /// The most that there may be.
-    pub max_filters: usize,
-    /// The length of a fingerprint.
-    pub fingerprint_bits: u32,
-    /// The share of the slots in use.
-    pub utilization: f64,
-    /// The memory of the rings, part of all memory.
-    pub ring_bytes: usize,
-    /// All memory held.
-    pub size_in_bytes: usize,
-    /// The false positive rate to expect now.
-    pub expected_false_positive_rate: f64,
-    /// The keys that [`Extend`] could not store.
-    pub refused: u64,
+stats! {
+    /// What a [`ConsistentCuckooFilter`] is like at the moment. Prints as a short table.
+    ConsistentStats of filter: ConsistentCuckooFilter {
+        /// The filters that there are.
+        filters: Vec<ConsistentPart> = filter.filters.iter().map(ConsistentPart::of).collect(),
+        /// The most that there may be.
+        max_filters: usize = filter.policy.max_filters as usize,
+        /// The length of a fingerprint.
+        fingerprint_bits: u32 = filter.first.shape.fingerprint_bits,
+        /// The memory of the rings, part of all memory.
+        ring_bytes: usize = filter.filters.iter().map(|table| table.ring().heap_bytes()).sum(),
+    }
 }
 
 /// One of the filters that a [`ConsistentCuckooFilter`] consists of.
@@ -47,65 +34,29 @@ pub struct ConsistentPart {
     pub virtual_nodes: u32,
 }
 
-impl ConsistentStats {
-    pub(super) fn of(filter: &ConsistentCuckooFilter) -> Self {
-        let parts = filter.filters.iter().map(|table| {
-            let plan = table.plan();
-            ConsistentPart {
-                len: table.len(),
-                buckets: plan.buckets as usize,
-                slots_per_bucket: plan.shape.slots_per_bucket,
-                candidates: plan.candidates,
-                virtual_nodes: plan.virtual_nodes,
-            }
-        });
+impl ConsistentPart {
+    fn of(table: &RingTable) -> Self {
+        let plan = table.plan();
         Self {
-            len: filter.len(),
-            slots: filter.slots(),
-            filters: parts.collect(),
-            max_filters: filter.policy.max_filters as usize,
-            fingerprint_bits: filter.first.shape.fingerprint_bits,
-            utilization: filter.utilization(),
-            ring_bytes: filter.filters.iter().map(|table| table.ring().heap_bytes()).sum(),
-            size_in_bytes: filter.size_in_bytes(),
-            expected_false_positive_rate: filter.expected_false_positive_rate(),
-            refused: filter.refused(),
+            len: table.len(),
+            buckets: plan.buckets as usize,
+            slots_per_bucket: plan.shape.slots_per_bucket,
+            candidates: plan.candidates,
+            virtual_nodes: plan.virtual_nodes,
         }
-    }
-
-    /// All memory, divided by the keys held; infinite for an empty filter.
-    #[must_use]
-    pub fn bits_per_key(&self) -> f64 {
-        stats::bits_per_key(self.size_in_bytes, self.len)
     }
 }
 
-impl fmt::Display for ConsistentStats {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "keys                  {}", self.len)?;
-        writeln!(
-            f,
-            "slots                 {} ({:.2} % used), fingerprints of {} bits",
-            self.slots,
-            100.0 * self.utilization,
-            self.fingerprint_bits
-        )?;
-        writeln!(
-            f,
-            "filters               {} of at most {}",
-            self.filters.len(),
-            self.max_filters
-        )?;
-        for part in &self.filters {
-            writeln!(
-                f,
-                "                      {} keys in {} buckets of {} slots",
-                part.len, part.buckets, part.slots_per_bucket
-            )?;
-        }
-        stats::memory(f, self.size_in_bytes, self.len)?;
-        write!(f, ", {} of them for the rings", self.ring_bytes)?;
-        stats::rate(f, self.expected_false_positive_rate)?;
-        stats::refused(f, self.refused)
+impl ConsistentStats {
+    fn own_rows(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let Self { filters, max_filters, fingerprint_bits, ring_bytes, .. } = self;
+        let parts = filters.iter().map(|part| {
+            let ConsistentPart { len, buckets, slots_per_bucket, .. } = part;
+            ("", format!("{len} keys in {buckets} buckets of {slots_per_bucket} slots"))
+        });
+        let lengths = ("fingerprints", format!("{fingerprint_bits} bits"));
+        let count = ("filters", format!("{} of at most {max_filters}", filters.len()));
+        let rings = ("rings", format!("{ring_bytes} bytes of the memory"));
+        [lengths, count].into_iter().chain(parts).chain([rings])
     }
 }

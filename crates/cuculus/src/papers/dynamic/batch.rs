@@ -3,7 +3,7 @@
 use super::block::Block;
 use crate::KeyHash;
 use crate::cuckoo::batch::Contains;
-use crate::placement::{FingerprintSize, Places};
+use crate::placement::{AnyPlacement, FingerprintSize};
 use crate::table::with_table;
 use crate::wide::{self, Instructions};
 
@@ -14,7 +14,7 @@ pub(super) const CHUNK: usize = 1024;
 /// Where to look, whichever filter it is.
 #[derive(Clone, Copy)]
 pub(super) struct Lookup {
-    pub(super) places: Places,
+    pub(super) placement: AnyPlacement,
     pub(super) size: FingerprintSize,
     pub(super) instructions: Instructions,
 }
@@ -22,8 +22,8 @@ pub(super) struct Lookup {
 impl Lookup {
     /// Looks up a chunk of keys in one filter after the other.
     ///
-    /// Working out the candidates once and asking all filters for each key would save a nanosecond a
-    /// filter; out of the caches it was slower by a quarter, since requests to so many tables at once
+    /// Working out the candidates once and asking all filters for each key would save a nanosecond
+    /// per filter; out of the caches it was slower by a quarter, since requests to all tables at once
     /// find the queues full.
     pub(super) fn contains(self, blocks: &[Block], hashes: &[KeyHash], hits: &mut [bool]) {
         let mut found = [false; CHUNK];
@@ -35,14 +35,14 @@ impl Lookup {
     }
 
     fn contains_in(self, block: &Block, keys: &[KeyHash], hits: &mut [bool]) {
-        let Self { places, size, instructions } = self;
+        let Self { placement, size, instructions } = self;
         let hash = |&hash: &KeyHash| hash;
-        with_table!(&block.table, table => match places {
-            Places::AnySize(places) => {
-                wide::run(instructions, Contains { table, places, size, keys, hash, hits });
+        with_table!(&block.table, table => match placement {
+            AnyPlacement::AnySize(placement) => {
+                wide::run(instructions, Contains { table, placement, size, keys, hash, hits });
             }
-            places => {
-                wide::run(instructions, Contains { table, places, size, keys, hash, hits });
+            placement => {
+                wide::run(instructions, Contains { table, placement, size, keys, hash, hits });
             }
         });
     }

@@ -2,8 +2,8 @@
 
 use crate::FullCause;
 use crate::cuckoo::room::{self, Candidates, Kicks, insert_into};
-use crate::placement::{BucketIndex, Fingerprint, Places};
-use crate::table::{Buckets, MAX_SLOTS, OutOfMemory, Shape, Table, WINDOW, with_table};
+use crate::placement::{AnyPlacement, BucketIndex, Fingerprint};
+use crate::table::{BucketShape, Buckets, MAX_SLOTS, OutOfMemory, Table, WINDOW, with_table};
 
 #[derive(Clone)]
 pub(super) struct Block {
@@ -12,12 +12,12 @@ pub(super) struct Block {
 }
 
 impl Block {
-    pub(super) fn new(shape: Shape, buckets: u32) -> Result<Self, OutOfMemory> {
+    pub(super) fn new(shape: BucketShape, buckets: u32) -> Result<Self, OutOfMemory> {
         Ok(Self { table: Table::new(shape, buckets)?, len: 0 })
     }
 
     /// A copy, unless there is no memory for it.
-    pub(super) fn copy(&self, shape: Shape, buckets: u32) -> Result<Self, OutOfMemory> {
+    pub(super) fn copy(&self, shape: BucketShape, buckets: u32) -> Result<Self, OutOfMemory> {
         let payload = owned(self.payload())?;
         Ok(Self { table: Table::from_payload(shape, buckets, payload)?, len: self.len })
     }
@@ -53,13 +53,13 @@ impl Block {
     #[inline(always)]
     pub(super) fn insert(
         &mut self,
-        places: Places,
+        placement: AnyPlacement,
         kicks: Kicks,
         key: &Candidates,
     ) -> Result<(), FullCause> {
         match &mut self.table {
-            Table::Word(table) => insert_into(table, places, kicks, key)?,
-            table => room::insert_into_unusual(table, places, kicks, key)?,
+            Table::Word(table) => insert_into(table, placement, kicks, key)?,
+            table => room::insert_into_unusual(table, placement, kicks, key)?,
         }
         self.len += 1;
         Ok(())

@@ -4,11 +4,14 @@
 use super::block::Block;
 use super::filter::DynamicCuckooFilter;
 use super::growth::{Extension, Rules};
+#[cfg(any(test, feature = "lab"))]
+use crate::builder::lab_setters;
+use crate::builder::{ACCEPTED_OVERFULL, Parameters, check_range, setters};
 use crate::cuckoo::CuckooFilterBuilder;
-use crate::cuckoo::builder::{ACCEPTED_OVERFULL_CLASSES, DEFAULT_RATE, DEFAULT_SLOTS, Plan};
+use crate::cuckoo::builder::Plan;
 use crate::placement::FingerprintSize;
-use crate::table::{Layout, Shape};
-use crate::{BuildError, CuckooFilter, Instructions, KeyHasher, PlacementKind, Search, analysis};
+use crate::table::{BucketShape, Layout};
+use crate::{BuildError, analysis};
 
 /// The most filters that a list is planned with.
 const MOST_PLANNED_FILTERS: u32 = 64;
@@ -20,10 +23,9 @@ const MOST_PLANNED_FILTERS: u32 = 64;
 /// is equally likely), and the sizes of a filter from that.
 ///
 /// ```
-/// use cuculus::{PlacementKind, Search};
 /// use cuculus::papers::{DynamicCuckooFilter, Extension};
 ///
-/// // As in the paper: powers of two, a random walk, holes that wait for `compact`.
+/// // The sizes of the paper, and holes that wait for `compact`.
 /// let paper = DynamicCuckooFilter::builder()
 ///     .capacity(46_080)
 ///     .buckets_per_filter(2048)
@@ -31,8 +33,6 @@ const MOST_PLANNED_FILTERS: u32 = 64;
 ///     .extension(Extension::Passive)
 ///     .capacity_per_filter(7680)
 ///     .reuse_holes(false)
-///     .placement(PlacementKind::Xor)
-///     .search(Search::RandomWalk)
 ///     .build()?;
 /// assert_eq!(paper.stats().buckets_per_filter, 2048);
 /// # Ok::<(), cuculus::BuildError>(())
@@ -40,86 +40,41 @@ const MOST_PLANNED_FILTERS: u32 = 64;
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until build() is called"]
 pub struct DynamicCuckooFilterBuilder {
-    capacity: Option<usize>,
-    rate: Option<f64>,
-    fingerprint_bits: Option<u32>,
-    slots_per_bucket: u32,
-    buckets_per_filter: Option<u64>,
+    /// Those of the whole list, but for the buckets, which are those of each filter.
+    parameters: Parameters,
     capacity_per_filter: Option<usize>,
-    placement: PlacementKind,
     extension: Extension,
     reuse_holes: bool,
     filter_duplicates: bool,
-    /// What every filter of the list has in common.
-    each: CuckooFilterBuilder,
 }
 
-impl DynamicCuckooFilterBuilder {
-    pub(super) fn new() -> Self {
-        Self {
-            capacity: None,
-            rate: None,
-            fingerprint_bits: None,
-            slots_per_bucket: DEFAULT_SLOTS,
-            buckets_per_filter: None,
-            capacity_per_filter: None,
-            placement: PlacementKind::default(),
-            extension: Extension::default(),
-            reuse_holes: true,
-            filter_duplicates: false,
-            each: CuckooFilter::builder(),
-        }
-    }
-
+setters! { DynamicCuckooFilterBuilder, hasher in parameters.hasher;
     /// The keys up to which the false positive rate is kept, repetitions counted. More are taken,
     /// for a larger rate.
-    pub fn capacity(mut self, keys: usize) -> Self {
-        self.capacity = Some(keys);
-        self
-    }
+    capacity(keys: usize) => parameters.capacity;
 
     /// The largest share of absent keys that may be reported as present, up to the capacity; 1 % by
     /// default.
-    pub fn false_positive_rate(mut self, rate: f64) -> Self {
-        self.rate = Some(rate);
-        self
-    }
+    false_positive_rate(rate: f64) => parameters.rate;
 
     /// The length of a fingerprint, 4 to 32 bits, instead of a rate. If a rate is given too, the
     /// length must keep it.
-    pub fn fingerprint_bits(mut self, bits: u32) -> Self {
-        self.fingerprint_bits = Some(bits);
-        self.each = self.each.fingerprint_bits(bits);
-        self
-    }
+    fingerprint_bits(bits: u32) => parameters.fingerprint_bits;
 
     /// From 1 to 8 slots in a bucket; four by default.
-    pub fn slots_per_bucket(mut self, slots: u32) -> Self {
-        self.slots_per_bucket = slots;
-        self.each = self.each.slots_per_bucket(slots);
-        self
-    }
+    slots_per_bucket(slots: u32) => parameters.slots_per_bucket;
 
     /// The number of buckets of each filter, the paper's l. Replaces the size that follows from the
     /// capacity; without a capacity the rate is kept for the keys of one filter.
-    pub fn buckets_per_filter(mut self, buckets: u64) -> Self {
-        self.buckets_per_filter = Some(buckets);
-        self
-    }
+    buckets_per_filter(buckets: u64) => parameters.buckets;
 
     /// The number of keys at which a filter counts as full, the paper's c: to passive extension, to
     /// [`compact`](DynamicCuckooFilter::compact), and where holes are used again. By default the
-    /// slots times the load that filters are planned for, .955 with four slots a bucket.
-    pub fn capacity_per_filter(mut self, keys: usize) -> Self {
-        self.capacity_per_filter = Some(keys);
-        self
-    }
+    /// slots times the load that filters are planned for, .955 with four slots per bucket.
+    capacity_per_filter(keys: usize) => capacity_per_filter;
 
     /// When the list goes on to the next filter; active by default.
-    pub fn extension(mut self, extension: Extension) -> Self {
-        self.extension = extension;
-        self
-    }
+    extension(extension: Extension) => extension;
 
     /// Whether the slots of removed keys are used again before the list gets longer. They are by
     /// default: when the current filter is full the emptiest of the others takes over, and one is
@@ -129,10 +84,7 @@ impl DynamicCuckooFilterBuilder {
     /// With `false` it is as in the paper: the list is only gone through forwards, and what lies
     /// behind is used again only by [`compact`](DynamicCuckooFilter::compact) and
     /// [`shrink_to_fit`](DynamicCuckooFilter::shrink_to_fit), to make the list shorter.
-    pub fn reuse_holes(mut self, reuse: bool) -> Self {
-        self.reuse_holes = reuse;
-        self
-    }
+    reuse_holes(reuse: bool) => reuse_holes;
 
     /// Whether a key that seems to be there is not stored again; `false` by default.
     ///
@@ -140,7 +92,7 @@ impl DynamicCuckooFilterBuilder {
     /// removed**: a different key with the same fingerprint and the same buckets seems to be there
     /// too. It is then not stored, though the insert succeeds, and it vanishes when the other is
     /// removed. With 12 bits that happens to one key in two hundred while the list grows to six
-    /// filters. To know which keys are already there takes a set that does not err.
+    /// filters. To know which keys are already there takes an exact set.
     ///
     /// ```
     /// use cuculus::{Filter, Insert};
@@ -153,56 +105,36 @@ impl DynamicCuckooFilterBuilder {
     /// assert_eq!(set.len(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn filter_duplicates(mut self, filter: bool) -> Self {
-        self.filter_duplicates = filter;
-        self
-    }
-
-    /// How the second bucket of a key is found; [`PlacementKind::Xor`] is the paper's.
-    pub fn placement(mut self, placement: PlacementKind) -> Self {
-        self.placement = placement;
-        self.each = self.each.placement(placement);
-        self
-    }
-
-    /// How room is made in a full bucket; [`Search::RandomWalk`] is the paper's.
-    pub fn search(mut self, search: Search) -> Self {
-        self.each = self.each.search(search);
-        self
-    }
+    filter_duplicates(filter: bool) => filter_duplicates;
 
     /// How many buckets a search for room in a filter may open, the paper's MNK; 500 by default,
     /// 65,535 at most. With zero nothing is ever moved.
-    pub fn max_kicks(mut self, max_kicks: u32) -> Self {
-        self.each = self.each.max_kicks(max_kicks);
-        self
-    }
+    max_kicks(max_kicks: u32) => parameters.max_kicks;
+}
 
-    /// A fixed seed for the default hash function: the same operations then give the same bytes.
-    /// Without it the seed is random.
-    pub fn seed(self, seed: u64) -> Self {
-        self.hasher(KeyHasher::xxh3(seed))
-    }
+#[cfg(any(test, feature = "lab"))]
+lab_setters!(DynamicCuckooFilterBuilder);
 
-    /// Another hash function, for instance a keyed one for keys that an adversary may choose.
-    pub fn hasher(mut self, hasher: KeyHasher) -> Self {
-        self.each = self.each.hasher(hasher);
-        self
+impl Default for DynamicCuckooFilterBuilder {
+    fn default() -> Self {
+        Self {
+            parameters: Parameters::default(),
+            capacity_per_filter: None,
+            extension: Extension::default(),
+            reuse_holes: true,
+            filter_duplicates: false,
+        }
     }
+}
 
-    /// Which instructions batches may use. Only of interest for measurements and tests.
-    pub fn instructions(mut self, instructions: Instructions) -> Self {
-        self.each = self.each.instructions(instructions);
-        self
-    }
-
+impl DynamicCuckooFilterBuilder {
     /// Builds the filter, with the first of its list.
     ///
     /// # Errors
     /// [`BuildError`] says which parameter cannot be satisfied, and what would be possible.
     pub fn build(&self) -> Result<DynamicCuckooFilter, BuildError> {
         let (plan, rules) = self.plan()?;
-        let Plan { hasher, shape, buckets, places, kicks, capacity, instructions } = plan;
+        let Plan { hasher, shape, buckets, placement, kicks, capacity, instructions } = plan;
         let first = Block::new(shape, buckets)?;
         let mut blocks = Vec::new();
         let failed = BuildError::OutOfMemory { bytes: size_of::<Block>() as u64 };
@@ -212,7 +144,7 @@ impl DynamicCuckooFilterBuilder {
             hasher,
             shape,
             size: FingerprintSize::new(shape.fingerprint_bits),
-            places,
+            placement,
             kicks,
             rules,
             instructions,
@@ -228,51 +160,48 @@ impl DynamicCuckooFilterBuilder {
     /// Checks everything; allocates nothing. The plan is that of a filter of the list, but for the
     /// capacity, which is that of all.
     fn plan(&self) -> Result<(Plan, Rules), BuildError> {
-        let rate = self.rate.or(self.fingerprint_bits.is_none().then_some(DEFAULT_RATE));
-        if let Some(got) = rate.filter(|rate| !(*rate > 0.0 && *rate < 1.0)) {
-            return Err(BuildError::RateOutOfRange { got });
-        }
+        let rate = self.parameters.rate()?;
         // Zero is refused below.
         let asked_for = self.capacity_per_filter.map(|keys| keys.max(1));
-        let (each, capacity, filters) = match (self.capacity, self.buckets_per_filter) {
-            (None, None) => return Err(BuildError::MissingCapacity),
-            (capacity, Some(buckets)) => {
-                let buckets = self.placement.round_up(buckets);
-                let keys = asked_for.unwrap_or_else(|| self.planned_keys(buckets));
-                let capacity = capacity.unwrap_or(keys);
-                let each = self.each.clone().buckets(buckets).capacity(keys);
-                (each, capacity, filters_of(capacity, keys))
-            }
-            (Some(capacity), None) => {
-                let filters = match asked_for {
-                    Some(keys) => filters_of(capacity, keys),
-                    None => self.filters_for(capacity),
-                };
-                let keys = asked_for.unwrap_or(capacity.div_ceil(filters as usize));
-                (self.each.clone().capacity(keys), capacity, filters)
-            }
+        let (buckets, keys, capacity, filters) =
+            match (self.parameters.capacity, self.parameters.buckets) {
+                (None, None) => return Err(BuildError::MissingCapacity),
+                (capacity, Some(buckets)) => {
+                    let buckets = self.parameters.placement.round_up(buckets);
+                    let keys = asked_for.unwrap_or_else(|| self.planned_keys(buckets));
+                    let capacity = capacity.unwrap_or(keys);
+                    (Some(buckets), keys, capacity, filters_of(capacity, keys))
+                }
+                (Some(capacity), None) => {
+                    let filters = match asked_for {
+                        Some(keys) => filters_of(capacity, keys),
+                        None => self.filters_for(capacity),
+                    };
+                    let keys = asked_for.unwrap_or(capacity.div_ceil(filters as usize));
+                    (None, keys, capacity, filters)
+                }
+            };
+        let each = Parameters {
+            capacity: Some(keys),
+            buckets,
+            rate: rate.map(|rate| analysis::rate_per_filter(rate, filters)),
+            ..self.parameters.clone()
         };
-        let mut plan = match rate {
-            None => each.plan()?,
-            Some(rate) => {
-                let of_each = analysis::rate_per_filter(rate, filters);
-                each.false_positive_rate(of_each).plan().map_err(|error| match error {
-                    BuildError::RateTooSmall { smallest, .. } => {
-                        let smallest = analysis::rate_of_all(smallest, filters);
-                        BuildError::RateTooSmall { got: rate, smallest }
-                    }
-                    other => other,
-                })?
-            }
-        };
+        let mut plan = CuckooFilterBuilder::from(each).plan().map_err(|error| match error {
+            BuildError::RateTooSmall { got, smallest } => BuildError::RateTooSmall {
+                got: rate.unwrap_or(got),
+                smallest: analysis::rate_of_all(smallest, filters),
+            },
+            other => other,
+        })?;
         plan.capacity = capacity;
         let slots = plan.shape.slots_per_bucket;
-        if self.fingerprint_bits.is_none() {
+        if self.parameters.fingerprint_bits.is_none() {
             // Equal entries are counted over the whole list, so all keys must find classes of their
             // own, not only those of one filter.
             let (buckets, keys) = (f64::from(plan.buckets), capacity as f64);
             let fits = |&bits: &u32| {
-                analysis::overfull_classes(bits, slots, buckets, keys) < ACCEPTED_OVERFULL_CLASSES
+                analysis::overfull_classes(bits, slots, buckets, keys) < ACCEPTED_OVERFULL
             };
             let shortest = plan.shape.fingerprint_bits;
             let longest = *Layout::Packed.fingerprint_bits().end();
@@ -281,22 +210,15 @@ impl DynamicCuckooFilterBuilder {
         let capacity_per_filter =
             self.capacity_per_filter.unwrap_or_else(|| self.planned_keys(u64::from(plan.buckets)));
         let most = u64::from(plan.buckets) * u64::from(slots);
-        if !(1..=most).contains(&(capacity_per_filter as u64)) {
-            return Err(BuildError::OutOfRange {
-                parameter: "capacity_per_filter",
-                got: capacity_per_filter as u64,
-                min: 1,
-                max: most,
-            });
-        }
+        check_range("capacity_per_filter", capacity_per_filter as u64, 1..=most)?;
         let Self { extension, reuse_holes, filter_duplicates, .. } = *self;
         Ok((plan, Rules { extension, capacity_per_filter, reuse_holes, filter_duplicates }))
     }
 
-    /// The keys that so many buckets are planned to hold, one at least.
+    /// The keys that this number of buckets is planned to hold, one at least.
     fn planned_keys(&self, buckets: u64) -> usize {
-        let slots = buckets as f64 * f64::from(self.slots_per_bucket);
-        ((slots * analysis::planned_load(self.slots_per_bucket)) as usize).max(1)
+        let slots = self.parameters.slots_per_bucket();
+        ((buckets as f64 * f64::from(slots) * analysis::planned_load(slots)) as usize).max(1)
     }
 
     /// The number of filters that needs the least memory on average while the set grows from nothing
@@ -308,12 +230,12 @@ impl DynamicCuckooFilterBuilder {
     /// that a filter of the list takes. What comes with each filter decides for small sets: for the
     /// paper's 1,330 keys two filters are best, not eight, which would take half as much again.
     fn filters_for(&self, capacity: usize) -> u32 {
-        let slots = self.slots_per_bucket;
+        let slots = self.parameters.slots_per_bucket();
         let entries = 2.0 * f64::from(slots) * analysis::planned_load(slots);
         // A length without a rate says nothing about how often it may be compared.
-        let given = self.fingerprint_bits.filter(|_| self.rate.is_some());
+        let given = self.parameters.fingerprint_bits.filter(|_| self.parameters.rate.is_some());
         let memory = |filters: u32| {
-            let rate = analysis::rate_per_filter(self.rate.unwrap_or(DEFAULT_RATE), filters);
+            let rate = analysis::rate_per_filter(self.parameters.rate_or_default(), filters);
             let mut lengths = Layout::Packed.fingerprint_bits();
             let bits =
                 lengths.find(|&bits| analysis::false_positive_rate(bits, entries) <= rate)?;
@@ -322,8 +244,11 @@ impl DynamicCuckooFilterBuilder {
                 given => given.unwrap_or(bits),
             };
             let keys = capacity.div_ceil(filters as usize) as u64;
-            let shape =
-                Shape { fingerprint_bits: bits, slots_per_bucket: slots, layout: Layout::Packed };
+            let shape = BucketShape {
+                fingerprint_bits: bits,
+                slots_per_bucket: slots,
+                layout: Layout::Packed,
+            };
             let table = shape.payload_bytes(analysis::buckets_for(keys, slots));
             let each = size_of::<Block>() as f64 + table as f64;
             Some(expected_filters(capacity, filters) * each)
@@ -336,7 +261,7 @@ impl DynamicCuckooFilterBuilder {
     }
 }
 
-/// The filters that so many keys need, one at least.
+/// The filters that hold this capacity, one at least.
 fn filters_of(capacity: usize, keys_per_filter: usize) -> u32 {
     u32::try_from(capacity.div_ceil(keys_per_filter)).unwrap_or(u32::MAX).max(1)
 }

@@ -73,7 +73,7 @@ impl DynamicCuckooFilter {
     /// let mut set = builder.seed(1).build()?;
     /// set.extend(0..6000u64);
     /// for key in (0..6000u64).filter(|key| key % 3 == 0) {
-    ///     set.remove(&key); // here and there
+    ///     set.remove(&key); // from every filter
     /// }
     /// assert_eq!(set.compact(), 0);
     /// assert_eq!(set.shrink_to_fit(), 2);
@@ -111,7 +111,7 @@ impl DynamicCuckooFilter {
     }
 
     fn buckets(&self) -> impl Iterator<Item = BucketIndex> + use<> {
-        (0..self.places.buckets()).map(BucketIndex)
+        (0..self.placement.buckets()).map(BucketIndex)
     }
 
     /// Whether each bucket of a filter fits what is free in the same bucket of others. (It would not
@@ -141,7 +141,7 @@ impl DynamicCuckooFilter {
     /// went in. Copies, since a kick cannot be undone by what it moved: equal entries are
     /// interchangeable, but their slots are part of the bytes.
     fn free_by_kicks(&mut self) -> bool {
-        let (shape, places, kicks) = (self.shape, self.places, self.kicks);
+        let (shape, placement, kicks) = (self.shape, self.placement, self.kicks);
         let slots = self.slots_per_filter();
         let rest = self.blocks.len() - 1;
         if rest == 0 || self.len > rest * slots {
@@ -150,17 +150,17 @@ impl DynamicCuckooFilter {
         let mut order: Vec<usize> = (0..=rest).filter(|&at| self.blocks[at].len < slots).collect();
         order.sort_by_key(|&at| self.blocks[at].len);
         let Some((&sparse, others)) = order.split_first() else { return false };
-        let copies = others.iter().map(|&at| self.blocks[at].copy(shape, places.buckets()));
+        let copies = others.iter().map(|&at| self.blocks[at].copy(shape, placement.buckets()));
         let Ok(mut copies) = copies.collect::<Result<Vec<Block>, _>>() else { return false };
         for bucket in self.buckets() {
             for fingerprint in self.blocks[sparse].entries(bucket) {
                 // A bucket and a fingerprint are all of a key that is needed: the alternate of the
                 // alternate is the bucket itself.
-                let alternate = places.alternate(bucket, fingerprint);
+                let alternate = placement.alternate(bucket, fingerprint);
                 let key = Candidates { fingerprint, home: bucket, alternate };
                 // What has room at once goes to the densest; kicks are few in the sparsest.
                 let placed = copies.iter_mut().rev().any(|copy| copy.place(&key))
-                    || copies.iter_mut().any(|copy| copy.insert(places, kicks, &key).is_ok());
+                    || copies.iter_mut().any(|copy| copy.insert(placement, kicks, &key).is_ok());
                 if !placed {
                     return false;
                 }

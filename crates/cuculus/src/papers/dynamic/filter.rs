@@ -1,4 +1,5 @@
-//! The public filter: hashes in, answers out.
+//! The public type of the dynamic filter: hashes in, answers out. Where a key goes is decided in
+//! `growth`.
 
 use core::fmt;
 
@@ -9,12 +10,11 @@ use super::growth::Rules;
 use super::stats::DynamicStats;
 use crate::batch::GROUP;
 use crate::cuckoo::room::{Candidates, Kicks};
-use crate::placement::{FingerprintSize, Placement, Places};
-use crate::table::Shape;
+use crate::placement::PlacementKind;
+use crate::placement::{AnyPlacement, FingerprintSize, Placement};
+use crate::table::BucketShape;
 use crate::wide::Instructions;
-use crate::{
-    Filter, Full, FullCause, Insert, Key, KeyHash, KeyHasher, PlacementKind, Remove, analysis,
-};
+use crate::{Filter, Full, FullCause, Insert, Key, KeyHash, KeyHasher, Remove, analysis};
 
 /// A list of equal cuckoo filters, after Chen, Liao, Jin and Wu (2017).
 ///
@@ -63,9 +63,9 @@ use crate::{
 #[derive(Clone)]
 pub struct DynamicCuckooFilter {
     pub(super) hasher: KeyHasher,
-    pub(super) shape: Shape,
+    pub(super) shape: BucketShape,
     pub(super) size: FingerprintSize,
-    pub(super) places: Places,
+    pub(super) placement: AnyPlacement,
     pub(super) kicks: Kicks,
     pub(super) rules: Rules,
     pub(super) instructions: Instructions,
@@ -86,7 +86,7 @@ impl DynamicCuckooFilter {
     /// Starts with the defaults: a false positive rate of 1 %, buckets of four, active extension,
     /// and holes that are used again.
     pub fn builder() -> DynamicCuckooFilterBuilder {
-        DynamicCuckooFilterBuilder::new()
+        DynamicCuckooFilterBuilder::default()
     }
 
     /// The number of keys up to which the false positive rate is kept. The filter takes more.
@@ -108,7 +108,7 @@ impl DynamicCuckooFilter {
         self.refused
     }
 
-    /// The figures of the filter as it stands, to look at or to print.
+    /// The current figures of the filter, to read or to print.
     #[must_use]
     pub fn stats(&self) -> DynamicStats {
         DynamicStats::of(self)
@@ -116,7 +116,7 @@ impl DynamicCuckooFilter {
 
     #[inline(always)]
     fn candidates(&self, hash: KeyHash) -> Candidates {
-        Candidates::of(self.places, self.size, hash)
+        Candidates::of(self.placement, self.size, hash)
     }
 
     #[inline(always)]
@@ -129,7 +129,7 @@ impl DynamicCuckooFilter {
     }
 
     pub(super) fn slots_per_filter(&self) -> usize {
-        self.places.buckets() as usize * self.shape.slots_per_bucket as usize
+        self.placement.buckets() as usize * self.shape.slots_per_bucket as usize
     }
 
     #[inline(always)]
@@ -162,12 +162,12 @@ impl DynamicCuckooFilter {
             }
             return;
         }
-        let Self { places, size, instructions, .. } = *self;
+        let Self { placement, size, instructions, .. } = *self;
         let mut hashes = [KeyHash::new(0); CHUNK];
         for (keys, hits) in keys.chunks(CHUNK).zip(hits.chunks_mut(CHUNK)) {
             let hashes = &mut hashes[..keys.len()];
             hashes.iter_mut().zip(keys).for_each(|(to, key)| *to = hash(key));
-            Lookup { places, size, instructions }.contains(&self.blocks, hashes, hits);
+            Lookup { placement, size, instructions }.contains(&self.blocks, hashes, hits);
         }
     }
 }
@@ -217,11 +217,11 @@ impl Filter for DynamicCuckooFilter {
     /// Eq. 4 of the paper with the entries that are there instead of 2b for each filter: what counts
     /// is how many entries a key is compared with, not how they are spread over the list.
     fn expected_false_positive_rate(&self) -> f64 {
-        let buckets = f64::from(self.places.buckets());
+        let buckets = f64::from(self.placement.buckets());
         // The buckets of a key: two, but for the one of an odd number (and one of the simplified
         // form) that is its own alternate.
-        let odd = self.places.buckets() % 2 == 1;
-        let simplified = self.places.kind() == PlacementKind::Simplified;
+        let odd = self.placement.buckets() % 2 == 1;
+        let simplified = self.placement.kind() == PlacementKind::Simplified;
         let candidates = if odd || simplified { 2.0 - 1.0 / buckets } else { 2.0 };
         let entries = candidates * self.len as f64 / buckets;
         analysis::false_positive_rate(self.shape.fingerprint_bits, entries)
@@ -295,7 +295,7 @@ impl fmt::Debug for DynamicCuckooFilter {
             .field("filters", &self.blocks.len())
             .field("current", &self.current)
             .field("shape", &self.shape)
-            .field("placement", &self.places.kind())
+            .field("placement", &self.placement.kind())
             .field("rules", &self.rules)
             .field("hasher", &self.hasher)
             .finish_non_exhaustive()

@@ -24,7 +24,7 @@ pub enum Extension {
     /// When the filter holds
     /// [`capacity_per_filter`](super::DynamicCuckooFilterBuilder::capacity_per_filter) keys. A key
     /// that finds no room before that goes to a later filter, and the current one stays current. So
-    /// filters are filled as far as was asked for, at the price of searches that fail.
+    /// filters are filled to that number, at the price of searches that fail.
     Passive,
 }
 
@@ -44,7 +44,7 @@ impl Extension {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rules {
     pub(super) extension: Extension,
-    /// From so many keys on a filter counts as full.
+    /// The number of keys from which on a filter counts as full.
     pub(super) capacity_per_filter: usize,
     /// Whether filters other than the current one and those after it take keys.
     pub(super) reuse_holes: bool,
@@ -62,7 +62,7 @@ impl DynamicCuckooFilter {
     pub(super) fn store(&mut self, key: &Candidates) -> Result<(), FullCause> {
         let current = self.current;
         if self.rules.extension == Extension::Active || self.is_below_capacity(current) {
-            match self.blocks[current].insert(self.places, self.kicks, key) {
+            match self.blocks[current].insert(self.placement, self.kicks, key) {
                 Ok(()) => Ok(()),
                 Err(cause) => self.store_elsewhere(current, cause, key),
             }
@@ -85,7 +85,7 @@ impl DynamicCuckooFilter {
             self.current = appended;
             return Ok(());
         };
-        match self.blocks[next].insert(self.places, self.kicks, key) {
+        match self.blocks[next].insert(self.placement, self.kicks, key) {
             Ok(()) => {}
             // Nothing has changed so far: `current` moves only if the key finds a place.
             Err(cause) => self.store_elsewhere(next, cause, key)?,
@@ -119,15 +119,16 @@ impl DynamicCuckooFilter {
     /// searched with kicks, and the rest is only looked at, so that an insert opens no more than
     /// twice the allowed buckets however long the list is.
     fn store_in_existing(&mut self, full: usize, key: &Candidates) -> Option<usize> {
-        let (places, kicks) = (self.places, self.kicks);
+        let (placement, kicks) = (self.placement, self.kicks);
         if !self.rules.reuse_holes {
             let mut later = full + 1..self.blocks.len();
             return later.find(|&next| {
-                self.is_below_capacity(next) && self.blocks[next].insert(places, kicks, key).is_ok()
+                self.is_below_capacity(next)
+                    && self.blocks[next].insert(placement, kicks, key).is_ok()
             });
         }
         let emptiest = self.emptiest_but(full)?;
-        if self.blocks[emptiest].insert(places, kicks, key).is_ok() {
+        if self.blocks[emptiest].insert(placement, kicks, key).is_ok() {
             return Some(emptiest);
         }
         (0..self.blocks.len()).find(|&other| {
@@ -147,10 +148,10 @@ impl DynamicCuckooFilter {
             return Err(FullCause::NoRoom { max_kicks: self.kicks.max });
         }
         let mut block =
-            Block::new(self.shape, self.places.buckets()).map_err(|_| FullCause::OutOfMemory)?;
+            Block::new(self.shape, self.placement.buckets()).map_err(|_| FullCause::OutOfMemory)?;
         // An empty table has room for any key, so this does not fail, and nothing was changed yet.
-        block.insert(self.places, self.kicks, key)?;
-        // One at a time: moving some hundred bytes a filter is nothing beside its table.
+        block.insert(self.placement, self.kicks, key)?;
+        // One at a time: moving some hundred bytes per filter is nothing beside its table.
         self.blocks.try_reserve_exact(1).map_err(|_| FullCause::OutOfMemory)?;
         self.blocks.push(block);
         self.appended = self.appended.saturating_add(1);

@@ -9,7 +9,8 @@ use crate::container::{self, Fields, Incoming};
 use crate::cuckoo::saved::SavedTable;
 use crate::placement::{FingerprintSize, Placement};
 use crate::table::{Layout, OutOfMemory};
-use crate::{DecodeError, Instructions, Kind, Persist};
+use crate::wide::Instructions;
+use crate::{DecodeError, Kind, Persist};
 
 fn invalid(field: &'static str, got: u64, expected: &'static str) -> DecodeError {
     DecodeError::Invalid { field, got, expected }
@@ -80,8 +81,8 @@ impl SavedList {
 
 impl Persist for DynamicCuckooFilter {
     fn write_to<W: Write>(&self, writer: W) -> std::io::Result<()> {
-        let Self { shape, places, kicks, len, capacity, .. } = *self;
-        let mut parameters = SavedTable { shape, places, kicks, len, capacity }.to_bytes();
+        let Self { shape, placement, kicks, len, capacity, .. } = *self;
+        let mut parameters = SavedTable { shape, placement, kicks, len, capacity }.to_bytes();
         parameters.extend_from_slice(&SavedList::of(self).to_bytes());
         let payload: Vec<&[u8]> = self.blocks.iter().map(Block::payload).collect();
         container::write(writer, Kind::Dynamic, &self.hasher, &parameters, &payload)
@@ -92,11 +93,11 @@ impl Persist for DynamicCuckooFilter {
         let parameters = core::mem::take(&mut incoming.parameters);
         let mut fields = Fields(&parameters);
         let saved = SavedTable::read(&mut fields)?;
-        let SavedTable { shape, places, kicks, len, capacity } = saved;
+        let SavedTable { shape, placement, kicks, len, capacity } = saved;
         if shape.layout != Layout::Packed {
             return Err(invalid("layout", u64::from(shape.layout.id()), "0, in a list"));
         }
-        let slots = u64::from(places.buckets()) * u64::from(shape.slots_per_bucket);
+        let slots = u64::from(placement.buckets()) * u64::from(shape.slots_per_bucket);
         let list = SavedList::read(&mut fields, slots)?;
         fields.end()?;
         let SavedList { rules, filters, current, appended, refused } = list;
@@ -121,7 +122,7 @@ impl Persist for DynamicCuckooFilter {
             hasher,
             shape,
             size: FingerprintSize::new(shape.fingerprint_bits),
-            places,
+            placement,
             kicks,
             rules,
             instructions: Instructions::Detected,

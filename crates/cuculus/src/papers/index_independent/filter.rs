@@ -23,12 +23,12 @@ use crate::{Filter, Full, FullCause, Insert, Key, KeyHash, KeyHasher, Remove, an
 /// 1 − (1 − 2^−f)^n, about n/2^f, wherever the entries lie. (The paper's Theorem 1 has k·b/2^f, as
 /// if a lookup met only k·b random entries: 0.009 % instead of 1.5 % for a thousand keys of 16
 /// bits. [`expected_false_positive_rate`](Filter::expected_false_positive_rate) is the true one.)
-/// The builder chooses f for the capacity: one per cent of a million keys needs 27 bits.
+/// The builder chooses f for the capacity: a rate of 1 % with a million keys needs 27 bits.
 ///
 /// **At most k·b entries can be equal**, so short fingerprints limit the number of keys, however
 /// many buckets there are. One more is refused with [`FullCause::EqualEntries`].
 ///
-/// **The ring is memory too**: with ten nodes a bucket several times that of the fingerprints.
+/// **The ring is memory too**: with ten nodes per bucket several times that of the fingerprints.
 /// [`size_in_bytes`](Filter::size_in_bytes) counts it.
 ///
 /// For a set that changes [`ElasticFilter`](crate::ElasticFilter) is smaller, faster, and keeps its
@@ -59,9 +59,9 @@ pub struct IndexIndependentCuckooFilter {
 }
 
 impl IndexIndependentCuckooFilter {
-    /// Starts with the defaults: buckets of four slots, two candidates, ten nodes a bucket.
+    /// Starts with the defaults: buckets of four slots, two candidates, ten nodes per bucket.
     pub fn builder() -> IndexIndependentCuckooFilterBuilder {
-        IndexIndependentCuckooFilterBuilder::new()
+        IndexIndependentCuckooFilterBuilder::default()
     }
 
     /// The number of keys that the filter was built for.
@@ -83,7 +83,7 @@ impl IndexIndependentCuckooFilter {
         self.refused
     }
 
-    /// The figures of the filter as it stands, to look at or to print.
+    /// The current figures of the filter, to read or to print.
     #[must_use]
     pub fn stats(&self) -> IndexIndependentStats {
         IndexIndependentStats::of(self)
@@ -93,8 +93,8 @@ impl IndexIndependentCuckooFilter {
     /// find no room, further buckets are added until all do. Returns how many were added.
     ///
     /// # Errors
-    /// [`Full`] with [`FullCause::OutOfMemory`], or [`FullCause::Crowded`] if so many buckets would
-    /// be needed that something must be wrong; nothing has changed then.
+    /// [`Full`] with [`FullCause::OutOfMemory`], or [`FullCause::Crowded`] if far more buckets
+    /// would be needed than one; nothing has changed then.
     pub fn add_bucket(&mut self) -> Result<usize, Full> {
         let most = most_for_one(self.table.bucket_count());
         match self.table.grow(None, 1, most) {

@@ -9,14 +9,14 @@ use crate::cuckoo::room::Kicks;
 use crate::papers::ring::{MAX_CANDIDATES, Points, Ring};
 use crate::placement::{BucketIndex, Fingerprint};
 use crate::relocate::{Space, make_room};
-use crate::table::{Buckets, MAX_SLOTS, OutOfMemory, Shape, Table, with_table};
+use crate::table::{BucketShape, Buckets, MAX_SLOTS, OutOfMemory, Table, with_table};
 
 /// The table with its ring.
 #[derive(Clone)]
 pub(crate) struct RingTable {
     ring: Ring,
     table: Table,
-    shape: Shape,
+    shape: BucketShape,
     candidates: usize,
     kicks: Kicks,
     len: usize,
@@ -25,7 +25,7 @@ pub(crate) struct RingTable {
 /// What fixes a table before its first entry. Builders and decoders check it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct RingPlan {
-    pub(crate) shape: Shape,
+    pub(crate) shape: BucketShape,
     pub(crate) candidates: usize,
     pub(crate) kicks: Kicks,
     pub(crate) virtual_nodes: u32,
@@ -39,12 +39,12 @@ pub(crate) struct Log(Vec<(BucketIndex, [Fingerprint; MAX_SLOTS])>);
 /// The buckets where a fingerprint may lie, each once: one or more, up to as many as the
 /// fingerprint has points.
 #[derive(Clone, Copy)]
-struct Candidates {
+struct RingCandidates {
     buckets: [BucketIndex; MAX_CANDIDATES],
     count: usize,
 }
 
-impl Candidates {
+impl RingCandidates {
     #[inline(always)]
     fn of(ring: &Ring, points: &Points, most: usize) -> Self {
         let mut candidates = Self { buckets: [BucketIndex(0); MAX_CANDIDATES], count: 0 };
@@ -115,7 +115,7 @@ impl<T: Buckets> Space for Placed<'_, T> {
 
     fn prefetch(&self, _: BucketIndex) {}
 
-    fn relocate(&mut self, from: BucketIndex, slot: u32, to: BucketIndex) {
+    fn kick(&mut self, from: BucketIndex, slot: u32, to: BucketIndex) {
         let entry = self.table.entries(from)[slot as usize];
         self.note(from);
         self.table.clear_slot(from, slot);
@@ -237,8 +237,8 @@ impl RingTable {
     }
 
     #[inline(always)]
-    fn candidates(&self, points: &Points) -> Candidates {
-        Candidates::of(&self.ring, points, self.candidates)
+    fn candidates(&self, points: &Points) -> RingCandidates {
+        RingCandidates::of(&self.ring, points, self.candidates)
     }
 
     #[inline(always)]
@@ -267,7 +267,7 @@ impl RingTable {
         log: Option<&mut Log>,
     ) -> Result<(), FullCause> {
         let Self { ring, table, candidates, kicks, .. } = self;
-        let key = Candidates::of(ring, points, *candidates);
+        let key = RingCandidates::of(ring, points, *candidates);
         let placed = with_table!(table, table => {
             let mut space = Placed { table, ring, candidates: *candidates, log };
             place(&mut space, &key, *kicks, fingerprint)
@@ -281,7 +281,7 @@ impl RingTable {
 
     /// Why there was no room.
     #[cold]
-    fn refusal(&self, fingerprint: Fingerprint, key: &Candidates) -> FullCause {
+    fn refusal(&self, fingerprint: Fingerprint, key: &RingCandidates) -> FullCause {
         let most = key.count * self.shape.slots_per_bucket as usize;
         let held: u32 = with_table!(&self.table, table => {
             key.as_slice().iter().map(|&bucket| table.count(bucket, fingerprint)).sum()
@@ -318,7 +318,7 @@ impl RingTable {
     /// A new bucket takes points from others. An entry there stays if one of its points still
     /// belongs to its bucket; otherwise it goes to where its points belong now, like a new one.
     /// (The Consistent Cuckoo Filter paper moves entries from one successor to the new bucket:
-    /// with several nodes a bucket that loses keys.)
+    /// with several nodes per bucket that loses keys.)
     pub(crate) fn grow(
         &mut self,
         new: impl IntoIterator<Item = Fingerprint>,
@@ -459,7 +459,7 @@ impl RingTable {
         });
     }
 
-    /// Puts back what was noted since the table had so many entries.
+    /// Puts back what was noted since the table had `len` entries.
     pub(crate) fn roll_back(&mut self, log: Log, len: usize) {
         self.undo(log);
         self.len = len;
@@ -471,7 +471,7 @@ impl RingTable {
 #[inline(always)]
 fn place<T: Buckets>(
     space: &mut Placed<'_, T>,
-    key: &Candidates,
+    key: &RingCandidates,
     kicks: Kicks,
     fingerprint: Fingerprint,
 ) -> bool {

@@ -8,8 +8,9 @@ use crate::container::{self, Fields, Incoming, Kind};
 use crate::cuckoo::room::Kicks;
 use crate::papers::ring::Ring;
 use crate::placement::FingerprintSize;
-use crate::table::{Buckets, Layout, Shape, Table, with_table};
-use crate::{BuildError, DecodeError, Filter, Persist, Search};
+use crate::relocate::Search;
+use crate::table::{BucketShape, Buckets, Layout, Table, with_table};
+use crate::{BuildError, DecodeError, Filter, Persist};
 
 pub(crate) fn invalid(field: &'static str, got: u64, expected: &'static str) -> DecodeError {
     DecodeError::Invalid { field, got, expected }
@@ -94,7 +95,7 @@ impl SavedRing {
         let len = fields.u64()?;
         let kicks = Kicks::new(search, Some(max_kicks))
             .map_err(|_| invalid("max_kicks", u64::from(max_kicks), "at most 65535"))?;
-        let shape = Shape {
+        let shape = BucketShape {
             fingerprint_bits: u32::from(bits),
             slots_per_bucket: u32::from(slots),
             layout: Layout::Packed,

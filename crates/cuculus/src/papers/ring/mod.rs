@@ -100,8 +100,8 @@ impl Ring {
         Self { nodes: Nodes::new(), virtual_nodes, salt, names: Names::new() }
     }
 
-    /// A ring of so many buckets, if there seems to be memory for it. It comes in many small pieces;
-    /// as one piece it is asked for first, since the allocator can say no to that.
+    /// A ring of `buckets` buckets, if there seems to be memory for it. It consists of many small
+    /// allocations; one of the whole size is tried first, since the allocator can refuse that.
     pub(crate) fn with_buckets(
         virtual_nodes: u32,
         salt: u32,

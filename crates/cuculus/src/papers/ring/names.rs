@@ -2,15 +2,15 @@
 //! give next. The way back is a small hash table of indices alone, since a name stands at its
 //! index already.
 
-/// Marks a place that holds no index.
+/// Marks a cell that holds no index.
 const EMPTY: u32 = u32::MAX;
 
 /// The names, each in use once.
 #[derive(Clone, Debug)]
 pub(super) struct Names {
     by_index: Vec<u32>,
-    /// Indices, each at or after the place that its name is hashed to. A fifth is empty at least.
-    places: Vec<u32>,
+    /// Indices, each at or after the cell that its name is hashed to. A fifth is empty at least.
+    cells: Vec<u32>,
     /// Where to look for the next name. Not the smallest that is free: a bucket that was removed
     /// because it had a small share of the ring would come back at once.
     next: u32,
@@ -18,21 +18,21 @@ pub(super) struct Names {
 
 impl Names {
     pub(super) fn new() -> Self {
-        Self { by_index: Vec::new(), places: vec![EMPTY; Self::places_for(0)], next: 0 }
+        Self { by_index: Vec::new(), cells: vec![EMPTY; Self::cells_for(0)], next: 0 }
     }
 
     /// These names, if each is there once, and where to look for the next.
     ///
     /// Names that were given one after the other are spread well. Others, which somebody chose for
-    /// their places, are refused as soon as they take far more steps.
+    /// their cells, are refused as soon as they take far more steps.
     pub(super) fn of(names: Vec<u32>, next: u32) -> Option<Self> {
         let mut sorted = names.clone();
         sorted.sort_unstable();
         if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
             return None;
         }
-        let places = vec![EMPTY; Self::places_for(names.len())];
-        let mut all = Self { by_index: names, places, next };
+        let cells = vec![EMPTY; Self::cells_for(names.len())];
+        let mut all = Self { by_index: names, cells, next };
         let mut steps_left = 32 * all.by_index.len() + 1024;
         for index in 0..all.by_index.len() as u32 {
             steps_left = steps_left.checked_sub(all.enter(index))?;
@@ -44,27 +44,27 @@ impl Names {
         &self.by_index
     }
 
-    fn places_for(names: usize) -> usize {
+    fn cells_for(names: usize) -> usize {
         names + names / 2 + 4
     }
 
     #[inline(always)]
-    fn first_place(&self, name: u32) -> usize {
+    fn first_cell(&self, name: u32) -> usize {
         let spread = u64::from(name.wrapping_mul(0x9e37_79b1));
-        ((spread * self.places.len() as u64) >> 32) as usize
+        ((spread * self.cells.len() as u64) >> 32) as usize
     }
 
-    /// The places where a name may be looked for, in that order.
+    /// The cells where a name may be looked for, in that order.
     #[inline(always)]
-    fn places(&self, name: u32) -> impl Iterator<Item = usize> + use<> {
-        let (first, len) = (self.first_place(name), self.places.len());
+    fn cells(&self, name: u32) -> impl Iterator<Item = usize> + use<> {
+        let (first, len) = (self.first_cell(name), self.cells.len());
         (first..len).chain(0..first)
     }
 
     #[inline(always)]
     pub(super) fn index(&self, name: u32) -> Option<u32> {
-        for place in self.places(name) {
-            match self.places[place] {
+        for cell in self.cells(name) {
+            match self.cells[cell] {
                 EMPTY => break,
                 index if self.by_index[index as usize] == name => return Some(index),
                 _ => {}
@@ -97,27 +97,27 @@ impl Names {
         }
         self.by_index.push(name);
         self.next = name + 1;
-        if self.by_index.len() * 5 > self.places.len() * 4 {
+        if self.by_index.len() * 5 > self.cells.len() * 4 {
             self.rebuild();
         } else {
             self.enter(index as u32);
         }
     }
 
-    /// Finds a place for an index, and says how many were tried.
+    /// Finds a cell for an index, and says how many were tried.
     fn enter(&mut self, index: u32) -> usize {
         let name = self.by_index[index as usize];
-        let mut tried = self.places(name).enumerate();
-        let free = tried.find(|&(_, place)| self.places[place] == EMPTY);
+        let mut tried = self.cells(name).enumerate();
+        let free = tried.find(|&(_, cell)| self.cells[cell] == EMPTY);
         debug_assert!(free.is_some(), "a fifth is empty");
-        free.map_or(0, |(steps, place)| {
-            self.places[place] = index;
+        free.map_or(0, |(steps, cell)| {
+            self.cells[cell] = index;
             steps
         })
     }
 
     fn rebuild(&mut self) {
-        self.places = vec![EMPTY; Self::places_for(self.by_index.len())];
+        self.cells = vec![EMPTY; Self::cells_for(self.by_index.len())];
         for index in 0..self.by_index.len() as u32 {
             self.enter(index);
         }
@@ -141,15 +141,15 @@ impl Names {
         }
     }
 
-    /// Empties the place of an index, and places those after it anew: one of them may have been
+    /// Empties the cell of an index, and inserts those after it again: one of them may have been
     /// pushed on by it.
     fn leave(&mut self, index: u32) {
         let name = self.by_index[index as usize];
-        let Some(at) = self.places(name).find(|&place| self.places[place] == index) else { return };
-        self.places[at] = EMPTY;
-        let len = self.places.len();
-        for place in (at + 1..len).chain(0..at) {
-            match core::mem::replace(&mut self.places[place], EMPTY) {
+        let Some(at) = self.cells(name).find(|&cell| self.cells[cell] == index) else { return };
+        self.cells[at] = EMPTY;
+        let len = self.cells.len();
+        for cell in (at + 1..len).chain(0..at) {
+            match core::mem::replace(&mut self.cells[cell], EMPTY) {
                 EMPTY => break,
                 pushed => {
                     self.enter(pushed);
@@ -159,7 +159,7 @@ impl Names {
     }
 
     pub(super) fn heap_bytes(&self) -> usize {
-        size_of::<u32>() * (self.by_index.capacity() + self.places.capacity())
+        size_of::<u32>() * (self.by_index.capacity() + self.cells.capacity())
     }
 }
 
@@ -197,7 +197,7 @@ mod tests {
             }
         }
         assert!(Names::of(vec![5, 7, 5], 0).is_none());
-        // All hashed to the first places: multiples of what undoes the hash's factor.
+        // All hashed to the first cells: multiples of what undoes the hash's factor.
         let crowded = (0..20_000u32).map(|number| number.wrapping_mul(0x0e8b_2f51));
         let crowded: Vec<u32> = crowded.collect();
         assert!(crowded.iter().all(|name| name.wrapping_mul(0x9e37_79b1) < 1 << 20));
