@@ -35,7 +35,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "bench",
         arguments: "[ARGS…]",
-        summary: "the lab's benchmarks (default: speed)",
+        summary: "an experiment of the laboratory in release (default: speed; `bench list` lists all)",
         run: bench::run,
     },
     Command {
@@ -59,7 +59,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "soak",
-        arguments: "[--operations N] [--seed N]",
+        arguments: "[--operations N] [--seed N] [--items N]",
         summary: "elastic filters beside exact multisets (default: 100 million operations)",
         run: soak::run,
     },

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::{build, change, demo, info, lab, merge, plan, query, shell, uniq};
+use crate::{build, change, demo, info, merge, plan, query, shell, uniq};
 
 /// Cuckoo filters for sets that change.
 #[derive(Parser)]
@@ -19,7 +19,6 @@ Examples:
   cuculus uniq access.log                  each line the first time only
   cuculus build seen.cf < keys             a filter of keys, in a file
   cuculus query seen.cf < more-keys        those that it contains
-  cuculus lab list                         the papers' experiments
   cuculus completions bash                 completions for a shell
 
 Exit codes: 0, 1 (not found, where that is the question), 2 (an error, said in one line)."
@@ -47,14 +46,6 @@ pub(crate) enum Command {
     Merge(merge::Options),
     /// Tell what each kind of filter costs for a set, and which one to take
     Plan(plan::Options),
-    /// Run the papers' experiments, one by one or all on a page
-    #[command(after_help = "\
-Examples:
-  cuculus lab list                       the names of all experiments
-  cuculus lab run ccf-thresholds         one of them, as tables
-  cuculus lab run cf-load --json         one of them, for programs
-  cuculus lab report --out report        all of them, on a page with plots")]
-    Lab(lab::Options),
     /// Print completions for a shell
     Completions(shell::Completions),
     /// Print the manual page, or write the pages of all commands

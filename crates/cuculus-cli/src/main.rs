@@ -9,7 +9,6 @@ mod demo; // the first thing to run
 mod info; // what is in a file, and whether it is whole
 mod input; // keys as options of the commands
 mod keys; // lines, read and hashed
-mod lab; // the papers' figures
 mod memory; // large pages for large filters
 mod merge; // several filters in one
 mod plan; // what each filter would cost
@@ -65,7 +64,6 @@ fn run(command: &Command, out: &mut impl Write) -> anyhow::Result<ExitCode> {
         Command::Info(options) => info::info(options, out),
         Command::Verify(options) => info::verify(options, out),
         Command::Merge(options) => merge::run(options, out),
-        Command::Lab(options) => lab::run(options, out).map(|()| ExitCode::SUCCESS),
         Command::Plan(options) => plan::run(options, out).map(|()| ExitCode::SUCCESS),
         Command::Completions(options) => {
             shell::completions(options, out).map(|()| ExitCode::SUCCESS)

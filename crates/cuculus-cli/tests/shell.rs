@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use binary::{is_refused, output_of, stderr_of, stdout_of};
 use tempfile::TempDir;
 
-const COMMANDS: [&str; 5] = ["demo", "plan", "lab", "completions", "man"];
+const COMMANDS: [&str; 4] = ["demo", "plan", "completions", "man"];
 
 fn said(arguments: &[&str]) -> String {
     let output = output_of(arguments);
@@ -85,7 +85,7 @@ fn manual_pages_are_for_all_commands() {
     let directory = TempDir::new().expect("a temporary directory");
     let out = directory.path().join("man1");
     said(&["man", "--out", &out.display().to_string()]);
-    for name in ["cuculus", "cuculus-demo", "cuculus-plan", "cuculus-lab-run"] {
+    for name in ["cuculus", "cuculus-demo", "cuculus-plan"] {
         let page = fs::read_to_string(out.join(format!("{name}.1"))).expect(name);
         assert!(page.contains(&format!(".TH {name} 1")), "{page}");
     }

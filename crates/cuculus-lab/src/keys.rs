@@ -2,14 +2,17 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::ops::Range;
 
 use cuculus::Key;
+
+use crate::subject::Probe;
 
 /// Keys at and after this number are never inserted.
 const ABSENT: u64 = 1 << 40;
 
 /// A kind of key that the experiments work with.
-pub trait WorkKey: Copy + fmt::Debug + Eq + Hash + Key + 'static {
+pub trait WorkKey: Probe + fmt::Debug + Eq + Hash + Key {
     /// The kind, in words.
     const NAME: &'static str;
 
@@ -86,7 +89,19 @@ impl Key for Text24 {
     }
 }
 
-/// Keys to insert, to ask for and to remove, all made before any time is taken.
+/// The keys with these numbers.
+#[must_use]
+pub fn keys(seed: u64, numbers: Range<u64>) -> Vec<u64> {
+    numbers.map(|number| u64::nth(seed, number)).collect()
+}
+
+/// Keys that are in no workload of this seed.
+#[must_use]
+pub fn absent_keys(seed: u64, numbers: Range<u64>) -> Vec<u64> {
+    numbers.map(|number| u64::absent(seed, number)).collect()
+}
+
+/// Keys to insert, to look up and to remove, all made before any time is taken.
 pub struct Workload<K> {
     /// The keys to insert, in this order.
     pub keys: Vec<K>,
