@@ -35,51 +35,47 @@ pub struct Choice {
     pub help: &'static str,
 }
 
+impl Choice {
+    /// An option.
+    #[must_use]
+    pub const fn new(name: &'static str, value: &'static str, help: &'static str) -> Self {
+        Self { name, value, help }
+    }
+}
+
 /// The options that several experiments share.
 pub mod choices {
     use super::Choice;
 
     /// Numbers of keys.
-    pub const ITEMS: Choice =
-        Choice { name: "items", value: "N,…", help: "numbers of keys, separated by commas" };
+    pub const ITEMS: Choice = Choice::new("items", "N,…", "numbers of keys, separated by commas");
     /// False positive rates.
-    pub const FPR: Choice = Choice {
-        name: "fpr",
-        value: "RATE,…",
-        help: "false positive rates to build for, separated by commas",
-    };
+    pub const FPR: Choice =
+        Choice::new("fpr", "RATE,…", "false positive rates to build for, separated by commas");
     /// Repetitions.
-    pub const ROUNDS: Choice =
-        Choice { name: "rounds", value: "N", help: "repetitions; the best one counts" };
+    pub const ROUNDS: Choice = Choice::new("rounds", "N", "repetitions; the best one counts");
     /// Lookups.
     pub const QUERIES: Choice =
-        Choice { name: "queries", value: "N", help: "lookups of each kind, or absent keys tried" };
+        Choice::new("queries", "N", "lookups of each kind, or absent keys tried");
     /// Filters to leave out.
-    pub const ONLY: Choice = Choice {
-        name: "only",
-        value: "NAME,…",
-        help: "only filters with one of these texts in their name",
-    };
+    pub const ONLY: Choice =
+        Choice::new("only", "NAME,…", "only filters with one of these texts in their name");
     /// More filters.
-    pub const ALL: Choice =
-        Choice { name: "all", value: "", help: "more filters and parameters than by default" };
+    pub const ALL: Choice = Choice::new("all", "", "more filters and parameters than by default");
     /// Fingerprints.
-    pub const BITS: Choice =
-        Choice { name: "bits", value: "N,…", help: "lengths of a fingerprint in bits" };
+    pub const BITS: Choice = Choice::new("bits", "N,…", "lengths of a fingerprint in bits");
     /// Buckets.
-    pub const SLOTS: Choice = Choice { name: "slots", value: "N,…", help: "slots per bucket" };
+    pub const SLOTS: Choice = Choice::new("slots", "N,…", "slots per bucket");
     /// Tables.
-    pub const LOG2_BUCKETS: Choice = Choice {
-        name: "log2-buckets",
-        value: "N",
-        help: "the table has two to this power buckets",
-    };
+    pub const LOG2_BUCKETS: Choice =
+        Choice::new("log2-buckets", "N", "the table has two to this power buckets");
     /// Independent filters.
-    pub const SEEDS: Choice =
-        Choice { name: "seeds", value: "N", help: "how many filters with different seeds" };
-    /// Flows of a made-up trace.
-    pub const FLOWS: Choice =
-        Choice { name: "flows", value: "N", help: "flows of the synthetic trace" };
+    pub const SEEDS: Choice = Choice::new("seeds", "N", "how many filters with different seeds");
+    /// Nodes of a ring.
+    pub const NODES: Choice =
+        Choice::new("nodes", "N,…", "nodes on the ring, per bucket or in all");
+    /// Flows of a synthetic trace.
+    pub const FLOWS: Choice = Choice::new("flows", "N", "flows of the synthetic trace");
 }
 
 /// How large experiments are.

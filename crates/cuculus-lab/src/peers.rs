@@ -47,7 +47,10 @@ pub fn growing() -> Vec<Candidate<u64>> {
 
 /// Implements [`Subject`] by one expression per operation.
 macro_rules! subject {
-    ($filter:ty, $($bound:ident)+, |$of:ident, $key:ident| $insert:expr, $contains:expr $(, $remove:expr)?) => {
+    (
+        $filter:ty, $($bound:ident)+,
+        |$of:ident, $key:ident| $insert:expr, $contains:expr $(, $remove:expr)?
+    ) => {
         impl<K: $($bound +)+> Subject<K> for $filter {
             #[inline(always)]
             fn insert(&mut self, $key: &K) -> bool {
@@ -90,7 +93,8 @@ fn qfilter<K: Probe + Hash>() -> Candidate<K> {
 /// A packed cuckoo filter.
 struct Sketches(sketches::cuckoo_filter::CuckooFilter);
 
-subject!(Sketches, Probe Hash, |filter, key| filter.insert(key), filter.contains(key), filter.delete(key));
+subject!(Sketches, Probe Hash, |filter, key| filter.insert(key), filter.contains(key),
+    filter.delete(key));
 
 /// A cuckoo filter with slots of 16 bits, whatever the rate.
 struct BloomLib<K>(bloom_lib::CuckooFilter<K>);

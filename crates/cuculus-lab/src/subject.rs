@@ -15,7 +15,7 @@ use crate::keys::Text24;
 /// Keys hashed and handed over at a time.
 const GROUP: usize = 1024;
 
-/// What a filter can be asked for: a key, or a key's hash where hashing is not part of the question.
+/// What a filter is asked: a key, or a key's hash where hashing is not part of the question.
 pub trait Probe: Copy + 'static {
     /// The key's hash.
     fn hash(&self, hasher: &KeyHasher) -> KeyHash;

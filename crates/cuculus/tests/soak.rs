@@ -120,7 +120,7 @@ struct Tide {
     rate: f64,
     operations: u64,
     largest: usize,
-    /// The highest expected rate, as a share of the one that was asked for.
+    /// The highest expected rate, as a share of the one that it was built for.
     worst: f64,
     written: u32,
     loads: u64,

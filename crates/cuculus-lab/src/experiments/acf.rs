@@ -1,4 +1,4 @@
-//! The adaptive cuckoo filter: false positives that are asked for again.
+//! The adaptive cuckoo filter: false positives that are looked up again.
 
 use cuculus::{CuckooFilter, Filter, Insert};
 use cuculus_baselines::AdaptiveCuckooFilter;
@@ -11,7 +11,7 @@ use cuculus_page::{Axis, Finding, Holds, Plot, Shape};
 pub(super) const ADAPTIVE: Experiment = Experiment {
     name: "acf",
     title: "A filter that learns from its mistakes",
-    question: "How does the rate fall when the same absent keys are asked for again and each \
+    question: "How does the rate fall when the same absent keys are looked up again and each \
                mistake is reported? (adaptive cuckoo filter, CCF §II, beside the CF of CF Table 1)",
     options: &[],
     run: |settings| {
@@ -32,7 +32,7 @@ struct Course {
     bits_read: f64,
 }
 
-/// Asks for the absent keys in random order, again and again; a mistake is reported at once.
+/// Looks up the absent keys in random order, again and again; a mistake is reported at once.
 fn course(items: u64, absent: &mut [u64], seed: u64) -> anyhow::Result<Course> {
     let builder = AdaptiveCuckooFilter::builder().capacity(items as usize);
     let mut filter = builder.fingerprint_bits(BITS).seed(seed).build()?;
@@ -92,7 +92,7 @@ fn adaptive(items: u64, settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         let (cuckoo_rate, cuckoo_bits) = plain_rate(items, &absent, settings.seed)?;
         let course = course(items, &mut absent, settings.seed)?;
         let known = [
-            format!("{ratio} a key"),
+            format!("{ratio} per key"),
             number(Some(course.bits_per_item), 1),
             number(Some(course.bits_read), 2),
             number(Some(cuckoo_bits), 2),
@@ -101,7 +101,7 @@ fn adaptive(items: u64, settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         let rates = course.rates.iter().map(|&rate| percent(rate, 4));
         table.row(known.into_iter().chain(rates));
         let points = course.rates.iter().enumerate().map(|(at, &rate)| ((at + 1) as f64, rate));
-        plot = plot.series(format!("{ratio} absent a key held"), Shape::Line, points);
+        plot = plot.series(format!("{ratio} absent per key held"), Shape::Line, points);
         findings.push(finding(ratio, &course.rates, cuckoo_rate));
         plain = cuckoo_rate;
     }
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_falls_under_repeated_questions() {
+    fn the_rate_falls_under_repeated_lookups() {
         let mut absent = absent_keys(1, 0..4096);
         let course = course(4096, &mut absent, 1).unwrap();
         assert!(course.rates[PASSES - 1] < course.rates[0] / 3.0, "{:?}", course.rates);

@@ -10,13 +10,13 @@ use crate::keys::WorkKey;
 pub(super) const CAPACITY: Experiment = Experiment {
     name: "capacity",
     title: "Refusals within the capacity",
-    question: "How often does a filter refuse one of as many keys as it was built for, by the size of \
-               its buckets?",
+    question: "How often does a filter refuse one of as many keys as it was built for, by the size \
+               of its buckets?",
     options: &[choices::SEEDS, MAX, choices::FPR],
     run,
 };
 
-const MAX: Choice = Choice { name: "max", value: "N", help: "the largest capacity" };
+const MAX: Choice = Choice::new("max", "N", "the largest capacity");
 
 /// Up to here every capacity is tried.
 const EVERY_UP_TO: u64 = 64;
@@ -75,7 +75,8 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let finding = |(shape, refused): (&Shape, u64)| {
         let claim = format!("{}: filters that refuse a key within their capacity", shape.name);
         Finding::never(claim, usize::try_from(refused).unwrap_or(usize::MAX)).because(
-            "buckets of one or two slots leave little room for chance, most of all in small filters",
+            "buckets of one or two slots leave little room for chance, most of all in small \
+             filters",
         )
     };
     Ok(Outcome {

@@ -14,15 +14,12 @@ pub(super) const LOADS: Experiment = Experiment {
     title: "How full filters on a ring get",
     question: "How full is a filter on a ring when it first refuses a key, and does the threshold \
                predict it? (CCF Theorem 4)",
-    options: &[CANDIDATES, choices::SLOTS, NODES, BUCKETS, choices::SEEDS],
+    options: &[CANDIDATES, choices::SLOTS, choices::NODES, BUCKETS, choices::SEEDS],
     run,
 };
 
-const CANDIDATES: Choice =
-    Choice { name: "candidates", value: "N,…", help: "candidate buckets of a key" };
-const NODES: Choice =
-    Choice { name: "nodes", value: "N,…", help: "nodes on the ring, of a bucket or in all" };
-const BUCKETS: Choice = Choice { name: "buckets", value: "N", help: "buckets of a filter" };
+const CANDIDATES: Choice = Choice::new("candidates", "N,…", "candidate buckets of a key");
+const BUCKETS: Choice = Choice::new("buckets", "N", "buckets of a filter");
 
 const MAX_KICKS: u32 = 500;
 /// Long enough for no two of the keys to be alike.
@@ -55,7 +52,7 @@ impl Load {
 
 fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let slots = settings.list(choices::SLOTS, settings.pick(&[1, 2, 4][..], &[1, 2, 3, 4]))?;
-    let nodes = settings.list(NODES, &[1, 10, 64])?;
+    let nodes = settings.list(choices::NODES, &[1, 10, 64])?;
     let buckets = settings.value(BUCKETS, settings.pick(1024, 4096))?;
     let seeds = settings.value(choices::SEEDS, 3)?.max(1);
     let mut loads = Vec::new();

@@ -12,7 +12,8 @@ use cuculus_page::{Axis, Finding, Plot, Shape};
 pub(super) const THRESHOLDS: Experiment = Experiment {
     name: "ccf-thresholds",
     title: "How full a filter on a ring can be",
-    question: "Is T̂ the number of keys a bucket that can be stored? (CCF Table II, Fig. 3, Theorem 4)",
+    question: "Is T̂ the number of keys per bucket that can be stored? (CCF Table II, Fig. 3, \
+               Theorem 4)",
     options: &[],
     run: thresholds,
 };
@@ -108,7 +109,7 @@ fn success(_: &Settings<'_>) -> anyhow::Result<Outcome> {
     let (bound, printed) = (success_bound(5, 2, 2, 3), success_bound_as_printed(5, 2, 2, 3));
     let mut plot = Plot::new(
         "bound on the chance that all keys fit, 200 buckets of 2, k = 2",
-        Axis::linear("keys a bucket"),
+        Axis::linear("keys per bucket"),
         Axis::from_zero("probability"),
     );
     let points = (300..=400).map(|keys| (f64::from(keys) / 200.0, success_bound(200, 2, 2, keys)));

@@ -169,7 +169,7 @@ fn measure(bits: u32, items: usize, probes: u64, seed: u64) -> anyhow::Result<[R
     ])
 }
 
-/// The standard deviation of a measured rate: of the absent keys that are asked for, and of the
+/// The standard deviation of a measured rate: of the absent keys that are looked up, and of the
 /// number of different fingerprints among the keys, which is that of balls in urns.
 fn deviation(bits: u32, keys: f64, probes: f64) -> f64 {
     let rate = analysis::false_positive_rate(bits, keys);

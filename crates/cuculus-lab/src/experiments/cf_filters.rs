@@ -1,5 +1,5 @@
-//! The filters of the Cuckoo Filter paper's comparison, all of the same memory: how each is built,
-//! filled and asked.
+//! The filters of the Cuckoo Filter paper's comparison, all of the same memory: how each is built
+//! and filled.
 
 use std::time::Duration;
 
@@ -22,13 +22,13 @@ const BLOOM_HASHES: u32 = 9;
 const PLANNED_LOAD: f64 = 0.95;
 /// Below the .78 at which the paper's d-left filter refused a key.
 const DLEFT_LOAD: f64 = 0.75;
-/// The rate of the paper's cuckoo filter, for a filter that is told a rate and not its memory.
+/// The rate of the paper's cuckoo filter, for a filter that is built for a rate and not for a size.
 pub(super) const ELASTIC_RATE: f64 = 0.0019;
 /// Keys made at a time, so that the largest tables need no list of all keys.
 const GROUP: u64 = 1 << 14;
 
 const IN_CACHES: &str = "a filter of this size fits the caches and does not wait for memory: what \
-                         it computes shows, and branches that nobody can foretell; the paper's \
+                         it computes shows, and branches that cannot be predicted; the paper's \
                          has 192 MB";
 
 /// A filter to compare.
@@ -39,12 +39,12 @@ pub(super) enum Kind {
     Bloom,
     Blocked,
     Quotient,
-    /// A cell of twelve bits has a counter of so many and a remainder of the others.
+    /// A cell of twelve bits has a counter of this many bits and a remainder of the others.
     Dleft {
         counter_bits: u32,
     },
-    /// Not in the paper: grows from nothing, with the same keys and rate as the cuckoo filter. It
-    /// is told how many there will be, as the others are.
+    /// Not in the paper: grows from nothing, with the same keys and rate as the cuckoo filter. The
+    /// number of keys is declared, as for the others.
     Elastic,
 }
 
@@ -73,7 +73,7 @@ impl Kind {
         }
     }
 
-    /// An empty filter of the memory of so many buckets of four twelve-bit entries.
+    /// An empty filter of the memory of `buckets` buckets of four twelve-bit entries.
     pub(super) fn empty(self, buckets: u64, seed: u64) -> Result<Box<dyn Subject>, BuildError> {
         let slots = buckets * SLOTS;
         let bits = slots * ENTRY_BITS;
@@ -125,8 +125,8 @@ impl Kind {
 /// One of the ways to insert: returns how many keys were taken before the first refusal.
 pub(super) type InsertWay = fn(&mut dyn Subject, &[u64]) -> usize;
 
-/// Fills a filter with the keys of these numbers until one is refused, and tells how long that
-/// took; making the keys does not count.
+/// Fills a filter with the keys of these numbers until one is refused, and measures how long that
+/// takes; making the keys does not count.
 pub(super) fn fill(
     contender: &mut dyn Subject,
     seed: u64,
@@ -171,30 +171,30 @@ pub(super) fn in_batches(contender: &mut dyn Subject, keys: &[u64]) -> usize {
     contender.insert_batch(keys).unwrap_or(0)
 }
 
-/// The share of so many absent keys that is found.
-pub(super) fn false_positive_rate(contender: &dyn Subject, seed: u64, questions: u64) -> f64 {
-    let groups = (0..questions).step_by(GROUP as usize);
+/// The share of absent keys that is found.
+pub(super) fn false_positive_rate(contender: &dyn Subject, seed: u64, lookups: u64) -> f64 {
+    let groups = (0..lookups).step_by(GROUP as usize);
     let found: usize = groups
-        .map(|start| contender.count(&absent_keys(seed, start..questions.min(start + GROUP))))
+        .map(|start| contender.count(&absent_keys(seed, start..lookups.min(start + GROUP))))
         .sum();
-    found as f64 / questions as f64
+    found as f64 / lookups as f64
 }
 
 /// How large and how often speeds are measured.
 #[derive(Clone, Copy)]
 pub(super) struct SpeedScale {
     pub(super) buckets: u64,
-    pub(super) questions: u64,
+    pub(super) lookups: u64,
     /// The best round counts: what else the machine does only makes things slower.
     pub(super) rounds: u32,
-    pub(super) rate_questions: u64,
+    pub(super) rate_lookups: u64,
 }
 
 impl SpeedScale {
     pub(super) fn of(settings: &Settings<'_>) -> Self {
-        let (log2_buckets, questions, rate_questions) =
+        let (log2_buckets, lookups, rate_lookups) =
             settings.pick((16, 1 << 18, 1 << 20), (PAPER_LOG2_BUCKETS, 1 << 22, 1 << 24));
-        Self { buckets: 1 << log2_buckets, questions, rounds: 5, rate_questions }
+        Self { buckets: 1 << log2_buckets, lookups, rounds: 5, rate_lookups }
     }
 
     /// Why a speed may not be as in the paper.
@@ -204,7 +204,7 @@ impl SpeedScale {
 
     #[cfg(test)]
     pub(super) fn tiny() -> Self {
-        Self { buckets: 1 << 8, questions: 1 << 8, rounds: 1, rate_questions: 1 << 10 }
+        Self { buckets: 1 << 8, lookups: 1 << 8, rounds: 1, rate_lookups: 1 << 10 }
     }
 }
 

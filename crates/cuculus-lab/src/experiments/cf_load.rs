@@ -1,6 +1,7 @@
 //! How full tables get: with short fingerprints (Fig. 2 of the Cuckoo Filter paper), and by
 //! placement and search.
 
+use anyhow::ensure;
 use cuculus::{CuckooFilter, PlacementKind, Search, analysis};
 
 use super::cf_filters::load_at_first_refusal;
@@ -23,20 +24,18 @@ pub(super) const LOAD: Experiment = Experiment {
 pub(super) const WAYS_TO_FILL: Experiment = Experiment {
     name: "cf-fill",
     title: "Load by placement and search",
-    question: "How full is a table when it first refuses a key, by bucket size, table size, placement \
-               and search? (CF §4: 95 % with b = 4)",
+    question: "How full is a table when it first refuses a key, by bucket size, table size, \
+               placement and search? (CF §4: 95 % with b = 4)",
     options: &[choices::SLOTS, choices::BITS, MIN_LOG2, MAX_LOG2],
     run: ways,
 };
 
-const MIN_LOG2: Choice =
-    Choice { name: "min-log2", value: "N", help: "the smallest table has 2^N buckets" };
-const MAX_LOG2: Choice =
-    Choice { name: "max-log2", value: "N", help: "the largest table has 2^N buckets" };
+const MIN_LOG2: Choice = Choice::new("min-log2", "N", "the smallest table has 2^N buckets");
+const MAX_LOG2: Choice = Choice::new("max-log2", "N", "the largest table has 2^N buckets");
 
 struct Scale<'a> {
     log2_buckets: &'a [u32],
-    /// The least of so many runs counts, as in the paper.
+    /// The least of this many runs counts, as in the paper.
     runs: u64,
 }
 
@@ -101,6 +100,7 @@ fn ways(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let bits = settings.value(choices::BITS, WAY_BITS)?;
     let min_log2 = settings.value(MIN_LOG2, 10)?;
     let max_log2 = settings.value(MAX_LOG2, settings.pick(14, 20))?;
+    ensure!(min_log2 <= max_log2, "--min-log2 {min_log2} is above --max-log2 {max_log2}");
     let mut outcome = Outcome::default();
     for slots in settings.list(choices::SLOTS, &[1, 2, 4, 8])? {
         (settings.progress)(&format!("buckets of {slots}"));

@@ -18,13 +18,13 @@ pub(super) const LOOKUP: Experiment = Experiment {
     run: |settings| lookup(SpeedScale::of(settings), settings),
 };
 
-/// Shares of positive questions, in per cent.
+/// Shares of positive lookups, in percent.
 const SHARES: [u64; 6] = [0, 20, 40, 60, 80, 100];
 
 const AT_ONCE: &str = "all bits of a key are in one block, and ours compares them without a branch";
 
-/// Questions of which so many per cent are keys with numbers below `inserted`, in random order.
-fn questions(
+/// Lookups of which this percentage are keys with numbers below `inserted`, in random order.
+fn lookups(
     seed: u64,
     count: u64,
     percentage: u64,
@@ -32,13 +32,13 @@ fn questions(
     random: &mut fastrand::Rng,
 ) -> Vec<u64> {
     let positive = count * percentage / 100;
-    let mut questions = absent_keys(seed, positive..count);
-    questions.extend((0..positive).map(|_| u64::nth(seed, random.u64(..inserted))));
-    random.shuffle(&mut questions);
-    questions
+    let mut lookups = absent_keys(seed, positive..count);
+    lookups.extend((0..positive).map(|_| u64::nth(seed, random.u64(..inserted))));
+    random.shuffle(&mut lookups);
+    lookups
 }
 
-/// The line of each kind, in millions a second.
+/// The line of each kind, in millions per second.
 type Lines = Vec<(Kind, Vec<f64>)>;
 
 fn lookup(scale: SpeedScale, settings: &Settings<'_>) -> anyhow::Result<Outcome> {
@@ -54,12 +54,12 @@ fn lookup(scale: SpeedScale, settings: &Settings<'_>) -> anyhow::Result<Outcome>
     let mut lines: Lines = KINDS.map(|kind| (kind, vec![0.0; SHARES.len()])).to_vec();
     for (at, share) in SHARES.into_iter().enumerate() {
         (settings.progress)(&format!("{share} % positive"));
-        let questions = questions(seed, scale.questions, share, inserted as u64, &mut random);
+        let lookups = lookups(seed, scale.lookups, share, inserted as u64, &mut random);
         for _ in 0..scale.rounds {
             for ((_, contender), (_, line)) in contenders.iter().zip(&mut lines) {
-                let (time, found) = timed(|| contender.count(&questions));
-                anyhow::ensure!(found as u64 >= scale.questions * share / 100, "a key is missing");
-                line[at] = f64::max(line[at], mops(questions.len(), time));
+                let (time, found) = timed(|| contender.count(&lookups));
+                anyhow::ensure!(found as u64 >= scale.lookups * share / 100, "a key is missing");
+                line[at] = f64::max(line[at], mops(lookups.len(), time));
             }
         }
     }
@@ -68,11 +68,11 @@ fn lookup(scale: SpeedScale, settings: &Settings<'_>) -> anyhow::Result<Outcome>
     let mut table = Table::new(head.into_iter().chain(shares));
     let mut plot = Plot::new(
         "lookups in full filters",
-        Axis::linear("positive questions, %"),
-        Axis::from_zero("million lookups a second"),
+        Axis::linear("positive lookups, %"),
+        Axis::from_zero("million lookups per second"),
     );
     for ((kind, contender), (_, line)) in contenders.iter().zip(&lines) {
-        let rate = false_positive_rate(&**contender, seed, scale.rate_questions);
+        let rate = false_positive_rate(&**contender, seed, scale.rate_lookups);
         let known = [number(Some(contender.bits_per_key()), 2), percent(rate, 3)];
         let speeds = line.iter().map(|&mops| number(Some(mops), 1));
         table.row([kind.name().to_owned()].into_iter().chain(known).chain(speeds));
@@ -82,7 +82,7 @@ fn lookup(scale: SpeedScale, settings: &Settings<'_>) -> anyhow::Result<Outcome>
     Ok(Outcome {
         findings: findings(&lines, scale.in_caches()),
         plots: vec![plot],
-        tables: vec![("million lookups a second, by the share of positives".to_owned(), table)],
+        tables: vec![("million lookups per second, by the share of positives".to_owned(), table)],
         notes: vec![format!(
             "One thread, one key at a time, hashing included, the best of {} rounds; {} buckets \
              of four entries. The elastic filter has grown from nothing with the keys of the CF.",
@@ -145,10 +145,10 @@ mod tests {
     use crate::experiment::QUICK;
 
     #[test]
-    fn so_many_questions_are_positive() {
+    fn the_given_share_of_lookups_is_positive() {
         let mut random = fastrand::Rng::with_seed(1);
         let keys = crate::keys::keys(3, 0..50);
-        let asked = questions(3, 1000, 20, 50, &mut random);
+        let asked = lookups(3, 1000, 20, 50, &mut random);
         assert_eq!(asked.len(), 1000);
         assert_eq!(asked.iter().filter(|key| keys.contains(key)).count(), 200);
         assert!(asked[..500].iter().any(|key| keys.contains(key)));

@@ -19,7 +19,7 @@ pub(super) const OCCUPANCY: Experiment = Experiment {
     run: |settings| occupancy(SpeedScale::of(settings), settings),
 };
 
-/// A filter is filled and emptied in so many steps.
+/// A filter is filled and emptied in this many steps.
 const STEPS: usize = 10;
 
 /// What is timed at each step.
@@ -38,7 +38,7 @@ const ACTS: [(Act, &str); 4] = [
     (Act::Delete, "deletions (Fig. 8)"),
 ];
 
-/// The speeds of a filter, in millions a second, by the tenth of its capacity; no deletions from a
+/// The speeds of a filter, in millions per second, by the tenth of its capacity; no deletions from a
 /// filter that has none.
 struct Course {
     kind: Kind,
@@ -66,7 +66,7 @@ impl Course {
             let part = |step: usize| capacity * step as u64 / STEPS as u64;
             keys(seed, part(step)..part(step + 1))
         };
-        let absent = absent_keys(seed, 0..scale.questions);
+        let absent = absent_keys(seed, 0..scale.lookups);
         let mut random = fastrand::Rng::with_seed(seed);
         let mut contender = self.kind.empty(scale.buckets, seed)?;
         for step in 0..STEPS {
@@ -77,7 +77,7 @@ impl Course {
             let (time, _) = timed(|| contender.count(&absent));
             self.keep(Act::Negative, step, mops(absent.len(), time));
             let held = contender.held() as u64;
-            let asked = (0..scale.questions).map(|_| u64::nth(seed, random.u64(..held)));
+            let asked = (0..scale.lookups).map(|_| u64::nth(seed, random.u64(..held)));
             let asked: Vec<u64> = asked.collect();
             let (time, found) = timed(|| contender.count(&asked));
             anyhow::ensure!(found == asked.len(), "{name} has lost a key");
@@ -98,7 +98,7 @@ impl Course {
     fn full(&mut self, contender: &dyn Subject, scale: SpeedScale, seed: u64) {
         if self.bits_per_item == 0.0 {
             self.bits_per_item = contender.bits_per_key();
-            self.rate = false_positive_rate(contender, seed, scale.rate_questions);
+            self.rate = false_positive_rate(contender, seed, scale.rate_lookups);
         }
     }
 }
@@ -117,7 +117,8 @@ fn occupancy(scale: SpeedScale, settings: &Settings<'_>) -> anyhow::Result<Outco
     for (act, title) in ACTS {
         let (plot, table) = shown(&courses, act, title);
         plots.push(plot);
-        tables.push((format!("million {title} a second, by the share of capacity in use"), table));
+        tables
+            .push((format!("million {title} per second, by the share of capacity in use"), table));
     }
     Ok(Outcome {
         findings: findings(&courses, scale.in_caches()),
@@ -142,7 +143,7 @@ fn shown(courses: &[Course], act: Act, title: &str) -> (Plot, Table) {
     let mut plot = Plot::new(
         title,
         Axis::linear("share of capacity in use, %"),
-        Axis::from_zero("million a second"),
+        Axis::from_zero("million per second"),
     );
     for course in courses {
         let line = course.line(act);

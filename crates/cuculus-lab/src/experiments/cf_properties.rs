@@ -15,17 +15,17 @@ use cuculus_page::table::{Table, number, percent};
 pub(super) const PROPERTIES: Experiment = Experiment {
     name: "cf-properties",
     title: "Properties of the filters",
-    question: "What space, how many cache lines a lookup, and is there deletion? (CF Table 1)",
+    question: "What space, how many cache lines per lookup, and is there deletion? (CF Table 1)",
     options: &[],
     run: |settings| {
-        let (items, questions) = settings.pick((1 << 16, 1 << 21), (1 << 24, 1 << 24));
-        properties(&Scale { items, questions }, settings)
+        let (items, lookups) = settings.pick((1 << 16, 1 << 21), (1 << 24, 1 << 24));
+        properties(&Scale { items, lookups }, settings)
     },
 };
 
 struct Scale {
     items: u64,
-    questions: u64,
+    lookups: u64,
 }
 
 const LINE_BITS: f64 = 512.0;
@@ -76,17 +76,17 @@ fn deletes(contender: &mut dyn Subject, items: u64, rate: f64, seed: u64) -> boo
 
 fn measure(mut contender: Box<dyn Subject>, lines: [f64; 2], scale: &Scale, seed: u64) -> Measured {
     let bits_per_item = contender.bits_per_key();
-    let rate = false_positive_rate(&*contender, seed, scale.questions);
+    let rate = false_positive_rate(&*contender, seed, scale.lookups);
     let deletes = deletes(&mut *contender, scale.items, rate, seed);
     Measured { bits_per_item, rate, lines, deletes }
 }
 
-/// Places that a lookup of an absent key reads until one is empty, of so many with this fill.
+/// Places that a lookup of an absent key reads until one is empty, of `hashes` with this fill.
 fn until_empty(hashes: u32, fill: f64) -> f64 {
     (0..hashes).map(|place| fill.powi(place as i32)).sum()
 }
 
-/// The lines of fields of so many bits that may lie across the end of a line.
+/// The cache lines of fields of `bits` bits that may lie across the end of a line.
 fn lines_of(fields: f64, bits: f64) -> f64 {
     fields * (1.0 + (bits - 1.0) / LINE_BITS)
 }
@@ -159,7 +159,7 @@ fn rows(scale: &Scale, settings: &Settings<'_>) -> anyhow::Result<Vec<(Paper, Me
     }
 
     (settings.progress)("elastic");
-    for (name, hint) in [("elastic", false), ("elastic, told the number", true)] {
+    for (name, hint) in [("elastic", false), ("elastic, size declared", true)] {
         // Not in the paper: what is claimed is ours.
         let row = Paper { name, space: None, lines: "-", deletes: true };
         let builder = ElasticFilter::builder().false_positive_rate(RATE).seed(seed);
@@ -216,10 +216,10 @@ fn properties(scale: &Scale, settings: &Settings<'_>) -> anyhow::Result<Outcome>
             "Space is in units of a space-optimised Bloom filter of the rate that was measured. \
              Lines are those that a lookup touches, from the measured fill: k probes in a Bloom \
              filter or those until an empty place; the buckets of the others, which may lie across \
-             the end of a line; the mean cluster of a quotient filter; one line more for where a segment of an elastic \
-             filter is. An elastic filter of few keys has long entries, to be ready for growth. A filter \
-             deletes if half of \
-             its keys can be taken out so that they are gone and the others are all found."
+             the end of a line; the mean cluster of a quotient filter; one line more for where a \
+             segment of an elastic filter is. An elastic filter of few keys has long entries, to \
+             be ready for growth. A filter deletes if half of its keys can be taken out so that \
+             they are gone and the others are all found."
                 .to_owned(),
         ],
         ..Outcome::default()
@@ -258,7 +258,7 @@ fn space(name: &str, [from, to]: [f64; 2], ours: &Measured) -> Finding {
         }
         "blocked Bloom" => "uneven blocks cost bits at equal rates",
         "cuckoo" | "cuckoo, semi-sorted" => "at .1 % the constant part still counts",
-        "quotient" => "three bits a slot beside the remainder, and a tenth of the slots empty",
+        "quotient" => "three bits per slot beside the remainder, and a tenth of the slots empty",
         _ => "",
     };
     Finding::when(
@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn it_runs() {
-        let outcome = properties(&Scale { items: 1 << 12, questions: 1 << 16 }, &QUICK).unwrap();
+        let outcome = properties(&Scale { items: 1 << 12, lookups: 1 << 16 }, &QUICK).unwrap();
         assert_eq!(outcome.tables[0].1.rows().count(), 10);
         let deletions = outcome.findings.iter().filter(|f| f.claim.contains("delete"));
         assert!(deletions.into_iter().all(|finding| finding.holds == Holds::Yes));

@@ -16,14 +16,14 @@ pub(super) const SPACE: Experiment = Experiment {
                (CF Table 2, Figs. 3 and 4)",
     options: &[],
     run: |settings| {
-        let (keys, questions) = settings.pick((1 << 15, 1 << 20), (1 << 22, 1 << 24));
-        space(&Scale { keys, questions }, settings)
+        let (keys, lookups) = settings.pick((1 << 15, 1 << 20), (1 << 22, 1 << 24));
+        space(&Scale { keys, lookups }, settings)
     },
 };
 
 struct Scale {
     keys: u64,
-    questions: u64,
+    lookups: u64,
 }
 
 /// Below this many, a number of false positives says little.
@@ -63,7 +63,7 @@ fn point(mut contender: Box<dyn Subject>, most: u64, scale: &Scale, seed: u64) -
     fill(&mut *contender, seed, 0..most, one_by_one);
     Point {
         bits_per_item: contender.bits_per_key(),
-        rate: false_positive_rate(&*contender, seed, scale.questions),
+        rate: false_positive_rate(&*contender, seed, scale.lookups),
         load: None,
     }
 }
@@ -111,7 +111,7 @@ fn bloom_lines(scale: &Scale, settings: &Settings<'_>) -> anyhow::Result<[Line; 
 /// Grown from nothing, with the number of keys declared and without.
 fn elastic_lines(scale: &Scale, settings: &Settings<'_>) -> anyhow::Result<Vec<Line>> {
     let mut lines = Vec::new();
-    for (name, hint) in [("elastic, told the number", true), ("elastic", false)] {
+    for (name, hint) in [("elastic, size declared", true), ("elastic", false)] {
         let mut points = Vec::new();
         for bits in [4, 6, 8, 10, 12] {
             (settings.progress)(&format!("{name}, a rate of 2^-{bits}"));
@@ -134,7 +134,7 @@ fn space(scale: &Scale, settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     lines.extend(bloom_lines(scale, settings)?);
     lines.extend(elastic_lines(scale, settings)?);
     for line in &mut lines {
-        line.points.retain(|at| at.rate * scale.questions as f64 >= FEWEST_FALSE_POSITIVES);
+        line.points.retain(|at| at.rate * scale.lookups as f64 >= FEWEST_FALSE_POSITIVES);
     }
     let head = ["filter", "load", "FPR %", "bits/item", "BF at that rate", "lower bound"];
     let mut table = Table::new(head);
@@ -172,10 +172,10 @@ fn space(scale: &Scale, settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         tables: vec![("full filters: bits per item and rate".to_owned(), table)],
         notes: vec![format!(
             "Cuckoo filters of {} slots are filled to the first refusal. Points with fewer than \
-             {FEWEST_FALSE_POSITIVES} false positives among {} questions are left out. \
-             The elastic filters grow from nothing and are set to spend nothing on longer entries for \
-             later, which small ones do by default.",
-            scale.keys, scale.questions
+             {FEWEST_FALSE_POSITIVES} false positives among {} lookups are left out. The elastic \
+             filters grow from nothing and are set to spend nothing on longer entries for later, \
+             which small ones do by default.",
+            scale.keys, scale.lookups
         )],
         ..Outcome::default()
     })
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn it_runs() {
-        let outcome = space(&Scale { keys: 1 << 10, questions: 1 << 14 }, &QUICK).unwrap();
+        let outcome = space(&Scale { keys: 1 << 10, lookups: 1 << 14 }, &QUICK).unwrap();
         assert_eq!(outcome.plots[0].series.len(), 12);
         assert_eq!(outcome.findings.len(), 6);
     }

@@ -16,15 +16,15 @@ use cuculus_page::{Finding, Holds};
 pub(super) const TABLE3: Experiment = Experiment {
     name: "cf-table3",
     title: "What 192 MB hold",
-    question: "How many items, bits per item, false positives and insertions a second do filters \
+    question: "How many items, bits per item, false positives and insertions per second do filters \
                of equal memory have? (CF Table 3)",
     options: &[choices::LOG2_BUCKETS],
     run: |settings| {
-        let (log2_buckets, rounds, questions) =
+        let (log2_buckets, rounds, lookups) =
             settings.pick((PAPER_LOG2_BUCKETS - 5, 2, 1 << 22), (PAPER_LOG2_BUCKETS, 1, 1 << 24));
         let log2_buckets = settings.value(choices::LOG2_BUCKETS, log2_buckets)?;
         ensure!(log2_buckets <= PAPER_LOG2_BUCKETS, "--log2-buckets: at most the paper's 25");
-        table3(&Scale { log2_buckets, rounds, questions }, settings)
+        table3(&Scale { log2_buckets, rounds, lookups }, settings)
     },
 };
 
@@ -32,7 +32,7 @@ pub(super) const TABLE3: Experiment = Experiment {
 struct Scale {
     log2_buckets: u32,
     rounds: u32,
-    questions: u64,
+    lookups: u64,
 }
 
 /// A column of the paper's table.
@@ -145,7 +145,7 @@ impl Row {
         Ok(Measured {
             items,
             bits_per_item: contender.bits_per_key(),
-            rate: false_positive_rate(&*contender, settings.seed, scale.questions),
+            rate: false_positive_rate(&*contender, settings.seed, scale.lookups),
             mops: speeds[1],
             batched: speeds[0],
         })
@@ -168,16 +168,16 @@ impl Row {
         ]
     }
 
-    /// Of the paper's bits and rate, or of the rate that was asked for.
+    /// Of the paper's bits and rate, or of the rate that it was built for.
     fn judge(&self, ours: &Measured) -> Finding {
         let Some(paper) = &self.paper else {
             return Finding::when(
                 format!(
-                    "{}: keeps the rate that was asked for, {} %",
+                    "{}: keeps the rate that it was built for, {} %",
                     self.name(),
                     percent(ELASTIC_RATE, 2)
                 ),
-                format!("{} % in {:.2} bits an item", percent(ours.rate, 4), ours.bits_per_item),
+                format!("{} % in {:.2} bits per item", percent(ours.rate, 4), ours.bits_per_item),
                 ours.rate <= ELASTIC_RATE,
             );
         };
@@ -300,7 +300,7 @@ fn fastest_but_blocked(speeds: &[(Kind, f64)], cached: bool) -> Finding {
     Finding::new(
         "filling the CF (to 95 %) is faster than all others but the blocked Bloom filter",
         format!(
-            "CF {ours:.1}, blk-BF {:.1} million a second; faster than CF: {}",
+            "CF {ours:.1}, blk-BF {:.1} million per second; faster than CF: {}",
             of(Kind::Blocked),
             if faster.is_empty() { "none of the others".to_owned() } else { faster.join(", ") }
         ),
@@ -345,7 +345,7 @@ mod tests {
 
     #[test]
     fn it_runs() {
-        let scale = Scale { log2_buckets: 10, rounds: 1, questions: 1 << 14 };
+        let scale = Scale { log2_buckets: 10, rounds: 1, lookups: 1 << 14 };
         let outcome = table3(&scale, &QUICK).unwrap();
         assert_eq!(outcome.findings.len(), ROWS.len() + 2);
         assert_eq!(outcome.findings[6].holds, Holds::Yes, "{:?}", outcome.findings[6]);

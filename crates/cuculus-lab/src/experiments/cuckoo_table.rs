@@ -1,4 +1,4 @@
-//! How full a cuckoo hash table gets before it has to hash everything anew.
+//! How full a cuckoo hash table gets before it has to rehash everything.
 
 use cuculus::analysis::orientability_threshold;
 use cuculus_baselines::CuckooTable;
@@ -94,7 +94,7 @@ fn findings(lines: &[Vec<(f64, f64)>; 2], thresholds: &[(f64, f64)]) -> Vec<Find
     let findings = [
         Finding::when(
             "four-way buckets use more of the table than single slots: at least 95 % \
-                    against about half",
+             against about half",
             format!(
                 "one slot {:.3} and {:.3}, four {:.3} and {:.3} (one and two tables)",
                 one[0].1, two[0].1, one[3].1, two[3].1

@@ -13,13 +13,14 @@ use cuculus_page::{Axis, Finding, Plot, Shape};
 pub(super) const ADDRESSES: Experiment = Experiment {
     name: "dbf",
     title: "Removals that a dynamic Bloom filter gives up",
-    question: "How often does a key seem to be in several filters of the list, so that it cannot be \
-               removed, and what does it leave behind? (DCF Fig. 1; k = 7, 1,024 keys a filter)",
+    question: "How often does a key seem to be in several filters of the list, so that it cannot \
+               be removed, and what does it leave behind? (DCF Fig. 1; k = 7, 1,024 keys per \
+               filter)",
     options: &[],
     run: addresses,
 };
 
-/// The paper's: 40,960 bits a filter, four a counter.
+/// The paper's: 40,960 bits per filter, four per counter.
 const COUNTERS: u64 = 10_240;
 const HASHES: u32 = 7;
 const EACH: usize = 1024;

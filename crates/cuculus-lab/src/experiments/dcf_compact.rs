@@ -1,4 +1,4 @@
-//! What a list of filters gives back after removals, and how long that takes: Figs. 16 and 17 of the
+//! What a list of filters frees after removals, and how long that takes: Figs. 16 and 17 of the
 //! Dynamic Cuckoo Filter paper.
 
 use std::time::Duration;
@@ -16,15 +16,14 @@ use crate::line::Line;
 
 pub(super) const COMPACT: Experiment = Experiment {
     name: "dcf-compact",
-    title: "Memory that a list gives back",
+    title: "Memory that a list frees",
     question: "How many filters are freed, and how long does that take, by the share of the keys \
                that is removed? (DCF Figs. 16 and 17; six filters, 46,080 keys)",
     options: &[choices::ITEMS, NUMBER_OF_FILTERS, choices::ROUNDS],
     run,
 };
 
-const NUMBER_OF_FILTERS: Choice =
-    Choice { name: "filters", value: "N", help: "filters in the list" };
+const NUMBER_OF_FILTERS: Choice = Choice::new("filters", "N", "filters in the list");
 
 /// The paper's share of the time that looking up every key takes.
 const OF_A_QUERY: f64 = 0.0112;

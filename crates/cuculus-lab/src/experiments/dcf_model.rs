@@ -308,14 +308,14 @@ fn memory(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
             ("kilobits that filters really take, everything counted".to_owned(), real),
         ],
         notes: vec![
-            "Eq. 12 is a search over whole numbers, not a linear program. Saved is against a single \
-             filter for the largest set. The second table is of filters that were filled key by key: \
-             headers and directories count there, which are much at this size, and our elastic filter \
-             by default spends up to 192 KiB on long entries, which pay when a set grows on. The \
-             counters of the dynamic Bloom filter (Fig. 9) are four \
-             bits where a fingerprint is thirteen."
+            "Eq. 12 is a search over whole numbers, not a linear program. Saved is against a \
+             single filter for the largest set. The second table is of filters that were filled \
+             key by key: headers and directories count there, which are much at this size, and our \
+             elastic filter by default spends up to 192 KiB on long entries, which pay when a set \
+             grows on. The counters of the dynamic Bloom filter (Fig. 9) are four bits where a \
+             fingerprint is thirteen."
                 .to_owned(),
         ],
-..Outcome::default()
-})
+        ..Outcome::default()
+    })
 }

@@ -25,8 +25,7 @@ pub(super) const TIMES: Experiment = Experiment {
     run,
 };
 
-const LENGTHS: Choice =
-    Choice { name: "lengths", value: "N,…", help: "numbers of filters in the list" };
+const LENGTHS: Choice = Choice::new("lengths", "N,…", "numbers of filters in the list");
 
 /// An insertion is called independent of the length if it takes at most this many times as long as
 /// in the shortest list.

@@ -111,10 +111,10 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     outcome.data = json!(data);
     outcome.notes.push(format!(
         "Millions of operations per second, one thread, best of {rounds}. Bits are counted by the \
-         allocator. The longest insertion is the shorter time of two runs, which leaves out most of \
-         the machine's own pauses; `as timed` is that of one run. The consistent filter is left \
-         out: a ring for this many keys would take several times the memory of all others; it is in \
-         ccf-trace."
+         allocator. The longest insertion is the shorter time of two runs, which leaves out most \
+         of the machine's own pauses; `as timed` is that of one run. The consistent filter is left \
+         out: a ring for this many keys would take several times the memory of all others; it is \
+         in ccf-trace."
     ));
     Ok(outcome)
 }
@@ -269,8 +269,8 @@ fn promises(row: &Grown, name: &str, rate: f64) -> Finding {
     ];
     Finding::new(
         format!(
-            "{name}, {}: keeps the rate, loses no key, no insertion takes over 1 ms, and a quarter of \
-             the memory or more is freed with half of the keys",
+            "{name}, {}: keeps the rate, loses no key, no insertion takes over 1 ms, and a quarter \
+             of the memory or more is freed with half of the keys",
             row.label
         ),
         format!(

@@ -14,8 +14,8 @@ use crate::keys::WorkKey;
 pub(super) const KICKS: Experiment = Experiment {
     name: "kicks",
     title: "Breadth-first search or random walk",
-    question: "What does an insertion cost as the table fills, and how often does it fail, with our \
-               search and with the paper's? (the walk of CF §3.1)",
+    question: "What does an insertion cost as the table fills, and how often does it fail, with \
+               our search and with the paper's? (the walk of CF §3.1)",
     options: &[choices::LOG2_BUCKETS, choices::SLOTS, choices::BITS, choices::ROUNDS],
     run,
 };

@@ -15,7 +15,7 @@ use cuculus_page::{Finding, Holds};
 
 pub(super) const SYSTEMS: Experiment = Experiment {
     name: "systems",
-    title: "Every structure at work",
+    title: "All structures at work",
     question: "Do all structures of the papers find what they hold and forget what is removed? (CF \
                Table 1, CCF Table I and the cuckoo hash table of CF Fig. 1)",
     options: &[],
@@ -29,7 +29,7 @@ const RATE: f64 = 0.01;
 /// Of a rate that a filter is made for, what chance may add.
 const CHANCE: f64 = 1.1;
 
-/// What became of a structure that was filled, asked, and half emptied.
+/// What a structure did when it was filled, searched, and half emptied.
 #[derive(Debug, Default)]
 struct Seen {
     bits_per_item: f64,
@@ -212,7 +212,7 @@ fn systems(count: u64, settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         findings: systems.iter().map(judge).collect(),
         tables: vec![(format!("{count} keys, a rate of {RATE}, half removed again"), table)],
         notes: vec![
-            "The cuckoo hash table holds whole keys and values and errs never; the adaptive filter \
+            "The cuckoo hash table holds whole keys and values and is exact; the adaptive filter \
              holds the keys beside its fingerprints; the filters on a ring count their ring. The \
              library's tests hold every filter to the same laws beside an exact multiset."
                 .to_owned(),

@@ -15,7 +15,7 @@ const NODES: &str = "nodes on the ring";
 const EACH: &str = "size of a filter of the list";
 
 /// The names of the parameters of which both values build; a number of cells must be what was
-/// asked for too.
+/// given too.
 pub(super) fn of(filter: &str) -> Vec<&'static str> {
     // Builders share their words, not a trait.
     macro_rules! choices {

@@ -20,7 +20,7 @@ pub(super) const FEATURES: Experiment = Experiment {
 
 /// The rate that all are built for.
 const RATE: f64 = 0.01;
-/// A filter that has given back so much once the set is empty gives memory back.
+/// A filter that has freed this share of its memory once the set is empty frees memory.
 const GIVEN_BACK: f64 = 0.5;
 /// Sizes no further apart than this, of the largest, are fine steps.
 const FINE: f64 = 0.02;
@@ -56,7 +56,7 @@ impl Measured {
         least < most
     }
 
-    /// The share of the memory at the peak that is given back when all flows have ended.
+    /// The share of the memory at the peak that is freed when all flows have ended.
     fn given_back(&self) -> f64 {
         let Followed { bits_per_key_at_the_peak, most_keys, bytes_at_the_end, .. } = self.followed;
         let peak = bits_per_key_at_the_peak * most_keys as f64 / 8.0;
@@ -70,7 +70,7 @@ impl Measured {
         Some(largest as f64 / self.slots().1 as f64)
     }
 
-    /// One for each: grows, gives back, in fine steps.
+    /// One for each: grows, frees memory, in fine steps.
     fn elasticity(&self) -> usize {
         let fine = self.step().is_some_and(|step| step <= FINE);
         [self.grows(), self.grows() && self.given_back() >= GIVEN_BACK, fine]
@@ -95,7 +95,7 @@ fn features(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     }
     let plot = Plot::new(
         "memory and use of the slots while flows come and go",
-        Axis::from_zero("bits a flow alive, mean"),
+        Axis::from_zero("mean bits per live flow"),
         Axis::from_zero("share of the slots in use, mean"),
     );
     let plot = all.iter().fold(plot, |plot, one| {
@@ -110,10 +110,10 @@ fn features(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
             ("what can be chosen".to_owned(), chosen(&all)),
         ],
         notes: vec![format!(
-            "{flows} made-up flows, at most {} alive, filters for a rate of {} %. Those of fixed size \
-             are planned for the most flows. Elasticity is one each for growing, for giving back half \
-             of the memory or more when the set is empty, and for steps of at most {} % of the largest \
-             size. A ring of fixed buckets is told when to add or remove one.",
+            "{flows} synthetic flows, at most {} alive, filters for a rate of {} %. Those of fixed \
+             size are planned for the most flows. Elasticity is one each for growing, for freeing \
+             half of the memory or more when the set is empty, and for steps of at most {} % of \
+             the largest size. A single ring has buckets added and removed by the experiment.",
             course.peak(),
             percent(RATE, 0),
             percent(FINE, 0)
@@ -129,7 +129,7 @@ fn table(all: &[Measured]) -> Table {
         "paper",
         "sizes",
         "largest step, %",
-        "given back, %",
+        "freed, %",
         "slots in use",
         "paper",
         "bits/key, mean",
@@ -192,31 +192,37 @@ fn findings(all: &[Measured]) -> Vec<Finding> {
     let finding = |claim: &str, feature, ours: &dyn Fn(&Measured) -> f64, reason: &str| {
         let (same, ranked) = agreement(all, feature, ours);
         let share = same as f64 / ranked.max(1) as f64;
-        Finding::new(format!(
-                "{claim} (the order of the paper's pluses; in part from three quarters of the pairs)"
-            ), format!("{same} of {ranked} pairs in that order"), match share {
+        Finding::new(
+            format!(
+                "{claim} (the order of the paper's pluses; in part from three quarters of the \
+                 pairs)"
+            ),
+            format!("{same} of {ranked} pairs in that order"),
+            match share {
                 1.0.. => Holds::Yes,
                 0.75.. => Holds::Partly,
                 _ => Holds::No,
-            }).because(reason)
+            },
+        )
+        .because(reason)
     };
     vec![
         finding(
             "capacity elasticity",
             0,
             &|one| one.elasticity() as f64,
-            "a dynamic Bloom filter gives nothing back, and a single ring that is told when to \
-             change is as fine as a list of them",
+            "a dynamic Bloom filter frees nothing, and a single ring that the experiment \
+             resizes is as fine as a list of them",
         ),
         finding(
             "space efficiency, as the share of the slots in use",
             1,
             &|one| one.followed.mean_utilization,
-            "a filter of fixed size for the most flows is mostly empty over the trace, whatever its \
-             kind; a list is not",
+            "a filter of fixed size for the most flows is mostly empty over the trace, whatever \
+             its kind; a list is not",
         ),
         finding(
-            "space efficiency, as bits a key",
+            "space efficiency, as bits per key",
             1,
             &|one| -one.followed.mean_bits_per_key,
             "rings and long fingerprints cost more than empty slots",

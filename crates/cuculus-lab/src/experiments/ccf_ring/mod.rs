@@ -18,23 +18,20 @@ use layouts::{Eytzinger, Interpolated, Sorted};
 pub(super) const RING: Experiment = Experiment {
     name: "ccf-ring",
     title: "Layouts of a ring",
-    question: "What do a lookup and a change cost in our ring, beside a search tree and sorted lists? \
-               (the ring of CCF Fig. 2)",
-    options: &[NODES, LOOKUPS, choices::ROUNDS],
+    question: "What do a lookup and a change cost in our ring, beside a search tree and sorted \
+               lists? (the ring of CCF Fig. 2)",
+    options: &[choices::NODES, LOOKUPS, choices::ROUNDS],
     run,
 };
 
-const NODES: Choice =
-    Choice { name: "nodes", value: "N,…", help: "nodes on the ring, of a bucket or in all" };
-const LOOKUPS: Choice =
-    Choice { name: "lookups", value: "N", help: "lookups of each kind in a round" };
+const LOOKUPS: Choice = Choice::new("lookups", "N", "lookups of each kind in a round");
 
 const NAMES: [&str; 5] =
     ["ours", "BTreeMap", "sorted, binary search", "sorted, interpolation", "Eytzinger"];
 
 fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let sizes = settings.pick(&[640, 24_000, 240_000][..], &[640, 24_000, 240_000, 4_000_000]);
-    let sizes: Vec<usize> = settings.list(NODES, sizes)?;
+    let sizes: Vec<usize> = settings.list(choices::NODES, sizes)?;
     ensure!(sizes.iter().all(|&nodes| nodes > 0), "--nodes: a ring needs at least one node");
     let lookups = settings.value(LOOKUPS, settings.pick(100_000, 1_000_000))?.max(1);
     let rounds = settings.value(choices::ROUNDS, 3)?.max(1);

@@ -23,17 +23,17 @@ use followed::WELL_USED;
 pub(super) const TRACE: Experiment = Experiment {
     name: "ccf-trace",
     title: "Filters that follow a set",
-    question: "How full, and how large, are filters while flows come and go? (CCF Fig. 4; 64 buckets \
-               of three slots, 30 bits, at most 7,290 flows alive)",
+    question: "How full, and how large, are filters while flows come and go? (CCF Fig. 4; 64 \
+               buckets of three slots, 30 bits, at most 7,290 flows alive)",
     options: &[CSV, choices::FLOWS, choices::FPR, choices::ALL, choices::ONLY],
     run,
 };
 
-const CSV: Choice = Choice {
-    name: "csv",
-    value: "FILE",
-    help: "a trace of real flows: lines of source,destination,start,end with times in seconds",
-};
+const CSV: Choice = Choice::new(
+    "csv",
+    "FILE",
+    "a trace of real flows: lines of source,destination,start,end with times in seconds",
+);
 
 /// The paper's flows.
 const PAPER_FLOWS: usize = 58_941;
@@ -212,14 +212,22 @@ fn of_the_paper(row: &Row) -> Vec<Finding> {
     let mut findings = Vec::new();
     if let Some(paper) = contender.paper.mean {
         let ours = followed.mean_utilization;
-        findings.push(Finding::new(format!(
+        let finding = Finding::new(
+            format!(
                 "{}: {paper:.4} of the slots in use on average (within {SAME}; in part if more)",
                 contender.name
-            ), format!("{ours:.4}"), match ours - paper {
+            ),
+            format!("{ours:.4}"),
+            match ours - paper {
                 off if off.abs() <= SAME => Holds::Yes,
                 off if off > 0.0 => Holds::Partly,
                 _ => Holds::No,
-            }).because("the paper's trace is not public, nor is it said when a filter counts as full"));
+            },
+        );
+        findings.push(finding.because(
+            "the paper's trace is not public, and the paper does not say when a filter counts as \
+             full",
+        ));
     }
     if let Some(paper) = contender.paper.few_empty {
         let ours = followed.few_empty;
@@ -234,7 +242,7 @@ fn of_the_paper(row: &Row) -> Vec<Finding> {
                 format!("{} %, most empty {}", percent(ours, 0), followed.most_empty),
                 (ours - paper).abs() <= SAME_SHARE,
             )
-            .because("depends on how fast the set shrinks, which the paper's trace would tell"),
+            .because("depends on how fast the set shrinks, which the paper's trace would show"),
         );
     }
     findings
@@ -260,7 +268,7 @@ fn compared(rows: &[&Row]) -> Vec<Finding> {
             means.iter().all(|&mean| mean > dynamic.mean_utilization),
         ),
         Finding::new(
-            "and so take less memory (bits a key, everything counted)",
+            "and so take less memory (bits per key, everything counted)",
             format!(
                 "{:.1} and {:.1} against {:.1}; elastic, at a rate of 1 %: {:.1}",
                 bits[1], bits[2], bits[0], bits[3]
@@ -271,12 +279,7 @@ fn compared(rows: &[&Row]) -> Vec<Finding> {
                 (false, false) => Holds::No,
             },
         )
-        .because(match smaller {
-            true => String::new(),
-            false => {
-                "a ring of ten nodes a bucket of three slots takes more than it saves".to_owned()
-            }
-        }),
+        .because("a ring of ten nodes per bucket of three slots takes more than it saves"),
     ]
 }
 

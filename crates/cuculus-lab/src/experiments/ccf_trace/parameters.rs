@@ -45,7 +45,7 @@ const BREADTH_FIRST: Consistent = Consistent { search: Search::BreadthFirst, ..P
 const CHANGES: [Change; 14] = [
     Change {
         paper: Some(PAPER_BUCKETS),
-        reason: "the trace is made up, and removals sweep over a few more buckets",
+        reason: "the trace is synthetic, and removals sweep over a few more buckets",
         ..change("as in the paper", PAPER)
     },
     change("k = 4", Consistent { candidates: 4, ..PAPER }),
@@ -153,18 +153,20 @@ fn shares(rows: &[Row]) -> Vec<Finding> {
         (AS_IN_THE_PAPER, 0.95, [0.76, 0.76], "76 %"),
         ("v = 1", 0.95, [0.16, 0.16], "16 %"),
     ];
-    let finding = |(name, above, [least, most], words): (&str, f64, [f64; 2], &str)| {
-        let row = rows.iter().find(|row| row.contender.name == name)?;
-        let ours = 1.0 - row.followed.share_below(above);
-        let same = least - SAME_SHARE <= ours && ours <= most + SAME_SHARE;
-        Some(Finding::when(format!(
-                "{name}: {words} of the samples use more than {above} of the slots (within {} points)",
+    let finding =
+        |(name, above, [least, most], words): (&str, f64, [f64; 2], &str)| {
+            let row = rows.iter().find(|row| row.contender.name == name)?;
+            let ours = 1.0 - row.followed.share_below(above);
+            let same = least - SAME_SHARE <= ours && ours <= most + SAME_SHARE;
+            Some(Finding::when(format!(
+                "{name}: {words} of the samples use more than {above} of the slots (within {} \
+                 points)",
                 percent(SAME_SHARE, 0)
             ), format!("{} %", percent(ours, 0)), same).because(match same {
                 true => String::new(),
                 false => "follows from the mean, and from how the trace shrinks".to_owned(),
             }))
-    };
+        };
     said.into_iter().filter_map(finding).collect()
 }
 

@@ -86,7 +86,7 @@ impl Checkpoint {
 }
 
 impl Course {
-    /// Walks the way: once with questions, and then for the waits.
+    /// Goes there and back: once with lookups, and then for the waits.
     pub(super) fn measure(leg: &Leg) -> anyhow::Result<Self> {
         let Leg { keys, rate, declared, probes, .. } = *leg;
         let what = if declared { "declared" } else { "nothing declared" };

@@ -21,14 +21,13 @@ use waits::{Wait, Waits};
 pub(super) const ELASTIC: Experiment = Experiment {
     name: "elastic",
     title: "The elastic filter, there and back",
-    question: "Does the elastic filter keep its rate, its memory and its caller's time from nothing to \
-               many keys and back?",
+    question: "Does the elastic filter keep its rate, its memory and its caller's time from \
+               nothing to many keys and back?",
     options: &[choices::ITEMS, choices::FPR, PROBES],
     run,
 };
 
-const PROBES: Choice =
-    Choice { name: "probes", value: "N", help: "absent keys that are looked up at every size" };
+const PROBES: Choice = Choice::new("probes", "N", "absent keys that are looked up at every size");
 
 /// The name of the hidden command that measures one leg.
 pub const LEG: &str = "elastic-leg";
@@ -62,9 +61,8 @@ impl Leg {
         Ok(serde_json::to_string(&Course::measure(self)?)?)
     }
 
-    /// Measures it in a process of its own: memory that an earlier filter has given back to the
-    /// allocator, and the allocator not to the system, would be counted as none of the next
-    /// filter's.
+    /// Measures it in a process of its own: memory that an earlier filter has freed, and that the
+    /// allocator has kept, would not be counted for the next filter.
     fn measure_apart(&self) -> anyhow::Result<Course> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args([LEG, "--keys", &self.keys.to_string(), "--rate", &self.rate.to_string()]);
@@ -132,7 +130,7 @@ fn checkpoints(checkpoints: &[Checkpoint]) -> Table {
         "resident MiB",
         "over bytes",
         "used",
-        "elders",
+        "overflow",
         "slots by width in %",
     ]);
     for at in checkpoints {

@@ -63,7 +63,7 @@ impl Walk {
     }
 }
 
-/// Does one operation and tells whether the filter did what it must.
+/// Does one operation and returns whether the filter did what it must.
 #[inline(always)]
 pub(super) fn step(filter: &mut ElasticFilter, insert: bool, key: u64) -> bool {
     if insert { filter.insert(&key).is_ok() } else { filter.remove(&key) }

@@ -31,12 +31,13 @@ pub(super) const SPEED: Experiment = Experiment {
 pub(super) const ELASTIC_SPEED: Experiment = Experiment {
     name: "elastic-speed",
     title: "What growing costs in time",
-    question: "How fast is the elastic filter, grown from nothing, beside our filter of fixed size?",
+    question: "How fast is the elastic filter, grown from nothing, beside our filter of fixed \
+               size?",
     options: OPTIONS,
     run: |settings| run(Contest::Elastic, settings),
 };
 
-const KEYS: Choice = Choice { name: "keys", value: "u64|str24", help: "the kind of keys" };
+const KEYS: Choice = Choice::new("keys", "u64|str24", "the kind of keys");
 const OPTIONS: &[Choice] = &[
     choices::ITEMS,
     choices::FPR,
@@ -147,7 +148,7 @@ fn run_with<K: WorkKey + FuseKey>(
         notes: vec![format!(
             "One thread, hashing of {} keys included, the best of {rounds} rounds in which every \
              filter has its turn. Bits are counted by the allocator. Each crate is used as its \
-             documentation shows first. The elastic filter is told no size and builds by growing. \
+             documentation shows first. The elastic filter is given no size and builds by growing. \
              Lost keys could not be removed, or were gone after others were removed.",
             K::NAME
         )],
