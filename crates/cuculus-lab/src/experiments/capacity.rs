@@ -73,7 +73,7 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let sums = refused.map(|sum| share(sum, built));
     table.row(["all".to_owned(), built.to_string()].into_iter().chain(sums));
     let finding = |(shape, refused): (&Shape, u64)| {
-        let claim = format!("{}: filters that refuse a key within their capacity", shape.name);
+        let claim = format!("{}: no filter refuses a key within its capacity", shape.name);
         Finding::never(claim, usize::try_from(refused).unwrap_or(usize::MAX)).because(
             "buckets of one or two slots leave little room for chance, most of all in small \
              filters",

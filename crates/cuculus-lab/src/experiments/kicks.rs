@@ -98,7 +98,7 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let refused: usize = best[0].iter().map(|band| band.refused).sum();
     Ok(Outcome {
         findings: vec![
-            Finding::never("breadth-first search: keys refused up to 95 %", refused),
+            Finding::never("breadth-first search refuses no key up to 95 %", refused),
             Finding::at_most(
                 "time of breadth-first search over that of the random walk, up to 95 %,",
                 totals[0] / totals[1],

@@ -86,7 +86,7 @@ pub(super) fn of(course: &Course) -> Vec<Finding> {
             wait(course.removes.least.p9999),
             WAIT_MICROSECONDS,
         ),
-        Some(Finding::never(name("wrong answers"), course.wrong_answers())),
+        Some(Finding::never(name("no wrong answers"), course.wrong_answers())),
     ]);
     findings.into_iter().flatten().collect()
 }

@@ -33,7 +33,8 @@ pub(super) const ELASTIC_SPEED: Experiment = Experiment {
     title: "What growing costs in time",
     question: "How fast is the elastic filter, grown from nothing, beside our filter of fixed \
                size?",
-    options: OPTIONS,
+    // The last one adds other filters, of which there are none here.
+    options: OPTIONS.split_at(OPTIONS.len() - 1).0,
     run: |settings| run(Contest::Elastic, settings),
 };
 
