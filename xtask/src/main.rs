@@ -36,7 +36,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "bench",
         arguments: "[ARGS…]",
-        summary: "run the laboratory's benchmarks (default: speed)",
+        summary: "run an experiment of the laboratory in release (default: speed; `bench list` lists all)",
         run: bench::run,
     },
     Command {
@@ -60,7 +60,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "soak",
-        arguments: "[--operations N] [--seed N]",
+        arguments: "[--operations N] [--seed N] [--items N]",
         summary: "compare elastic filters with exact multisets (default: 100 million operations)",
         run: soak::run,
     },

@@ -24,7 +24,7 @@ const MAX_MOVES: u32 = 16;
 /// authors' two forms this is the one with buckets of four, where the *position* in the bucket chooses
 /// the fingerprint's hash function: no bits are spent on that, and an entry is changed by trading
 /// places with another of its bucket. (The form with a selector in each slot would cost one to two
-/// bits a key.)
+/// bits per key.)
 ///
 /// ```
 /// use cuculus::{Filter, Insert};
@@ -44,7 +44,7 @@ const MAX_MOVES: u32 = 16;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Where it loses: 64 bits more a key, four fingerprints to compute a lookup, and somebody who knows
+/// Where it loses: 64 bits more per key, four fingerprints to compute per lookup, and somebody who knows
 /// which answers were wrong. For keys that are asked once the rate is that of a cuckoo filter. It
 /// removes exactly the key that it is told, not one that looks like it, except for keys with the same
 /// 64-bit hash.

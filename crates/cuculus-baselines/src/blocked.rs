@@ -18,7 +18,7 @@ const PLACES_PER_WORD: u32 = 64 / PLACE_BITS;
 /// A lookup waits for memory once, which makes it the fastest of all. Where it loses: blocks get
 /// uneven shares of the keys, so the rate is higher than that of a Bloom filter with the same bits,
 /// the more so the smaller it is; and it cannot delete. The builder takes the unevenness into
-/// account: the rate that was asked for is kept, with more bits.
+/// account: the rate that it was built for is kept, with more bits.
 ///
 /// ```
 /// use cuculus::{Filter, Insert};
@@ -33,7 +33,7 @@ const PLACES_PER_WORD: u32 = 64 / PLACE_BITS;
 /// A key inserted twice is the same as once, except for [`len`](Filter::len): [`count`](Filter::count)
 /// is zero or one. [`slots`](Filter::slots) are bits, and
 /// [`utilization`](Filter::utilization) is the share of them that is set; it and the expected rate
-/// are counted when they are asked for, which reads the whole filter.
+/// are counted when they are read, which reads the whole filter.
 #[derive(Clone, PartialEq, Eq)]
 pub struct BlockedBloomFilter {
     hasher: KeyHasher,
@@ -155,7 +155,7 @@ impl BlockedBloomFilter {
         self.hashes
     }
 
-    /// The rate to expect of so many different keys, by the formula that the builder uses.
+    /// The rate to expect of this many different keys, by the formula that the builder uses.
     #[must_use]
     pub fn planned_false_positive_rate(&self, keys: usize) -> f64 {
         Blocks::new(self.hashes).rate(keys as f64 / self.blocks.len() as f64)

@@ -10,7 +10,7 @@ use crate::rates;
 /// A Bloom filter (Bloom 1970; CF paper, §2.1): k bits of a key are set, and a key is found if all of
 /// its bits are.
 ///
-/// It takes 1.44 log2(1/ε) bits a key, any number of bits, and more keys than it was planned for,
+/// It takes 1.44 log2(1/ε) bits per key, any number of bits, and more keys than it was planned for,
 /// at a higher rate. Where it loses: it cannot delete, and a lookup that finds its key reads k
 /// places in memory, log2(1/ε) of them.
 ///

@@ -44,7 +44,7 @@ const DEFAULT_FILTERS: usize = 10;
 /// * Memory is given back by [`clear`](Insert::clear) only. (Its authors also merge two filters that
 ///   are half empty; in the DCF paper's description there is no such step.)
 ///
-/// [`count`](Filter::count) goes up to fifteen a filter. [`slots`](Filter::slots) are counters, and
+/// [`count`](Filter::count) goes up to fifteen per filter. [`slots`](Filter::slots) are counters, and
 /// [`utilization`](Filter::utilization) is the share of them above zero.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DynamicBloomFilter {

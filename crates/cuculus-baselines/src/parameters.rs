@@ -17,7 +17,7 @@ impl Shared {
         self.hasher.clone().map_or_else(KeyHasher::random, Ok)
     }
 
-    /// The rate that was asked for, checked.
+    /// The rate to build for, checked.
     pub(crate) fn rate(&self) -> Result<Option<f64>, BuildError> {
         match self.rate {
             Some(got) if !(got > 0.0 && got < 1.0) => Err(BuildError::RateOutOfRange { got }),
@@ -42,7 +42,7 @@ pub(crate) fn in_range(
     }
 }
 
-/// A rate that was asked for must be kept by what was given.
+/// The parameters that were given must keep the rate that was given.
 pub(crate) fn keeps(asked: Option<f64>, rate: f64) -> Result<(), BuildError> {
     match asked {
         Some(got) if rate > got => Err(BuildError::RateTooSmall { got, smallest: rate }),

@@ -4,7 +4,7 @@
 /// (some of them the same) were set.
 ///
 /// With X cells set it is the mean of (X/cells)^probes. The usual formula takes the power of the
-/// mean instead, which is too small where X varies: in the 512 bits of a block by several per cent.
+/// mean instead, which is too small where X varies: in the 512 bits of a block by several percent.
 /// The second moment makes up for nearly all of it.
 pub(crate) fn all_are_set(cells: f64, throws: f64, probes: u32) -> f64 {
     if throws <= 0.0 {
@@ -27,7 +27,7 @@ pub(crate) fn all_are_set(cells: f64, throws: f64, probes: u32) -> f64 {
     }
 }
 
-/// The rate of a Bloom filter with so many cells (bits or counters) and keys.
+/// The rate of a Bloom filter with this many cells (bits or counters) and keys.
 pub(crate) fn bloom(cells: u64, keys: usize, hashes: u32) -> f64 {
     all_are_set(cells as f64, keys as f64 * f64::from(hashes), hashes)
 }
@@ -83,7 +83,7 @@ impl Blocks {
         Self { with_keys: (0..1000).map(rate).collect() }
     }
 
-    /// Blocks of so many words, in each of which a key sets one bit.
+    /// Blocks of this many words, in each of which a key sets one bit.
     pub(crate) fn split(words: u32, bits_per_word: u32) -> Self {
         let left = 1.0 - 1.0 / f64::from(bits_per_word);
         let empty = std::iter::successors(Some(1.0), |empty| Some(empty * left));
@@ -92,7 +92,7 @@ impl Blocks {
         }
     }
 
-    /// The rate with so many keys a block on average.
+    /// The rate with this many keys per block on average.
     pub(crate) fn rate(&self, keys_per_block: f64) -> f64 {
         let mean = keys_per_block.clamp(0.0, MAX_KEYS_PER_BLOCK);
         let mut probability = f64::exp(-mean);
@@ -106,7 +106,7 @@ impl Blocks {
         (sum + rest.max(0.0)).min(1.0)
     }
 
-    /// The most keys a block on average that keep the rate.
+    /// The most keys per block on average that keep the rate.
     pub(crate) fn keys_per_block(&self, rate: f64) -> f64 {
         let (mut low, mut high) = (0.0, MAX_KEYS_PER_BLOCK);
         for _ in 0..40 {
@@ -142,7 +142,7 @@ mod tests {
         }
     }
 
-    /// 1.44 log2(1/rate) bits a key (CF paper, §2.1).
+    /// 1.44 log2(1/rate) bits per key (CF paper, §2.1).
     #[test]
     fn bits_of_the_optimum() {
         for (rate, bits, hashes) in [(0.01, 9.6, 7), (0.001, 14.4, 10), (1e-6, 28.8, 20)] {
@@ -165,7 +165,7 @@ mod tests {
         }
     }
 
-    /// CF paper, Table 3: 13 bits a key and nine hashes give 0.19 %. In blocks the paper has 0.43 %;
+    /// CF paper, Table 3: 13 bits per key and nine hashes give 0.19 %. In blocks the paper has 0.43 %;
     /// with bits that are chosen independently, not by two hashes of nine bits, it is less.
     #[test]
     fn rates_of_table_3() {

@@ -35,7 +35,7 @@ static CHOICES: [u64; 1 << CHOICE_BITS] = {
 /// sets one bit in each word of one block.
 ///
 /// All eight places are known without a branch, and there is one wait for memory: the fastest way to
-/// ask for a key and put it in. Where it loses: eight bits a key, whatever the rate,
+/// ask for a key and put it in. Where it loses: eight bits per key, whatever the rate,
 /// and blocks of half a line cost more memory than a Bloom filter the further the rate is from 1 %;
 /// and it cannot delete.
 ///
@@ -52,7 +52,7 @@ static CHOICES: [u64; 1 << CHOICE_BITS] = {
 ///
 /// A key inserted twice is the same as once, except for [`len`](Filter::len): [`count`](Filter::count)
 /// is zero or one. [`slots`](Filter::slots) are bits, and [`utilization`](Filter::utilization) is the
-/// share of them that is set, counted when it is asked for. The expected rate is that of the number
+/// share of them that is set, counted when it is read. The expected rate is that of the number
 /// of keys.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SplitBlockBloomFilter {

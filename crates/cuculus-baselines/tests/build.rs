@@ -10,7 +10,7 @@ const KEYS: u64 = 50_000;
 const SAMPLE: u64 = 1_000_000;
 
 /// With as many keys as planned, the rate is the expected one within five standard deviations, and the
-/// expected one is not above what was asked for. (It may be above by chance, where the filter goes by
+/// expected one is not above the one that it was built for. (It may be above by chance, where the filter goes by
 /// the bits that happen to be set.)
 fn rate_is_kept<F: Insert>(name: &str, asked: f64, make: Result<F, BuildError>) {
     let mut filter = make.unwrap_or_else(|error| panic!("{name} {asked}: {error}"));
@@ -74,7 +74,7 @@ fn the_mixture_of_blocks_is_as_planned() {
     }
 }
 
-/// CF paper, Table 3: bits a key and rates, at another size. 13 bits and nine hashes; slots of 12 bits.
+/// CF paper, Table 3: bits per key and rates, at another size. 13 bits and nine hashes; slots of 12 bits.
 #[test]
 fn figures_of_table_3() {
     fn fill<F: Insert>(mut filter: F) -> (f64, f64) {
@@ -83,7 +83,7 @@ fn figures_of_table_3() {
         (bits, 100.0 * filter.expected_false_positive_rate())
     }
     let near = |name: &str, (bits, rate): (f64, f64), expected: (f64, f64)| {
-        assert!((bits - expected.0).abs() < 0.2, "{name}: {bits} bits a key");
+        assert!((bits - expected.0).abs() < 0.2, "{name}: {bits} bits per key");
         assert!((rate / expected.1 - 1.0).abs() < 0.06, "{name}: {rate} %");
     };
     let builder = BloomFilter::builder().bits(13 * 3 * KEYS).hashes(9).seed(1);

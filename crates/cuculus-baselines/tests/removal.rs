@@ -96,11 +96,11 @@ fn removals_that_are_given_up_leave_keys_behind() {
     assert_eq!(set.filters(), 10);
     set.insert(&1_000_000u64).expect("grows");
     assert_eq!(set.filters(), 11);
-    let stranger = (1u64 << 40..).find(|key| !set.contains(key)).expect("most are");
-    assert_eq!(set.try_remove(&stranger), Removal::Absent);
+    let absent = (1u64 << 40..).find(|key| !set.contains(key)).expect("most are");
+    assert_eq!(set.try_remove(&absent), Removal::Absent);
 }
 
-/// Strangers that are asked for again and again, each false positive reported: the rate falls, and no
+/// Absent keys that are looked up again and again, each false positive reported: the rate falls, and no
 /// key is lost on the way, with inserts and removals in between.
 #[test]
 fn reported_false_positives_go_away() {
@@ -126,7 +126,7 @@ fn reported_false_positives_go_away() {
     }
     let first = 100_000.0 * filter.expected_false_positive_rate();
     assert!((f64::from(rounds[0]) - first).abs() < 6.0 * first.sqrt(), "{rounds:?}");
-    // Each bucket is asked for some twenty strangers again and again, and repairing one may bring
+    // Some twenty absent keys are looked up in each bucket again and again, and repairing one may bring
     // back another: what is left is well below, not zero.
     assert!(rounds[9] * 3 < rounds[0], "{rounds:?}");
     let stats = filter.stats();
@@ -142,9 +142,9 @@ fn reported_false_positives_go_away() {
     let mut random = Random::new(1);
     let mut present: Vec<u64> = (0..KEYS).collect();
     for step in 0..20_000u64 {
-        let stranger = (2 << 40) + random.bits() % 100_000;
-        if filter.contains(&stranger) {
-            filter.report_false_positive(&stranger);
+        let absent = (2 << 40) + random.bits() % 100_000;
+        if filter.contains(&absent) {
+            filter.report_false_positive(&absent);
         }
         let gone = present.swap_remove(random.below(present.len()));
         assert!(filter.remove(&gone), "{gone}");

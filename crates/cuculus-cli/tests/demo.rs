@@ -1,13 +1,12 @@
 //! `cuculus demo`, run as the binary: its output, its page, its exit code.
 
 mod binary;
-mod browser;
 
 use std::fs;
 use std::process::Stdio;
 
 use binary::{cuculus, is_refused, output_of, stderr_of, stdout_of};
-use browser::{Scheme, look};
+use cuculus_page::browser::{Scheme, look};
 use serde_json::Value;
 use tempfile::TempDir;
 

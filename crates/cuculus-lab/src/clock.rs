@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-/// Runs `work` and tells how long this thread was on a processor for it.
+/// Runs `work` and measures how long this thread was on a processor for it.
 ///
 /// Time on the processor and not on the wall, because other programs that take turns with this
-/// one would be counted otherwise. Where the system does not tell, it is the wall's time.
+/// one would be counted otherwise. Where the system does not report it, wall time is used.
 pub fn timed<T>(work: impl FnOnce() -> T) -> (Duration, T) {
     let start = now();
     let result = work();

@@ -1,5 +1,5 @@
-//! How much memory is held, by an allocator that counts. A filter's own word for its size is not
-//! taken, for ours as little as for others'.
+//! How much memory is held, by an allocator that counts. A filter's own account of its size is not
+//! used, for ours as little as for others'.
 #![allow(unsafe_code, reason = "an allocator has no safe form")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -11,7 +11,8 @@ thread_local! {
     static LIVE: Cell<usize> = const { Cell::new(0) };
 }
 
-/// An allocator, by default the system's, with a count of the bytes that a thread asked for and gave back.
+/// An allocator, by default the system's, that counts the bytes that each thread allocates and
+/// frees.
 ///
 /// Each thread has its own count: an atomic addition would cost as much as a small allocation and
 /// burden filters that allocate while they work, and what other threads do is none of an

@@ -2,14 +2,17 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::ops::Range;
 
 use cuculus::Key;
+
+use crate::subject::Probe;
 
 /// Keys at and after this number are never inserted.
 const ABSENT: u64 = 1 << 40;
 
 /// A kind of key that the experiments work with.
-pub trait WorkKey: Copy + fmt::Debug + Eq + Hash + Key + 'static {
+pub trait WorkKey: Probe + fmt::Debug + Eq + Hash + Key {
     /// The kind, in words.
     const NAME: &'static str;
 
@@ -40,8 +43,8 @@ impl WorkKey for u64 {
     }
 }
 
-/// A text of 24 bytes, kept in place: with a pointer to each text, the wait for the key would
-/// hide the wait for the filter.
+/// A text of 24 bytes, kept in place: with a pointer to each text, waiting for the key would
+/// hide waiting for the filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Text24([u8; 24]);
 
@@ -86,14 +89,26 @@ impl Key for Text24 {
     }
 }
 
-/// Keys to insert, to ask for and to remove, all made before any time is taken.
+/// The keys with these numbers.
+#[must_use]
+pub fn keys(seed: u64, numbers: Range<u64>) -> Vec<u64> {
+    numbers.map(|number| u64::nth(seed, number)).collect()
+}
+
+/// Keys that are in no workload of this seed.
+#[must_use]
+pub fn absent_keys(seed: u64, numbers: Range<u64>) -> Vec<u64> {
+    numbers.map(|number| u64::absent(seed, number)).collect()
+}
+
+/// Keys to insert, to look up and to remove, all made before any time is taken.
 pub struct Workload<K> {
     /// The keys to insert, in this order.
     pub keys: Vec<K>,
     shuffled: Vec<K>,
-    /// Keys to ask for that were inserted, in another order.
+    /// Keys to look up that were inserted, in another order.
     pub present: Vec<K>,
-    /// Keys to ask for that were not.
+    /// Keys to look up that were not.
     pub absent: Vec<K>,
     /// Half of each, in random order.
     pub mixed: Vec<K>,
@@ -104,7 +119,7 @@ pub struct Workload<K> {
 }
 
 impl<K: WorkKey> Workload<K> {
-    /// Makes a workload of so many keys and questions of each kind.
+    /// Makes a workload of this many keys and lookups of each kind.
     #[must_use]
     pub fn new(seed: u64, items: usize, queries: usize) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
@@ -146,10 +161,10 @@ mod tests {
 
     use super::*;
 
-    fn questions_have_the_answers_they_claim<K: WorkKey>() {
+    fn lookups_have_the_answers_they_claim<K: WorkKey>() {
         let work = Workload::<K>::new(7, 1000, 3000);
         let keys: HashSet<K> = work.keys.iter().copied().collect();
-        let known = |questions: &[K]| questions.iter().filter(|key| keys.contains(key)).count();
+        let known = |lookups: &[K]| lookups.iter().filter(|key| keys.contains(key)).count();
         assert_eq!(keys.len(), 1000);
         assert_eq!((work.present.len(), known(&work.present)), (3000, 3000));
         assert_eq!((work.absent.len(), known(&work.absent)), (3000, 0));
@@ -162,8 +177,8 @@ mod tests {
 
     #[test]
     fn numbers_and_texts_are_what_they_claim() {
-        questions_have_the_answers_they_claim::<u64>();
-        questions_have_the_answers_they_claim::<Text24>();
+        lookups_have_the_answers_they_claim::<u64>();
+        lookups_have_the_answers_they_claim::<Text24>();
         assert!(Text24::nth(1, 2).as_bytes().iter().all(u8::is_ascii_hexdigit));
         assert_ne!(u64::nth(1, 5), u64::nth(2, 5));
     }

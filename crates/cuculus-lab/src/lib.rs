@@ -1,39 +1,28 @@
-//! Experiments and measurements of the cuculus filters.
-//!
-//! Each experiment has options for the command line and a `run` that prints tables and verdicts
-//! computed from the numbers in them. The bench target `lab` starts them:
+//! Experiments and measurements of the cuculus filters, and the parts that they are made of. The
+//! binary `cuculus-lab` runs them:
 //!
 //! ```text
-//! cargo bench -p cuculus-lab --bench lab -- speed --items 1000000
+//! cargo run --release -p cuculus-lab -- run speed --items 1000000
 //! ```
 
 #[cfg(doctest)]
 mod documents; // the Rust blocks of the documents, as tests
 
-// What experiments are made of.
+pub mod experiment; // what an experiment is, and what it returns
+pub mod experiments; // all of them
+
+// What is measured.
+pub mod candidate; // filters that can be built under a name
+pub mod peers; // the filters of other crates
+pub mod subject; // one trait for a filter under test
+
+// What it is measured with.
 pub mod clock; // how long
-pub mod flows; // a set that comes and goes
+pub mod flows; // a set that grows and shrinks
 pub mod heap; // how much memory
+pub mod judge; // findings about lines of numbers
 pub mod keys; // which keys, in which order
+pub mod line; // a straight line through points
 pub mod machine; // what the system tells
 pub mod memory; // what the machine can do at best
 pub mod pauses; // the longest of many operations
-pub mod peers; // the filters of other crates
-pub mod report; // numbers for programs
-pub mod verdict; // numbers against targets
-
-// The experiments.
-pub mod capacity;
-pub mod dcf;
-pub mod elastic;
-pub mod figures;
-pub mod fill;
-pub mod growing;
-pub mod kicks;
-pub mod loads;
-pub mod rates;
-pub mod ring;
-pub mod soak;
-pub mod speed;
-pub mod table3;
-pub mod trace;

@@ -1,6 +1,6 @@
-//! What the system tells of the machine and of this program.
+//! What the system reports about the machine and this program.
 
-/// The processor's name where the system tells it.
+/// The processor's name, where the system reports it.
 #[must_use]
 pub fn processor() -> String {
     let described = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -9,7 +9,7 @@ pub fn processor() -> String {
     name.unwrap_or(std::env::consts::ARCH).to_owned()
 }
 
-/// The bytes of this program that are in memory, where the system tells.
+/// The bytes of this program that are in memory, where the system reports it.
 #[must_use]
 pub fn resident_bytes() -> Option<usize> {
     resident(&std::fs::read_to_string("/proc/self/status").ok()?)
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn resident_memory_is_read_where_it_is_told() {
+    fn resident_memory_is_read_where_it_is_reported() {
         assert_eq!(resident("Name:\tlab\nVmRSS:\t    1234 kB\nThreads:\t1\n"), Some(1234 << 10));
         assert_eq!(resident("Name:\tlab\n"), None);
     }

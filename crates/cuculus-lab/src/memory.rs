@@ -6,7 +6,7 @@ use std::hint::black_box;
 use crate::clock::{mops, timed};
 use cuculus::lab::prefetch;
 
-/// Reads asked for before the first is used.
+/// Reads that are prefetched before the first is used.
 const GROUP: usize = 64;
 /// Odd numbers without a pattern; a product with each gives an independent position.
 const MULTIPLIERS: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03];
@@ -18,7 +18,7 @@ struct Line([u64; 8]);
 /// Memory to read from.
 pub struct Lines(Vec<Line>);
 
-/// Millions of operations per second, each with so many reads.
+/// Millions of operations per second, by the number of reads of each.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits {
     /// The size of the table read from.
@@ -48,14 +48,14 @@ impl Limits {
 }
 
 impl Lines {
-    /// A table of about so many bytes, every page of it written to: pages of zeros that were only
+    /// A table of about this many bytes, every page of it written to: pages of zeros that were only
     /// ever read would all be the same one.
     #[must_use]
     pub fn of_bytes(bytes: usize) -> Self {
         Self(vec![Line([1; 8]); (bytes / size_of::<Line>()).max(1)])
     }
 
-    /// Measures with these evenly spread numbers, one an operation.
+    /// Measures with these evenly spread numbers, one per operation.
     #[must_use]
     pub fn measure(&self, numbers: &[u64]) -> Limits {
         let speed = |read: &dyn Fn() -> u64| {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pauses(Vec<u32>);
 
-/// The times that so large a share of the operations kept to, in nanoseconds.
+/// The times that a share of the operations kept to, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Half of them.
@@ -27,7 +27,7 @@ pub struct Summary {
 }
 
 impl Pauses {
-    /// Room for so many operations, so that the list is not moved between them.
+    /// Room for this many operations, so that the list is not moved between them.
     #[must_use]
     pub fn with_capacity(operations: usize) -> Self {
         Self(Vec::with_capacity(operations))

@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use super::finding::{Finding, Holds};
 use super::plot::Plot;
 use super::svg::{draw, escape};
 use crate::table::Table;
@@ -39,56 +40,6 @@ pub struct Section {
     pub tables: Vec<(String, Table)>,
     /// What else there is to say.
     pub notes: Vec<String>,
-}
-
-/// A claim and what became of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Finding {
-    /// What was claimed, with its figure.
-    pub claim: String,
-    /// What was measured.
-    pub measured: String,
-    /// Whether the claim holds.
-    pub holds: Holds,
-    /// Why, where it does not.
-    pub reason: String,
-}
-
-/// Whether a claim holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Holds {
-    /// As claimed.
-    Yes,
-    /// Not as claimed.
-    No,
-    /// In some cases, or under other conditions.
-    Partly,
-}
-
-impl Holds {
-    /// Yes or no.
-    #[must_use]
-    pub fn when(holds: bool) -> Self {
-        if holds { Self::Yes } else { Self::No }
-    }
-
-    /// For people.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Yes => "holds",
-            Self::No => "does not hold",
-            Self::Partly => "holds in part",
-        }
-    }
-
-    fn class(self) -> &'static str {
-        match self {
-            Self::Yes => "yes",
-            Self::No => "no",
-            Self::Partly => "partly",
-        }
-    }
 }
 
 impl Page {
@@ -233,12 +184,7 @@ mod tests {
     fn page() -> Page {
         let mut table = Table::new(["filter", "bits"]);
         table.row(["<elastic>", "12.5"]);
-        let finding = |holds| Finding {
-            claim: "fills 95 %".to_owned(),
-            measured: "91 %".to_owned(),
-            holds,
-            reason: "the walk".to_owned(),
-        };
+        let finding = |holds| Finding::new("fills 95 %", "91 %", holds).because("the walk");
         Page {
             title: "Report".to_owned(),
             introduction: "All figures.".to_owned(),
@@ -247,7 +193,7 @@ mod tests {
                 name: "fill".to_owned(),
                 title: "How full".to_owned(),
                 question: "How full does it get?".to_owned(),
-                command: "cuculus lab run fill".to_owned(),
+                command: "cuculus-lab run fill".to_owned(),
                 findings: vec![finding(Holds::No), finding(Holds::Yes)],
                 plots: vec![Plot::new("load", Axis::linear("x"), Axis::linear("y")).series(
                     "s",
@@ -264,7 +210,7 @@ mod tests {
     fn a_page_has_all_its_parts_and_needs_nothing_else() {
         let html = page().to_html();
         assert!(html.contains("Of 2 claims 1 hold, 0 hold in part and 1 do not."));
-        for part in ["id=\"fill\"", "&lt;elastic&gt;", "a &amp; b", "<svg", "cuculus lab run fill"]
+        for part in ["id=\"fill\"", "&lt;elastic&gt;", "a &amp; b", "<svg", "cuculus-lab run fill"]
         {
             assert!(html.contains(part), "{part}");
         }

@@ -1,11 +1,19 @@
 //! One HTML page with plots, tables and findings, in a single file that needs no network. Knows
 //! how things are drawn, nothing of filters or experiments.
 
+#[cfg(feature = "browser")]
+pub mod browser; // what a real browser says of a page
+mod finding; // claims and verdicts
 mod html; // the page around the plots
 mod plot; // what is in a plot
 mod svg; // a plot as SVG
 pub mod table; // numbers in columns of plain text
 mod ticks; // where an axis is labelled
 
-pub use html::{Finding, Holds, Page, Section};
+pub use finding::{Finding, Holds};
+pub use html::{Page, Section};
 pub use plot::{Axis, Mark, Plot, Scale, Series, Shape};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

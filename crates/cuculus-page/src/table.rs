@@ -26,7 +26,7 @@ impl Table {
     }
 }
 
-/// A number with so many decimals, or a dash for none.
+/// A number with this many decimals, or a dash for none.
 #[must_use]
 pub fn number(value: Option<f64>, decimals: usize) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.decimals$}"))

@@ -135,7 +135,7 @@ fn bits_per_key_do_not_depend_on_the_number_of_keys() {
 }
 
 /// Buckets of four reach 95 % before the first refusal, at any number of buckets. (Up to 2^24 by
-/// `cargo xtask bench fill --slots 4 --max-log2 24`.)
+/// `cargo xtask bench cf-fill --slots 4 --max-log2 24`.)
 #[test]
 fn load_at_first_failure_is_above_95_percent() {
     for log2 in 10..18u32 {

@@ -24,7 +24,7 @@ impl Shape {
 pub(super) struct Cells {
     cells: Packed,
     shape: Shape,
-    /// A bucket is read in words of so many cells, and the last one of those that are left.
+    /// A bucket is read in words of this many cells, and the last one of those that are left.
     at_once: u32,
     words: u32,
     /// The lowest and the highest bit of each cell of a word, and its counter.
@@ -40,7 +40,7 @@ pub(super) struct Cells {
 pub(super) struct Seen {
     /// The cells in use.
     pub(super) used: u32,
-    /// Whether one of them has the remainder asked for.
+    /// Whether one of them has the remainder.
     pub(super) equal: bool,
 }
 

@@ -15,7 +15,7 @@ pub(super) const MAX_LOAD: f64 = 0.9;
 /// linear probing of fingerprints, of which only the remainder is stored.
 ///
 /// The quotient of a fingerprint is its own slot. Remainders of one quotient lie together in a *run*, in
-/// order; runs that push each other out of their slots are a *cluster*; and three bits a slot tell
+/// order; runs that push each other out of their slots are a *cluster*; and three bits per slot tell
 /// which remainder belongs where. The bits are kept apart from the remainders, 64 slots at a time, so
 /// that runs are found by counting bits of words.
 ///
@@ -32,7 +32,7 @@ pub(super) const MAX_LOAD: f64 = 0.9;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Where it loses: three bits a slot and a tenth of the slots left empty, against one to two bits a key
+/// Where it loses: three bits per slot and a tenth of the slots left empty, against one to two bits per key
 /// in a cuckoo filter; inserts and removals move half a cluster, which at 90 % load is some dozens of
 /// slots; and so do all operations get slower as it fills. Beyond 90 % keys are refused, as
 /// [`FullCause::NoRoom`] with no kicks. A key can be stored as often as there are slots.
@@ -128,7 +128,7 @@ impl QuotientFilter {
         }
     }
 
-    /// That one of the keys has a stranger's fingerprint, which is one of slots · 2^bits.
+    /// That one of the keys has the fingerprint of an absent key, which is one of slots · 2^bits.
     pub(super) fn rate(keys: usize, slots: usize, remainder_bits: u32) -> f64 {
         let fingerprints = slots as f64 * f64::from(remainder_bits).exp2();
         -f64::exp_m1(keys as f64 * f64::ln_1p(-1.0 / fingerprints))

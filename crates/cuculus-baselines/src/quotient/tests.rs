@@ -1,4 +1,4 @@
-//! Every slot against a table that is built anew from the sorted fingerprints.
+//! Every slot against a table that is rebuilt from the sorted fingerprints.
 
 use cuculus::conformance::Random;
 use cuculus::{Filter, Insert, KeyHash, Remove};

@@ -40,7 +40,7 @@ impl CuckooTableBuilder {
         self
     }
 
-    /// How many buckets a search for room may open before everything is hashed anew; 500 by default,
+    /// How many buckets a search for room may open before everything is rehashed; 500 by default,
     /// 65,535 at most.
     pub fn max_kicks(mut self, max_kicks: u32) -> Self {
         self.max_kicks = Some(max_kicks);

@@ -9,14 +9,14 @@ use super::draft::{Draft, Form, OutOfMemory};
 use crate::kicks::{Place, Space, make_room};
 use crate::probes::remix;
 
-/// How often a table is hashed anew for one key. With keys that differ, once is nearly always enough.
+/// How often a table is rehashed for one key. With keys that differ, once is nearly always enough.
 const MAX_ATTEMPTS: u32 = 40;
 
 /// A cuckoo hash table (Pagh and Rodler 2001; CF paper, §2.2): a map with exact keys, each in one of two
 /// buckets.
 ///
 /// A key that finds both of its buckets full moves entries to their other buckets; if that does not help,
-/// everything is hashed anew with another seed, in a larger table if this one is full.
+/// everything is rehashed with another seed, in a larger table if this one is full.
 ///
 /// ```
 /// use cuculus_baselines::CuckooTable;
@@ -31,7 +31,7 @@ const MAX_ATTEMPTS: u32 = 40;
 /// ```
 ///
 /// Keys are equal if their bytes are. Where it loses: it holds the keys, and that is what a filter saves;
-/// and an insert that has everything hashed anew takes as long as all inserts before it.
+/// and an insert that rehashes everything takes as long as all inserts before it.
 #[derive(Clone)]
 pub struct CuckooTable<K, V> {
     pub(super) form: Form,
@@ -56,7 +56,7 @@ pub struct CuckooTableStats {
     pub slots_per_bucket: usize,
     /// One or two.
     pub tables: u32,
-    /// How often everything was hashed anew.
+    /// How often everything was rehashed.
     pub rehashed: u64,
     /// How often the table was made larger for it.
     pub grown: u64,
@@ -201,7 +201,7 @@ impl<K: Key, V> CuckooTable<K, V> {
         Ok(None)
     }
 
-    /// Hashes everything anew, with one key more.
+    /// Rehashes everything, with one key more.
     #[cold]
     fn insert_anew(&mut self, key: K, value: V) -> Result<(), FullCause> {
         let mut form = self.form;

@@ -7,7 +7,7 @@ use cuculus::conformance::Random;
 use super::CuckooTable;
 
 /// Every form of the table, from empty to thousands of keys and back, with few kicks too, so that
-/// everything is hashed anew again and again: no key is lost, none is invented.
+/// everything is rehashed again and again: no key is lost, none is invented.
 #[test]
 fn every_operation_agrees_with_a_map() {
     for tables in [1, 2] {

@@ -53,7 +53,7 @@ impl Trace {
     /// Reads `source,destination,start,end` lines.
     ///
     /// # Errors
-    /// If the file cannot be read, or a line is none of these; its number is told.
+    /// If the file cannot be read, or a line is malformed; the error names its number.
     pub fn from_csv(path: &Path) -> anyhow::Result<Self> {
         let text = std::fs::read_to_string(path);
         let text = text.with_context(|| format!("cannot read {}", path.display()))?;

@@ -1,4 +1,4 @@
-//! A made-up trace with the counts of the Yahoo! trace that the Consistent Cuckoo Filter was
+//! A synthetic trace with the counts of the Yahoo! trace that the Consistent Cuckoo Filter was
 //! evaluated with, which is not public: 58,941 flows within 1,200 s, at most 7,290 alive.
 
 use std::f64::consts::TAU;
@@ -33,7 +33,7 @@ impl Synthetic {
         Self { flows: 58_941, peak: 7_290, seed }
     }
 
-    /// A trace of so many flows whose peak is smaller or larger in proportion.
+    /// A trace of this many flows whose peak is smaller or larger in proportion.
     #[must_use]
     pub fn scaled(self, flows: usize) -> Self {
         let peak = (self.peak as f64 * flows as f64 / self.flows as f64).ceil() as usize;

@@ -16,3 +16,6 @@ pub use dynamic::{DynamicCuckooFilter, DynamicCuckooFilterBuilder, DynamicStats,
 pub use index_independent::{
     IndexIndependentCuckooFilter, IndexIndependentCuckooFilterBuilder, IndexIndependentStats,
 };
+#[cfg(feature = "lab")]
+#[doc(hidden)] // for the laboratory, not a promise
+pub use ring::RingNodes;

@@ -235,6 +235,38 @@ impl Ring {
     }
 }
 
+/// The nodes of a ring alone, for the laboratory to measure.
+#[cfg(feature = "lab")]
+#[derive(Debug)]
+pub struct RingNodes(Nodes);
+
+#[cfg(feature = "lab")]
+impl Default for RingNodes {
+    fn default() -> Self {
+        Self(Nodes::new())
+    }
+}
+
+#[cfg(feature = "lab")]
+impl RingNodes {
+    /// The first node that is not before a point, going round; `None` without nodes.
+    #[inline(always)]
+    #[must_use]
+    pub fn successor(&self, point: u32) -> Option<u32> {
+        self.0.successor(point)
+    }
+
+    /// Adds a node; false if it was there.
+    pub fn insert(&mut self, position: u32) -> bool {
+        self.0.insert(position)
+    }
+
+    /// Removes a node; false if it was not there.
+    pub fn remove(&mut self, position: u32) -> bool {
+        self.0.remove(position)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

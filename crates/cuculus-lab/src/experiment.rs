@@ -1,0 +1,247 @@
+//! What an experiment is: a name, a question, options, and a function that returns one kind of
+//! result. Knows nothing of particular experiments, nor of how results are printed or drawn.
+
+use std::str::FromStr;
+
+use anyhow::anyhow;
+use cuculus_page::table::Table;
+use cuculus_page::{Finding, Plot, Section};
+use serde_json::{Value, json};
+
+/// An experiment.
+#[derive(Clone, Copy)]
+pub struct Experiment {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// Its title on a page.
+    pub title: &'static str,
+    /// The question that it answers, in one line, and the figure or table of the paper if there is
+    /// one.
+    pub question: &'static str,
+    /// What can be chosen beside the size and the seed.
+    pub options: &'static [Choice],
+    /// Runs it.
+    pub run: fn(&Settings<'_>) -> anyhow::Result<Outcome>,
+}
+
+/// An option of some experiments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it takes; nothing if it is a flag.
+    pub value: &'static str,
+    /// What it does, in one line.
+    pub help: &'static str,
+}
+
+impl Choice {
+    /// An option.
+    #[must_use]
+    pub const fn new(name: &'static str, value: &'static str, help: &'static str) -> Self {
+        Self { name, value, help }
+    }
+}
+
+/// The options that several experiments share.
+pub mod choices {
+    use super::Choice;
+
+    /// Numbers of keys.
+    pub const ITEMS: Choice = Choice::new("items", "N,…", "numbers of keys, separated by commas");
+    /// False positive rates.
+    pub const FPR: Choice =
+        Choice::new("fpr", "RATE,…", "false positive rates to build for, separated by commas");
+    /// Repetitions.
+    pub const ROUNDS: Choice = Choice::new("rounds", "N", "repetitions; the best one counts");
+    /// Lookups.
+    pub const QUERIES: Choice =
+        Choice::new("queries", "N", "lookups of each kind, or absent keys tried");
+    /// Filters to leave out.
+    pub const ONLY: Choice =
+        Choice::new("only", "NAME,…", "only filters with one of these texts in their name");
+    /// More filters.
+    pub const ALL: Choice = Choice::new("all", "", "more filters and parameters than by default");
+    /// Fingerprints.
+    pub const BITS: Choice = Choice::new("bits", "N,…", "lengths of a fingerprint in bits");
+    /// Buckets.
+    pub const SLOTS: Choice = Choice::new("slots", "N,…", "slots per bucket");
+    /// Tables.
+    pub const LOG2_BUCKETS: Choice =
+        Choice::new("log2-buckets", "N", "the table has two to this power buckets");
+    /// Independent filters.
+    pub const SEEDS: Choice = Choice::new("seeds", "N", "how many filters with different seeds");
+    /// Nodes of a ring.
+    pub const NODES: Choice =
+        Choice::new("nodes", "N,…", "nodes on the ring, per bucket or in all");
+    /// Flows of a synthetic trace.
+    pub const FLOWS: Choice = Choice::new("flows", "N", "flows of the synthetic trace");
+}
+
+/// How large experiments are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// Seconds on a laptop.
+    Quick,
+    /// As in the papers, or as large as the claim.
+    Full,
+}
+
+/// What an experiment is run with.
+#[derive(Clone, Copy)]
+pub struct Settings<'a> {
+    /// How large.
+    pub size: Size,
+    /// The seed of everything random.
+    pub seed: u64,
+    /// Called with the part of the work that begins.
+    pub progress: &'a dyn Fn(&str),
+    /// Options that were given, and their values.
+    pub given: &'a [(&'a str, String)],
+}
+
+impl Settings<'_> {
+    /// One of two values, by the size.
+    pub fn pick<T>(&self, quick: T, full: T) -> T {
+        if self.size == Size::Quick { quick } else { full }
+    }
+
+    /// The value of an option, or the default.
+    ///
+    /// # Errors
+    /// If the value cannot be read.
+    pub fn value<T: FromStr>(&self, choice: Choice, default: T) -> anyhow::Result<T> {
+        self.text(choice).map_or(Ok(default), |text| parse(choice, text))
+    }
+
+    /// The values of an option, or the defaults.
+    ///
+    /// # Errors
+    /// If a value cannot be read.
+    pub fn list<T: FromStr + Clone>(
+        &self,
+        choice: Choice,
+        default: &[T],
+    ) -> anyhow::Result<Vec<T>> {
+        match self.text(choice) {
+            None => Ok(default.to_vec()),
+            Some(text) => text.split(',').map(|part| parse(choice, part)).collect(),
+        }
+    }
+
+    /// Whether a flag was given.
+    #[must_use]
+    pub fn flag(&self, choice: Choice) -> bool {
+        self.text(choice).is_some()
+    }
+
+    /// Whether a filter of this name is among those of `--only`.
+    #[must_use]
+    pub fn wants(&self, name: &str) -> bool {
+        let name = name.to_lowercase();
+        self.text(choices::ONLY)
+            .is_none_or(|only| only.to_lowercase().split(',').any(|part| name.contains(part)))
+    }
+
+    fn text(&self, choice: Choice) -> Option<&str> {
+        self.given.iter().find(|(name, _)| *name == choice.name).map(|(_, text)| text.as_str())
+    }
+}
+
+fn parse<T: FromStr>(choice: Choice, text: &str) -> anyhow::Result<T> {
+    let Choice { name, value, .. } = choice;
+    text.trim().parse().map_err(|_| anyhow!("--{name}: {text:?} is not a value; expected {value}"))
+}
+
+/// What an experiment found.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// Claims and their verdicts.
+    pub findings: Vec<Finding>,
+    /// Plots.
+    pub plots: Vec<Plot>,
+    /// Tables, each with a title.
+    pub tables: Vec<(String, Table)>,
+    /// What else a reader must know.
+    pub notes: Vec<String>,
+    /// Wrong answers of our own filters: keys lost, or refused where that is not the question.
+    pub wrong_answers: usize,
+    /// Numbers for programs that are not in a table or a plot.
+    pub data: Value,
+}
+
+impl Outcome {
+    /// The part of a page for this outcome.
+    #[must_use]
+    pub fn section(self, experiment: &Experiment, command: String) -> Section {
+        Section {
+            name: experiment.name.to_owned(),
+            title: experiment.title.to_owned(),
+            question: experiment.question.to_owned(),
+            command,
+            findings: self.findings,
+            plots: self.plots,
+            tables: self.tables,
+            notes: self.notes,
+        }
+    }
+
+    /// For programs: every finding, table and series.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let findings = self.findings.iter().map(|finding| {
+            json!({
+                "claim": finding.claim,
+                "measured": finding.measured,
+                "verdict": finding.holds.word(),
+                "reason": finding.reason,
+            })
+        });
+        let tables = self.tables.iter().map(
+            |(title, table)| json!({ "title": title, "rows": table.rows().collect::<Vec<_>>() }),
+        );
+        let plots = self.plots.iter().map(|plot| {
+            let series = plot
+                .series
+                .iter()
+                .map(|series| json!({ "name": series.name, "points": series.points }));
+            json!({
+                "title": plot.title,
+                "x": plot.x.label,
+                "y": plot.y.label,
+                "series": series.collect::<Vec<_>>(),
+            })
+        });
+        json!({
+            "findings": findings.collect::<Vec<_>>(),
+            "tables": tables.collect::<Vec<_>>(),
+            "plots": plots.collect::<Vec<_>>(),
+            "notes": self.notes,
+            "wrong_answers": self.wrong_answers,
+            "data": self.data,
+        })
+    }
+}
+
+/// Settings for tests: quick, silent, nothing given.
+#[cfg(test)]
+pub(crate) const QUICK: Settings<'static> =
+    Settings { size: Size::Quick, seed: 1, progress: &|_| (), given: &[] };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_or_refused() {
+        let given =
+            [("items", "3, 5".to_owned()), ("fpr", "much".to_owned()), ("only", "DCF".into())];
+        let settings = Settings { given: &given, ..QUICK };
+        assert_eq!(settings.list(choices::ITEMS, &[1usize]).unwrap(), [3, 5]);
+        assert_eq!(settings.value(choices::ROUNDS, 7).unwrap(), 7);
+        let error = settings.value(choices::FPR, 0.1).unwrap_err().to_string();
+        assert_eq!(error, "--fpr: \"much\" is not a value; expected RATE,…");
+        assert!(settings.wants("my dcf") && !settings.wants("CCF") && QUICK.wants("CCF"));
+        assert!(settings.flag(choices::ITEMS) && !settings.flag(choices::ALL));
+    }
+}

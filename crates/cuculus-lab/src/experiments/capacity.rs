@@ -1,0 +1,147 @@
+//! How often a filter refuses one of as many keys as it was built for.
+
+use cuculus::{CuckooFilter, Insert};
+use cuculus_page::Finding;
+use cuculus_page::table::Table;
+
+use crate::experiment::{Choice, Experiment, Outcome, Settings, choices};
+use crate::keys::WorkKey;
+
+pub(super) const CAPACITY: Experiment = Experiment {
+    name: "capacity",
+    title: "Refusals within the capacity",
+    question: "How often does a filter refuse one of as many keys as it was built for, by the size \
+               of its buckets?",
+    options: &[choices::SEEDS, MAX, choices::FPR],
+    run,
+};
+
+const MAX: Choice = Choice::new("max", "N", "the largest capacity");
+
+/// Up to here every capacity is tried.
+const EVERY_UP_TO: u64 = 64;
+/// Up to here with all seeds.
+const ALL_SEEDS_UP_TO: u64 = 1000;
+const FEWEST_SEEDS: u64 = 3;
+
+/// A shape of buckets.
+#[derive(Clone, Copy)]
+struct Shape {
+    name: &'static str,
+    slots: u32,
+    semi_sorted: bool,
+}
+
+const SHAPES: [Shape; 9] = [
+    Shape { name: "1 slot", slots: 1, semi_sorted: false },
+    Shape { name: "2 slots", slots: 2, semi_sorted: false },
+    Shape { name: "3 slots", slots: 3, semi_sorted: false },
+    Shape { name: "4 slots", slots: 4, semi_sorted: false },
+    Shape { name: "5 slots", slots: 5, semi_sorted: false },
+    Shape { name: "6 slots", slots: 6, semi_sorted: false },
+    Shape { name: "7 slots", slots: 7, semi_sorted: false },
+    Shape { name: "8 slots", slots: 8, semi_sorted: false },
+    Shape { name: "4 semi-sorted", slots: 4, semi_sorted: true },
+];
+
+fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
+    let all_seeds = settings.value(choices::SEEDS, settings.pick(20, 1000))?;
+    let max = settings.value(MAX, settings.pick(10_000, 1_000_000))?;
+    let rate = settings.value(choices::FPR, 0.01)?;
+    let head = ["capacity", "filters"].into_iter().chain(SHAPES.map(|shape| shape.name));
+    let mut table = Table::new(head);
+    let (mut built, mut refused) = (0, [0; SHAPES.len()]);
+    let mut announced = 0;
+    for capacity in capacities(max) {
+        if capacity >= 10 * announced {
+            (settings.progress)(&format!("capacities from {capacity}"));
+            announced = capacity.max(10);
+        }
+        let filters = seeds(all_seeds, capacity);
+        let mut cells = vec![capacity.to_string(), filters.to_string()];
+        for (shape, sum) in SHAPES.iter().zip(&mut refused) {
+            let mut refusing = 0;
+            for seed in 0..filters {
+                refusing += u64::from(shape.refuses(rate, capacity, seed)?);
+            }
+            *sum += refusing;
+            cells.push(share(refusing, filters));
+        }
+        built += filters;
+        table.row(cells);
+    }
+    let sums = refused.map(|sum| share(sum, built));
+    table.row(["all".to_owned(), built.to_string()].into_iter().chain(sums));
+    let finding = |(shape, refused): (&Shape, u64)| {
+        let claim = format!("{}: no filter refuses a key within its capacity", shape.name);
+        Finding::never(claim, usize::try_from(refused).unwrap_or(usize::MAX)).because(
+            "buckets of one or two slots leave little room for chance, most of all in small \
+             filters",
+        )
+    };
+    Ok(Outcome {
+        findings: SHAPES.iter().zip(refused).map(finding).collect(),
+        tables: vec![("filters that refused one of `capacity` keys, in %".to_owned(), table)],
+        ..Outcome::default()
+    })
+}
+
+/// A percentage that shows a single refusal.
+fn share(refusing: u64, filters: u64) -> String {
+    if refusing == 0 {
+        return "0".to_owned();
+    }
+    format!("{:.3}", 100.0 * refusing as f64 / filters as f64)
+}
+
+fn capacities(max: u64) -> Vec<u64> {
+    let larger =
+        std::iter::successors(Some(EVERY_UP_TO * 8 / 5), |capacity| Some(capacity * 8 / 5));
+    let mut capacities: Vec<u64> = (0..=EVERY_UP_TO.min(max)).collect();
+    capacities.extend(larger.take_while(|&capacity| capacity < max));
+    if capacities.last() < Some(&max) {
+        capacities.push(max);
+    }
+    capacities
+}
+
+fn seeds(all: u64, capacity: u64) -> u64 {
+    let affordable = all.saturating_mul(ALL_SEEDS_UP_TO) / capacity.max(ALL_SEEDS_UP_TO);
+    affordable.max(FEWEST_SEEDS.min(all))
+}
+
+impl Shape {
+    fn refuses(self, rate: f64, capacity: u64, seed: u64) -> anyhow::Result<bool> {
+        let mut filter = CuckooFilter::builder()
+            .capacity(usize::try_from(capacity)?)
+            .false_positive_rate(rate)
+            .slots_per_bucket(self.slots)
+            .semi_sorted(self.semi_sorted)
+            .seed(seed)
+            .build()?;
+        Ok((0..capacity).any(|number| filter.insert(&u64::nth(seed, number)).is_err()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capacities_are_every_small_one_and_a_series_to_the_largest() {
+        let all = capacities(1_000_000);
+        assert_eq!(all[..65], (0..=64).collect::<Vec<_>>());
+        assert_eq!(all[65], 102);
+        assert_eq!(all.last(), Some(&1_000_000));
+        assert!(all.is_sorted_by(|a, b| a < b));
+        assert_eq!(capacities(3), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn large_capacities_get_fewer_seeds() {
+        assert_eq!(seeds(1000, 64), 1000);
+        assert_eq!(seeds(1000, 10_000), 100);
+        assert_eq!(seeds(1000, 1_000_000), 3);
+        assert_eq!(seeds(1, 1_000_000), 1);
+    }
+}

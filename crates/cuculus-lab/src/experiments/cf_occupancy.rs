@@ -1,0 +1,263 @@
+//! Figs. 6 to 8 of the Cuckoo Filter paper: lookups, insertions and deletions while filters fill
+//! and empty.
+
+use super::cf_filters::{KINDS, Kind, SpeedScale, false_positive_rate};
+use crate::clock::{mops, timed};
+use crate::experiment::{Experiment, Outcome, Settings};
+use crate::judge::{falls, level, points_above};
+use crate::keys::{WorkKey, absent_keys, keys};
+use crate::subject::Subject;
+use cuculus_page::table::{Table, number, percent};
+use cuculus_page::{Axis, Finding, Holds, Plot, Shape};
+
+pub(super) const OCCUPANCY: Experiment = Experiment {
+    name: "cf-occupancy",
+    title: "Speed by occupancy",
+    question: "How fast are lookups, insertions and deletions as a filter gets full? \
+               (CF Figs. 6-8)",
+    options: &[],
+    run: |settings| occupancy(SpeedScale::of(settings), settings),
+};
+
+/// A filter is filled and emptied in this many steps.
+const STEPS: usize = 10;
+
+/// What is timed at each step.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Act {
+    Negative,
+    Positive,
+    Insert,
+    Delete,
+}
+
+const ACTS: [(Act, &str); 4] = [
+    (Act::Negative, "negative lookups (Fig. 6a)"),
+    (Act::Positive, "positive lookups (Fig. 6b)"),
+    (Act::Insert, "insertions (Fig. 7)"),
+    (Act::Delete, "deletions (Fig. 8)"),
+];
+
+/// The speeds of a filter, in millions per second, by the tenth of its capacity; no deletions from a
+/// filter that has none.
+struct Course {
+    kind: Kind,
+    speeds: [[f64; STEPS]; ACTS.len()],
+    bits_per_item: f64,
+    rate: f64,
+}
+
+impl Course {
+    fn line(&self, act: Act) -> &[f64] {
+        &self.speeds[act as usize]
+    }
+
+    /// Keeps the best of what was measured.
+    fn keep(&mut self, act: Act, step: usize, mops: f64) {
+        let best = &mut self.speeds[act as usize][step];
+        *best = best.max(mops);
+    }
+
+    /// Fills and empties a filter once.
+    fn round(&mut self, scale: SpeedScale, seed: u64) -> anyhow::Result<()> {
+        let name = self.kind.name();
+        let capacity = self.kind.capacity(scale.buckets);
+        let step_keys = |step: usize| {
+            let part = |step: usize| capacity * step as u64 / STEPS as u64;
+            keys(seed, part(step)..part(step + 1))
+        };
+        let absent = absent_keys(seed, 0..scale.lookups);
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut contender = self.kind.empty(scale.buckets, seed)?;
+        for step in 0..STEPS {
+            let new = step_keys(step);
+            let (time, inserted) = timed(|| contender.insert_until_refused(&new));
+            anyhow::ensure!(inserted == new.len(), "{name} refused a key");
+            self.keep(Act::Insert, step, mops(inserted, time));
+            let (time, _) = timed(|| contender.count(&absent));
+            self.keep(Act::Negative, step, mops(absent.len(), time));
+            let held = contender.held() as u64;
+            let asked = (0..scale.lookups).map(|_| u64::nth(seed, random.u64(..held)));
+            let asked: Vec<u64> = asked.collect();
+            let (time, found) = timed(|| contender.count(&asked));
+            anyhow::ensure!(found == asked.len(), "{name} has lost a key");
+            self.keep(Act::Positive, step, mops(found, time));
+        }
+        self.full(&*contender, scale, seed);
+        for step in (0..STEPS).rev() {
+            let old = step_keys(step);
+            let (time, removed) = timed(|| contender.remove_all(&old));
+            let Some(removed) = removed else { break };
+            anyhow::ensure!(removed == old.len(), "{name} has lost a key");
+            self.keep(Act::Delete, step, mops(removed, time));
+        }
+        Ok(())
+    }
+
+    /// What is the same in every round.
+    fn full(&mut self, contender: &dyn Subject, scale: SpeedScale, seed: u64) {
+        if self.bits_per_item == 0.0 {
+            self.bits_per_item = contender.bits_per_key();
+            self.rate = false_positive_rate(contender, seed, scale.rate_lookups);
+        }
+    }
+}
+
+fn occupancy(scale: SpeedScale, settings: &Settings<'_>) -> anyhow::Result<Outcome> {
+    let empty = |kind| Course { kind, speeds: [[0.0; STEPS]; 4], bits_per_item: 0.0, rate: 0.0 };
+    let mut courses = KINDS.map(empty);
+    for round in 0..scale.rounds {
+        for course in &mut courses {
+            let name = course.kind.name();
+            (settings.progress)(&format!("round {} of {}: {name}", round + 1, scale.rounds));
+            course.round(scale, settings.seed)?;
+        }
+    }
+    let (mut plots, mut tables) = (Vec::new(), Vec::new());
+    for (act, title) in ACTS {
+        let (plot, table) = shown(&courses, act, title);
+        plots.push(plot);
+        tables
+            .push((format!("million {title} per second, by the share of capacity in use"), table));
+    }
+    Ok(Outcome {
+        findings: findings(&courses, scale.in_caches()),
+        plots,
+        tables,
+        notes: vec![format!(
+            "One thread, one key at a time, hashing included, the best of {} rounds; {} buckets \
+             of four entries. An insertion belongs to the load that it leads to, a deletion to the \
+             one that it starts from. Bits and rate are those of the full filter. The elastic \
+             filter starts empty and has grown to the keys of the CF.",
+            scale.rounds, scale.buckets
+        )],
+        ..Outcome::default()
+    })
+}
+
+fn shown(courses: &[Course], act: Act, title: &str) -> (Plot, Table) {
+    let share = |step: usize| (step + 1) as f64 / STEPS as f64;
+    let head = ["filter", "bits/item", "FPR %"].map(str::to_owned);
+    let loads = (0..STEPS).map(|step| format!("{} %", percent(share(step), 0)));
+    let mut table = Table::new(head.into_iter().chain(loads));
+    let mut plot = Plot::new(
+        title,
+        Axis::linear("share of capacity in use, %"),
+        Axis::from_zero("million per second"),
+    );
+    for course in courses {
+        let line = course.line(act);
+        if line.iter().all(|&mops| mops == 0.0) {
+            continue;
+        }
+        let known = [number(Some(course.bits_per_item), 2), percent(course.rate, 3)];
+        let speeds = line.iter().map(|&mops| number(Some(mops), 1));
+        table.row([course.kind.name().to_owned()].into_iter().chain(known).chain(speeds));
+        let points = line.iter().enumerate().map(|(step, &mops)| (100.0 * share(step), mops));
+        plot = plot.series(course.kind.name(), Shape::Line, points);
+    }
+    (plot, table)
+}
+
+/// A claim that CF is faster than each of these at every load.
+fn cuckoo_fastest(courses: &[Course], act: Act, what: &str, others: &[Kind]) -> Finding {
+    let of = |wanted: Kind| courses.iter().find(|course| course.kind == wanted);
+    let cuckoo = of(Kind::Cuckoo).map_or(&[] as &[f64], |course| course.line(act));
+    let mut held = 0;
+    let mut lost = Vec::new();
+    for course in others.iter().filter_map(|&kind| of(kind)) {
+        let above = points_above(cuckoo, course.line(act));
+        held += above;
+        if above < STEPS {
+            lost.push(format!("{} at {} loads of {STEPS}", course.kind.name(), STEPS - above));
+        }
+    }
+    let names: Vec<&str> = others.iter().map(|kind| kind.name()).collect();
+    Finding::new(
+        format!("{what}: CF is faster than {} at every load", names.join(", ")),
+        if lost.is_empty() {
+            "at all of them".to_owned()
+        } else {
+            format!("not faster than {}", lost.join(", "))
+        },
+        Holds::in_cases(held, STEPS * others.len()),
+    )
+    .because(match (lost.is_empty(), act) {
+        (false, Act::Negative) => "a filter that is nearly empty answers at its first look; \
+                                       the CF always reads two buckets"
+            .to_owned(),
+        _ => String::new(),
+    })
+}
+
+/// `in_caches` is the reason where the size of the filters may be.
+fn findings(courses: &[Course], in_caches: &str) -> Vec<Finding> {
+    let line = |wanted: Kind, act| {
+        let course = courses.iter().find(|course| course.kind == wanted);
+        course.map_or(&[] as &[f64], |course| course.line(act))
+    };
+    let (cuckoo, sorted, bloom) = (Kind::Cuckoo, Kind::SemiSorted, Kind::Bloom);
+    let dleft = Kind::Dleft { counter_bits: 2 };
+    let others = [sorted, bloom, Kind::Quotient, dleft];
+    let deleting = [sorted, Kind::Quotient, dleft];
+    let mut findings = vec![
+        level("CF, negative lookups over loads", line(cuckoo, Act::Negative), 0.8)
+            .because(in_caches),
+        level("CF, positive lookups over loads", line(cuckoo, Act::Positive), 0.8)
+            .because(in_caches),
+        level("ss-CF, negative lookups", line(sorted, Act::Negative), 0.8).because(in_caches),
+        level("ss-CF, positive lookups", line(sorted, Act::Positive), 0.8).because(in_caches),
+        falls("QF, positive lookups as it fills", line(Kind::Quotient, Act::Positive), 0.6),
+        falls("BF, negative lookups as it fills", line(bloom, Act::Negative), 0.7),
+        level("BF, positive lookups over loads", line(bloom, Act::Positive), 0.8)
+            .because(in_caches),
+        level("dl-CBF, negative lookups", line(dleft, Act::Negative), 0.8).because(in_caches),
+        cuckoo_fastest(courses, Act::Negative, "negative lookups", &others),
+        cuckoo_fastest(courses, Act::Positive, "positive lookups", &others),
+        falls("CF, insertions as it fills", line(cuckoo, Act::Insert), 0.7),
+        falls("ss-CF, insertions as it fills", line(sorted, Act::Insert), 0.7),
+        falls("QF, insertions as it fills", line(Kind::Quotient, Act::Insert), 0.7),
+        level("BF, insertions over loads", line(bloom, Act::Insert), 0.7),
+        level("blk-BF, insertions over loads", line(Kind::Blocked, Act::Insert), 0.7),
+        level("dl-CBF, insertions over loads", line(dleft, Act::Insert), 0.7),
+        cuckoo_fastest(courses, Act::Delete, "deletions", &deleting),
+        level("CF, deletions over loads", line(cuckoo, Act::Delete), 0.7),
+    ];
+    let last = |kind| line(kind, Act::Delete).last().copied().unwrap_or(0.0);
+    let slowest = [cuckoo, sorted, dleft].iter().all(|&kind| last(kind) > last(Kind::Quotient));
+    findings.push(Finding::when(
+        "deletions: QF is the slowest when full",
+        [cuckoo, sorted, dleft, Kind::Quotient]
+            .map(|kind| format!("{} {:.1}", kind.name(), last(kind)))
+            .join(", "),
+        slowest,
+    ));
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::QUICK;
+
+    #[test]
+    fn it_runs_and_deletions_are_of_those_that_can() {
+        let outcome = occupancy(SpeedScale::tiny(), &QUICK).unwrap();
+        let series = outcome.plots.iter().map(|plot| plot.series.len());
+        assert_eq!(series.collect::<Vec<_>>(), [7, 7, 7, 5]);
+        assert_eq!(outcome.findings.len(), 19);
+    }
+
+    #[test]
+    fn faster_at_some_loads_is_partly() {
+        let course =
+            |kind, mops| Course { kind, speeds: [[mops; STEPS]; 4], bits_per_item: 1.0, rate: 0.1 };
+        let mut courses = [course(Kind::Cuckoo, 5.0), course(Kind::Bloom, 4.0)];
+        let verdict = |courses: &[Course]| {
+            cuckoo_fastest(courses, Act::Insert, "insertions", &[Kind::Bloom]).holds
+        };
+        assert_eq!(verdict(&courses), Holds::Yes);
+        courses[1].keep(Act::Insert, 3, 6.0);
+        assert_eq!(verdict(&courses), Holds::Partly);
+    }
+}

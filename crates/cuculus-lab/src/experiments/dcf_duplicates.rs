@@ -1,0 +1,132 @@
+//! What filtering duplicates by a question costs a list of filters: Fig. 5 of the Dynamic Cuckoo
+//! Filter paper.
+
+use cuculus::{Filter, Insert, Remove};
+
+use super::dcf_list::{FILTERS, KEYS, paper_list};
+use crate::experiment::{Experiment, Outcome, Settings};
+use crate::keys::Workload;
+use cuculus_page::table::{Table, number, percent};
+use cuculus_page::{Axis, Finding, Plot, Shape};
+
+pub(super) const DUPLICATES: Experiment = Experiment {
+    name: "dcf-duplicates",
+    title: "Keys that are taken for duplicates",
+    question: "How many keys are not stored because they seem to be there already, by the false \
+               positive rate? (DCF Fig. 5; six filters, 46,080 keys)",
+    options: &[],
+    run: duplicates,
+};
+
+/// The paper's length, and the share of the keys that is still slight.
+const PAPER_BITS: u32 = 12;
+const SLIGHT: f64 = 0.001;
+/// Shares of the rate between which the misses are called proportional to it.
+const PROPORTIONAL: [f64; 2] = [0.35, 0.65];
+
+struct Missed {
+    bits: u32,
+    /// Of absent keys, all keys stored.
+    rate: f64,
+    /// Of keys that are no duplicates.
+    missed: f64,
+    /// Of the keys that stay, after half of the keys were removed.
+    lost: f64,
+    bits_per_key: f64,
+}
+
+fn measure(bits: u32, work: &Workload<u64>, seed: u64) -> anyhow::Result<Missed> {
+    let list = paper_list(work.keys.len(), FILTERS, 2048).fingerprint_bits(bits).seed(seed);
+    let mut all = list.build()?;
+    work.keys.iter().try_for_each(|key| all.insert(key))?;
+    let found = work.absent.iter().filter(|key| all.contains(*key)).count();
+    let mut filtered = list.clone().filter_duplicates(true).build()?;
+    work.keys.iter().try_for_each(|key| filtered.insert(key))?;
+    let missed = work.keys.len() - filtered.len();
+    let bits_per_key = 8.0 * all.size_in_bytes() as f64 / work.keys.len() as f64;
+    let (gone, kept) = work.shuffled().split_at(work.keys.len() / 2);
+    for key in gone {
+        filtered.remove(key);
+    }
+    let lost = kept.iter().filter(|key| !filtered.contains(*key)).count();
+    Ok(Missed {
+        bits,
+        rate: found as f64 / work.absent.len() as f64,
+        missed: missed as f64 / work.keys.len() as f64,
+        lost: lost as f64 / kept.len() as f64,
+        bits_per_key,
+    })
+}
+
+fn duplicates(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
+    let probes = settings.pick(500_000, 5_000_000);
+    let work = Workload::<u64>::new(settings.seed, KEYS, probes);
+    let mut rows = Vec::new();
+    for bits in [8, 9, 10, 11, 12, 13, 14, 16, 18] {
+        (settings.progress)(&format!("{bits} bits"));
+        rows.push(measure(bits, &work, settings.seed)?);
+    }
+    let mut table = Table::new(["bits", "FPR %", "missed %", "missed / FPR", "lost %", "bits/key"]);
+    for row in &rows {
+        table.row([
+            row.bits.to_string(),
+            percent(row.rate, 4),
+            percent(row.missed, 4),
+            number(Some(row.missed / row.rate), 2),
+            percent(row.lost, 4),
+            number(Some(row.bits_per_key), 2),
+        ]);
+    }
+    let line = |of: fn(&Missed) -> f64| -> Vec<(f64, f64)> {
+        rows.iter().map(|row| (row.rate, of(row))).collect()
+    };
+    let plot = Plot::new(
+        "keys missed, and keys lost once half of the others are removed",
+        Axis::logarithmic("false positive rate"),
+        Axis::logarithmic("share of the keys"),
+    )
+    .series("missed when inserted", Shape::Line, line(|row| row.missed))
+    .series("not found after removals", Shape::Line, line(|row| row.lost))
+    .series("half of the rate", Shape::Dashed, line(|row| row.rate / 2.0));
+    // Rates of a few absent keys in many are no more than chance.
+    let sure = rows.iter().filter(|row| row.rate * probes as f64 > 400.0);
+    let shares: Vec<f64> = sure.map(|row| row.missed / row.rate).collect();
+    let least = shares.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = shares.iter().copied().fold(0.0, f64::max);
+    let [low, high] = PROPORTIONAL;
+    let paper = rows.iter().find(|row| row.bits == PAPER_BITS);
+    let (missed, lost) = paper.map_or((1.0, 1.0), |row| (row.missed, row.lost));
+    Ok(Outcome {
+        findings: vec![
+            Finding::when(
+                format!(
+                    "the share missed changes slowly with the rate (not in proportion, {low} to \
+                     {high} of it)"
+                ),
+                format!("between {least:.2} and {most:.2} of the rate"),
+                least < low || most > high,
+            )
+            .because(
+                "a key is missed if it is a false positive of the keys before it, half as \
+                         many on average",
+            ),
+            Finding::when(
+                format!(
+                    "the false negatives are extremely slight (at most {} % of the keys with \
+                     {PAPER_BITS} bits)",
+                    percent(SLIGHT, 1)
+                ),
+                format!(
+                    "{} % missed, {} % of the rest not found once half are removed",
+                    percent(missed, 2),
+                    percent(lost, 2)
+                ),
+                lost.max(missed) <= SLIGHT,
+            )
+            .because("a missed key is lost when the one that it was taken for is removed"),
+        ],
+        plots: vec![plot],
+        tables: vec![("46,080 keys, six filters".to_owned(), table)],
+        ..Outcome::default()
+    })
+}

@@ -1,0 +1,407 @@
+//! How long a key takes in a list of filters, by the number of keys and by the length of the list,
+//! beside other filters: Figs. 10 to 15 of the Dynamic Cuckoo Filter paper.
+
+use cuculus::papers::{ConsistentCuckooFilter, Resizing};
+use cuculus::{CuckooFilter, ElasticFilter};
+use cuculus_baselines::DynamicBloomFilter;
+use cuculus_page::table::{Table, number, percent};
+use cuculus_page::{Axis, Finding, Holds, Plot, Shape};
+
+use super::dcf_list::{
+    FILTERS, KEYS, LINEAR, RATE, SLOTS, buckets_for, fingerprint_bits, paper_list,
+};
+use crate::clock::{nanoseconds, timed};
+use crate::experiment::{Choice, Experiment, Outcome, Settings, choices};
+use crate::keys::Workload;
+use crate::line::Line;
+use crate::subject::Subject;
+
+pub(super) const TIMES: Experiment = Experiment {
+    name: "dcf-times",
+    title: "Times of a list of filters",
+    question: "How long do an insertion, a lookup and a removal take, by the number of keys and by \
+               the length of the list? (DCF Figs. 10-15; rate 1.17 %)",
+    options: &[choices::ITEMS, LENGTHS, choices::ROUNDS, choices::QUERIES],
+    run,
+};
+
+const LENGTHS: Choice = Choice::new("lengths", "N,…", "numbers of filters in the list");
+
+/// An insertion is called independent of the length if it takes at most this many times as long as
+/// in the shortest list.
+const NEARLY_THE_SAME: f64 = 1.25;
+/// A claimed gain holds if this share of it is measured.
+const OF_THE_GAIN: f64 = 0.8;
+/// A hit looks into half of the filters; its cost per filter is at most this share of a miss's.
+const HIT_OVER_MISS: f64 = 0.6;
+const NAMES: [&str; 5] = ["DCF", DBF, "CuckooFilter", "CCF_B", "ElasticFilter"];
+/// The one that cannot remove every key.
+const DBF: &str = "DBF";
+
+/// A kind of operation, and its place among the times.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Act {
+    Insert,
+    Hit,
+    Miss,
+    Mixed,
+    Batched,
+    Remove,
+}
+
+const ACTS: [(Act, &str); 6] = [
+    (Act::Insert, "insert"),
+    (Act::Hit, "hit"),
+    (Act::Miss, "miss"),
+    (Act::Mixed, "mixed"),
+    (Act::Batched, "batched"),
+    (Act::Remove, "remove"),
+];
+
+/// What the paper draws: half of the lookups are for keys that are there.
+const DRAWN: [(Act, &str); 3] =
+    [(Act::Insert, "insertion"), (Act::Mixed, "lookup"), (Act::Remove, "removal")];
+
+/// What a filter took, in nanoseconds per key.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Times {
+    by_act: [f64; ACTS.len()],
+    bits_per_key: f64,
+    false_positive_rate: f64,
+    /// Keys that were taken and not found, or not taken.
+    wrong: usize,
+    /// Keys that stayed when all were removed.
+    left: usize,
+}
+
+impl Times {
+    fn of(&self, act: Act) -> f64 {
+        self.by_act[act as usize]
+    }
+
+    fn best(&self, other: &Self) -> Self {
+        Self {
+            by_act: std::array::from_fn(|at| self.by_act[at].min(other.by_act[at])),
+            wrong: self.wrong.max(other.wrong),
+            left: self.left.max(other.left),
+            ..*self
+        }
+    }
+}
+
+/// The same keys in every filter.
+struct Point {
+    keys: usize,
+    filters: usize,
+    buckets: u64,
+    /// In the order of the names.
+    times: Vec<Times>,
+}
+
+impl Point {
+    fn dcf(&self, act: Act) -> f64 {
+        self.times[0].of(act)
+    }
+
+    /// Wrong answers; a dynamic Bloom filter may keep what was removed.
+    fn wrong_answers(&self) -> usize {
+        let wrong = |(name, times): (&&str, &Times)| {
+            times.wrong + if *name == DBF { 0 } else { times.left }
+        };
+        NAMES.iter().zip(&self.times).map(wrong).sum()
+    }
+}
+
+fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
+    let items = settings.list(choices::ITEMS, &[8064, 16_128, 32_256, 46_080, 64_512])?;
+    let lengths = settings.pick(&[3, 6, 12, 24, 48][..], &[3, 6, 12, 24, 48, 96]);
+    let lengths: Vec<usize> = settings.list(LENGTHS, lengths)?;
+    let measure = |keys: usize, filters: usize| measure(settings, keys.max(1), filters.max(1));
+    let by_keys =
+        items.iter().map(|&keys| measure(keys, FILTERS)).collect::<anyhow::Result<Vec<_>>>()?;
+    let by_length = lengths.iter().map(|&filters| measure(KEYS, filters));
+    let by_length = by_length.collect::<anyhow::Result<Vec<_>>>()?;
+    let plots = DRAWN.into_iter().flat_map(|drawn| {
+        let sizes = plot(&by_keys, drawn, "keys", |point| point.keys as f64);
+        [sizes, plot(&by_length, drawn, "filters in the list", |point| point.filters as f64)]
+    });
+    Ok(Outcome {
+        findings: findings(&by_keys, &by_length),
+        plots: plots.collect(),
+        tables: vec![
+            ("six filters, by the number of keys; nanoseconds".to_owned(), table(&by_keys)),
+            ("46,080 keys, by the number of filters; nanoseconds".to_owned(), table(&by_length)),
+            ("what one more filter costs".to_owned(), lines(&by_length)),
+        ],
+        notes: vec![
+            "`left` are keys that were removed and stayed: a dynamic Bloom filter cannot tell in \
+             which of its filters they are. The last three filters are not lists and show what a \
+             list costs; the cuckoo filter of fixed size has as many slots as the whole list."
+                .to_owned(),
+        ],
+        wrong_answers: by_keys.iter().chain(&by_length).map(Point::wrong_answers).sum(),
+        ..Outcome::default()
+    })
+}
+
+/// Every filter in turn within a round, so that a slow minute hits all alike.
+fn measure(settings: &Settings<'_>, keys: usize, filters: usize) -> anyhow::Result<Point> {
+    let rounds = settings.value(choices::ROUNDS, settings.pick(3, 9))?;
+    let queries = settings.value(choices::QUERIES, 100_000)?;
+    let (seed, buckets) = (settings.seed, buckets_for(keys.div_ceil(filters)));
+    (settings.progress)(&format!("{keys} keys, {filters} filters of {buckets} buckets"));
+    let work = Workload::<u64>::new(seed, keys, queries);
+    let list = paper_list(keys, filters, buckets).seed(seed);
+    // The same keys in as many filters, and the same rate.
+    let bloom = DynamicBloomFilter::builder()
+        .capacity(keys)
+        .capacity_per_filter(keys.div_ceil(filters))
+        .false_positive_rate(RATE)
+        .seed(seed);
+    // As many slots as the whole list, of as many bits.
+    let fixed = CuckooFilter::builder()
+        .buckets(buckets * filters as u64)
+        .slots_per_bucket(SLOTS)
+        .fingerprint_bits(fingerprint_bits(filters))
+        .seed(seed);
+    let consistent = ConsistentCuckooFilter::builder()
+        .capacity(keys)
+        .false_positive_rate(RATE)
+        .resizing(Resizing::Buckets)
+        .seed(seed);
+    let elastic = ElasticFilter::builder().false_positive_rate(RATE).seed(seed);
+    let mut best: Vec<Times> = Vec::new();
+    for _ in 0..rounds.max(1) {
+        let times = vec![
+            time(&mut list.build()?, &work),
+            time(&mut bloom.build()?, &work),
+            time(&mut fixed.build()?, &work),
+            time(&mut consistent.build()?, &work),
+            time(&mut elastic.build()?, &work),
+        ];
+        best = match best.is_empty() {
+            true => times,
+            false => best.iter().zip(&times).map(|(best, times)| best.best(times)).collect(),
+        };
+    }
+    Ok(Point { keys, filters, buckets, times: best })
+}
+
+fn time(filter: &mut dyn Subject, work: &Workload<u64>) -> Times {
+    let keys = work.keys.len();
+    let (insert, refused) = timed(|| filter.insert_all(&work.keys));
+    let taken = keys - refused.len();
+    let bits_per_key = filter.bits_per_key() * filter.held() as f64 / keys as f64;
+    let lost = taken.saturating_sub(filter.count(&work.keys));
+    let (hit, _) = timed(|| filter.count(&work.present));
+    let (miss, found) = timed(|| filter.count(&work.absent));
+    let (mixed, _) = timed(|| filter.count(&work.mixed));
+    let (batched, _) = timed(|| filter.count_batch(&work.mixed));
+    let (remove, removed) = timed(|| filter.remove_all(work.shuffled()));
+    let lookups = work.mixed.len();
+    Times {
+        by_act: [
+            nanoseconds(keys, insert),
+            nanoseconds(lookups, hit),
+            nanoseconds(lookups, miss),
+            nanoseconds(lookups, mixed),
+            nanoseconds(lookups, batched),
+            nanoseconds(keys, remove),
+        ],
+        bits_per_key,
+        false_positive_rate: found as f64 / lookups.max(1) as f64,
+        wrong: (keys - taken) + lost,
+        left: taken - removed.unwrap_or(0),
+    }
+}
+
+fn table(points: &[Point]) -> Table {
+    let head = ["filter", "keys", "filters", "buckets"].into_iter().chain(ACTS.map(|act| act.1));
+    let mut table = Table::new(head.chain(["bits/key", "FPR %", "wrong", "left"]));
+    for point in points {
+        for (name, times) in NAMES.iter().zip(&point.times) {
+            let is_list = [NAMES[0], DBF].contains(name);
+            let size = |size: u64, shown| if shown { size.to_string() } else { "-".to_owned() };
+            let mut cells = vec![(*name).to_owned(), point.keys.to_string()];
+            cells.extend([
+                size(point.filters as u64, is_list),
+                size(point.buckets, *name == NAMES[0]),
+            ]);
+            cells.extend(times.by_act.map(|nanoseconds| number(Some(nanoseconds), 1)));
+            cells.push(number(Some(times.bits_per_key), 2));
+            cells.push(percent(times.false_positive_rate, 3));
+            cells.extend([times.wrong, times.left].map(|count| count.to_string()));
+            table.row(cells);
+        }
+    }
+    table
+}
+
+/// The time of the list against its length.
+fn line(points: &[Point], act: Act) -> Option<Line> {
+    let times = |point: &Point| (point.filters as f64, point.dcf(act));
+    Line::through(&points.iter().map(times).collect::<Vec<_>>())
+}
+
+fn lines(by_length: &[Point]) -> Table {
+    let mut table = Table::new(["DCF, by its length", "ns per filter", "ns with none", "R²"]);
+    for (act, name) in ACTS {
+        let line = line(by_length, act);
+        table.row([
+            name.to_owned(),
+            number(line.map(|line| line.slope), 3),
+            number(line.map(|line| line.start), 1),
+            number(line.map(|line| line.r_squared), 4),
+        ]);
+    }
+    table
+}
+
+fn plot(points: &[Point], (act, name): (Act, &str), x: &str, at: fn(&Point) -> f64) -> Plot {
+    let title = format!("{name}, by the number of {x}");
+    let y = Axis::logarithmic("nanoseconds per key");
+    NAMES.into_iter().enumerate().fold(
+        Plot::new(title, Axis::logarithmic(x), y),
+        |plot, (series, name)| {
+            let line = points.iter().map(|point| (at(point), point.times[series].of(act)));
+            plot.series(name, Shape::Line, line)
+        },
+    )
+}
+
+fn findings(by_keys: &[Point], by_length: &[Point]) -> Vec<Finding> {
+    let mut findings = vec![
+        faster("inserts", 0.5, by_keys, Act::Insert),
+        faster("answers", 0.8, by_keys, Act::Mixed),
+        faster("removes", 0.25, by_keys, Act::Remove),
+    ];
+    findings.extend(by_keys.iter().find(|point| point.keys == KEYS).map(smaller));
+    findings.extend(shapes(by_length));
+    let points = by_keys.iter().chain(by_length);
+    let rate = points.map(|point| point.times[0].false_positive_rate).fold(0.0, f64::max);
+    findings.push(Finding::when(
+        format!("a DCF keeps the rate of {} %", percent(RATE, 2)),
+        format!("at most {} %", percent(rate, 3)),
+        rate <= RATE,
+    ));
+    findings
+}
+
+/// What a DBF takes over what a DCF takes, on average and at least.
+fn faster(verb: &str, claimed: f64, points: &[Point], act: Act) -> Finding {
+    let ratios =
+        || points.iter().map(|point| (point.keys, point.times[1].of(act) / point.dcf(act)));
+    let logs = ratios().map(|(_, ratio)| ratio.ln()).sum::<f64>();
+    let mean = (logs / points.len().max(1) as f64).exp();
+    let least = ratios().min_by(|one, other| one.1.total_cmp(&other.1));
+    let (keys, least) = least.unwrap_or((0, 0.0));
+    let enough = 1.0 + OF_THE_GAIN * claimed;
+    let more = |ratio: f64| format!("{:+.0} %", 100.0 * (ratio - 1.0));
+    Finding::new(
+        format!(
+            "a DCF {verb} {} % faster than a DBF (holds if faster with every number of keys and by \
+             {} % on average, in part if faster on average)",
+            percent(claimed, 0),
+            percent(enough - 1.0, 0)
+        ),
+        format!("{} on average, {} with {keys} keys", more(mean), more(least)),
+        match mean {
+            mean if mean >= enough && least > 1.0 => Holds::Yes,
+            mean if mean > 1.0 => Holds::Partly,
+            _ => Holds::No,
+        },
+    )
+    .because(
+        "a filter that is nearly full moves entries; with most numbers of keys, rounding the \
+         buckets up to a power of two leaves many slots empty, and nothing moves",
+    )
+}
+
+fn smaller(point: &Point) -> Finding {
+    let [ours, theirs] = [0, 1].map(|at| &point.times[at]);
+    let saved = 1.0 - ours.bits_per_key / theirs.bits_per_key;
+    Finding::new(
+        format!(
+            "a DCF takes 75 % less memory than a DBF with a rate of {} % ({KEYS} keys; holds from \
+             70 %, in part if less at all)",
+            percent(RATE, 2)
+        ),
+        format!(
+            "{} % less: {:.1} bits per key and {} % false positives against {:.1} and {} %",
+            percent(saved, 0),
+            ours.bits_per_key,
+            percent(ours.false_positive_rate, 2),
+            theirs.bits_per_key,
+            percent(theirs.false_positive_rate, 2)
+        ),
+        match saved {
+            0.7.. => Holds::Yes,
+            0.0.. => Holds::Partly,
+            _ => Holds::No,
+        },
+    )
+}
+
+/// How the times change with the length of the list.
+fn shapes(by_length: &[Point]) -> Vec<Finding> {
+    let [Some(first), Some(last)] = [by_length.first(), by_length.last()] else {
+        return Vec::new();
+    };
+    let mut findings = vec![
+        Finding::at_most(
+            "insertion into a DCF is nearly independent of the length of the list: longest over \
+             shortest",
+            last.dcf(Act::Insert) / first.dcf(Act::Insert),
+            NEARLY_THE_SAME,
+        )
+        .because("small filters that are full to their limit move more entries"),
+    ];
+    for (act, name) in ACTS.into_iter().filter(|(act, _)| *act != Act::Insert) {
+        let r_squared = line(by_length, act).map_or(0.0, |line| line.r_squared);
+        findings.push(
+            Finding::at_least(
+                format!("{name}: linear in the length of the DCF, R²"),
+                r_squared,
+                LINEAR,
+            )
+            .because("several filters of the list are searched at the same time"),
+        );
+    }
+    if let Some((hit, miss)) = line(by_length, Act::Hit).zip(line(by_length, Act::Miss)) {
+        let claim = "a hit looks into half of the filters: its cost per filter over a miss's";
+        findings.push(Finding::at_most(claim, hit.slope / miss.slope, HIT_OVER_MISS));
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::QUICK;
+
+    #[test]
+    fn small_lists_are_timed_and_give_no_wrong_answer() {
+        let given = [("rounds", "2".to_owned()), ("queries", "2000".to_owned())];
+        let point = measure(&Settings { given: &given, ..QUICK }, 2000, 4).unwrap();
+        assert_eq!((point.times.len(), point.wrong_answers()), (NAMES.len(), 0));
+        assert!(point.times.iter().all(|times| times.of(Act::Insert) > 0.0));
+        assert!(point.times.iter().all(|times| times.false_positive_rate < 0.03));
+    }
+
+    #[test]
+    fn verdicts_follow_the_numbers() {
+        let point = |filters: usize, insert, each: f64| {
+            let miss = 10.0 + each * filters as f64;
+            let times =
+                Times { by_act: [insert, miss / 2.0, miss, miss, miss, miss], ..Times::default() };
+            Point { keys: 1, filters, buckets: 1, times: vec![times] }
+        };
+        let holds = |points: &[Point]| -> Vec<_> {
+            shapes(points).iter().map(|finding| finding.holds).collect()
+        };
+        let good = [point(3, 50.0, 2.0), point(6, 51.0, 2.0), point(12, 55.0, 2.0)];
+        assert_eq!(holds(&good), [Holds::Yes; 7]);
+        let bad = [point(3, 50.0, 2.0), point(6, 51.0, 9.0), point(12, 90.0, 1.0)];
+        assert_eq!(holds(&bad)[..3], [Holds::No; 3]);
+    }
+}

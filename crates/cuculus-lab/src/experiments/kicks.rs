@@ -1,0 +1,168 @@
+//! Breadth-first search against the random walk: what an insertion costs as the table fills, and
+//! how often it fails.
+
+use std::time::Duration;
+
+use cuculus::lab::Search;
+use cuculus::{CuckooFilter, Insert, KeyHash};
+use cuculus_page::Finding;
+use cuculus_page::table::{Table, number};
+
+use crate::clock::{mops, nanoseconds, timed};
+use crate::experiment::{Experiment, Outcome, Settings, choices};
+use crate::keys::WorkKey;
+
+pub(super) const KICKS: Experiment = Experiment {
+    name: "kicks",
+    title: "Breadth-first search or random walk",
+    question: "What does an insertion cost as the table fills, and how often does it fail, with \
+               our search and with the paper's? (the walk of CF §3.1)",
+    options: &[choices::LOG2_BUCKETS, choices::SLOTS, choices::BITS, choices::ROUNDS],
+    run,
+};
+
+/// The loads at which a band of the measurement begins or ends, in percent.
+const LOADS: [u64; 6] = [0, 50, 75, 90, 93, 95];
+const BANDS: usize = LOADS.len() - 1;
+/// Keys handed over at a time.
+const GROUP: usize = 1024;
+
+/// A way to insert.
+#[derive(Clone, Copy)]
+struct Way {
+    name: &'static str,
+    search: Search,
+    batched: bool,
+}
+
+const WAYS: [Way; 4] = [
+    Way { name: "breadth-first", search: Search::BreadthFirst, batched: false },
+    Way { name: "random walk", search: Search::RandomWalk, batched: false },
+    Way { name: "breadth-first, batches", search: Search::BreadthFirst, batched: true },
+    Way { name: "random walk, batches", search: Search::RandomWalk, batched: true },
+];
+
+/// What a band cost.
+#[derive(Clone, Copy)]
+struct Band {
+    time: Duration,
+    refused: usize,
+}
+
+/// The table that is filled.
+#[derive(Clone, Copy)]
+struct Shape {
+    log2_buckets: u32,
+    slots: u32,
+    bits: u32,
+    seed: u64,
+}
+
+fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
+    let shape = Shape {
+        log2_buckets: settings.value(choices::LOG2_BUCKETS, settings.pick(16, 20))?.min(40),
+        slots: settings.value(choices::SLOTS, 4)?,
+        bits: settings.value(choices::BITS, 12)?,
+        seed: settings.seed,
+    };
+    let rounds = settings.value(choices::ROUNDS, 3)?.max(1);
+    let slots = (1u64 << shape.log2_buckets) * u64::from(shape.slots);
+    let ends = LOADS.map(|percent| (slots * percent / 100) as usize);
+    let hash = |number| KeyHash::new(u64::nth(settings.seed, number));
+    let hashes: Vec<KeyHash> = (0..ends[BANDS] as u64).map(hash).collect();
+    let mut best = [[Band { time: Duration::MAX, refused: 0 }; BANDS]; WAYS.len()];
+    for round in 1..=rounds {
+        (settings.progress)(&format!("round {round} of {rounds}"));
+        for (way, best) in WAYS.iter().zip(&mut best) {
+            let mut filter = way.empty(shape)?;
+            for ((best, start), end) in best.iter_mut().zip(ends).zip(&ends[1..]) {
+                let band = way.insert(&mut filter, &hashes[start..*end]);
+                *best = Band { time: band.time.min(best.time), refused: band.refused };
+            }
+        }
+    }
+    let bands = LOADS.windows(2).map(|load| format!("{}-{} %", load[0], load[1]));
+    let head = ["search".to_owned()].into_iter().chain(bands);
+    let mut table = Table::new(head.chain(["Mops to 95 %".to_owned()]));
+    let mut totals = Vec::new();
+    for (way, bands) in WAYS.iter().zip(&best) {
+        let sizes = ends.windows(2).map(|end| end[1] - end[0]);
+        let cell = |(band, size): (&Band, usize)| {
+            format!("{:.1} ({})", nanoseconds(size, band.time), band.refused)
+        };
+        let cells = bands.iter().zip(sizes).map(cell);
+        let total: Duration = bands.iter().map(|band| band.time).sum();
+        let speed = number(Some(mops(hashes.len(), total)), 1);
+        table.row([way.name.to_owned()].into_iter().chain(cells).chain([speed]));
+        totals.push(total.as_secs_f64());
+    }
+    let refused: usize = best[0].iter().map(|band| band.refused).sum();
+    Ok(Outcome {
+        findings: vec![
+            Finding::never("breadth-first search refuses no key up to 95 %", refused),
+            Finding::at_most(
+                "time of breadth-first search over that of the random walk, up to 95 %,",
+                totals[0] / totals[1],
+                1.0,
+            ),
+        ],
+        tables: vec![(
+            format!(
+                "2^{} buckets of {}, {}-bit fingerprints, hashes given: ns per insertion (refused) \
+                 by load",
+                shape.log2_buckets, shape.slots, shape.bits
+            ),
+            table,
+        )],
+        ..Outcome::default()
+    })
+}
+
+impl Way {
+    fn empty(self, shape: Shape) -> anyhow::Result<CuckooFilter> {
+        let builder = CuckooFilter::builder()
+            .buckets(1 << shape.log2_buckets)
+            .slots_per_bucket(shape.slots)
+            .fingerprint_bits(shape.bits)
+            .search(self.search)
+            .seed(shape.seed);
+        Ok(builder.build()?)
+    }
+
+    fn insert(self, filter: &mut CuckooFilter, hashes: &[KeyHash]) -> Band {
+        let (time, refused) = timed(|| {
+            if !self.batched {
+                return hashes.iter().filter(|&&hash| filter.insert_hash(hash).is_err()).count();
+            }
+            let mut refused = 0;
+            for mut group in hashes.chunks(GROUP) {
+                while let Err(full) = filter.insert_batch(group) {
+                    refused += 1;
+                    group = &group[full.inserted + 1..];
+                }
+            }
+            refused
+        });
+        Band { time, refused }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cuculus::Filter;
+
+    use super::*;
+
+    /// More keys than slots: both ways of inserting count every key once.
+    #[test]
+    fn every_key_is_taken_or_refused() {
+        let shape = Shape { log2_buckets: 4, slots: 4, bits: 12, seed: 1 };
+        let hashes: Vec<KeyHash> = (0..3000).map(|n| KeyHash::new(u64::nth(1, n))).collect();
+        for way in WAYS {
+            let mut filter = way.empty(shape).unwrap();
+            let band = way.insert(&mut filter, &hashes);
+            assert!(band.refused > 2900 && filter.len() > 32);
+            assert_eq!(filter.len() + band.refused, hashes.len());
+        }
+    }
+}

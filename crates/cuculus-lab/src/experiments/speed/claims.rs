@@ -1,0 +1,255 @@
+//! What our filters claim against their peers and the machine, computed from one run. A claim whose
+//! numbers were not measured is not judged.
+
+use cuculus_page::{Finding, Holds};
+
+use super::Contest;
+use super::case::{Case, Row};
+use super::phase::Phase;
+use crate::candidate::{CUCKOO, ELASTIC};
+
+/// From here on filters are larger than the caches of most machines.
+const LARGE: usize = 16_000_000;
+/// A filter within the caches.
+const SMALL: usize = 1_000_000;
+
+/// The claims about this size and rate.
+pub(super) fn of(case: &Case) -> Vec<Finding> {
+    let claims = Claims { case };
+    let (ratios, beside) = match (case.contest, case.items) {
+        (Contest::Fixed, LARGE..) => (claims.large(), claims.beside()),
+        (Contest::Fixed, SMALL) => (claims.small(), claims.beside()),
+        (Contest::Fixed, _) => (Vec::new(), claims.beside()),
+        (Contest::Elastic, LARGE..) => (claims.elastic(&MOST_LARGE), Vec::new()),
+        (Contest::Elastic, SMALL) => (claims.elastic(&MOST_SMALL), Vec::new()),
+        (Contest::Elastic, _) => (Vec::new(), Vec::new()),
+    };
+    ratios.into_iter().flatten().chain(beside).collect()
+}
+
+/// The most time of the elastic filter over that of the filter of fixed size.
+struct Most {
+    dependent: f64,
+    single: f64,
+    batched: f64,
+    insert: f64,
+    remove: f64,
+}
+
+const MOST_SMALL: Most =
+    Most { dependent: 1.3, single: 2.2, batched: 1.8, insert: 8.0, remove: 10.0 };
+const MOST_LARGE: Most =
+    Most { dependent: 1.3, single: 1.8, batched: 1.5, insert: 4.5, remove: 5.0 };
+
+/// How many times as long as the filter of fixed size the elastic one takes.
+pub(super) fn elastic_times(case: &Case, phase: Phase) -> Option<f64> {
+    let claims = Claims { case };
+    ratio(claims.speed(CUCKOO, phase), claims.speed(ELASTIC, phase))
+}
+
+struct Claims<'a> {
+    case: &'a Case,
+}
+
+impl Claims<'_> {
+    fn large(&self) -> Vec<Option<Finding>> {
+        let against = |phase, peer, target| self.faster(phase, peer, phase, target);
+        vec![
+            against(Phase::Present, "sketches", 2.0),
+            against(Phase::Absent, "sketches", 2.0),
+            against(Phase::Present, "qfilter", 1.5),
+            against(Phase::Absent, "qfilter", 1.5),
+            self.smaller("sketches", 1.0),
+            against(Phase::Build, "sketches", 2.0),
+            self.faster(Phase::BuildBatched, "sketches", Phase::Build, 3.0),
+            against(Phase::Delete, "qfilter", 2.0),
+            self.near_the_limit(Phase::PresentBatched, 0.85),
+            self.near_the_limit(Phase::AbsentBatched, 0.85),
+            self.near_the_limit(Phase::PresentHashed, 0.85),
+            self.near_the_limit(Phase::AbsentHashed, 0.85),
+        ]
+    }
+
+    fn small(&self) -> Vec<Option<Finding>> {
+        let against = |phase, peer, target| self.faster(phase, peer, phase, target);
+        vec![
+            against(Phase::Present, "bloom-lib", 0.8),
+            against(Phase::Absent, "bloom-lib", 0.8),
+            self.smaller("bloom-lib", 1.0 / 3.0),
+        ]
+    }
+
+    fn elastic(&self, most: &Most) -> Vec<Option<Finding>> {
+        let times = |phase: Phase, limit| {
+            let text = format!("{}, time over that of fixed size", phase.name());
+            self.at_most(&text, elastic_times(self.case, phase), limit)
+        };
+        vec![
+            times(Phase::Dependent, most.dependent),
+            times(Phase::Present, most.single),
+            times(Phase::Absent, most.single),
+            times(Phase::PresentBatched, most.batched),
+            times(Phase::AbsentBatched, most.batched),
+            times(Phase::PresentHashed, most.batched),
+            times(Phase::AbsentHashed, most.batched),
+            times(Phase::Build, most.insert),
+            times(Phase::DeleteAll, most.remove),
+        ]
+    }
+
+    fn row(&self, name: &str) -> Option<&Row> {
+        self.case.rows.iter().find(|row| row.name == name)
+    }
+
+    fn speed(&self, name: &str, phase: Phase) -> Option<f64> {
+        self.row(name)?.speeds.get(phase)
+    }
+
+    fn claim(&self, text: &str) -> String {
+        format!("{} keys, {} %: {text}", self.case.items, 100.0 * self.case.rate)
+    }
+
+    fn at_most(&self, text: &str, value: Option<f64>, limit: f64) -> Option<Finding> {
+        Some(Finding::at_most(self.claim(text), value?, limit))
+    }
+
+    fn at_least(&self, text: &str, value: Option<f64>, limit: f64) -> Option<Finding> {
+        Some(Finding::at_least(self.claim(text), value?, limit))
+    }
+
+    fn faster(&self, ours: Phase, peer: &str, theirs: Phase, limit: f64) -> Option<Finding> {
+        let value = ratio(self.speed(CUCKOO, ours), self.speed(peer, theirs));
+        self.at_least(&format!("{}, over {peer} {},", ours.name(), theirs.name()), value, limit)
+    }
+
+    fn smaller(&self, peer: &str, limit: f64) -> Option<Finding> {
+        let bits = |name| self.row(name).map(|row| row.bits_per_key);
+        self.at_most(&format!("bits, over {peer} bits,"), ratio(bits(CUCKOO), bits(peer)), limit)
+    }
+
+    fn near_the_limit(&self, phase: Phase, limit: f64) -> Option<Finding> {
+        let reads = self.case.limits.map(|limits| limits.two_prefetched);
+        let text = format!("{}, over two prefetched lines,", phase.name());
+        self.at_least(&text, ratio(self.speed(CUCKOO, phase), reads), limit)
+    }
+
+    /// Our filters against all crates that remove keys.
+    fn beside(&self) -> Vec<Finding> {
+        let rows = &self.case.rows;
+        let Some(ours) = self.row(CUCKOO) else { return Vec::new() };
+        let own: Vec<&Row> = rows.iter().filter(|row| row.is_ours()).collect();
+        let peers: Vec<&Row> = rows.iter().filter(|row| !row.is_ours() && row.removes()).collect();
+        let ahead = |claim: &str, rows: &[&Row], better: &dyn Fn(&Row) -> bool| {
+            let behind: Vec<&str> =
+                rows.iter().filter(|row| !better(row)).map(|row| row.name).collect();
+            let measured = match behind.is_empty() {
+                true => format!("all {}", rows.len()),
+                false => format!("not {}", behind.join(", ")),
+            };
+            let holds = Holds::in_cases(rows.len() - behind.len(), rows.len());
+            Finding::new(self.claim(claim), measured, holds)
+        };
+        let mut findings = vec![
+            ahead("our filters refuse, lose and forget no key", &own, &|row| {
+                row.refused + row.false_negatives + row.lost == 0
+            }),
+            ahead("our filters keep the rate that they were built for", &own, &|row| {
+                row.false_positive_rate <= self.case.rate
+            }),
+        ];
+        if !peers.is_empty() {
+            let claim = "fewer bits over the lower bound than every crate that removes";
+            let fewer = |row: &Row| ours.over_the_bound() < row.over_the_bound();
+            findings.push(ahead(claim, &peers, &fewer).because(
+                "a number of keys just below a power of two suits crates that round up to one",
+            ));
+            for (phase, verb) in [
+                (Phase::Present, "hits"),
+                (Phase::Absent, "misses"),
+                (Phase::Build, "builds"),
+                (Phase::Delete, "removes"),
+            ] {
+                let claim = format!("{verb} faster than every crate that removes");
+                let speed = |row: &Row| row.speeds.get(phase).unwrap_or(0.0);
+                findings.push(ahead(&claim, &peers, &|row| speed(ours) > speed(row)));
+            }
+        }
+        findings
+    }
+}
+
+fn ratio(ours: Option<f64>, theirs: Option<f64>) -> Option<f64> {
+    Some(ours? / theirs?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Limits;
+
+    fn row(name: &'static str, mops: f64, bits_per_key: f64) -> Row {
+        let mut row = Row { name, bits_per_key, false_positive_rate: 0.001, ..Row::default() };
+        for &phase in Phase::FIXED.iter().chain(Phase::ELASTIC) {
+            row.speeds.keep_best(phase, mops);
+        }
+        row
+    }
+
+    fn case(contest: Contest, items: usize, rows: Vec<Row>) -> Case {
+        let limits = Some(Limits { two_prefetched: 50.0, ..Limits::default() });
+        Case { contest, items, rate: 0.01, rows, limits, large_limits: Limits::default() }
+    }
+
+    /// The verdicts of the ratios, without the comparison with all crates.
+    fn holds(case: &Case, ratios: usize) -> Vec<bool> {
+        of(case)[..ratios].iter().map(|finding| finding.holds == Holds::Yes).collect()
+    }
+
+    #[test]
+    fn every_claim_follows_the_numbers() {
+        let verdicts = |ours: f64, bits: f64| {
+            let rows = vec![
+                row(CUCKOO, ours, bits),
+                row("sketches", 10.0, 10.0),
+                row("qfilter", 10.0, 20.0),
+                row("bloom-lib", 10.0, 30.0),
+            ];
+            let large = holds(&case(Contest::Fixed, LARGE, rows.clone()), 12);
+            [large, holds(&case(Contest::Fixed, SMALL, rows), 3)].concat()
+        };
+        assert_eq!(verdicts(43.0, 10.0), [true; 15]);
+        assert_eq!(verdicts(7.0, 10.1), [false; 15]);
+        // Faster than sketches by two, than its single insertions not by three, and far from
+        // the limit.
+        let missed: Vec<usize> = (0..15).filter(|&at| !verdicts(20.0, 10.0)[at]).collect();
+        assert_eq!(missed, [6, 8, 9, 10, 11]);
+    }
+
+    #[test]
+    fn what_was_not_measured_is_not_judged() {
+        let alone = of(&case(Contest::Fixed, LARGE + 1, vec![row(CUCKOO, 43.0, 10.0)]));
+        let claims: Vec<_> = alone.iter().map(|finding| finding.claim.as_str()).collect();
+        assert_eq!(claims.len(), 4 + 2, "{claims:?}");
+        assert!(of(&case(Contest::Elastic, SMALL + 1, Vec::new())).is_empty());
+    }
+
+    #[test]
+    fn elastic_ratios_are_of_times() {
+        let verdicts = |elastic: f64| {
+            let rows = vec![row(CUCKOO, 10.0, 10.0), row(ELASTIC, elastic, 12.0)];
+            holds(&case(Contest::Elastic, LARGE, rows), 9)
+        };
+        assert_eq!(verdicts(8.0), [true; 9]);
+        // Twice the time is too much for lookups, and not for insertions and removals.
+        assert_eq!(verdicts(5.0), [false, false, false, false, false, false, false, true, true]);
+    }
+
+    #[test]
+    fn those_that_are_not_beaten_are_named() {
+        let rows = vec![row(CUCKOO, 10.0, 13.0), row("slow", 5.0, 14.0), row("fast", 20.0, 12.0)];
+        let findings = of(&case(Contest::Fixed, SMALL + 1, rows));
+        assert_eq!((findings.len(), findings[0].holds), (7, Holds::Yes));
+        assert!(findings[2..].iter().all(|finding| finding.holds == Holds::Partly));
+        assert!(findings[2..].iter().all(|finding| finding.measured == "not fast"));
+    }
+}

@@ -1,0 +1,62 @@
+//! Findings about lines of numbers: whether a line is level, falls, or is above another.
+
+use cuculus_page::{Finding, Holds};
+
+/// This close to a limit on times, a claim holds in part: the machine's noise decides there.
+const NEARLY: f64 = 0.9;
+
+/// A claim that a line is level: its least value is at least this share of its largest.
+#[must_use]
+pub fn level(what: &str, line: &[f64], least: f64) -> Finding {
+    let (low, high) = (line.iter().copied().fold(f64::INFINITY, f64::min), largest(line));
+    let share = if high > 0.0 { low / high } else { 0.0 };
+    Finding::new(
+        format!("{what}: the slowest is at least {:.0} % of the fastest", 100.0 * least),
+        format!("{:.0} %", 100.0 * share),
+        Holds::nearly(share / least, NEARLY),
+    )
+}
+
+/// A claim that a line falls: its last value is at most this share of its first.
+#[must_use]
+pub fn falls(what: &str, line: &[f64], most: f64) -> Finding {
+    let share = match line {
+        [first, .., last] if *first > 0.0 => last / first,
+        _ => 1.0,
+    };
+    Finding::new(
+        format!("{what}: at the end at most {:.0} % of the start", 100.0 * most),
+        format!("{:.0} %", 100.0 * share),
+        Holds::nearly(most / share, NEARLY),
+    )
+}
+
+/// At how many points one line is above another.
+#[must_use]
+pub fn points_above(line: &[f64], other: &[f64]) -> usize {
+    line.iter().zip(other).filter(|(one, other)| one > other).count()
+}
+
+/// The largest value, or zero.
+#[must_use]
+pub fn largest(values: &[f64]) -> f64 {
+    values.iter().copied().fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verdicts_follow_the_lines() {
+        assert_eq!(points_above(&[1.0, 3.0], &[2.0, 2.0]), 1);
+        assert_eq!(level("x", &[9.0, 10.0], 0.9).holds, Holds::Yes);
+        assert_eq!(level("x", &[8.5, 10.0], 0.9).holds, Holds::Partly);
+        assert_eq!(level("x", &[8.0, 10.0], 0.9).holds, Holds::No);
+        assert_eq!(level("x", &[2.0, 4.0, 3.0], 0.9).measured, "50 %");
+        assert_eq!(falls("x", &[10.0, 5.0], 0.5).holds, Holds::Yes);
+        assert_eq!(falls("x", &[4.0, 9.0, 1.0], 0.1).measured, "25 %");
+        let falls = falls("x", &[10.0, 6.0], 0.5).because("caches");
+        assert_eq!((falls.holds, falls.reason.as_str()), (Holds::No, "caches"));
+    }
+}

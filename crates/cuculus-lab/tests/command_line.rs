@@ -1,0 +1,151 @@
+//! The laboratory through its real door: the binary, its exit code, and its page in a browser.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use cuculus_lab::experiments::ALL;
+use cuculus_page::browser::{Scheme, look};
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn lab(arguments: &[&str]) -> Output {
+    let binary = env!("CARGO_BIN_EXE_cuculus-lab");
+    Command::new(binary).args(arguments).output().expect("the binary runs")
+}
+
+/// What it printed; it must have succeeded.
+fn printed(arguments: &[&str]) -> String {
+    let Output { status, stdout, stderr } = lab(arguments);
+    let complaint = String::from_utf8_lossy(&stderr);
+    assert_eq!(status.code(), Some(0), "{arguments:?}: {complaint}");
+    String::from_utf8(stdout).expect("text")
+}
+
+/// The last line on standard error is the error with its remedy, nothing is on standard output, and
+/// the exit code is 2.
+fn is_refused(arguments: &[&str], hint: &str) {
+    let Output { status, stdout, stderr } = lab(arguments);
+    let complaint = String::from_utf8_lossy(&stderr);
+    assert_eq!(status.code(), Some(2), "{arguments:?}: {complaint}");
+    let last = complaint.lines().last().unwrap_or_default();
+    assert!(last.starts_with("cuculus-lab: ") && last.contains(hint), "{complaint}");
+    assert!(stdout.is_empty());
+}
+
+#[test]
+fn the_list_names_every_experiment() {
+    let list = printed(&["list"]);
+    let names: Vec<_> = list.lines().map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(names, ALL.iter().map(|experiment| Some(experiment.name)).collect::<Vec<_>>());
+}
+
+#[test]
+fn experiments_print_text_or_json() {
+    let text = printed(&["run", "ccf-thresholds", "dcf-rates"]);
+    assert!(text.contains("does not hold: below T̂"), "{text}");
+    assert!(text.contains("s = 6, f = 12, b = 4"), "{text}");
+
+    let text = printed(&["run", "ccf-thresholds", "--json"]);
+    let numbers: Value = serde_json::from_str(&text).expect("JSON alone");
+    let numbers = &numbers["ccf-thresholds"];
+    assert_eq!(numbers["findings"][0]["verdict"], "holds");
+    assert_eq!(numbers["tables"][0]["rows"].as_array().map(Vec::len), Some(25));
+}
+
+#[test]
+fn options_reach_their_experiment() {
+    let text = printed(&["run", "speed", "--items", "2000", "--rounds", "1", "--only", "cuculus"]);
+    assert!(text.contains("2000 keys, rate 0.1 %"), "{text}");
+    assert!(!text.contains("qfilter"), "{text}");
+    assert!(text.contains("holds: 2000 keys, 0.1 %: our filters refuse, lose"), "{text}");
+}
+
+/// The parts of this one run in processes of their own.
+#[test]
+fn the_elastic_filter_is_measured_in_other_processes() {
+    let text = printed(&["run", "elastic", "--items", "5000", "--probes", "10000"]);
+    assert!(text.contains("rate 1 %, all keys declared, 5000 keys"), "{text}");
+    assert!(text.contains("holds: 1 %, no wrong answers"), "{text}");
+}
+
+#[test]
+fn mistakes_name_their_remedy_and_exit_with_2() {
+    let directory = TempDir::new().expect("a temporary directory");
+    let file = directory.path().join("file");
+    fs::write(&file, "").expect("written");
+    let below_a_file = file.join("report").display().to_string();
+    for (arguments, hint) in [
+        (&["run", "ccf-threshold"][..], "`cuculus-lab list`"),
+        (&["report", "--only", "dcf-rates,no-such", "--out", &below_a_file], "\"no-such\""),
+        (&["report", "--only", "dcf-rates", "--out", &below_a_file], "give another --out"),
+        (&["report"], "--out"),
+        (&["run", "dcf-rates", "--sed", "5"], "'--seed'"),
+        (&["run", "dcf-rates", "--seed", "many"], "invalid digit"),
+        (&["run", "dcf-rates", "--csv", "x"], "dcf-rates does not take --csv"),
+        (&["run", "speed", "--rounds", "x"], "--rounds: \"x\" is not a value; expected N"),
+        (&["run", "speed", "--keys", "x"], "expected u64 or str24"),
+        (&["run", "cf-table3", "--log2-buckets", "60"], "at most the paper's 25"),
+        (&[], "subcommand"),
+    ] {
+        is_refused(arguments, hint);
+    }
+}
+
+/// Nothing is run before the whole trace is read.
+#[test]
+fn a_malformed_trace_is_named_by_its_line() {
+    let directory = TempDir::new().expect("a temporary directory");
+    let path = directory.path().join("flows.csv");
+    let csv = path.display().to_string();
+    is_refused(&["run", "ccf-trace", "--csv", &csv], "flows.csv");
+    for (text, hint) in [
+        ("source,destination,start,end\na,b,1,2\na,b,soon,2\n", "line 3: start is \"soon\""),
+        ("a,b,1,2\na,b,3\n", "line 2: 3 columns"),
+        ("a,b,5,2\n", "line 1: the flow ends at 2"),
+        ("", "no flows"),
+    ] {
+        fs::write(&path, text).expect("written");
+        is_refused(&["run", "ccf-trace", "--csv", &csv], hint);
+    }
+    let flows = |n: u32| format!("10.0.0.{n},10.0.1.{n},{n},{}\n", n + 40);
+    fs::write(&path, (0..200).map(flows).collect::<String>()).expect("written");
+    let text = printed(&["run", "ccf-trace", "--csv", &csv]);
+    assert!(text.contains("200 flows, at most 41 alive"), "{text}");
+}
+
+fn report(names: &str) -> (TempDir, String) {
+    let directory = TempDir::new().expect("a temporary directory");
+    let out = directory.path().join("new").join("report").display().to_string();
+    let page = printed(&["report", "--only", names, "--out", &out]);
+    assert!(page.trim().ends_with("report.html"), "{page}");
+    let html = fs::read_to_string(page.trim()).expect("the page that it named");
+    (directory, html)
+}
+
+#[test]
+fn a_report_has_the_numbers_beside_the_page() {
+    let (directory, html) = report("dcf-rates,ccf-thresholds");
+    let numbers = fs::read(directory.path().join("new/report/report.json")).expect("a file");
+    let numbers: Value = serde_json::from_slice(&numbers).expect("JSON");
+    let names: Vec<&String> = numbers.as_object().expect("an object").keys().collect();
+    assert_eq!(names, ["ccf-thresholds", "dcf-rates"]);
+    assert!(html.contains("cuculus-lab run ccf-thresholds"), "the command is there");
+}
+
+/// Narrow and wide, light and dark: nothing sticks out, every plot shows something, no errors.
+#[test]
+fn a_browser_shows_the_report() {
+    // With many tables, plots of lines and of dots, and numbers of all sizes.
+    let names = "dbf,dcf-duplicates,dcf-memory,dcf-compact,ccf-features,ccf-thresholds";
+    let (_directory, html) = report(names);
+    let looks = [Scheme::Light, Scheme::Dark].map(|scheme| look(&html, scheme));
+    for seen in &looks {
+        assert_eq!(seen.faults(), [""; 0]);
+        assert!(seen.frames.iter().all(|frame| frame["plots"] == 10), "{seen:?}");
+    }
+    let [light, dark] = looks.map(|seen| seen.frames[0].clone());
+    assert_ne!(light["backgroundColor"], dark["backgroundColor"]);
+    for page in [light, dark] {
+        assert_ne!(page["backgroundColor"], page["color"]);
+    }
+}
