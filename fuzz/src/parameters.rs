@@ -2,13 +2,16 @@
 //! slow: tables are small or impossible, searches short or refused.
 
 use arbitrary::{Arbitrary, Result, Unstructured};
+use cuculus::lab::{Instructions, PlacementKind, Search};
 use cuculus::papers::{
     ConsistentCuckooFilter, ConsistentCuckooFilterBuilder, DynamicCuckooFilter,
     DynamicCuckooFilterBuilder, Extension, IndexIndependentCuckooFilter,
     IndexIndependentCuckooFilterBuilder, Resizing,
 };
-use cuculus::lab::{Instructions, PlacementKind, Search};
-use cuculus::{CuckooFilter, CuckooFilterBuilder, CuckooMaplet, CuckooMapletBuilder, ElasticFilter, ElasticFilterBuilder, KeyHasher};
+use cuculus::{
+    CuckooFilter, CuckooFilterBuilder, CuckooMaplet, CuckooMapletBuilder, ElasticFilter,
+    ElasticFilterBuilder, KeyHasher,
+};
 
 #[derive(Arbitrary, Clone, Debug)]
 pub struct Parameters {
