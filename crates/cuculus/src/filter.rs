@@ -264,3 +264,23 @@ macro_rules! changes_by_reference {
     )*};
 }
 changes_by_reference!(&mut F, Box<F>);
+
+/// `Extend` for a filter with a counter `refused`: an iterator's consumer cannot return an error.
+macro_rules! extend_counting_refused {
+    ($filter:ident) => {
+        /// Inserts the keys that fit. The others are counted by [`refused`](Self::refused). To stop
+        /// at the first key that is refused, call [`insert`](crate::Insert::insert) in a loop.
+        impl<K: $crate::Key> Extend<K> for $filter {
+            fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+                use $crate::Insert as _;
+                for key in keys {
+                    if self.insert(&key).is_err() {
+                        // The number in a loaded file may already be the largest.
+                        self.refused = self.refused.saturating_add(1);
+                    }
+                }
+            }
+        }
+    };
+}
+pub(crate) use extend_counting_refused;

@@ -9,6 +9,7 @@ use super::room::{
 };
 use super::stats::CuckooStats;
 use crate::batch::GROUP;
+use crate::filter::extend_counting_refused;
 use crate::placement::{AnyPlacement, FingerprintSize, Placement};
 use crate::table::{BucketShape, Buckets, Table, with_table};
 use crate::wide::{self, Instructions};
@@ -343,18 +344,7 @@ impl<T: Buckets> wide::Job for InsertAbsent<'_, T> {
     }
 }
 
-/// Inserts what fits; what does not is counted by [`CuckooFilter::refused`]. To stop at the first
-/// key that does not fit, insert in a loop.
-impl<K: Key> Extend<K> for CuckooFilter {
-    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        for key in keys {
-            if self.insert(&key).is_err() {
-                // A file may say that it is at its end already.
-                self.refused = self.refused.saturating_add(1);
-            }
-        }
-    }
-}
+extend_counting_refused!(CuckooFilter);
 
 impl fmt::Debug for CuckooFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,10 +6,11 @@ use core::fmt;
 use super::builder::ConsistentCuckooFilterBuilder;
 use super::policy::{History, Policy};
 use super::stats::ConsistentStats;
+use crate::filter::extend_counting_refused;
 use crate::papers::index_independent::ring_table::{RingPlan, RingTable};
 use crate::papers::ring::Points;
 use crate::placement::{Fingerprint, FingerprintSize};
-use crate::{Filter, Full, FullCause, Insert, Key, KeyHash, KeyHasher, Remove, analysis};
+use crate::{Filter, Full, FullCause, Insert, KeyHash, KeyHasher, Remove, analysis};
 
 /// Several index-independent filters that grow and shrink with the set, after Luo, Guo,
 /// Rottenstreich, Ma, Luo and Ren (2019): the consistent cuckoo filter.
@@ -216,17 +217,7 @@ impl Remove for ConsistentCuckooFilter {
     }
 }
 
-/// Inserts what fits; what does not (too many copies of a key) is counted by
-/// [`ConsistentCuckooFilter::refused`].
-impl<K: Key> Extend<K> for ConsistentCuckooFilter {
-    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        for key in keys {
-            if self.insert(&key).is_err() {
-                self.refused = self.refused.saturating_add(1);
-            }
-        }
-    }
-}
+extend_counting_refused!(ConsistentCuckooFilter);
 
 impl fmt::Debug for ConsistentCuckooFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

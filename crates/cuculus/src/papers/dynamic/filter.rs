@@ -10,6 +10,7 @@ use super::growth::Rules;
 use super::stats::DynamicStats;
 use crate::batch::GROUP;
 use crate::cuckoo::room::{Candidates, Kicks};
+use crate::filter::extend_counting_refused;
 use crate::placement::PlacementKind;
 use crate::placement::{AnyPlacement, FingerprintSize, Placement};
 use crate::table::BucketShape;
@@ -274,18 +275,7 @@ impl Remove for DynamicCuckooFilter {
     }
 }
 
-/// Inserts what fits; what does not (copies of a key beyond 2b) is counted by
-/// [`DynamicCuckooFilter::refused`]. To stop at the first key that does not fit, insert in a loop.
-impl<K: Key> Extend<K> for DynamicCuckooFilter {
-    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        for key in keys {
-            if self.insert(&key).is_err() {
-                // A file may say that it is at its end already.
-                self.refused = self.refused.saturating_add(1);
-            }
-        }
-    }
-}
+extend_counting_refused!(DynamicCuckooFilter);
 
 impl fmt::Debug for DynamicCuckooFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,9 +5,10 @@ use core::fmt;
 use super::builder::IndexIndependentCuckooFilterBuilder;
 use super::ring_table::{RingPlan, RingTable};
 use super::stats::IndexIndependentStats;
+use crate::filter::extend_counting_refused;
 use crate::papers::ring::Points;
 use crate::placement::{BucketIndex, Fingerprint, FingerprintSize};
-use crate::{Filter, Full, FullCause, Insert, Key, KeyHash, KeyHasher, Remove, analysis};
+use crate::{Filter, Full, FullCause, Insert, KeyHash, KeyHasher, Remove, analysis};
 
 /// A cuckoo filter whose buckets come and go one by one, after Luo, Guo, Rottenstreich, Ma, Luo and
 /// Ren (The Consistent Cuckoo Filter, 2019): the index-independent cuckoo filter.
@@ -191,16 +192,7 @@ impl Remove for IndexIndependentCuckooFilter {
     }
 }
 
-/// Inserts what fits; what does not is counted by [`IndexIndependentCuckooFilter::refused`].
-impl<K: Key> Extend<K> for IndexIndependentCuckooFilter {
-    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        for key in keys {
-            if self.insert(&key).is_err() {
-                self.refused = self.refused.saturating_add(1);
-            }
-        }
-    }
-}
+extend_counting_refused!(IndexIndependentCuckooFilter);
 
 impl fmt::Debug for IndexIndependentCuckooFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
