@@ -30,9 +30,6 @@
 //! # }
 //! ```
 
-// The fuzz targets are the only tests that build this crate without S3, and show no lints of it.
-#![cfg_attr(all(feature = "fuzz", not(feature = "s3")), deny(unused))]
-
 mod error; // one variant per situation
 
 mod codec; // integers and byte strings as bytes

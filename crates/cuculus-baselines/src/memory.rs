@@ -6,7 +6,7 @@ use cuculus::BuildError;
 /// have, and end the program when it is used.
 pub(crate) const MAX_BITS: u64 = 1 << 40;
 
-/// So many zeros, or an error instead of an abort.
+/// `len` zeros, or an error instead of an abort.
 pub(crate) fn zeroed<T: Copy + Default>(len: u64) -> Result<Box<[T]>, BuildError> {
     let bytes = len.saturating_mul(size_of::<T>() as u64);
     let failed = BuildError::OutOfMemory { bytes };

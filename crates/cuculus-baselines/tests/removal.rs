@@ -105,7 +105,7 @@ fn removals_that_are_given_up_leave_keys_behind() {
 #[test]
 fn reported_false_positives_go_away() {
     const KEYS: u64 = 10_000;
-    const STRANGERS: std::ops::Range<u64> = 1 << 40..(1 << 40) + 100_000;
+    const ABSENT: std::ops::Range<u64> = 1 << 40..(1 << 40) + 100_000;
     let builder = AdaptiveCuckooFilter::builder().capacity(KEYS as usize).fingerprint_bits(8);
     let mut filter = builder.seed(1).build().expect("valid");
     for key in 0..KEYS {
@@ -114,7 +114,7 @@ fn reported_false_positives_go_away() {
     let mut rounds = Vec::new();
     for _ in 0..10 {
         let mut found = 0u32;
-        for key in STRANGERS {
+        for key in ABSENT {
             if filter.contains(&key) {
                 found += 1;
                 assert!(filter.report_false_positive(&key) > 0);
@@ -137,7 +137,7 @@ fn reported_false_positives_go_away() {
     assert!((0..KEYS).all(|key| filter.report_false_positive(&key) == 0) && filter == before);
 
     // Removal is exact: what only looks like a key is refused.
-    let mistaken: Vec<u64> = STRANGERS.filter(|key| filter.contains(key)).collect();
+    let mistaken: Vec<u64> = ABSENT.filter(|key| filter.contains(key)).collect();
     assert!(!mistaken.is_empty() && mistaken.iter().all(|key| !filter.remove(key)));
     let mut random = Random::new(1);
     let mut present: Vec<u64> = (0..KEYS).collect();

@@ -16,6 +16,11 @@ fn the_commands_of_the_manual_work() {
 }
 
 #[test]
+fn the_commands_of_the_front_page_work() {
+    assert_eq!(run_shell_blocks(&repository().join("README.md")), 1);
+}
+
+#[test]
 fn the_commands_of_the_readme_of_this_crate_work() {
     let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
     assert_eq!(run_shell_blocks(&readme), 5);

@@ -4,18 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Documents and paths that other changes still bring; each goes from here when it is there.
-const NOT_YET: &[&str] = &[
-    "FORMAT.md",
-    "docs/backup.md",
-    "docs/cli.md",
-    "docs/valkey.md",
-    "crates/cuculus-backup/src/store/location.rs",
-    "crates/cuculus-backup/tests/suite/places.rs",
-    "crates/cuculus-lab/src/experiments",
-    "crates/cuculus-lab/src/subject.rs",
-    "experiments/mod.rs",
-];
+use cuculus_lab::experiments;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -93,9 +82,7 @@ fn documents() -> Vec<Document> {
         }
     }
     names.sort();
-    let named = |name: &String| !NOT_YET.contains(&name.as_str());
-    let documents: Vec<_> =
-        names.iter().filter(|name| named(name)).map(|name| Document::read(name)).collect();
+    let documents: Vec<_> = names.iter().map(|name| Document::read(name)).collect();
     assert!(documents.len() >= 10, "found {} documents only", documents.len());
     documents
 }
@@ -125,13 +112,11 @@ fn relative_links_lead_somewhere() {
             } else {
                 document.directory().join(path)
             };
-            let is_planned = !target.exists()
-                && NOT_YET.iter().any(|name| Path::new(name).file_name() == target.file_name());
             let has_anchor = || {
                 let text = fs::read_to_string(&target).unwrap_or_default();
                 Document { name: link.clone(), text }.anchors().iter().any(|found| found == anchor)
             };
-            if !is_planned && (!target.exists() || (!anchor.is_empty() && !has_anchor())) {
+            if !target.exists() || (!anchor.is_empty() && !has_anchor()) {
                 broken.push(format!("{}: {link}", document.name));
             }
         }
@@ -158,13 +143,73 @@ fn paths_in_code_font_exist() {
         bases.extend(spans.iter().filter(|span| is_path(span)).map(|span| root().join(span)));
         bases.retain(|base| base.is_dir());
         for span in spans.iter().filter(|span| is_path(span)) {
-            let is_planned = NOT_YET.contains(&span.as_str());
-            if !is_planned && !bases.iter().any(|base| base.join(span).exists()) {
+            if !bases.iter().any(|base| base.join(span).exists()) {
                 missing.push(format!("{}: {span}", document.name));
             }
         }
     }
     assert!(missing.is_empty(), "paths that do not exist:\n{}", missing.join("\n"));
+}
+
+/// The experiments that a document names: in commands, and in the tables' column of experiments.
+fn experiments_in(document: &Document) -> Vec<String> {
+    let commands = ["xtask bench ", "cuculus-lab -- run "].iter().flat_map(|command| {
+        let rests = document.text.split(command).skip(1);
+        rests.filter_map(|rest| rest.split([' ', '`', '\n', '|']).next())
+    });
+    let mut column = None;
+    let rows = document.text.lines().filter_map(|line| {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        if cells.len() < 3 {
+            column = None;
+        } else if let Some(at) = cells.iter().position(|cell| *cell == "experiment") {
+            column = Some(at);
+        } else {
+            return cells.get(column?).copied();
+        }
+        None
+    });
+    let names = rows.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    let names = names.filter(|name| !name.starts_with("cargo "));
+    commands.chain(names.filter_map(|name| name.split(' ').next())).map(str::to_owned).collect()
+}
+
+/// `cf-*` stands for all experiments whose names begin like this.
+fn is_experiment(name: &str) -> bool {
+    match name.strip_suffix('*') {
+        Some(start) => experiments::ALL.iter().any(|one| one.name.starts_with(start)),
+        None => experiments::named(name).is_some(),
+    }
+}
+
+/// `NAME` or `[NAME]`, in the description of a command.
+fn is_placeholder(name: &str) -> bool {
+    name.trim_matches(['[', ']']) == "NAME"
+}
+
+#[test]
+fn experiments_are_in_the_registry() {
+    for (document, least) in [("docs/papers.md", 40), ("docs/benchmarks.md", 20)] {
+        let named = experiments_in(&Document::read(document)).len();
+        assert!(named >= least, "{document} names {named} experiments only");
+    }
+    let mut missing = Vec::new();
+    for document in documents() {
+        let names = experiments_in(&document);
+        let unknown = names.iter().filter(|name| !is_experiment(name) && !is_placeholder(name));
+        missing.extend(unknown.map(|name| format!("{}: {name}", document.name)));
+    }
+    assert!(missing.is_empty(), "experiments that do not exist:\n{}", missing.join("\n"));
+}
+
+#[test]
+fn experiments_are_found_in_commands_and_tables() {
+    let text = "Run `cargo xtask bench speed --full`.\n\n| item | experiment |\n|---|---|\n\
+                | one | `acf`, `cf-*` |\n| two | `cf-table3 --full` |\n| three | `cargo bench` |\n\n\
+                | item | other |\n|---|---|\n| one | `no` |\n";
+    let document = Document { name: "a.md".to_owned(), text: text.to_owned() };
+    assert_eq!(experiments_in(&document), ["speed", "acf", "cf-*", "cf-table3"]);
+    assert!(is_experiment("cf-*") && !is_experiment("no-*") && !is_experiment("no"));
 }
 
 const PHRASES: &[&str] = &[

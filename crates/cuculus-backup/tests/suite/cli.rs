@@ -146,15 +146,3 @@ fn snapshots_are_kept_by_age() {
     assert_eq!(days[2] - days[0], 2);
     place.succeeds(&["check", "--read-data"]);
 }
-
-#[cfg(not(feature = "s3"))]
-#[test]
-fn without_s3_one_line_says_how_to_get_it() {
-    use crate::binary::{Backend, is_refused};
-    let place = Place::empty(Backend::Directory, false);
-    for command in [&["snapshots"][..], &["init", "--no-encryption"]] {
-        let output = place.command_on(std::path::Path::new("s3://bucket/repo"), command).output();
-        is_refused(&output.expect("the binary runs"), "--features s3");
-    }
-    assert!(!place.path("s3:").exists());
-}

@@ -185,7 +185,7 @@ impl Slots {
     }
 }
 
-/// So many low bits set, up to 63.
+/// The lowest `bits` bits set, up to 63.
 #[inline(always)]
 fn low(bits: u32) -> u64 {
     (1 << bits) - 1

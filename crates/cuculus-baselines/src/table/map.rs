@@ -68,7 +68,7 @@ pub struct CuckooTableStats {
 
 pub(super) type Slots<K, V> = Box<[Option<(K, V)>]>;
 
-/// So many empty slots, if there is memory for them.
+/// `count` empty slots, if there is memory for them.
 pub(super) fn empty_slots<K, V>(count: usize) -> Option<Slots<K, V>> {
     let mut slots = Vec::new();
     slots.try_reserve_exact(count).ok()?;
