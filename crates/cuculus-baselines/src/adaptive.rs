@@ -225,7 +225,7 @@ impl Space for Entries {
     }
 }
 
-/// What an [`AdaptiveCuckooFilter`] is like at the moment.
+/// The current figures of an [`AdaptiveCuckooFilter`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct AdaptiveStats {

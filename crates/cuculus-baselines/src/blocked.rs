@@ -122,7 +122,7 @@ impl BlockedBloomFilterBuilder {
         Ok((blocks, hashes, capacity))
     }
 
-    /// The best number of hashes is below that of a Bloom filter with as many keys a bit: full
+    /// The best number of hashes is below that of a Bloom filter with as many keys per bit: full
     /// blocks decide about the rate, and they want fewer.
     fn tried_hashes(&self, keys_per_bit: f64) -> std::ops::RangeInclusive<u32> {
         let ideal = core::f64::consts::LN_2 / keys_per_bit;

@@ -84,7 +84,7 @@ impl CountingBloomFilterBuilder {
     }
 }
 
-/// What a [`CountingBloomFilter`] is like at the moment.
+/// The current figures of a [`CountingBloomFilter`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CountingStats {

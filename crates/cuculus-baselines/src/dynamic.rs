@@ -164,7 +164,7 @@ impl DynamicBloomFilterBuilder {
     }
 }
 
-/// What a [`DynamicBloomFilter`] is like at the moment.
+/// The current figures of a [`DynamicBloomFilter`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct DynamicBloomStats {

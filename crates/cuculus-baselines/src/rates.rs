@@ -65,7 +65,7 @@ pub(crate) fn best_hashes(cells: u64, keys: usize) -> u32 {
 /// The bits of a block: a cache line.
 pub(crate) const BLOCK_BITS: u32 = 512;
 
-/// The most keys a block on average for which a table is kept.
+/// The most keys per block on average for which a table is kept.
 const MAX_KEYS_PER_BLOCK: f64 = 600.0;
 
 /// The rate of blocks, each with its own number of keys: a Poisson mixture (Putze,

@@ -13,7 +13,7 @@ const WORDS: u32 = 8;
 const WORD_BITS: u32 = 32;
 const PAIRS: usize = WORDS as usize / 2;
 const BLOCK_BITS: u64 = (WORDS * WORD_BITS) as u64;
-/// How many keys a batch asks for before they are worked on.
+/// How many keys ahead a batch prefetches.
 const AHEAD: usize = 24;
 /// Ten bits of a hash choose a bit in each word of a pair.
 const CHOICE_BITS: u32 = 2 * WORD_BITS.ilog2();
@@ -139,7 +139,7 @@ impl SplitBlockBloomFilter {
         scale(hash.get(), self.blocks.len() as u64) as usize
     }
 
-    /// Asks for the block of a key some places on.
+    /// Prefetches the block of a later key.
     #[inline(always)]
     fn fetch(&self, hashes: &[KeyHash], at: usize) {
         if let Some(&hash) = hashes.get(at + AHEAD) {

@@ -16,8 +16,8 @@ fn lab(arguments: &[&str]) -> Output {
 /// What it printed; it must have succeeded.
 fn printed(arguments: &[&str]) -> String {
     let Output { status, stdout, stderr } = lab(arguments);
-    let complaint = String::from_utf8_lossy(&stderr);
-    assert_eq!(status.code(), Some(0), "{arguments:?}: {complaint}");
+    let message = String::from_utf8_lossy(&stderr);
+    assert_eq!(status.code(), Some(0), "{arguments:?}: {message}");
     String::from_utf8(stdout).expect("text")
 }
 
@@ -25,10 +25,10 @@ fn printed(arguments: &[&str]) -> String {
 /// the exit code is 2.
 fn is_refused(arguments: &[&str], hint: &str) {
     let Output { status, stdout, stderr } = lab(arguments);
-    let complaint = String::from_utf8_lossy(&stderr);
-    assert_eq!(status.code(), Some(2), "{arguments:?}: {complaint}");
-    let last = complaint.lines().last().unwrap_or_default();
-    assert!(last.starts_with("cuculus-lab: ") && last.contains(hint), "{complaint}");
+    let message = String::from_utf8_lossy(&stderr);
+    assert_eq!(status.code(), Some(2), "{arguments:?}: {message}");
+    let last = message.lines().last().unwrap_or_default();
+    assert!(last.starts_with("cuculus-lab: ") && last.contains(hint), "{message}");
     assert!(stdout.is_empty());
 }
 

@@ -51,7 +51,7 @@ pub struct DleftCountingBloomFilter {
     pub(super) capacity: usize,
 }
 
-/// What a [`DleftCountingBloomFilter`] is like at the moment.
+/// The current figures of a [`DleftCountingBloomFilter`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct DleftStats {

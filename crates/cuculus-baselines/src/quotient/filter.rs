@@ -56,7 +56,7 @@ pub(super) struct Fingerprint {
     remainder: u64,
 }
 
-/// What a [`QuotientFilter`] is like at the moment.
+/// The current figures of a [`QuotientFilter`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct QuotientStats {

@@ -42,7 +42,7 @@ pub struct CuckooTable<K, V> {
     pub(super) grown: u64,
 }
 
-/// What a [`CuckooTable`] is like at the moment.
+/// The current figures of a [`CuckooTable`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CuckooTableStats {

@@ -116,9 +116,9 @@ impl Filter for CuckooFilter {
 
     #[inline]
     fn contains_hash(&self, hash: KeyHash) -> bool {
-        // The usual filter is answered where the caller stands, in some eighty instructions, so
-        // that several lookups in a row fit the processor's window and wait for memory together.
-        // With every kind of table inlined here, none of them would get enough registers.
+        // The usual lookup is inlined into the caller: some eighty instructions, so that several
+        // lookups in a row fit the processor's window and wait for memory together. With every
+        // kind of table inlined here, none of them would get enough registers.
         if let (Table::Word(table), AnyPlacement::AnySize(placement)) =
             (&self.table, self.placement)
         {

@@ -118,7 +118,7 @@ pub(crate) fn insert_into<T: Buckets>(
     Ok(())
 }
 
-// The usual table is worked on where the caller stands. With every kind of table inlined there,
+// Work on the usual table is inlined into the caller. With every kind of table inlined there,
 // none of them would get enough registers: the others are served here.
 
 #[inline(never)]

@@ -6,7 +6,7 @@ use crate::stats::stats;
 use crate::table::Layout;
 
 stats! {
-    /// What a [`CuckooFilter`] is like at the moment. Prints as a short table.
+    /// The current figures of a [`CuckooFilter`]. Prints as a short table.
     CuckooStats of filter: CuckooFilter {
         /// The keys that it was built for.
         capacity: usize = filter.capacity(),

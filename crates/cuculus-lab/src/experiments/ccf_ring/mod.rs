@@ -1,5 +1,5 @@
 //! The ring of the consistent filter beside other ways to find the next node: what a lookup and a
-//! change cost, and what a node weighs.
+//! change cost, and what a node takes in memory.
 
 mod course;
 mod layouts;

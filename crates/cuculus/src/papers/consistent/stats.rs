@@ -5,7 +5,7 @@ use crate::papers::index_independent::ring_table::RingTable;
 use crate::stats::stats;
 
 stats! {
-    /// What a [`ConsistentCuckooFilter`] is like at the moment. Prints as a short table.
+    /// The current figures of a [`ConsistentCuckooFilter`]. Prints as a short table.
     ConsistentStats of filter: ConsistentCuckooFilter {
         /// The filters that there are.
         filters: Vec<ConsistentPart> = filter.filters.iter().map(ConsistentPart::of).collect(),

@@ -31,7 +31,7 @@ impl Block {
         self.len = 0;
     }
 
-    // As in the filter of fixed size: the usual table where the caller stands, the others out of
+    // As in the filter of fixed size: the usual table inlined into the caller, the others out of
     // line.
 
     #[inline(always)]

@@ -6,7 +6,7 @@ use crate::placement::Placement;
 use crate::stats::stats;
 
 stats! {
-    /// What a [`DynamicCuckooFilter`] is like at the moment. Prints as a short table.
+    /// The current figures of a [`DynamicCuckooFilter`]. Prints as a short table.
     DynamicStats of filter: DynamicCuckooFilter {
         /// The keys up to which the rate is kept.
         capacity: usize = filter.capacity(),

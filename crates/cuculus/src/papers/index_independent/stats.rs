@@ -4,7 +4,7 @@ use super::filter::IndexIndependentCuckooFilter;
 use crate::stats::stats;
 
 stats! {
-    /// What an [`IndexIndependentCuckooFilter`] is like at the moment. Prints as a short table.
+    /// The current figures of an [`IndexIndependentCuckooFilter`]. Prints as a short table.
     IndexIndependentStats of filter: IndexIndependentCuckooFilter {
         /// The keys that it was built for.
         capacity: usize = filter.capacity(),
