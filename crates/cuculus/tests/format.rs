@@ -411,7 +411,7 @@ fn absurd_elastic_filters_with_right_checksums_are_refused() {
 }
 
 /// Changes a file as each case says: what is absurd, where, what stands there, and a word of the
-/// complaint.
+/// error message.
 fn all_are_refused<F: Persist>(bytes: &[u8], cases: &[(&str, usize, &[u8], &str)]) {
     assert!(F::from_bytes(&forged(bytes, |_| {})).is_ok());
     for (what, at, value, word) in cases {
