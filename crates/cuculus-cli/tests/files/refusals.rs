@@ -58,7 +58,7 @@ fn damage_is_found_wherever_it_is() {
         let cut = workshop.write("cut", &whole[..whole.len() - 5]);
         is_refused(&["verify", &cut], "cut short");
         let longer = workshop.write("longer", [&whole[..], b"more"].concat());
-        is_refused(&["verify", &longer], "4 bytes follow after the end of the filter");
+        is_refused(&["verify", &longer], "4 bytes follow the end of the filter");
     }
     // Each file has its verdict, also after a damaged one.
     let files = ["cut", "whole"].map(|name| workshop.at(name));
