@@ -35,6 +35,7 @@ pub fn check(input: &Input) {
         // The list is never full.
         copies_refused_from: Some(parameters.most_copies()),
         holds_spare_memory: false,
+        counts_copies: false,
     };
     let mut dynamic = Dynamic { set: Followed::new(filter, limits), parameters };
     for operation in &input.operations {

@@ -190,7 +190,7 @@ impl ElasticParameters {
         let builder = ElasticFilter::builder().hasher(self.hasher.get()).instructions(instructions);
         let rate = self.rate.map(Rate::get);
         let builder = given(builder, rate, ElasticFilterBuilder::false_positive_rate);
-        let load = self.load.map(|load| 0.48 + f64::from(load % 50) / 100.0);
+        let load = self.load.map(|load| 0.48 + f64::from(load % 52) / 100.0);
         let builder = given(builder, load, ElasticFilterBuilder::target_load);
         let expected = self.expected.map(|size| size.get() as usize);
         let builder = given(builder, expected, ElasticFilterBuilder::expected_items);

@@ -112,7 +112,7 @@ fn details(saved: &AnyFilter) -> Map<String, Value> {
             json!({
                 "largest_rate": stats.false_positive_rate,
                 "segments": stats.segments,
-                "elders": stats.elders,
+                "overflow": stats.overflow,
                 "refused": stats.refused,
             })
         }

@@ -94,16 +94,32 @@ def test_add_creates_and_stores_duplicates(client):
     same(raw(client, "CF.COUNT", "set", "item"), (int, 3))
 
 
-def test_a_ninth_copy_is_refused_and_nothing_grows(client):
+def test_copies_are_counted_and_take_no_memory(client):
     for _ in range(8):
         client.cf().add("set", "item")
-    before = client.execute_command("DEBUG", "DIGEST-VALUE", "set")
+    size = client.execute_command("MEMORY", "USAGE", "set")
+    for _ in range(1000):
+        same(raw(client, "CF.ADD", "set", "item"), yes(client, 1))
+    same(raw(client, "CF.COUNT", "set", "item"), (int, 1008))
+    assert client.execute_command("MEMORY", "USAGE", "set") == size
+    for left in reversed(range(1008)):
+        same(raw(client, "CF.DEL", "set", "item"), yes(client, 1))
+        if left % 100 == 0:
+            same(raw(client, "CF.COUNT", "set", "item"), (int, left))
+    same(raw(client, "CF.DEL", "set", "item"), yes(client, 0))
+
+
+def test_copies_in_a_filter_of_fixed_size_are_refused(client):
+    client.execute_command("CF.RESERVE", "fixed", 1000, "EXPANSION", 0)
+    for _ in range(8):
+        client.cf().add("fixed", "item")
+    before = client.execute_command("DEBUG", "DIGEST-VALUE", "fixed")
     words = (
         "ERR the item is already stored 8 times, which is the limit; delete it first or use CF.ADDNX"
     )
     for _ in range(3):
-        refuses(client, words, "CF.ADD", "set", "item")
-    assert client.execute_command("DEBUG", "DIGEST-VALUE", "set") == before
+        refuses(client, words, "CF.ADD", "fixed", "item")
+    assert client.execute_command("DEBUG", "DIGEST-VALUE", "fixed") == before
 
 
 def test_addnx(client):
@@ -114,6 +130,12 @@ def test_addnx(client):
 
 def test_insert(client):
     got = raw(client, "CF.INSERT", "set", "CAPACITY", 2000, "ITEMS", *["item"] * 9, "other")
+    if protocol(client) == 3:
+        assert got == [True] * 10 and all(type(answer) is bool for answer in got)
+    else:
+        assert got == [1] * 10
+    client.execute_command("CF.RESERVE", "fixed", 2000, "EXPANSION", 0)
+    got = raw(client, "CF.INSERT", "fixed", "ITEMS", *["item"] * 9, "other")
     if protocol(client) == 3:
         assert got == [True] * 8 + [False, True] and all(type(answer) is bool for answer in got)
     else:

@@ -2,7 +2,7 @@
 //! of. Knows the kinds of filters and their hash functions, nothing of what is in a filter.
 //! FORMAT.md is its specification.
 
-use std::io::{Read, Write};
+use std::io::{BufWriter, Read, Write};
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
@@ -108,22 +108,35 @@ impl Kind {
             let (needed, got) = (HEADER as u64, bytes.len() as u64);
             return Err(DecodeError::Truncated { needed, got });
         }
-        check_version(&mut fields)?;
+        let version = check_version(&mut fields, NEWEST)?;
         let got = fields.u16()?;
         let kind = Self::ALL.iter().find(|&&kind| kind as u16 == got);
-        kind.copied().ok_or(DecodeError::Invalid {
+        let kind = kind.copied().ok_or(DecodeError::Invalid {
             field: "kind of filter",
             got: u64::from(got),
             expected: "one of 1 to 6; a newer release may know it",
-        })
+        })?;
+        let newest = kind.newest_version();
+        if version > newest {
+            return Err(DecodeError::Version { got: version, newest });
+        }
+        Ok(kind)
+    }
+
+    /// The newest version of files of this kind, which is the one that is written.
+    fn newest_version(self) -> u16 {
+        if self == Self::Elastic { NEWEST } else { 1 }
     }
 }
 
 const MAGIC: [u8; 8] = *b"\x89CUCULUS";
-const VERSION: u16 = 1;
+/// The newest version of any kind.
+const NEWEST: u16 = 2;
 const HEADER: usize = 48;
 /// More than any kind needs; a bound on what is read before the first checksum.
 const MAX_PARAMETERS: u32 = 4096;
+/// Smaller pieces are collected until they are this many bytes.
+const COLLECTED: usize = 1 << 16;
 /// The payload is taken in pieces of this size, so that a false length costs no memory.
 const PIECE: usize = 1 << 20;
 
@@ -135,11 +148,29 @@ pub(crate) fn write<W: Write>(
     parameters: &[u8],
     payload: &[&[u8]],
 ) -> std::io::Result<()> {
-    let (hash_id, seed) = hasher.to_parts();
     let payload_len: u64 = payload.iter().map(|piece| piece.len() as u64).sum();
+    write_pieces(&mut writer, kind, hasher, parameters, payload_len, |put| {
+        payload.iter().try_for_each(|piece| put(piece))
+    })
+}
+
+/// Takes a piece of a payload.
+type Put<'a> = dyn FnMut(&[u8]) -> std::io::Result<()> + 'a;
+
+/// Writes a container whose payload comes in small pieces, which are collected.
+pub(crate) fn write_pieces<W: Write>(
+    writer: W,
+    kind: Kind,
+    hasher: &KeyHasher,
+    parameters: &[u8],
+    payload_len: u64,
+    payload: impl FnOnce(&mut Put<'_>) -> std::io::Result<()>,
+) -> std::io::Result<()> {
+    let mut writer = BufWriter::with_capacity(COLLECTED, writer);
+    let (hash_id, seed) = hasher.to_parts();
     let mut head = Vec::with_capacity(HEADER + parameters.len() + 8);
     head.extend_from_slice(&MAGIC);
-    head.extend_from_slice(&VERSION.to_le_bytes());
+    head.extend_from_slice(&kind.newest_version().to_le_bytes());
     head.extend_from_slice(&(kind as u16).to_le_bytes());
     head.extend_from_slice(&[hash_id, 0, 0, 0]);
     head.extend_from_slice(&seed.to_le_bytes());
@@ -150,16 +181,21 @@ pub(crate) fn write<W: Write>(
     head.extend_from_slice(&xxh3_64(&head).to_le_bytes());
     writer.write_all(&head)?;
     let mut digest = Xxh3::new();
-    for piece in payload {
-        writer.write_all(piece)?;
+    let mut written = 0;
+    payload(&mut |piece| {
         digest.update(piece);
-    }
-    writer.write_all(&digest.digest().to_le_bytes())
+        written += piece.len() as u64;
+        writer.write_all(piece)
+    })?;
+    debug_assert_eq!(written, payload_len);
+    writer.write_all(&digest.digest().to_le_bytes())?;
+    writer.flush()
 }
 
 /// A container whose header is whole and whose payload is still to be read.
 pub(crate) struct Incoming<R> {
     reader: R,
+    pub(crate) version: u16,
     pub(crate) hasher: KeyHasher,
     pub(crate) parameters: Vec<u8>,
     pub(crate) payload_len: u64,
@@ -175,7 +211,7 @@ impl<R: Read> Incoming<R> {
             DecodeError::Truncated { needed: HEADER as u64, got: head.len() as u64 }
         })?;
         let mut fields = Fields(&fields[MAGIC.len()..]);
-        check_version(&mut fields)?;
+        let version = check_version(&mut fields, kind.newest_version())?;
         let got = fields.u16()?;
         let hash_id = fields.u8()?;
         fields.zeros(3)?;
@@ -206,7 +242,7 @@ impl<R: Read> Incoming<R> {
             expected: "1 (xxh3-64, with a seed of 64 bits) or 2 (SipHash-1-3)",
         })?;
         let parameters = body[HEADER..].to_vec();
-        Ok(Self { reader, hasher, parameters, payload_len })
+        Ok(Self { reader, version, hasher, parameters, payload_len })
     }
 
     /// Reads the payload, which must be `expected` bytes long, and checks it.
@@ -244,10 +280,10 @@ fn check_magic(head: &[u8]) -> Result<&[u8], DecodeError> {
     if MAGIC.starts_with(magic) { Ok(rest) } else { Err(DecodeError::NotAFilter) }
 }
 
-fn check_version(fields: &mut Fields<'_>) -> Result<(), DecodeError> {
+fn check_version(fields: &mut Fields<'_>, newest: u16) -> Result<u16, DecodeError> {
     match fields.u16()? {
-        VERSION => Ok(()),
-        got => Err(DecodeError::Version { got, newest: VERSION }),
+        got if (1..=newest).contains(&got) => Ok(got),
+        got => Err(DecodeError::Version { got, newest }),
     }
 }
 

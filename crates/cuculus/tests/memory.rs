@@ -100,11 +100,11 @@ fn elastic_memory_reported_is_memory_held() {
 
     // Headers that promise what is not there.
     let small = ElasticFilter::builder().seed(1).build().expect("valid").to_bytes();
-    for (levels_or_segments, payload) in [(96, 0u64), (104, 0), (104, 1 << 45), (104, u64::MAX)] {
+    for (levels_or_segments, payload) in [(104, 0u64), (112, 0), (112, 1 << 45), (112, u64::MAX)] {
         let mut huge = small.clone();
         huge[40..48].copy_from_slice(&payload.to_le_bytes());
         huge[levels_or_segments..levels_or_segments + 8].fill(0x3f);
-        let header = 48 + 64;
+        let header = 48 + 72;
         let sum = xxhash_rust::xxh3::xxh3_64(&huge[..header]);
         huge[header..header + 8].copy_from_slice(&sum.to_le_bytes());
         let (error, _, peak) = allocated(|| ElasticFilter::from_bytes(&huge).expect_err("forged"));

@@ -17,10 +17,6 @@ use super::{Header, Parameters};
 /// Slots per bucket of a fixed filter. A client may give another bucket size, but it is rarely
 /// better.
 const FIXED_SLOTS: u32 = 4;
-/// The target load of elastic filters. It is below the library's default and costs a twelfth more
-/// memory, but adds and deletes take two thirds of the time. That matters more on a server, where one
-/// thread serves all clients.
-const LOAD: f64 = 0.84;
 /// Elastic filters shrink automatically. Up to this many items, rewriting all entries frees a few
 /// more bytes and takes less than a millisecond.
 const COMPACT_LIMIT: usize = 1 << 15;
@@ -310,7 +306,6 @@ fn elastic(parameters: &Parameters) -> Result<ElasticFilter, BuildError> {
     ElasticFilter::builder()
         .false_positive_rate(parameters.rate)
         .expected_items(parameters.expected_items())
-        .target_load(LOAD)
         .seed(parameters.seed)
         .build()
 }

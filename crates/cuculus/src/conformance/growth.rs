@@ -49,7 +49,7 @@ where
                 filters[step % 2] = loaded.unwrap_or_else(|e| panic!("{name}: {e}"));
             }
             2 => filters[step % 2] = filters[1 - step % 2].clone(),
-            3 => agrees(&filters[step % 2], &oracle, name),
+            3 => agrees(&growing.subject, &filters[step % 2], &oracle),
             4 if step % 4 == 0 => filters.each_mut().into_iter().for_each(growing.shrink_to_fit),
             5 => {
                 let mut other = growing.subject.make(15);
@@ -84,7 +84,7 @@ where
         assert_eq!(filters[step % 2].len(), oracle.len(), "{name}: step {step}, event {event}");
     }
     settled(growing, &filters);
-    filters.iter().for_each(|filter| agrees(filter, &oracle, name));
+    filters.iter().for_each(|filter| agrees(&growing.subject, filter, &oracle));
 }
 
 /// Up to all keys and down to none again, the oldest or the newest first: every key is found until
@@ -139,7 +139,7 @@ where
             assert!(sum > growing.rate, "{name}: refused at a rate of {sum}");
             continue;
         }
-        agrees(&both, &oracle, name);
+        agrees(&growing.subject, &both, &oracle);
         assert!(both.expected_false_positive_rate() <= growing.rate, "{name}");
         for key in growing.subject.keys(keys) {
             assert!(both.remove(&key), "{name}: {key} was refused");

@@ -24,13 +24,14 @@ fn hashes(filter: &impl Filter, keys: impl Iterator<Item = u64>) -> Vec<KeyHash>
 }
 
 /// No key of the multiset is missing, none is counted too few times, and the length is exact.
-pub(super) fn agrees<F: Filter + State>(filter: &F, oracle: &Multiset, name: &str) {
+pub(super) fn agrees<F: Filter>(subject: &Subject<'_, F>, filter: &F, oracle: &Multiset) {
+    let name = subject.name;
     assert_eq!(filter.len(), oracle.len(), "{name}: length");
     assert_eq!(filter.is_empty(), oracle.is_empty(), "{name}: emptiness");
     for (key, count) in oracle.iter() {
         assert!(filter.contains(&key), "{name}: false negative for key {key}");
         let counted = filter.count(&key);
-        let least = F::COPIES.least_count(count);
+        let least = subject.copies.least_count(count);
         assert!(counted >= least, "{name}: key {key} is there {count} times, counted {counted}");
     }
 }
@@ -44,7 +45,7 @@ pub fn no_false_negatives<F: Insert + State>(subject: &Subject<'_, F>) {
         }
     }
     let (filter, oracle) = filled(subject, 1, subject.keys);
-    agrees(&filter, &oracle, subject.name);
+    agrees(subject, &filter, &oracle);
 }
 
 /// A key inserted n times is counted n times or more.
@@ -57,8 +58,8 @@ pub fn count_is_never_low<F: Insert + State>(subject: &Subject<'_, F>) {
         }
     }
     let twice = oracle.iter().any(|(_, count)| count == 2);
-    assert!(twice || !subject.fits_twice, "{}: nothing twice", subject.name);
-    agrees(&filter, &oracle, subject.name);
+    assert!(twice || !subject.copies.fit_twice(), "{}: nothing twice", subject.name);
+    agrees(subject, &filter, &oracle);
 }
 
 /// The share of absent keys that are found differs from the expected rate by less than five
@@ -158,7 +159,7 @@ pub fn failed_insert_changes_nothing<F: Insert + State + Clone>(subject: &Subjec
             break;
         }
     }
-    agrees(&filter, &oracle, subject.name);
+    agrees(subject, &filter, &oracle);
     // Growing filters never get here.
     if refusals > 0 {
         let absent_keys = hashes(&filter, subject.absent_keys(subject.keys * 4 + 100));
@@ -171,44 +172,76 @@ pub fn failed_insert_changes_nothing<F: Insert + State + Clone>(subject: &Subjec
     }
 }
 
-/// One key, again and again: some number of times it is stored and counted, then it is refused
-/// with the error made for that, and nothing has changed or grown. Or, where the filter says so
-/// ([`State::COPIES`]), it is refused when there is no place left for any key, or never, and is
-/// then no longer counted.
+/// One key, again and again: it is stored and counted until it is refused, and then nothing has
+/// changed or grown. [`Subject::copies`] says when it is refused, with which error, and how many
+/// copies are counted.
 pub fn one_key_many_times_is_bounded<F: Insert + State>(subject: &Subject<'_, F>) {
     let mut filter = subject.make(6);
+    let mut size = 0;
     for stored in 0..10_000 {
         let before = filter.state();
         match filter.insert(&7u64) {
             Ok(()) => {
-                let least = F::COPIES.least_count(stored + 1);
+                let least = subject.copies.least_count(stored + 1);
                 let counted = filter.count(&7u64);
                 assert!((least..=stored + 1).contains(&counted), "{}: {counted}", subject.name);
                 assert_eq!(filter.len(), stored + 1, "{}", subject.name);
             }
-            Err(full) if F::COPIES == Copies::UntilFull => {
-                assert!(matches!(full.cause, FullCause::NoRoom { .. }), "{}", subject.name);
-                assert!(filter.insert(&8u64).is_err(), "{}: room for another", subject.name);
-                assert!(filter.state() == before, "{}", subject.name);
-                return;
-            }
             Err(full) => {
-                assert_eq!(
-                    full.cause,
-                    FullCause::EqualEntries { held: stored },
-                    "{}",
-                    subject.name
-                );
-                let least = if subject.fits_twice { 2 } else { 1 };
-                assert!(stored >= least, "{}: refused after {stored}", subject.name);
+                match subject.copies {
+                    Copies::UntilFull => {
+                        assert!(matches!(full.cause, FullCause::NoRoom { .. }), "{}", subject.name);
+                        let other = filter.insert(&8u64);
+                        assert!(other.is_err(), "{}: room for another", subject.name);
+                    }
+                    Copies::Bounded { least } => {
+                        let cause = FullCause::EqualEntries { held: stored };
+                        assert_eq!(full.cause, cause, "{}", subject.name);
+                        assert!(stored >= least, "{}: refused after {stored}", subject.name);
+                    }
+                    Copies::Unlimited | Copies::CountedUpTo(_) => {
+                        panic!("{}: copy {stored} was refused: {full}", subject.name)
+                    }
+                }
                 assert!(filter.state() == before, "{}", subject.name);
                 assert!(filter.contains(&7u64) && filter.len() == stored, "{}", subject.name);
                 return;
             }
         }
+        if stored < 100 {
+            size = filter.size_in_bytes();
+        } else if subject.copies == Copies::Unlimited {
+            assert_eq!(filter.size_in_bytes(), size, "{}: copy {stored}", subject.name);
+        }
     }
-    let unbounded = matches!(F::COPIES, Copies::CountedUpTo(_));
+    let unbounded = matches!(subject.copies, Copies::Unlimited | Copies::CountedUpTo(_));
     assert!(unbounded, "{}: one key was stored 10,000 times", subject.name);
+}
+
+/// As many copies as were stored can be removed, one by one, beside other keys, and then exactly the
+/// others are left.
+pub fn copies_are_removed_one_by_one<F: Insert + Remove>(subject: &Subject<'_, F>) {
+    if !subject.copies.are_exact() {
+        return;
+    }
+    let (mut filter, oracle) = filled(subject, 20, subject.keys / 2);
+    let copied = subject.absent_keys(5);
+    let mut stored = [0; 5];
+    for _ in 0..100 {
+        for (key, stored) in copied.clone().zip(&mut stored) {
+            *stored += usize::from(filter.insert(&key).is_ok());
+        }
+    }
+    let unlimited = subject.copies == Copies::Unlimited;
+    assert!(!unlimited || stored.iter().all(|&copies| copies == 100), "{}", subject.name);
+    while stored.iter().any(|&copies| copies > 0) {
+        for (key, stored) in copied.clone().zip(&mut stored).filter(|(_, stored)| **stored > 0) {
+            assert!(filter.count(&key) >= *stored, "{}: {key}", subject.name);
+            assert!(filter.remove(&key), "{}: a copy of {key} was refused", subject.name);
+            *stored -= 1;
+        }
+    }
+    agrees(subject, &filter, &oracle);
 }
 
 /// A cleared filter has the bytes of a new one.
@@ -293,7 +326,7 @@ where
                 };
                 keys[..inserted].iter().for_each(|&key| oracle.insert(key));
             }
-            2 if whole => agrees(&filter, &oracle, subject.name),
+            2 if whole => agrees(subject, &filter, &oracle),
             n if (n < 70) == rising => {
                 let key = random.bits() % (4 * subject.keys as u64 + 10);
                 if filter.insert(&key).is_ok() {
@@ -308,7 +341,7 @@ where
         }
         assert_eq!(filter.len(), oracle.len(), "{}: step {step}", subject.name);
     }
-    agrees(&filter, &oracle, subject.name);
+    agrees(subject, &filter, &oracle);
 }
 
 /// Whatever is removed, what is left is found.
@@ -320,7 +353,7 @@ pub fn removing_a_key_keeps_the_others<F: Insert + Remove + State>(subject: &Sub
         removed += 1;
         assert!(filter.remove(&key), "{}: {key} was refused", subject.name);
         if removed % (subject.keys / 20 + 1) == 0 {
-            agrees(&filter, &oracle, subject.name);
+            agrees(subject, &filter, &oracle);
         }
     }
 }

@@ -11,7 +11,7 @@
 //!     name: "a small cuckoo filter",
 //!     keys: 200,
 //!     all_fit: true,
-//!     fits_twice: true,
+//!     copies: conformance::Copies::Bounded { least: 2 },
 //!     make: &|seed| CuckooFilter::builder().capacity(200).seed(seed).build().unwrap(),
 //! });
 //! ```
@@ -39,9 +39,8 @@ pub struct Subject<'a, F> {
     /// Whether it must take all of them. Where it need not, a key that it refuses must be
     /// refused without a trace, and all others kept.
     pub all_fit: bool,
-    /// Whether any key fits twice. Where it need not, because a key may have a single slot, it fits
-    /// once.
-    pub fits_twice: bool,
+    /// What becomes of a key that is inserted again and again.
+    pub copies: Copies,
     /// Makes an empty one with this seed.
     pub make: &'a dyn Fn(u64) -> F,
 }
@@ -79,6 +78,7 @@ pub fn check_unsaved<F: Insert + Remove + State + Clone>(subject: &Subject<'_, F
     check_unsaved_insert_only(subject);
     any_operations_agree_with_a_multiset(subject);
     removing_a_key_keeps_the_others(subject);
+    copies_are_removed_one_by_one(subject);
     removing_every_key_leaves_an_empty_filter(subject);
 }
 

@@ -10,9 +10,6 @@ pub trait State: Sized {
     /// Everything on which answers and further changes depend.
     type State: PartialEq;
 
-    /// What becomes of a key that is inserted again and again.
-    const COPIES: Copies = Copies::Bounded;
-
     /// The state as it is now.
     fn state(&self) -> Self::State;
 
@@ -39,9 +36,14 @@ impl<F: Persist> State for F {
 pub enum Copies {
     /// Every copy is counted, and there are places for some: the next one is refused as
     /// [`EqualEntries`](crate::FullCause::EqualEntries).
-    Bounded,
+    Bounded {
+        /// The number of copies that any key has places for.
+        least: usize,
+    },
     /// Every copy is counted and takes a place like any other key, until there is no place left.
     UntilFull,
+    /// Every copy is taken and counted, and copies beyond the first few take no memory.
+    Unlimited,
     /// Copies are taken without end, and counted up to this number: a Bloom filter counts to one.
     CountedUpTo(usize),
 }
@@ -50,8 +52,18 @@ impl Copies {
     /// The least that must be counted of this number of copies.
     pub(super) fn least_count(self, copies: usize) -> usize {
         match self {
-            Self::Bounded | Self::UntilFull => copies,
+            Self::Bounded { .. } | Self::UntilFull | Self::Unlimited => copies,
             Self::CountedUpTo(most) => copies.min(most),
         }
+    }
+
+    /// Whether two copies of any key are taken.
+    pub(super) fn fit_twice(self) -> bool {
+        !matches!(self, Self::Bounded { least: 0 | 1 })
+    }
+
+    /// Whether as many copies can be removed as were inserted.
+    pub(super) fn are_exact(self) -> bool {
+        !matches!(self, Self::CountedUpTo(_))
     }
 }

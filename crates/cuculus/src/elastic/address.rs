@@ -1,128 +1,111 @@
-//! Placement for a set that grows: which bits of a hash lead to a segment, and which to the two
-//! buckets in it. Knows no slots and no memory.
+//! Placement for a set that grows: which bits of a hash choose the segment, and which the home in
+//! it. Knows no codes and no memory.
 //!
 //! ```text
-//!  hash, 64 bits:   path 40 bits (bit 24 upwards) │ position 9 bits │ core 15 bits
-//!                   │                                └── place, 15 bits: position · 64 + core ──┘
-//!                   └─ the lowest bits choose the segment, the next ones are kept in the slot
+//!  hash, 64 bits:   home 16 bits (scaled to 768 homes) │ …
+//!                        … path, the low 52 bits: the lowest choose the segment, the next ones
+//!                          are kept in the entry
 //! ```
 //!
-//! A segment of m buckets puts a place into bucket ⌊place · m / 2^15⌋, whatever m is. The bucket
-//! and the lowest bits of the place give the place back, so a segment can change m without
-//! knowing a key.
+//! Home and path share four bits. Given a home these are still nearly evenly spread (85 or 86
+//! values of 16 bits lead to each home), so an entry that knows them loses nothing worth counting.
 
 use crate::KeyHash;
-use crate::placement::BucketIndex;
 
-/// The bits of a hash that segments are chosen by.
-pub(super) const PATH_BITS: u32 = 40;
-pub(super) const PLACE_BITS: u32 = 15;
-const CORE_BITS: u32 = 6;
-/// The values of a core; zero is none of them, so that an entry is never all zeros.
-const CORES: u64 = (1 << CORE_BITS) - 1;
-/// All places that a key can have.
-pub(super) const PLACES: u64 = CORES << (PLACE_BITS - CORE_BITS);
-/// Buckets of a segment; even, see [`Place::other`].
-pub(super) const MAX_BUCKETS: u16 = 1022;
-
-/// Where in a segment of any size a key lies: 15 bits, of which the low six are not all zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place(u16);
-
-impl Place {
-    #[inline(always)]
-    pub(super) fn bits(self) -> u32 {
-        u32::from(self.0)
-    }
-
-    /// Whether a key can have it.
-    #[inline(always)]
-    pub(super) fn is_possible(self) -> bool {
-        u64::from(self.0) & CORES != 0
-    }
-
-    /// The place of the same key in its other bucket: its own inverse. The top bit always changes,
-    /// so in a segment with an even number of buckets the two are never the same.
-    #[inline(always)]
-    pub(super) fn other(self) -> Self {
-        // An odd multiple of the core: 63 different numbers, computed without a table, which
-        // vectors could not read.
-        let spread = u32::from(self.0) & CORES as u32;
-        let spread = (spread * 0x9d) & 0xff | 0x100;
-        Self(self.0 ^ (spread << CORE_BITS) as u16)
-    }
-
-    /// The bucket in a segment of so many; smaller than that number.
-    #[inline(always)]
-    pub(super) fn bucket(self, buckets: u16) -> BucketIndex {
-        BucketIndex((u32::from(self.0) * u32::from(buckets)) >> PLACE_BITS)
-    }
-}
-
-/// The low bits of a place that its bucket does not give.
-#[inline(always)]
-pub(super) fn low_bits(buckets: u16) -> u32 {
-    // A bucket of 2^k or more holds at most 2^(15−k) places.
-    buckets.leading_zeros()
-}
-
-/// The first of the places in a bucket, from which [`place_from`] counts.
-#[inline(always)]
-pub(super) fn first_place(bucket: BucketIndex, buckets: u16) -> u32 {
-    (bucket.0 << PLACE_BITS).div_ceil(u32::from(buckets))
-}
-
-/// [`first_place`] for all buckets in turn, without dividing.
-pub(super) struct FirstPlaces {
-    next: u32,
-    /// What `next` times the buckets is above a multiple of the places.
-    excess: u32,
-    buckets: u32,
-    step: u32,
-    rest: u32,
-}
-
-impl FirstPlaces {
-    pub(super) fn new(buckets: u16) -> Self {
-        let buckets = u32::from(buckets);
-        let (step, rest) = ((1 << PLACE_BITS) / buckets, (1 << PLACE_BITS) % buckets);
-        Self { next: 0, excess: 0, buckets, step, rest }
-    }
-
-    #[inline(always)]
-    pub(super) fn next(&mut self) -> u32 {
-        let first = self.next;
-        let up = self.excess < self.rest;
-        self.next += self.step + u32::from(up);
-        self.excess = self.excess + if up { self.buckets } else { 0 } - self.rest;
-        first
-    }
-}
-
-/// The place in a bucket that starts at `first` and has these low bits, and any above them.
-#[inline(always)]
-pub(super) fn place_from(first: u32, low: u32, low_bits: u32) -> Place {
-    let offset = low.wrapping_sub(first) & ((1 << low_bits) - 1);
-    // Masked for slots that no key made: a place is always 15 bits.
-    Place((first + offset) as u16 & ((1 << PLACE_BITS) - 1))
-}
+/// The homes of a segment.
+pub(super) const HOMES: usize = 768;
+/// Homes whose counters share a header.
+pub(super) const GROUP_HOMES: usize = 16;
+/// The groups of a segment.
+pub(super) const GROUPS: usize = HOMES / GROUP_HOMES;
+/// The most bits of a path.
+pub(super) const PATH_BITS: u32 = 52;
 
 /// A hash as the elastic filter reads it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Address {
     pub(super) path: u64,
-    pub(super) place: Place,
+    pub(super) home: u16,
 }
 
 impl Address {
     #[inline(always)]
-    pub(super) fn of(hash: KeyHash) -> Self {
-        let bits = hash.get();
-        // Scaled, not masked, so that all cores are equally likely.
-        let core = 1 + (((bits & 0x7fff) * CORES) >> 15);
-        let position = bits >> 15 & 0x1ff;
-        Self { path: bits >> 24, place: Place((position << CORE_BITS | core) as u16) }
+    pub(super) fn group(self) -> usize {
+        usize::from(self.home) / GROUP_HOMES
     }
+
+    #[inline(always)]
+    pub(super) fn home_in_group(self) -> u32 {
+        u32::from(self.home) % GROUP_HOMES as u32
+    }
+}
+
+/// How a hash is read. Filters from files of version 1 keep the hash bits that their entries
+/// know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scheme {
+    Current,
+    /// Version 1 kept 40 bits of a path and one of two places of 15 bits, of which exactly one is
+    /// below 2^14. Three times that one is the home (above the low six bits) and, by its next
+    /// five bits, the beginning of the path.
+    First,
+}
+
+impl Scheme {
+    #[inline(always)]
+    pub(super) fn address(self, hash: KeyHash) -> Address {
+        let bits = hash.get();
+        match self {
+            Self::Current => {
+                let home = ((bits >> 48) * HOMES as u64) >> 16;
+                Address { path: bits & ((1 << PATH_BITS) - 1), home: home as u16 }
+            }
+            Self::First => first_address(bits),
+        }
+    }
+
+    /// The bits of a path.
+    #[inline(always)]
+    pub(super) fn path_bits(self) -> u32 {
+        match self {
+            Self::Current => PATH_BITS,
+            Self::First => FIRST_PATH_BITS,
+        }
+    }
+
+    /// The homes that keys are spread over evenly: what a false positive's chance is divided by.
+    /// The places of version 1, half of 63 · 512, use 5 bits of the path unevenly.
+    pub(super) fn even_homes(self) -> u64 {
+        match self {
+            Self::Current => HOMES as u64,
+            Self::First => ((63 << 9) / 2) >> FIRST_LOW_BITS,
+        }
+    }
+}
+
+/// Bits of a version 1 place at the beginning of the path.
+const FIRST_LOW_BITS: u32 = 5;
+const FIRST_PATH_BITS: u32 = FIRST_LOW_BITS + 40;
+
+#[inline(never)]
+fn first_address(bits: u64) -> Address {
+    let core = 1 + (((bits & 0x7fff) * 63) >> 15);
+    let position = bits >> 15 & 0x1ff;
+    from_first((position << 6 | core) as u32, bits >> 24)
+}
+
+/// The address of what version 1 kept at a place.
+pub(super) fn from_first(place: u32, path: u64) -> Address {
+    let core = place & 63;
+    let other = place ^ (((core * 0x9d) & 0xff | 0x100) << 6);
+    let triple = 3 * place.min(other);
+    let low = u64::from(triple & 63) >> 1;
+    Address { path: low | path << FIRST_LOW_BITS, home: (triple >> 6) as u16 }
+}
+
+/// The bits of the path that an entry of version 1 knows.
+pub(super) fn known_from_first(bits: u32) -> u32 {
+    bits + FIRST_LOW_BITS
 }
 
 #[cfg(test)]
@@ -130,48 +113,36 @@ mod tests {
     use super::*;
     use crate::conformance::Random;
 
-    fn places() -> impl Iterator<Item = Place> {
-        (0..1 << PLACE_BITS).map(Place).filter(|place| place.is_possible())
-    }
-
     #[test]
-    fn the_other_place_is_its_own_inverse_and_in_the_other_half() {
-        assert_eq!(places().count() as u64, PLACES);
-        for place in places() {
-            let other = place.other();
-            assert_eq!(other.other(), place);
-            assert!(other.is_possible() && other.bits() >> PLACE_BITS == 0);
-            assert_eq!((place.bits() ^ other.bits()) >> (PLACE_BITS - 1), 1);
-        }
-    }
-
-    #[test]
-    fn a_bucket_and_the_low_bits_give_the_place_back_at_every_size() {
-        for buckets in (2..=MAX_BUCKETS).step_by(2) {
-            let bits = low_bits(buckets);
-            let mut firsts = FirstPlaces::new(buckets);
-            for bucket in (0..u32::from(buckets)).map(BucketIndex) {
-                assert_eq!(firsts.next(), first_place(bucket, buckets), "{buckets} {bucket:?}");
-            }
-            for place in places().step_by(7) {
-                let bucket = place.bucket(buckets);
-                assert!(bucket.0 < u32::from(buckets));
-                assert_ne!(bucket, place.other().bucket(buckets), "{buckets} {place:?}");
-                let low = place.bits() & ((1 << bits) - 1);
-                assert_eq!(place_from(first_place(bucket, buckets), low, bits), place);
-            }
-        }
-    }
-
-    #[test]
-    fn cores_are_equally_likely() {
+    fn homes_and_low_path_bits_are_evenly_used() {
         let mut random = Random::new(1);
-        let mut counts = [0u32; 64];
-        for _ in 0..630_000 {
-            let place = Address::of(KeyHash::new(random.bits())).place;
-            counts[place.bits() as usize & 63] += 1;
+        let (mut homes, mut low) = (vec![0u32; HOMES], [0u32; 32]);
+        for scheme in [Scheme::Current, Scheme::First] {
+            homes.fill(0);
+            low.fill(0);
+            for _ in 0..768_000 {
+                let key = scheme.address(KeyHash::new(random.bits()));
+                homes[usize::from(key.home)] += 1;
+                low[(key.path & 31) as usize] += 1;
+                assert!(key.path >> scheme.path_bits() == 0);
+            }
+            assert!(homes.iter().all(|&n| n.abs_diff(1000) < 200), "{scheme:?}: {homes:?}");
+            // The core of a version 1 place is never zero, so half of what leads to 0 is missing.
+            let some = &low[usize::from(scheme == Scheme::First)..];
+            assert!(some.iter().all(|&n| n.abs_diff(24_200) < 1800), "{scheme:?}: {low:?}");
         }
-        assert_eq!(counts[0], 0);
-        assert!(counts[1..].iter().all(|&n| n.abs_diff(10_000) < 600), "{counts:?}");
+    }
+
+    /// Either place of version 1 gives the same address, and no two pairs share one.
+    #[test]
+    fn places_of_version_1_have_one_address_a_pair() {
+        let mut seen = std::collections::HashMap::new();
+        for place in (0..1u32 << 15).filter(|place| place & 63 != 0) {
+            let address = from_first(place, 0);
+            assert!(usize::from(address.home) < HOMES && address.path < 32);
+            *seen.entry((address.home, address.path)).or_insert(0) += 1;
+        }
+        assert_eq!(seen.len(), 63 << 8);
+        assert!(seen.values().all(|&places| places == 2));
     }
 }

@@ -1,20 +1,20 @@
 //! From a rate to a filter.
 
+use super::address::Scheme;
 use super::filter::ElasticFilter;
 use super::lengths::Lengths;
 use super::level::Work;
+use super::levels::Levels;
 use super::policy::Settings;
-use super::tier::Tier;
 use crate::BuildError;
 use crate::builder::{Parameters, check_range, check_rate, setters};
 
 /// The smallest rate for which entries of all ages fit their slots.
 pub(super) const SMALLEST_RATE: f64 = 1e-5;
-/// Segments grow at a load of .96 to one of .88: denser costs more than it gives.
-const DEFAULT_LOAD: f64 = 0.922;
+/// Blocks grow by the smallest step: larger ones hardly save time.
+const DEFAULT_LOAD: f64 = 0.98;
 pub(super) const MIN_LOAD: f64 = 0.5;
-pub(super) const MAX_LOAD: f64 = 0.96;
-const DEFAULT_SPARE_BYTES: u64 = 192 << 10;
+pub(super) const MAX_LOAD: f64 = 0.98;
 pub(super) const MAX_SPARE_BYTES: u64 = 1 << 40;
 
 /// The parameters of an [`ElasticFilter`]. Only the rate matters to most.
@@ -24,7 +24,7 @@ pub struct ElasticFilterBuilder {
     parameters: Parameters,
     load: f64,
     expected_items: usize,
-    spare_bytes: u64,
+    spare_bytes: Option<u64>,
 }
 
 setters! { ElasticFilterBuilder, hasher in parameters.hasher;
@@ -38,14 +38,9 @@ setters! { ElasticFilterBuilder, hasher in parameters.hasher;
     /// without the hint.
     expected_items(items: usize) => expected_items;
 
-    /// The mean share of slots in use, from 0.5 to 0.96; 0.922 by default. Denser is smaller and
-    /// makes inserts and removals slower, since segments are rewritten more often.
+    /// The mean share of memory in use, from 0.5 to 0.98, the default. With less, segments grow in
+    /// larger steps, so that fewer of them are copied.
     target_load(load: f64) => load;
-
-    /// Memory that a small filter may use beyond what it needs now, for longer entries: they make
-    /// it smaller when it has grown large. 192 KiB by default, which at most doubles a filter
-    /// of that size. With zero many small filters are as small as they can be.
-    spare_bytes(bytes: u64) => spare_bytes;
 
     /// Which instructions batches may use.
     #[cfg(any(test, feature = "lab"))]
@@ -58,23 +53,34 @@ impl Default for ElasticFilterBuilder {
             parameters: Parameters::default(),
             load: DEFAULT_LOAD,
             expected_items: 0,
-            spare_bytes: DEFAULT_SPARE_BYTES,
+            spare_bytes: None,
         }
     }
 }
 
 impl ElasticFilterBuilder {
+    /// Memory that a small filter may use for longer entries, if that is more than it uses anyway:
+    /// up to nine bits per key, none from 1.6 million keys on. Longer entries make a filter
+    /// smaller when it has grown large: 192 KiB are worth it for a set that will grow a
+    /// thousandfold. With zero no entry is longer than the rate asks for now, and the filter is
+    /// larger when it has grown.
+    pub fn spare_bytes(mut self, bytes: u64) -> Self {
+        self.spare_bytes = Some(bytes);
+        self
+    }
+
     /// Builds the filter, which takes no memory until the first key comes.
     ///
     /// # Errors
     /// [`BuildError`] says which parameter cannot be satisfied, and what would be possible.
     pub fn build(&self) -> Result<ElasticFilter, BuildError> {
-        let rate = self.parameters.rate_or_default();
-        let settings = check(rate, self.load, self.expected_items as u64, self.spare_bytes)?;
+        let (rate, load) = (self.parameters.rate_or_default(), self.load);
+        let (items, spare) = (self.expected_items as u64, self.spare_bytes);
+        let settings = check(rate, load, items, spare, Scheme::Current)?;
         Ok(ElasticFilter {
             hasher: self.parameters.hasher()?,
             settings,
-            tier: Tier::default(),
+            levels: Levels::default(),
             lengths: Lengths::default(),
             work: Work::default(),
             chosen: self.parameters.instructions.choose(),
@@ -88,7 +94,8 @@ pub(super) fn check(
     rate: f64,
     load: f64,
     expected_items: u64,
-    spare_bytes: u64,
+    spare_bytes: Option<u64>,
+    scheme: Scheme,
 ) -> Result<Settings, BuildError> {
     check_rate(rate)?;
     if rate < SMALLEST_RATE {
@@ -97,8 +104,8 @@ pub(super) fn check(
     if !(MIN_LOAD..=MAX_LOAD).contains(&load) {
         return Err(BuildError::LoadOutOfRange { got: load, min: MIN_LOAD, max: MAX_LOAD });
     }
-    check_range("spare_bytes", spare_bytes, 0..=MAX_SPARE_BYTES)?;
-    let settings = Settings::new(rate, load, expected_items, spare_bytes);
+    check_range("spare_bytes", spare_bytes.unwrap_or(0), 0..=MAX_SPARE_BYTES)?;
+    let settings = Settings::new(rate, load, expected_items, spare_bytes, scheme);
     check_range("expected_items", expected_items, 0..=settings.most_expected_items())?;
     Ok(settings)
 }

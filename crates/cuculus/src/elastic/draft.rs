@@ -1,256 +1,533 @@
-//! A segment in the making: entries are put where they belong in a segment of another shape, and
-//! only when all of them have found a place is it packed. Until then nothing has changed.
+//! A segment in the making: all codes of one, or of two that become one, as numbers. What becomes
+//! of each code is decided here; nothing has changed until the draft is written to a block.
 
-use super::address::{FirstPlaces, MAX_BUCKETS, Place, first_place};
-use super::form::{Cut, Entry, MAX_WIDTH};
-use super::lengths::Shortened;
-use super::store::{LANES, SLOTS, Shape};
-use crate::placement::BucketIndex;
-use crate::relocate::{Search, Space, make_room};
+use super::address::{GROUP_HOMES, GROUPS, HOMES, PATH_BITS};
+use super::bits::Writer;
+use super::code::{Form, Step, mask};
+use super::group::{self, Homes, MOST_EQUAL};
+use super::lengths::Changes;
+use super::policy::Settings;
+use super::pool::UNIT;
+use super::segment::{Bases, COUNTED, Counted, MAX_SLOTS, MAX_UNITS, Plan, Segment};
+use crate::wide::Job;
 
-/// Buckets that a search for room may open. At the loads that segments have a search that opens a
-/// few hundred has no room to find.
-pub(super) const MAX_KICKS: u32 = 500;
+/// The most counted codes of a segment.
+pub(super) const MAX_COUNTED: usize = MAX_UNITS * UNIT / COUNTED;
 
-/// A bucket, unpacked; the slots in use come first, and the others are zero. It takes more than
-/// four until the surplus is spread.
-#[derive(Clone, Copy, Default)]
-struct Row {
-    slots: [u32; 7],
-    used: u32,
-}
-
-impl Row {
-    /// Adds a slot, or nothing if it is empty; says whether there was room. No branch depends on
-    /// the slot.
-    #[inline(always)]
-    fn add(&mut self, slot: u32) -> bool {
-        let Some(free) = self.slots.get_mut(self.used as usize) else { return slot == 0 };
-        *free = slot;
-        self.used += u32::from(slot != 0);
-        true
-    }
-
-    /// Takes a slot out; the last one in use goes there.
-    #[inline(always)]
-    fn take(&mut self, lane: usize) -> u32 {
-        self.used -= 1;
-        self.slots.swap(lane, self.used as usize);
-        core::mem::take(&mut self.slots[self.used as usize])
-    }
-}
-
-/// A segment, unpacked. Its lists are always as long as for the largest: what is taken and given
-/// back again and again should leave gaps of one size in the allocator's memory.
+/// Codes of all homes.
 pub(super) struct Draft {
-    shape: Shape,
-    cut: Cut,
-    rows: Vec<Row>,
-    homeless: Vec<(BucketIndex, u32)>,
-    entries: u32,
-    pub(super) shortened: Shortened,
+    pub(super) form: Form,
+    counts: [u16; HOMES],
+    codes: [u64; MAX_SLOTS],
+    len: usize,
+    counted: Vec<Counted>,
+}
+
+/// What a file says of a segment's block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    pub(super) units: usize,
+    /// Of a narrow segment.
+    pub(super) slope: Option<u16>,
+}
+
+/// Why codes cannot become a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unfit {
+    /// There are more of them than a segment can have.
+    TooMany,
+    /// One knows too little of its path for a plain code.
+    TooShort,
+    /// There is no memory for the work.
+    OutOfMemory,
 }
 
 impl Draft {
-    /// An empty segment for so many entries.
-    pub(super) fn new(shape: Shape, entries: u32) -> Self {
-        let mut rows = Vec::with_capacity(usize::from(MAX_BUCKETS));
-        rows.resize(usize::from(shape.buckets), Row::default());
-        Self {
-            shape,
-            cut: shape.form.cut(shape.buckets),
-            rows,
-            homeless: Vec::with_capacity(64),
-            entries,
-            shortened: Shortened::default(),
+    pub(super) fn new(form: Form) -> Self {
+        Self { form, counts: [0; HOMES], codes: [0; MAX_SLOTS], len: 0, counted: Vec::new() }
+    }
+
+    /// Empties the draft.
+    pub(super) fn reset(&mut self, form: Form) {
+        self.form = form;
+        self.len = 0;
+        self.counts.fill(0);
+        self.counted.clear();
+    }
+
+    /// Reads all codes of a segment into an empty draft.
+    #[inline(always)]
+    pub(super) fn read(&mut self, segment: &Segment) -> Result<(), Unfit> {
+        self.form = segment.form();
+        for (group, counts) in self.counts.as_chunks_mut().0.iter_mut().enumerate() {
+            let mut homes = Homes { counts, codes: &mut self.codes[self.len..] };
+            self.len += segment.read_group(group, &mut homes).ok_or(Unfit::TooMany)?;
         }
+        let counted = segment.counted_codes();
+        self.counted.try_reserve_exact(counted).map_err(|_| Unfit::OutOfMemory)?;
+        self.counted.extend((0..counted).map(|at| segment.counted(at)));
+        Ok(())
     }
 
-    /// Starts again with another shape.
-    pub(super) fn reset(&mut self, shape: Shape) {
-        *self = Self::new(shape, self.entries);
+    /// The entries that have slots.
+    pub(super) fn len(&self) -> usize {
+        self.len
     }
 
-    pub(super) fn shape(&self) -> Shape {
-        self.shape
+    /// Whether a code knows nothing of its path but what chose the segment.
+    pub(super) fn has_code_without_extension(&self) -> bool {
+        let code = self.form.encode(0, if self.form.ended { 0 } else { self.form.width });
+        self.form.longest() == 0 || self.form.ended && self.codes[..self.len].contains(&code)
     }
 
-    pub(super) fn slots(&self) -> usize {
-        usize::from(self.shape.buckets) * SLOTS as usize
+    pub(super) fn counted(&self) -> &[Counted] {
+        &self.counted
     }
 
-    pub(super) fn entries(&self) -> u16 {
-        self.entries as u16
+    /// Copies besides those in slots.
+    pub(super) fn more_copies(&self) -> u64 {
+        self.counted().iter().map(|counted| u64::from(counted.more)).sum()
     }
 
+    /// The codes of each home in turn.
+    pub(super) fn runs(&self) -> impl Iterator<Item = (u16, &[u64])> {
+        let mut rest = &self.codes[..self.len];
+        (0..).zip(&self.counts).map(move |(home, &count)| {
+            let (run, others) = rest.split_at(usize::from(count));
+            rest = others;
+            (home, run)
+        })
+    }
+
+    /// Fills an empty draft with what the codes of others become in its form, after a step.
     #[inline(always)]
-    pub(super) fn cut(&self) -> Cut {
-        self.cut
-    }
-
-    /// The longest extension.
-    pub(super) fn longest(&self) -> u32 {
-        self.cut.longest()
-    }
-
-    /// Whether an entry is too short to be held in this form.
-    #[inline(always)]
-    pub(super) fn is_too_short(&self, entry: Entry) -> bool {
-        !self.shape.form.ended && entry.length < self.cut.longest()
-    }
-
-    /// Adds an entry, shortened to the longest that fits.
-    #[inline(always)]
-    pub(super) fn add(&mut self, entry: Entry) {
-        let longest = self.cut.longest();
-        if entry.length > longest {
-            self.note_shortened(entry.length);
-        }
-        let bucket = entry.place.bucket(self.shape.buckets);
-        let slot = self.cut.encode(entry);
-        if !self.rows[bucket.0 as usize].add(slot) {
-            self.homeless.push((bucket, slot));
-        }
-    }
-
-    /// Counts an entry that is shortened to the longest that fits.
-    #[inline(always)]
-    pub(super) fn note_shortened(&mut self, length: u32) {
-        let depth = self.shape.depth;
-        self.shortened.note(depth + length, depth + self.cut.longest());
-    }
-
-    /// Adds entries by their slots as they are cut here, each with its bucket, or nothing where a
-    /// slot is empty. They go where they were, even if there is no room: the branch for a full
-    /// bucket would often be mispredicted.
-    #[inline(always)]
-    pub(super) fn add_slots(&mut self, buckets: &[u32; LANES], slots: &[u32; LANES]) {
-        /// Neighbours go to the same row, and each would wait for the one before. So they come
-        /// from several places in turn.
-        const STREAMS: usize = 4;
-        let rows = &mut self.rows[..];
-        for i in 0..LANES / STREAMS {
-            for stream in 0..STREAMS {
-                let i = i + stream * (LANES / STREAMS);
-                if !rows[buckets[i] as usize].add(slots[i]) {
-                    self.homeless.push((BucketIndex(buckets[i]), slots[i]));
-                }
-            }
-        }
-    }
-
-    /// Moves what is too much for a bucket to its other bucket: any of its entries that has room
-    /// there, and only if none has to the homeless, for whom a search is needed.
-    #[inline(always)]
-    fn spread(&mut self) {
-        let mut firsts = FirstPlaces::new(self.shape.buckets);
-        for bucket in 0..self.rows.len() {
-            let first = firsts.next();
-            while self.rows[bucket].used > SLOTS {
-                let Row { slots, used } = self.rows[bucket];
-                let last = used as usize - 1;
-                let mut lane = last;
-                // A loop and no closure: see `Rows`.
-                while !self.put_other_if_free(self.cut.place(slots[lane], first), slots[lane]) {
-                    if lane == 0 {
-                        self.homeless.push((BucketIndex(bucket as u32), slots[last]));
-                        lane = last;
-                        break;
+    pub(super) fn make_from(
+        &mut self,
+        from: &[(&Self, Step)],
+        depth: u32,
+        changes: &mut Changes,
+    ) -> Result<(), Unfit> {
+        let form = self.form;
+        let draft = self;
+        let mut firsts = [0; 2];
+        for home in 0..HOMES {
+            let start = draft.len;
+            for (&(source, step), first) in from.iter().zip(&mut firsts) {
+                let end = *first + usize::from(source.counts[home]);
+                for &code in &source.codes[*first..end] {
+                    let Some(length) = step.length(source.form.length(code)) else { continue };
+                    if !step.takes(code) {
+                        continue;
                     }
-                    lane -= 1;
+                    if !form.ended && length < form.width {
+                        return Err(Unfit::TooShort);
+                    }
+                    let made = step.made(code, source.form, form, length);
+                    if length > form.longest() {
+                        changes.shorten(depth + length, depth + form.longest());
+                    }
+                    let Some(slot) = draft.codes.get_mut(draft.len) else {
+                        return Err(Unfit::TooMany);
+                    };
+                    *slot = made;
+                    draft.len += 1;
+                    let mut at = draft.len - 1;
+                    while at > start && draft.codes[at - 1] > made {
+                        draft.codes.swap(at, at - 1);
+                        at -= 1;
+                    }
                 }
-                self.rows[bucket].take(lane);
+                *first = end;
+            }
+            draft.counts[home] = (draft.len - start) as u16;
+            if draft.len - start > MOST_EQUAL {
+                draft.count_equal_codes(home as u16, start, depth, changes)?;
             }
         }
-    }
-
-    #[inline(always)]
-    fn put_if_free(&mut self, bucket: BucketIndex, slot: u32) -> bool {
-        let row = &mut self.rows[bucket.0 as usize];
-        row.used < SLOTS && row.add(slot)
-    }
-
-    #[inline(always)]
-    fn put_other_if_free(&mut self, place: Place, slot: u32) -> bool {
-        let other = place.other();
-        self.put_if_free(other.bucket(self.shape.buckets), self.cut.with_place(slot, other))
-    }
-
-    /// Finds places for those who have none yet. If that fails the draft is of no use.
-    #[inline(always)]
-    pub(super) fn settle(&mut self) -> bool {
-        self.spread();
-        while let Some((bucket, slot)) = self.homeless.pop() {
-            let place = self.cut.place(slot, first_place(bucket, self.shape.buckets));
-            if self.put_if_free(bucket, slot) || self.put_other_if_free(place, slot) {
-                continue;
-            }
-            let buckets = [bucket, place.other().bucket(self.shape.buckets)];
-            let put = match make_room(self, &buckets, Search::BreadthFirst, MAX_KICKS) {
-                None => false,
-                Some(freed) if freed == bucket => self.put_if_free(bucket, slot),
-                Some(_) => self.put_other_if_free(place, slot),
-            };
-            if !put {
-                return false;
+        for &(source, step) in from {
+            for counted in source.counted() {
+                let code = counted.code();
+                let Some(length) = step.length(source.form.length(code)) else { continue };
+                if step.takes(code) {
+                    let made = step.made(code, source.form, form, length);
+                    draft.add_counted(counted.home(), made, counted.more)?;
+                }
             }
         }
+        Ok(())
+    }
+
+    /// [`make_from`](Self::make_from) for one segment whose codes stay or go down: all of them in
+    /// one loop without branches, then home by home only if some were shortened.
+    #[inline(always)]
+    pub(super) fn make_from_one(
+        &mut self,
+        from: &Self,
+        step: Step,
+        depth: u32,
+        changes: &mut Changes,
+    ) -> Result<(), Unfit> {
+        let (form, longest) = (self.form, self.form.longest());
+        let (mut len, mut is_too_short, mut is_cut) = (0, false, false);
+        let mut taken = [0u64; MAX_SLOTS.div_ceil(64) + 1];
+        for (i, &code) in from.codes[..from.len].iter().enumerate() {
+            let length = from.form.length(code);
+            let has_side = length > 0;
+            let is_taken = step.takes(code) & (has_side | !matches!(step, Step::Down(_)));
+            let length = step.length(length).unwrap_or(0);
+            let made = step.made(
+                code,
+                from.form,
+                form,
+                length.max(if form.ended { 0 } else { form.width }),
+            );
+            self.codes[len.min(MAX_SLOTS - 1)] = made;
+            len += usize::from(is_taken);
+            taken[i / 64] |= u64::from(is_taken) << (i % 64);
+            is_too_short |= is_taken & !form.ended & (length < form.width);
+            if is_taken & (length > longest) {
+                is_cut = true;
+                changes.shorten(depth + length, depth + longest);
+            }
+        }
+        if is_too_short {
+            return Err(Unfit::TooShort);
+        }
+        self.len = len;
+        if let Step::Down(_) = step {
+            let mut first = 0;
+            for (count, &of) in self.counts.iter_mut().zip(&from.counts) {
+                *count = ones(&taken, first, usize::from(of));
+                first += usize::from(of);
+            }
+        } else {
+            self.counts = from.counts;
+        }
+        if is_cut {
+            self.sort_homes(depth, changes)?;
+        }
+        for counted in from.counted() {
+            let code = counted.code();
+            let Some(length) = step.length(from.form.length(code)) else { continue };
+            if step.takes(code) {
+                let made = step.made(code, from.form, form, length);
+                self.add_counted(counted.home(), made, counted.more)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings the codes of each home in order, and counts those beyond the third of a kind.
+    #[inline(always)]
+    fn sort_homes(&mut self, depth: u32, changes: &mut Changes) -> Result<(), Unfit> {
+        let (mut first, all) = (0, self.len);
+        let mut kept = 0;
+        for home in 0..HOMES {
+            let count = usize::from(self.counts[home]);
+            if kept < first {
+                self.codes.copy_within(first..first + count, kept);
+            }
+            first += count;
+            match &mut self.codes[kept..kept + count] {
+                [] | [_] => {}
+                [a, b] => (*a, *b) = ((*a).min(*b), (*a).max(*b)),
+                [a, b, c] => {
+                    (*a, *b) = ((*a).min(*b), (*a).max(*b));
+                    (*b, *c) = ((*b).min(*c), (*b).max(*c));
+                    (*a, *b) = ((*a).min(*b), (*a).max(*b));
+                }
+                many => {
+                    many.sort_unstable();
+                    self.len = kept + count;
+                    self.count_equal_codes(home as u16, kept, depth, changes)?;
+                }
+            }
+            kept += usize::from(self.counts[home]);
+        }
+        debug_assert_eq!(first, all);
+        self.len = kept;
+        Ok(())
+    }
+
+    /// Counts the codes of the last home beyond the third of a kind.
+    #[inline(never)]
+    fn count_equal_codes(
+        &mut self,
+        home: u16,
+        start: usize,
+        depth: u32,
+        changes: &mut Changes,
+    ) -> Result<(), Unfit> {
+        let (mut kept, mut at) = (start, start);
+        while at < self.len {
+            let code = self.codes[at];
+            let run = self.codes[at..self.len].iter().take_while(|&&held| held == code).count();
+            let slots = run.min(MOST_EQUAL);
+            self.codes[kept..kept + slots].fill(code);
+            if run > slots {
+                let more = run - slots;
+                changes.drop(depth + self.form.length(code), more as u64);
+                self.add_counted(home, code, more as u32)?;
+            }
+            kept += slots;
+            at += run;
+        }
+        self.len = kept;
+        self.counts[usize::from(home)] = (kept - start) as u16;
+        Ok(())
+    }
+
+    fn add_counted(&mut self, home: u16, code: u64, more: u32) -> Result<(), Unfit> {
+        let key = Counted::key(home, code);
+        let held = &mut self.counted;
+        match held.binary_search_by_key(&key, |counted| counted.key) {
+            Ok(at) => {
+                held[at].more = held[at].more.checked_add(more).ok_or(Unfit::TooMany)?;
+            }
+            Err(at) => {
+                if held.len() == MAX_COUNTED {
+                    return Err(Unfit::TooMany);
+                }
+                held.try_reserve(1).map_err(|_| Unfit::OutOfMemory)?;
+                held.insert(at, Counted { key, more });
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds copies of a code. Says how many of them have slots.
+    pub(super) fn add(&mut self, home: u16, code: u64, copies: u32) -> Result<usize, Unfit> {
+        let home_at = usize::from(home);
+        let first: usize = self.counts[..home_at].iter().map(|&count| usize::from(count)).sum();
+        let run = &self.codes[first..first + usize::from(self.counts[home_at])];
+        let at = first + run.partition_point(|&held| held < code);
+        let equal =
+            self.codes[at..first + run.len()].iter().take_while(|&&held| held == code).count();
+        let slots = (MOST_EQUAL - equal).min(copies as usize);
+        if self.len + slots > MAX_SLOTS {
+            return Err(Unfit::TooMany);
+        }
+        self.codes.copy_within(at..self.len, at + slots);
+        self.codes[at..at + slots].fill(code);
+        self.len += slots;
+        self.counts[home_at] += slots as u16;
+        if copies as usize > slots {
+            self.add_counted(home, code, copies - slots as u32)?;
+        }
+        Ok(slots)
+    }
+
+    /// Takes one entry out that has this code, and no counted copies.
+    pub(super) fn take(&mut self, home: u16, code: u64) -> bool {
+        let home_at = usize::from(home);
+        let first: usize = self.counts[..home_at].iter().map(|&count| usize::from(count)).sum();
+        let run = &self.codes[first..first + usize::from(self.counts[home_at])];
+        let Ok(at) = run.binary_search(&code) else { return false };
+        self.codes.copy_within(first + at + 1..self.len, first + at);
+        self.len -= 1;
+        self.counts[home_at] -= 1;
         true
     }
 
-    /// The packed slots.
-    pub(super) fn pack(&self) -> Vec<u8> {
-        let (bytes, width) = (self.shape.bytes(), self.shape.form.width);
-        // Whole words are written, the last of them beyond the end.
-        let room = usize::from(MAX_BUCKETS) * MAX_WIDTH as usize / 2 + size_of::<u64>();
-        let mut packed = Vec::with_capacity(room);
-        packed.resize(bytes + size_of::<u64>(), 0);
-        // Bits of the last byte begun, and how many; before it all is written.
-        let (mut held, mut bits, mut at) = (0u64, 0, 0);
-        for row in &self.rows {
-            for pair in row.slots[..SLOTS as usize].as_chunks::<2>().0 {
-                // Two slots and what is left of a byte fit a word: see `MAX_WIDTH`.
-                held |= (u64::from(pair[0]) | u64::from(pair[1]) << width) << bits;
-                if let Some(word) = packed[at..].first_chunk_mut() {
-                    *word = held.to_le_bytes();
+    /// Codes as a file has them, in order. `None` if there are too many, or they are not sorted, or
+    /// none that a key can have.
+    pub(super) fn checked(&self, depth: u32) -> Option<[u32; PATH_BITS as usize + 1]> {
+        let mut lengths = [0; PATH_BITS as usize + 1];
+        for (_, run) in self.runs() {
+            let is_sorted = run.windows(2).all(|pair| pair[0] <= pair[1]);
+            let has_few = run.windows(MOST_EQUAL + 1).all(|few| few[0] != few[MOST_EQUAL]);
+            if !is_sorted || !has_few {
+                return None;
+            }
+            for &code in run {
+                let length = depth + self.form.length(code);
+                if !self.form.is_possible(code) || length > PATH_BITS {
+                    return None;
                 }
-                bits += 2 * width;
-                at += (bits / 8) as usize;
-                // By all 64 bits at times, in two steps.
-                held = held >> (bits / 8 * 4) >> (bits / 8 * 4);
-                bits %= 8;
+                lengths[length as usize] += 1;
             }
         }
-        packed.truncate(bytes);
-        packed
+        let counted = self.counted();
+        let is_sorted = counted.windows(2).all(|pair| pair[0].key < pair[1].key);
+        let are_full = counted.iter().all(|counted| {
+            let home = usize::from(counted.home());
+            home < HOMES && counted.more > 0 && {
+                let first: usize = self.counts[..home].iter().map(|&n| usize::from(n)).sum();
+                let run = &self.codes[first..first + usize::from(self.counts[home])];
+                run.iter().filter(|&&code| code == counted.code()).count() == MOST_EQUAL
+            }
+        });
+        (is_sorted && are_full).then_some(lengths)
+    }
+
+    /// The slots before each group.
+    #[inline(always)]
+    fn bases(&self) -> Option<Bases> {
+        let mut bases = [0; GROUPS + 1];
+        let mut slots = 0;
+        for (group, counts) in self.counts.as_chunks().0.iter().enumerate() {
+            slots += group::slots(counts, self.form.width);
+            bases[group + 1] = u16::try_from(slots).ok()?;
+        }
+        Some(bases)
+    }
+
+    /// The block that these codes need.
+    #[inline(always)]
+    pub(super) fn plan(&self, depth: u32, free: usize) -> Result<Plan, Unfit> {
+        let bases = self.bases().ok_or(Unfit::TooMany)?;
+        Plan::new(self.form, depth, bases, self.counted.len(), free).ok_or(Unfit::TooMany)
+    }
+
+    /// The block that a file says these codes had, if a filter can have made it so large.
+    pub(super) fn plan_as(
+        &self,
+        depth: u32,
+        shape: Shape,
+        settings: &Settings,
+    ) -> Result<Plan, Unfit> {
+        let bases = self.bases().ok_or(Unfit::TooMany)?;
+        let plan = Plan::as_it_was(self.form, depth, bases, self.counted.len(), shape.slope);
+        let mut plan = plan.ok_or(Unfit::TooMany)?;
+        // One more for what is left in place, a trailer that is no longer needed or a larger step.
+        let most = settings.most_units(plan.units);
+        let most = most + settings.growth(most);
+        plan.units = plan.units.max(shape.units.min(most)).min(MAX_UNITS);
+        Ok(plan)
+    }
+
+    /// Reads a group from bit `at` of a file's bytes; groups come in turn.
+    pub(super) fn read_group(
+        &mut self,
+        bytes: &[u8],
+        at: usize,
+        group: usize,
+        slots: usize,
+    ) -> Option<()> {
+        let counts = self.counts.get_mut(group * GROUP_HOMES..)?.first_chunk_mut()?;
+        let mut homes = Homes { counts, codes: &mut self.codes[self.len..] };
+        self.len += group::decode(bytes, at, slots, self.form.width, &mut homes)?;
+        Some(())
+    }
+
+    /// Reads a counted code of a file.
+    pub(super) fn read_counted(&mut self, counted: Counted) -> Option<()> {
+        self.counted.try_reserve(1).ok()?;
+        self.counted.push(counted);
+        Some(())
+    }
+
+    /// Writes the codes to a segment that was made for the plan.
+    #[inline(always)]
+    pub(super) fn write(&self, segment: &mut Segment) {
+        let mut writer = Writer::new(segment.group_bytes_mut());
+        let mut rest = &self.codes[..self.len];
+        for counts in self.counts.as_chunks().0 {
+            let (codes, others) =
+                rest.split_at(counts.iter().map(|&count| usize::from(count)).sum());
+            rest = others;
+            group::encode(counts, codes, self.form.width, &mut writer);
+        }
+        for (at, &counted) in self.counted().iter().enumerate() {
+            segment.set_counted(at, counted);
+        }
     }
 }
 
-impl Space for Draft {
-    const OPENED_TOGETHER: usize = 1;
-
-    #[inline(always)]
-    fn has_room(&self, bucket: BucketIndex) -> bool {
-        self.rows[bucket.0 as usize].used < SLOTS
+/// The ones among `count` bits from bit `first` on.
+#[inline(always)]
+fn ones(bits: &[u64], first: usize, count: usize) -> u16 {
+    if count > 32 {
+        return (first..first + count).filter(|&i| bits[i / 64] >> (i % 64) & 1 == 1).count()
+            as u16;
     }
+    let (low, high) = (bits[first / 64], bits[first / 64 + 1]);
+    let word = low >> (first % 64) | (high << 1) << (63 - first % 64);
+    (word & mask(count as u32)).count_ones() as u16
+}
+
+/// [`Draft::read`], with the widest instructions.
+pub(super) struct Read<'a> {
+    pub(super) segment: &'a Segment,
+    pub(super) to: &'a mut Draft,
+}
+
+impl Job for Read<'_> {
+    type Output = Result<(), Unfit>;
 
     #[inline(always)]
-    fn ways_out(&self, bucket: BucketIndex, mut visit: impl FnMut(u32, BucketIndex)) {
-        let first = first_place(bucket, self.shape.buckets);
-        for (slot, &held) in (0..SLOTS).zip(&self.rows[bucket.0 as usize].slots) {
-            visit(slot, self.cut.place(held, first).other().bucket(self.shape.buckets));
+    fn run(self) -> Self::Output {
+        self.to.read(self.segment)
+    }
+}
+
+/// [`Draft::make_from`], with the widest instructions.
+pub(super) struct Make<'a> {
+    pub(super) from: &'a [(&'a Draft, Step)],
+    pub(super) depth: u32,
+    pub(super) changes: &'a mut Changes,
+    pub(super) to: &'a mut Draft,
+}
+
+impl Job for Make<'_> {
+    type Output = Result<(), Unfit>;
+
+    #[inline(always)]
+    fn run(self) -> Self::Output {
+        // Rewriting a segment as it is, splitting and merging: each has a loop of its own.
+        match *self.from {
+            [(from, Step::Stay)] => {
+                self.to.make_from_one(from, Step::Stay, self.depth, self.changes)
+            }
+            [(from, Step::Down(side))] => {
+                self.to.make_from_one(from, Step::Down(side), self.depth, self.changes)
+            }
+            ref from => self.to.make_from(from, self.depth, self.changes),
+        }
+    }
+}
+
+/// [`Draft::write`], with the widest instructions.
+pub(super) struct Write<'a> {
+    pub(super) draft: &'a Draft,
+    pub(super) to: &'a mut Segment,
+}
+
+impl Job for Write<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.draft.write(self.to);
+    }
+}
+
+impl Step {
+    /// The length of an extension after the step, if it has a side.
+    #[inline(always)]
+    fn length(self, length: u32) -> Option<u32> {
+        match self {
+            Self::Stay => Some(length),
+            Self::Down(_) => length.checked_sub(1),
+            Self::Up(_) => Some(length + 1),
         }
     }
 
+    /// Whether an entry that has a side is of this one.
     #[inline(always)]
-    fn prefetch(&self, _: BucketIndex) {}
+    fn takes(self, code: u64) -> bool {
+        !matches!(self, Self::Down(side) if code & 1 != side)
+    }
 
+    /// The code after the step in another form, shortened if need be.
     #[inline(always)]
-    fn kick(&mut self, from: BucketIndex, slot: u32, to: BucketIndex) {
-        let first = first_place(from, self.shape.buckets);
-        let held = self.rows[from.0 as usize].take(slot as usize);
-        let place = self.cut.place(held, first);
-        debug_assert_eq!(place.other().bucket(self.shape.buckets), to);
-        self.put_other_if_free(place, held);
+    fn made(self, code: u64, from: Form, to: Form, length: u32) -> u64 {
+        let extension = code & mask(from.length(code));
+        let extension = match self {
+            Self::Stay => extension,
+            Self::Down(_) => extension >> 1,
+            Self::Up(side) => extension << 1 | side,
+        };
+        to.encode(extension, length)
     }
 }

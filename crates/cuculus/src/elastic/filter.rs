@@ -1,15 +1,16 @@
 //! The public filter: hashes in, answers out.
 
 use core::fmt;
+use std::alloc::{Layout, handle_alloc_error};
 
-use super::address::{Address, PATH_BITS};
+use super::address::Address;
 use super::batch;
 use super::builder::ElasticFilterBuilder;
 use super::lengths::Lengths;
-use super::level::{Context, Known, Level, Work};
+use super::level::{Context, Level, PartialKey, Work};
+use super::levels::Levels;
 use super::policy::Settings;
 use super::stats::ElasticStats;
-use super::tier::Tier;
 use crate::batch::GROUP;
 use crate::wide::{self, Chosen, Job};
 use crate::{Filter, Full, FullCause, Insert, Key, KeyHash, KeyHasher, Remove};
@@ -18,9 +19,9 @@ use crate::{Filter, Full, FullCause, Insert, Key, KeyHash, KeyHasher, Remove};
 ///
 /// Say the rate and nothing else. The filter grows and shrinks in small steps, so no operation
 /// waits for a rebuild; memory follows the number of keys in both directions; and a lookup reads
-/// two buckets, however large the filter has become. (A set that has grown by a factor of a
-/// hundred or more since its oldest keys came may keep those aside, in a small filter of the same
-/// kind, and then reads two buckets there as well.)
+/// two or three cache lines, however large the filter has become. (A set that has grown by a
+/// factor of several hundred since its oldest keys came may keep those apart, in a small filter
+/// of the same kind, and then reads that one as well.)
 ///
 /// ```
 /// use cuculus::{ElasticFilter, Filter, Insert, Remove};
@@ -46,14 +47,14 @@ use crate::{Filter, Full, FullCause, Insert, Key, KeyHash, KeyHasher, Remove};
 /// * The rate asked for is kept at every size, for keys that were chosen without knowing the seed.
 ///   Who knows the seed can compute keys that fall together, and so make the filter refuse one
 ///   ([`FullCause::Crowded`]) or answer yes to keys of their choice; never lose a key.
-/// * One operation writes a few thousand entries at most
+/// * One operation rewrites a few thousand entries at most
 ///   ([`ElasticStats::most_entries_written`] counts).
-/// * The same key fits eight times; one more is refused ([`FullCause::EqualEntries`]), and nothing
-///   grows because of it.
+/// * The same key can be inserted any number of times (up to 2^32), and is then counted; copies
+///   beyond the third take no further memory.
 pub struct ElasticFilter {
     pub(super) hasher: KeyHasher,
     pub(super) settings: Settings,
-    pub(super) tier: Tier,
+    pub(super) levels: Levels,
     pub(super) lengths: Lengths,
     pub(super) work: Work,
     pub(super) chosen: Chosen,
@@ -90,8 +91,8 @@ impl ElasticFilter {
     /// It writes all entries, so it takes as long as building the filter.
     pub fn shrink_to_fit(&mut self) {
         let before = self.work;
-        let (tier, mut cx) = self.parts();
-        tier.shrink_to_fit(&mut cx);
+        let (levels, mut cx) = self.parts();
+        levels.shrink_to_fit(&mut cx);
         // Not one of the operations whose work is bounded.
         self.work = before;
     }
@@ -117,22 +118,54 @@ impl ElasticFilter {
         if self.hasher != other.hasher {
             return Err(MergeError::OtherHash);
         }
-        let rate = self.lengths.rate() + other.lengths.rate();
-        if rate > self.settings.rate {
-            return Err(MergeError::Rate { sum: rate, limit: self.settings.rate });
+        if self.settings.scheme != other.settings.scheme {
+            return Err(MergeError::OtherVersion);
         }
-        let mut both = self.clone();
-        for known in other.tier.levels().flat_map(Level::all_known) {
-            both.insert_known(known).map_err(MergeError::Full)?;
+        if !self.settings.allows(self.lengths.sum() + other.lengths.sum()) {
+            let sum = self.expected_false_positive_rate() + other.expected_false_positive_rate();
+            return Err(MergeError::Rate { sum, limit: self.settings.rate });
         }
+        let mut both = self.try_clone().map_err(MergeError::Full)?;
+        for level in other.levels.iter() {
+            let (levels, mut cx) = both.parts();
+            // Entries come segment by segment: without enough segments here they would crowd one.
+            levels.prepare_for(level.len(), &mut cx);
+            let inserted = level.each_known(|known, copies| {
+                cx.work.start();
+                levels.insert_copies(known, copies, &mut cx)
+            });
+            inserted.map_err(|cause| MergeError::Full(both.full(cause)))?;
+        }
+        // Not one of the operations whose work is bounded.
+        both.work = self.work;
         *self = both;
         Ok(())
     }
 
+    /// A copy, or the reason why there is no memory for it.
+    fn try_clone(&self) -> Result<Self, Full> {
+        let out_of_memory = |_| self.full(FullCause::OutOfMemory);
+        Ok(Self {
+            hasher: self.hasher.clone(),
+            settings: self.settings,
+            levels: self.levels.try_clone().map_err(out_of_memory)?,
+            lengths: self.lengths.try_clone().map_err(out_of_memory)?,
+            work: self.work,
+            chosen: self.chosen,
+            refused: self.refused,
+        })
+    }
+
+    /// A hash as this filter reads it.
     #[inline(always)]
-    fn insert_known(&mut self, new: Known) -> Result<(), Full> {
-        let (tier, cx) = self.parts();
-        match wide::run_chosen(cx.chosen, InsertOne { tier, cx, new }) {
+    fn address(&self, hash: KeyHash) -> Address {
+        self.settings.scheme.address(hash)
+    }
+
+    #[inline(always)]
+    fn insert_partial(&mut self, new: PartialKey) -> Result<(), Full> {
+        let (levels, cx) = self.parts();
+        match wide::run_chosen(cx.chosen, InsertOne { levels, cx, new }) {
             Ok(()) => Ok(()),
             Err(cause) => {
                 self.drop_if_empty();
@@ -141,20 +174,38 @@ impl ElasticFilter {
         }
     }
 
+    /// Adds an entry of another version, as long as it is, whatever the rate.
+    pub(super) fn load_partial(&mut self, new: PartialKey) -> Result<(), Full> {
+        self.levels.main.set_loading(true);
+        self.insert_partial(new)
+    }
+
+    /// Brings entries that were loaded to the lengths that they should have. Says whether the rate is
+    /// kept.
+    pub(super) fn finish_loading(&mut self) -> bool {
+        self.levels.main.set_loading(false);
+        self.drop_if_empty();
+        self.settings.allows(self.lengths.sum()) && {
+            self.shrink_to_fit();
+            self.work = Work::default();
+            true
+        }
+    }
+
     /// Gives everything back if nothing is left that could be worth keeping.
     fn drop_if_empty(&mut self) {
-        if self.tier.level.len() == 0 && self.tier.elder.is_none() {
-            self.tier = Tier::default();
+        if self.levels.main.len() == 0 && self.levels.overflow.is_empty() {
+            self.levels = Levels::default();
             self.lengths = Lengths::default();
         }
     }
 
     /// The entries, and what changing them needs; a new operation starts.
     #[inline(always)]
-    fn parts(&mut self) -> (&mut Tier, Context<'_>) {
-        let Self { settings, tier, lengths, work, chosen, .. } = self;
+    fn parts(&mut self) -> (&mut Levels, Context<'_>) {
+        let Self { settings, levels, lengths, work, chosen, .. } = self;
         work.start();
-        (tier, Context { settings, lengths, work, chosen: *chosen })
+        (levels, Context { settings, lengths, work, chosen: *chosen })
     }
 
     #[cold]
@@ -166,7 +217,16 @@ impl ElasticFilter {
     fn contains_each<K>(&self, keys: &[K], hash: impl Fn(&K) -> KeyHash, hits: &mut Vec<bool>) {
         hits.clear();
         hits.resize(keys.len(), false);
-        wide::run_chosen(self.chosen, batch::Contains { tier: &self.tier, keys, hash, hits });
+        wide::run_chosen(
+            self.chosen,
+            batch::Contains {
+                levels: &self.levels,
+                scheme: self.settings.scheme,
+                keys,
+                hash,
+                hits,
+            },
+        );
     }
 }
 
@@ -178,17 +238,18 @@ impl Filter for ElasticFilter {
 
     #[inline]
     fn contains_hash(&self, hash: KeyHash) -> bool {
-        wide::run_chosen(self.chosen, ContainsOne { tier: &self.tier, key: Address::of(hash) })
+        // Two words, which go in registers.
+        wide::run_chosen(self.chosen, ContainsOne { filter: self, hash })
     }
 
     fn count_hash(&self, hash: KeyHash) -> usize {
-        let key = Address::of(hash);
-        self.tier.levels().map(|level| level.count(key) as usize).sum()
+        let key = self.address(hash);
+        self.levels.iter().map(|level| level.count(key)).sum()
     }
 
     #[inline]
     fn prefetch_hash(&self, hash: KeyHash) {
-        batch::prefetch(&self.tier, &[hash]);
+        batch::prefetch(&self.levels, self.settings.scheme, &[hash]);
     }
 
     fn contains_batch(&self, hashes: &[KeyHash], hits: &mut Vec<bool>) {
@@ -206,34 +267,33 @@ impl Filter for ElasticFilter {
     }
 
     fn len(&self) -> usize {
-        self.tier.levels().map(Level::len).sum()
+        self.levels.iter().map(Level::len).sum()
     }
 
     fn slots(&self) -> usize {
-        self.tier.levels().map(Level::slots).sum()
+        self.levels.iter().map(Level::slots).sum()
     }
 
     fn size_in_bytes(&self) -> usize {
-        let levels: usize = self.tier.levels().map(Level::heap_bytes).sum();
-        let elders = (self.tier.levels().count() - 1) * size_of::<Tier>();
-        size_of::<Self>() + levels + elders + self.lengths.heap_bytes()
+        size_of::<Self>() + self.levels.heap_bytes() + self.lengths.heap_bytes()
     }
 
     fn expected_false_positive_rate(&self) -> f64 {
-        self.lengths.rate()
+        self.lengths.rate(self.settings.scheme)
     }
 }
 
 impl Insert for ElasticFilter {
     #[inline]
     fn insert_hash(&mut self, hash: KeyHash) -> Result<(), Full> {
-        self.insert_known(Known { key: Address::of(hash), bits: PATH_BITS })
+        let (key, bits) = (self.address(hash), self.settings.scheme.path_bits());
+        self.insert_partial(PartialKey { key, bits })
     }
 
     fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Full> {
         let mut inserted = 0;
         for group in hashes.chunks(GROUP) {
-            batch::prefetch(&self.tier, group);
+            batch::prefetch(&self.levels, self.settings.scheme, group);
             for &hash in group {
                 self.insert_hash(hash).map_err(|full| Full { inserted, ..full })?;
                 inserted += 1;
@@ -243,7 +303,7 @@ impl Insert for ElasticFilter {
     }
 
     fn clear(&mut self) {
-        self.tier = Tier::default();
+        self.levels = Levels::default();
         self.lengths = Lengths::default();
         self.work = Work::default();
         self.refused = 0;
@@ -253,8 +313,9 @@ impl Insert for ElasticFilter {
 impl Remove for ElasticFilter {
     #[inline]
     fn remove_hash(&mut self, hash: KeyHash) -> bool {
-        let (tier, cx) = self.parts();
-        let removed = wide::run_chosen(cx.chosen, RemoveOne { tier, cx, key: Address::of(hash) });
+        let key = self.address(hash);
+        let (levels, cx) = self.parts();
+        let removed = wide::run_chosen(cx.chosen, RemoveOne { levels, cx, key });
         self.drop_if_empty();
         removed
     }
@@ -262,8 +323,8 @@ impl Remove for ElasticFilter {
 
 /// Looks a key up.
 struct ContainsOne<'a> {
-    tier: &'a Tier,
-    key: Address,
+    filter: &'a ElasticFilter,
+    hash: KeyHash,
 }
 
 impl Job for ContainsOne<'_> {
@@ -271,15 +332,15 @@ impl Job for ContainsOne<'_> {
 
     #[inline(always)]
     fn run(self) -> bool {
-        self.tier.contains(self.key)
+        self.filter.levels.contains(self.filter.address(self.hash))
     }
 }
 
 /// Inserts an entry.
 struct InsertOne<'a> {
-    tier: &'a mut Tier,
+    levels: &'a mut Levels,
     cx: Context<'a>,
-    new: Known,
+    new: PartialKey,
 }
 
 impl Job for InsertOne<'_> {
@@ -287,13 +348,13 @@ impl Job for InsertOne<'_> {
 
     #[inline(always)]
     fn run(mut self) -> Self::Output {
-        self.tier.insert(self.new, &mut self.cx)
+        self.levels.insert(self.new, &mut self.cx)
     }
 }
 
 /// Removes the longest entry that may be of a key.
 struct RemoveOne<'a> {
-    tier: &'a mut Tier,
+    levels: &'a mut Levels,
     cx: Context<'a>,
     key: Address,
 }
@@ -303,14 +364,12 @@ impl Job for RemoveOne<'_> {
 
     #[inline(always)]
     fn run(mut self) -> bool {
-        let Some(found) = self.tier.longest_match(self.key) else { return false };
-        self.tier.remove(found, &mut self.cx);
-        true
+        let Some(found) = self.levels.longest_match(self.key) else { return false };
+        self.levels.remove(found, &mut self.cx)
     }
 }
 
-/// Inserts what fits; what does not (copies of a key beyond the eighth) is counted by
-/// [`ElasticFilter::refused`]. To stop at the first key that does not fit, insert in a loop.
+/// Inserts what fits; keys that do not are counted by [`ElasticFilter::refused`]. To stop at the first key that does not fit, insert in a loop.
 impl<K: Key> Extend<K> for ElasticFilter {
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
         for key in keys {
@@ -321,16 +380,12 @@ impl<K: Key> Extend<K> for ElasticFilter {
     }
 }
 
+/// Aborts if there is no memory for the copy, as the collections of the standard library do.
 impl Clone for ElasticFilter {
     fn clone(&self) -> Self {
-        Self {
-            hasher: self.hasher.clone(),
-            settings: self.settings,
-            tier: self.tier.duplicate(self.settings.ladder),
-            lengths: self.lengths.clone(),
-            work: self.work,
-            chosen: self.chosen,
-            refused: self.refused,
+        match self.try_clone() {
+            Ok(copy) => copy,
+            Err(_) => handle_alloc_error(Layout::new::<Self>()),
         }
     }
 }
@@ -352,6 +407,8 @@ impl fmt::Debug for ElasticFilter {
 pub enum MergeError {
     /// Their hash functions or seeds differ, so the same key is two different ones to them.
     OtherHash,
+    /// One of them comes from a file of version 1, and reads hashes in another way.
+    OtherVersion,
     /// Together they would answer yes by mistake more often than allowed.
     Rate {
         /// The rate of both together.
@@ -369,6 +426,10 @@ impl fmt::Display for MergeError {
             Self::OtherHash => f.write_str(
                 "the filters have different hash functions or seeds; build both with the same \
                  seed(number)",
+            ),
+            Self::OtherVersion => f.write_str(
+                "one of the filters was saved by an older release, and its entries cannot be \
+                 told apart as those of the other; build it again from the keys",
             ),
             Self::Rate { sum, limit } => write!(
                 f,

@@ -1,20 +1,22 @@
 //! How much is known of the keys: the number of entries of each length, and from it the rate of
-//! false positives, exactly. Knows nothing of where entries are.
+//! false positives. Knows nothing of where entries are.
 //!
-//! An entry that knows k bits of the path and one of the [`PLACES`] places is taken for an absent
-//! key if the key's path begins with these bits and its place is one of the entry's two: with
-//! probability 2 · 2^−k / PLACES.
+//! An entry that knows k bits of the path and its home is taken for an absent key if the key's
+//! path begins with these bits and its home is the same: with probability 2^−k / homes. Copies of
+//! a code that are counted add nothing; up to three that have slots of their own are added as if
+//! they were different, which errs on the safe side.
 
-use super::address::{PATH_BITS, PLACES};
+use super::address::{PATH_BITS, Scheme};
+use crate::table::OutOfMemory;
 
 /// The number of entries by the bits of the path that they know.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Lengths {
     /// Starts at length `first`; no further than needed.
     counts: Vec<u64>,
     first: u32,
-    /// The sum of 2^(PATH_BITS − length). No rate below one lets it pass 64 bits.
-    sum: u64,
+    /// The sum of 2^(PATH_BITS − length).
+    sum: u128,
 }
 
 /// What an entry of this length adds to the sum.
@@ -25,19 +27,19 @@ const fn weight(length: u32) -> u64 {
 
 impl Lengths {
     /// The sum at which a rate is reached.
-    pub(super) fn limit(rate: f64) -> u64 {
-        (rate * (PLACES as f64 / 2.0) * weight(0) as f64) as u64
+    pub(super) fn limit(rate: f64, scheme: Scheme) -> u128 {
+        (rate * scheme.even_homes() as f64 * weight(0) as f64) as u128
     }
 
-    pub(super) fn rate(&self) -> f64 {
-        let pairs = (PLACES / 2) as f64 * weight(0) as f64;
-        (self.sum as f64 / pairs).min(1.0)
+    pub(super) fn rate(&self, scheme: Scheme) -> f64 {
+        (self.sum as f64 / (scheme.even_homes() as f64 * weight(0) as f64)).min(1.0)
     }
 
-    pub(super) fn sum(&self) -> u64 {
+    pub(super) fn sum(&self) -> u128 {
         self.sum
     }
 
+    /// The entries.
     pub(super) fn total(&self) -> u64 {
         self.counts.iter().sum()
     }
@@ -53,8 +55,8 @@ impl Lengths {
 
     /// The sum with one entry more.
     #[inline(always)]
-    pub(super) fn sum_with(&self, length: u32) -> u64 {
-        self.sum + weight(length)
+    pub(super) fn sum_with(&self, length: u32) -> u128 {
+        self.sum + u128::from(weight(length))
     }
 
     #[inline(always)]
@@ -68,37 +70,57 @@ impl Lengths {
         (self.first..).zip(self.counts.iter().copied()).filter(|&(_, count)| count > 0)
     }
 
+    pub(super) fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        let mut counts = Vec::new();
+        let bytes = (self.counts.len() * size_of::<u64>()) as u64;
+        counts.try_reserve_exact(self.counts.len()).map_err(|_| OutOfMemory { bytes })?;
+        counts.extend_from_slice(&self.counts);
+        Ok(Self { counts, first: self.first, sum: self.sum })
+    }
+
+    /// Makes sure that entries of a length can be added.
+    #[inline(always)]
+    pub(super) fn reserve(&mut self, length: u32) -> Result<(), OutOfMemory> {
+        if (length.wrapping_sub(self.first) as usize) < self.counts.len() {
+            return Ok(());
+        }
+        self.reserve_unseen(length)
+    }
+
+    #[cold]
+    fn reserve_unseen(&mut self, length: u32) -> Result<(), OutOfMemory> {
+        let (mut low, mut high) = (length, length + 1);
+        if !self.counts.is_empty() {
+            low = low.min(self.first);
+            high = high.max(self.first + self.counts.len() as u32);
+        }
+        let len = (high - low) as usize;
+        let mut counts = Vec::new();
+        let failed = OutOfMemory { bytes: (len * size_of::<u64>()) as u64 };
+        counts.try_reserve_exact(len).map_err(|_| failed)?;
+        counts.extend((low..high).map(|length| self.count(length)));
+        (self.counts, self.first) = (counts, low);
+        Ok(())
+    }
+
     #[inline(always)]
     pub(super) fn add(&mut self, length: u32) {
         self.add_many(length, 1);
     }
 
+    /// Adds entries of a length that was reserved.
     #[inline(always)]
     pub(super) fn add_many(&mut self, length: u32, entries: u64) {
-        match self.counts.get_mut(length.wrapping_sub(self.first) as usize) {
-            Some(count) => *count += entries,
-            None => self.add_unseen(length, entries),
+        debug_assert!(entries == 0 || self.count_mut(length).is_some(), "not reserved");
+        if let Some(count) = self.count_mut(length) {
+            *count += entries;
+            self.sum += u128::from(entries) * u128::from(weight(length));
         }
-        self.sum += entries * weight(length);
     }
 
-    #[cold]
-    fn add_unseen(&mut self, length: u32, entries: u64) {
-        if self.counts.is_empty() {
-            self.first = length;
-        }
-        if length < self.first {
-            let missing = (self.first - length) as usize;
-            self.counts.reserve_exact(missing);
-            self.counts.splice(0..0, core::iter::repeat_n(0, missing));
-            self.first = length;
-        }
-        let at = (length - self.first) as usize;
-        if at >= self.counts.len() {
-            self.counts.reserve_exact(at + 1 - self.counts.len());
-            self.counts.resize(at + 1, 0);
-        }
-        self.counts[at] += entries;
+    #[inline(always)]
+    fn count_mut(&mut self, length: u32) -> Option<&mut u64> {
+        self.counts.get_mut(length.wrapping_sub(self.first) as usize)
     }
 
     #[inline(always)]
@@ -107,18 +129,37 @@ impl Lengths {
     }
 
     #[inline(always)]
-    fn remove_many(&mut self, length: u32, entries: u64) {
+    pub(super) fn remove_many(&mut self, length: u32, entries: u64) {
         debug_assert!(self.count(length) >= entries, "fewer entries of this length");
-        if let Some(count) = self.counts.get_mut(length.wrapping_sub(self.first) as usize) {
+        if let Some(count) = self.count_mut(length) {
             *count -= entries;
-            self.sum -= entries * weight(length);
+            self.sum -= u128::from(entries) * u128::from(weight(length));
         }
     }
 
-    pub(super) fn shorten(&mut self, shortened: &Shortened) {
-        for (from, entries) in (0..).zip(shortened.counts).filter(|&(_, entries)| entries > 0) {
+    /// The sum after some changes.
+    pub(super) fn sum_after(&self, changes: &Changes) -> u128 {
+        let more = (0..).zip(changes.shortened).filter(|&(_, entries)| entries > 0).map(
+            |(from, entries)| u128::from(entries) * u128::from(weight(changes.to) - weight(from)),
+        );
+        self.sum + more.sum::<u128>()
+    }
+
+    /// Makes sure that changes can be applied.
+    pub(super) fn reserve_for(&mut self, changes: &Changes) -> Result<(), OutOfMemory> {
+        if changes.is_empty { Ok(()) } else { self.reserve(changes.to) }
+    }
+
+    pub(super) fn apply(&mut self, changes: &Changes) {
+        if changes.is_empty && !changes.drops {
+            return;
+        }
+        for (from, entries) in (0..).zip(changes.shortened).filter(|&(_, entries)| entries > 0) {
             self.remove_many(from, u64::from(entries));
-            self.add_many(shortened.to, u64::from(entries));
+            self.add_many(changes.to, u64::from(entries));
+        }
+        for (length, entries) in (0..).zip(changes.dropped).filter(|&(_, entries)| entries > 0) {
+            self.remove_many(length, u64::from(entries));
         }
     }
 
@@ -127,24 +168,39 @@ impl Lengths {
     }
 }
 
-/// Entries that were shortened together: how many from which length, all to the same.
+/// What rewriting a segment does to the lengths of its entries.
 #[derive(Clone, Debug)]
-pub(super) struct Shortened {
-    counts: [u16; PATH_BITS as usize + 1],
+pub(super) struct Changes {
+    /// Entries shortened from each length, all to the same.
+    shortened: [u16; PATH_BITS as usize + 2],
     to: u32,
+    is_empty: bool,
+    /// Entries of each length that lost their slots.
+    dropped: [u16; PATH_BITS as usize + 2],
+    drops: bool,
 }
 
-impl Default for Shortened {
-    fn default() -> Self {
-        Self { counts: [0; _], to: 0 }
+impl Changes {
+    pub(super) fn new() -> Self {
+        let none = [0; PATH_BITS as usize + 2];
+        Self { shortened: none, to: 0, is_empty: true, dropped: none, drops: false }
     }
-}
 
-impl Shortened {
     #[inline(always)]
-    pub(super) fn note(&mut self, from: u32, to: u32) {
-        self.counts[from as usize] += 1;
+    pub(super) fn shorten(&mut self, from: u32, to: u32) {
+        self.shortened[from as usize] += 1;
         self.to = to;
+        self.is_empty = false;
+    }
+
+    /// Entries that lost their slots.
+    pub(super) fn dropped(&self) -> u64 {
+        self.dropped.iter().map(|&entries| u64::from(entries)).sum()
+    }
+
+    pub(super) fn drop(&mut self, length: u32, entries: u64) {
+        self.dropped[length as usize] += entries as u16;
+        self.drops = true;
     }
 }
 
@@ -157,29 +213,38 @@ mod tests {
         let mut lengths = Lengths::default();
         let mut expected = [0u64; PATH_BITS as usize + 1];
         for length in [17, 17, 9, 40, 0, 23, 17, 9] {
+            lengths.reserve(length).expect("memory");
             lengths.add(length);
             expected[length as usize] += 1;
         }
         lengths.remove(17);
         expected[17] -= 1;
-        let mut shortened = Shortened::default();
-        shortened.note(40, 12);
-        shortened.note(23, 12);
-        lengths.shorten(&shortened);
+        let mut changes = Changes::new();
+        changes.shorten(40, 12);
+        changes.shorten(23, 12);
+        changes.drop(9, 1);
+        let after = lengths.sum_after(&changes);
+        lengths.reserve_for(&changes).expect("memory");
+        lengths.apply(&changes);
+        assert_eq!(lengths.sum() + u128::from(weight(9)), after);
         (expected[40], expected[23], expected[12]) = (0, 0, 2);
+        expected[9] -= 1;
         for length in 0..=PATH_BITS {
             assert_eq!(lengths.count(length), expected[length as usize], "{length}");
         }
-        let sum: u64 = (0..).zip(expected).map(|(l, n)| n * weight(l)).sum();
+        let sum: u128 = (0..).zip(expected).map(|(l, n)| u128::from(n * weight(l))).sum();
         assert_eq!(lengths.sum(), sum);
-        assert!(lengths.iter().map(|(_, count)| count).sum::<u64>() == 7);
+        assert!(lengths.iter().map(|(_, count)| count).sum::<u64>() == 6);
     }
 
     #[test]
     fn rate_and_limit_are_inverse() {
-        for rate in [0.5, 0.05, 0.01, 0.001, 1e-6] {
-            let lengths = Lengths { sum: Lengths::limit(rate), ..Lengths::default() };
-            assert!((lengths.rate() / rate - 1.0).abs() < 1e-6);
+        for scheme in [Scheme::Current, Scheme::First] {
+            for rate in [0.5, 0.05, 0.01, 0.001, 1e-6] {
+                let sum = Lengths::limit(rate, scheme);
+                let lengths = Lengths { sum, ..Lengths::default() };
+                assert!((lengths.rate(scheme) / rate - 1.0).abs() < 1e-6);
+            }
         }
     }
 }

@@ -1,27 +1,25 @@
 //! Segments that hold entries, as many segments as the entries need: they are split and merged
 //! one after the other (linear hashing), and each is as large as its own entries want it. Knows
-//! entries and shapes; what becomes of an entry too short for its segment is the filter's matter.
+//! entries and forms; what becomes of an entry too short for its segment is the filter's matter.
 
-use super::address::{Address, PATH_BITS};
-use super::draft::{Draft, MAX_KICKS};
-use super::form::{Entry, Form, MAX_WIDTH, Recut, Step};
-use super::lengths::Lengths;
-use super::policy::{Goal, Settings};
-use super::pool::{Ladder, Rung};
-use super::store::{
-    LANES, Prepared, Probe, Probes, RowGroup, SLOTS, Segment, Shape, SlotIndex, Store, with_slots,
-    with_slots_mut,
-};
+use super::address::Address;
+use super::code::{Form, MAX_WIDTH, Step, mask};
+use super::directory::Directory;
+use super::draft::{Draft, Shape, Unfit};
+use super::group::MOST_EQUAL;
+use super::lengths::{Changes, Lengths};
+use super::policy::Settings;
+use super::pool::UNIT;
+use super::probe::Probe;
+use super::segment::{Change, Counted, MAX_SLOTS, MAX_UNITS, Removed, Segment};
+use crate::FullCause;
 use crate::table::OutOfMemory;
-use crate::wide::{self, Chosen, Instructions, Job};
-use crate::{DecodeError, FullCause};
+use crate::wide::{Chosen, Instructions};
 
-/// Entries that are written to find a size at which a key finds room.
-const MOST_TRIED: u32 = 1500;
-/// The load to which the elder's segments grow.
-const ELDER_LOAD: f64 = 0.75;
-/// Of how many removals one tries to shrink a segment that could not be shrunk before.
-const SHRINK_EVERY: u32 = 16;
+/// Segments of another level that are searched for entries that can come back.
+const MOST_DRAINED_FROM: usize = 2;
+/// The most slots that one entry more can take in place.
+const MOST_ADDED: usize = 7;
 
 /// What an operation needs besides the segments.
 pub(super) struct Context<'a> {
@@ -31,10 +29,10 @@ pub(super) struct Context<'a> {
     pub(super) chosen: Chosen,
 }
 
-/// Entries written by an operation, and the most by any.
+/// Entries rewritten by an operation, and the most by any.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Work {
-    now: u32,
+    pub(super) now: u32,
     pub(super) most: u32,
 }
 
@@ -44,15 +42,15 @@ impl Work {
         self.now = 0;
     }
 
-    fn add(&mut self, entries: u32) {
-        self.now += entries;
+    pub(super) fn add(&mut self, entries: usize) {
+        self.now += entries as u32;
         self.most = self.most.max(self.now);
     }
 }
 
-/// All that is known of a key: its place, and the lowest `known` bits of its path.
+/// All that is known of a key: its home, and the lowest `bits` of its path.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
+pub(super) struct PartialKey {
     pub(super) key: Address,
     pub(super) bits: u32,
 }
@@ -60,99 +58,152 @@ pub(super) struct Known {
 /// An entry that may be of a key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Match {
-    index: usize,
-    slot: SlotIndex,
+    key: Address,
+    code: u64,
     /// The bits of the path that the entry knows.
     pub(super) known: u32,
+}
+
+/// Why a segment could not be rewritten. Nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Failure {
+    OutOfMemory,
+    Unfit(Unfit),
+    Rate,
+}
+
+impl From<OutOfMemory> for Failure {
+    fn from(_: OutOfMemory) -> Self {
+        Self::OutOfMemory
+    }
+}
+
+impl From<Unfit> for Failure {
+    fn from(unfit: Unfit) -> Self {
+        Self::Unfit(unfit)
+    }
+}
+
+impl From<Failure> for FullCause {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::OutOfMemory | Failure::Unfit(Unfit::OutOfMemory) => Self::OutOfMemory,
+            Failure::Unfit(_) => Self::Crowded,
+            Failure::Rate => Self::RateReached,
+        }
+    }
 }
 
 /// Segments by the lowest bits of the path.
 #[derive(Default)]
 pub(super) struct Level {
-    store: Store,
-    entries: usize,
-    slots: usize,
+    pub(super) directory: Directory,
+    /// Entries that have slots.
+    pub(super) entries: usize,
+    /// Codes of which further copies are counted, and these copies.
+    pub(super) counted: usize,
+    pub(super) copies: u64,
     /// Whether it holds what has become too short for the level before. Its entries are never
-    /// shortened to keep a rate, since there are few.
-    elder: bool,
-}
-
-impl Known {
-    /// Whether all of the path is known, as of a key that was just hashed.
-    #[inline(always)]
-    pub(super) fn is_whole(self) -> bool {
-        self.bits == PATH_BITS
-    }
+    /// shortened, since there are few, and add nothing to the rate that they did not add before.
+    pub(super) is_overflow: bool,
 }
 
 impl Level {
-    pub(super) fn elder() -> Self {
-        Self { elder: true, ..Self::default() }
+    pub(super) fn overflow() -> Self {
+        Self { is_overflow: true, ..Self::default() }
     }
 
+    /// Whether entries are taken as long as they are, without regard to the rate.
+    pub(super) fn set_loading(&mut self, is_loading: bool) {
+        self.is_overflow = is_loading;
+    }
+
+    /// All copies of all keys.
     pub(super) fn len(&self) -> usize {
-        self.entries
+        self.entries + self.copies as usize
     }
 
+    /// The slots that its memory has room for.
     pub(super) fn slots(&self) -> usize {
-        self.slots
+        self.directory.capacity()
     }
 
     pub(super) fn segments(&self) -> impl Iterator<Item = &Segment> {
-        self.store.iter()
+        self.directory.iter()
     }
 
     pub(super) fn segment_count(&self) -> usize {
-        self.store.len()
+        self.directory.len()
     }
 
     pub(super) fn heap_bytes(&self) -> usize {
-        self.store.heap_bytes()
+        self.directory.heap_bytes()
     }
 
     /// The depth of the deepest segment.
     pub(super) fn depth(&self) -> u32 {
-        self.store.len().saturating_sub(1).checked_ilog2().map_or(0, |depth| depth + 1)
+        self.directory.len().saturating_sub(1).checked_ilog2().map_or(0, |depth| depth + 1)
     }
 
-    /// How many bits of a path choose its segment, or will once there is one.
-    pub(super) fn depth_at(&self, path: u64, settings: &Settings) -> u32 {
-        match self.store.len() {
-            0 if self.elder => 0,
-            0 => settings.least_depth(),
-            _ => self.store.find(path).depth(),
-        }
+    /// How many bits of a path choose its segment.
+    #[inline(always)]
+    pub(super) fn depth_at(&self, path: u64) -> u32 {
+        if self.directory.len() == 0 { 0 } else { self.directory.find(path).depth() }
+    }
+
+    /// What splits and merges go by: a counted code takes the room of several slots.
+    pub(super) fn weight(&self) -> usize {
+        self.entries + 4 * self.counted
     }
 
     #[inline(always)]
     pub(super) fn contains(&self, key: Address) -> bool {
-        self.entries > 0 && self.store.find(key.path).contains(key)
+        self.directory.len() > 0 && self.probe(key).hit()
     }
 
+    /// There must be a segment.
     #[inline(always)]
-    pub(super) fn probe(&self, key: Address) -> Option<Probe<'_>> {
-        (self.entries > 0).then(|| Probe::new(self.store.find(key.path), key))
+    pub(super) fn probe(&self, key: Address) -> Probe<'_> {
+        Probe::new(self.directory.find(key.path), key)
     }
 
-    /// [`probe`](Self::probe) for a group of keys. There must be a segment.
+    /// Prefetches the description of a key's segment.
     #[inline(always)]
-    pub(super) fn probes(&self) -> Probes<'_> {
-        Probes::new(&self.store)
+    pub(super) fn prefetch_segment(&self, key: Address) {
+        self.directory.prefetch(key.path);
     }
 
-    pub(super) fn count(&self, key: Address) -> u32 {
+    pub(super) fn count(&self, key: Address) -> usize {
         if self.entries == 0 {
             return 0;
         }
-        let segment = self.store.find(key.path);
-        let entry = Entry::whole(key, segment.depth());
-        with_slots!(segment, slots => slots.count(entry))
+        let segment = self.directory.find(key.path);
+        let (mut count, mut more) = (0, 0);
+        segment.each_match(key, |code, _| {
+            count += 1;
+            if segment.is_wide() {
+                more += segment.more_copies(key.home, code) as usize;
+            }
+        });
+        // A code with counted copies has all the slots that it can have.
+        count + more / MOST_EQUAL
     }
 
     /// Whether a segment should be split now.
     #[inline(always)]
     pub(super) fn wants_split(&self, cx: &Context<'_>) -> bool {
-        cx.settings.wants_split(self.entries, self.store.len())
+        cx.settings.wants_split(self.weight(), self.directory.len())
+    }
+
+    /// Whether its segments are too few for some entries more.
+    pub(super) fn will_be_too_full(&self, entries: usize, cx: &Context<'_>) -> bool {
+        let segments = self.directory.len();
+        segments > 0 && cx.settings.are_many(self.weight() + entries, segments)
+    }
+
+    pub(super) fn wants_merge(&self, cx: &Context<'_>) -> bool {
+        let segments = self.directory.len();
+        segments > 1 && cx.settings.wants_merge(self.weight(), segments)
     }
 
     /// The longest entry that may be of a key.
@@ -161,426 +212,432 @@ impl Level {
         if self.entries == 0 {
             return None;
         }
-        let index = self.store.index(key.path);
-        let segment = self.store.get(index);
-        let depth = segment.depth();
-        let entry = Entry::whole(key, depth);
-        let (slot, length) = with_slots!(segment, slots => slots.longest_match(entry))?;
-        Some(Match { index, slot, known: depth + length })
+        let segment = self.directory.find(key.path);
+        let (code, length) = segment.longest_match(key)?;
+        Some(Match { key, code, known: segment.depth() + length })
     }
 
-    /// Takes an entry out, and shrinks its segment if that is due.
+    /// Takes an entry out, and shrinks its segment if that is due. Says whether it is gone: only
+    /// without memory it can happen that it is not.
     #[inline(always)]
-    pub(super) fn remove(&mut self, found: Match, cx: &mut Context<'_>) {
-        let segment = self.store.get_mut(found.index);
-        with_slots_mut!(&mut *segment, slots => slots.clear(found.slot));
-        segment.entries -= 1;
-        self.entries -= 1;
-        cx.lengths.remove(found.known);
-        let segment = self.store.get(found.index);
-        if let Some(smaller) = segment.rung().0.checked_sub(1) {
-            let width = segment.form().width;
-            let buckets = Shape::buckets_in(cx.settings.ladder, Rung(smaller), width);
-            let most = cx.settings.shrink_below(u32::from(buckets) * SLOTS);
-            let below = most.wrapping_sub(u32::from(segment.entries));
-            if below as i32 >= 0 && below.is_multiple_of(SHRINK_EVERY) {
-                let load = cx.settings.shrink_to();
-                self.reshape(found.index, load, cx);
+    pub(super) fn remove(&mut self, found: Match, cx: &mut Context<'_>) -> bool {
+        let index = self.directory.index(found.key.path);
+        let removed = match self.directory.get_mut(index).remove(found.key, found.code) {
+            Ok(removed) => removed,
+            Err(()) => {
+                if !self.remove_by_rewriting(index, found, cx) {
+                    return false;
+                }
+                Removed::Slot
+            }
+        };
+        if removed == Removed::Slot {
+            self.entries -= 1;
+            cx.lengths.remove(found.known);
+            self.shrink_if_due(index, cx);
+        } else {
+            self.copies -= 1;
+            if removed == Removed::LastCounted {
+                self.counted -= 1;
+                self.shrink_if_due(index, cx);
             }
         }
+        true
     }
 
-    /// The load to which a segment grows. The elder takes many entries at once, and is small: it
-    /// grows in larger steps.
-    fn growth_load(&self, cx: &Context<'_>) -> f64 {
-        if self.elder { cx.settings.load.min(ELDER_LOAD) } else { cx.settings.load }
-    }
-
-    /// How long the entries of a segment should be.
-    fn goal(&self, segment: Option<&Segment>, known: u32, cx: &Context<'_>) -> Goal {
-        if !self.elder {
-            // With the one that is to come, if there is one.
-            return cx.settings.goal(u64::from(known > 0), cx.lengths);
+    #[cold]
+    fn remove_by_rewriting(&mut self, index: usize, found: Match, cx: &mut Context<'_>) -> bool {
+        let segment = self.directory.get(index);
+        let mut draft = Draft::new(segment.form());
+        if draft.read(segment).is_err() {
+            return false;
         }
-        let held = segment.map_or(0, |s| s.depth() + s.form().longest(s.buckets()).unwrap_or(0));
-        Goal::Ended { path: held.max(known), shorter: 0, spare: 0 }
+        cx.work.add(draft.len());
+        let depth = segment.depth();
+        draft.take(found.key.home, found.code)
+            && draft.plan(depth, 0).is_ok_and(|plan| {
+                let prepared = self.directory.prepare(index, &draft, &plan, cx.chosen);
+                prepared.is_ok_and(|prepared| {
+                    self.directory.install(prepared);
+                    true
+                })
+            })
+    }
+
+    /// How the codes of a segment should be made.
+    pub(super) fn goal_form(&self, index: usize, depth: u32, cx: &Context<'_>) -> Form {
+        cx.settings.goal(0, cx.lengths).form(index, depth)
     }
 
     /// Puts an entry into its segment, which grows if it must. Nothing has changed after an error.
     #[inline(always)]
-    pub(super) fn insert(&mut self, new: Known, cx: &mut Context<'_>) -> Result<(), FullCause> {
-        if self.store.len() == 0 {
-            self.found(new, cx)?;
+    pub(super) fn insert(
+        &mut self,
+        new: PartialKey,
+        cx: &mut Context<'_>,
+    ) -> Result<(), FullCause> {
+        if self.directory.len() == 0 {
+            self.begin(new.bits, cx)?;
         }
-        let index = self.store.index(new.key.path);
-        let segment = self.store.get(index);
-        let depth = segment.depth();
-        let entry = Entry { length: new.bits - depth, ..Entry::whole(new.key, depth) };
-        let longest = segment.cut().longest();
-        let held = depth + entry.length.min(longest);
-        let form_serves =
-            if self.elder { entry.length <= longest } else { cx.settings.allows(cx.lengths, held) };
-        // Plain slots serve entries of their own length, up to the number of keys expected.
-        let is_expected = (self.entries as u64) < cx.settings.expected_items;
-        let form_serves =
-            form_serves && (segment.form().ended || is_expected && entry.length >= longest);
-        if form_serves && self.place(index, entry) {
-            cx.lengths.add(held);
-            let segment = self.store.get_mut(index);
-            segment.entries += 1;
-            self.entries += 1;
-            let most = cx.settings.grow_above(segment.slots());
-            if u32::from(segment.entries) > most {
-                // Growth can wait if there is no memory: the segment still has room.
-                self.reshape(index, self.growth_load(cx), cx);
+        let index = self.directory.index(new.key.path);
+        let segment = self.directory.get(index);
+        let (form, depth) = (segment.form(), segment.depth());
+        if self.serves(form, depth, new, cx) {
+            match self.insert_in_place(index, new, cx)? {
+                Change::NoRoom | Change::Rewrite => {}
+                Change::TooMany => return Err(FullCause::EqualEntries { held: u32::MAX as usize }),
+                _ => return Ok(()),
             }
+        }
+        self.insert_by_growing(index, new, cx)
+    }
+
+    /// Puts several copies of an entry into its segment, all or none.
+    pub(super) fn insert_copies(
+        &mut self,
+        new: PartialKey,
+        copies: u64,
+        cx: &mut Context<'_>,
+    ) -> Result<(), FullCause> {
+        // One more than have slots is counted, and the others with it.
+        let singly = copies.min(MOST_EQUAL as u64 + 1);
+        for done in 0..singly {
+            if let Err(cause) = self.insert(new, cx) {
+                self.remove_copies(new, done, cx);
+                return Err(cause);
+            }
+        }
+        let more = match u32::try_from(copies - singly) {
+            Ok(0) => return Ok(()),
+            Ok(more) => more,
+            Err(_) => {
+                self.remove_copies(new, singly, cx);
+                return Err(FullCause::EqualEntries { held: u32::MAX as usize });
+            }
+        };
+        let index = self.directory.index(new.key.path);
+        let segment = self.directory.get_mut(index);
+        let (form, depth) = (segment.form(), segment.depth());
+        let code = form.encode(new.key.path >> depth, new.bits - depth);
+        if segment.add_copies(new.key.home, code, more) == Change::Counted {
+            self.copies += u64::from(more);
             return Ok(());
         }
-        self.insert_by_growing(index, new, entry, form_serves, cx)
+        self.remove_copies(new, singly, cx);
+        Err(FullCause::Crowded)
     }
 
-    /// What is known of a new key if it is held like the others in its segment.
-    pub(super) fn as_long_as_others(&self, new: Known) -> Known {
-        let segment = self.store.find(new.key.path);
-        Known { bits: new.bits.min(segment.depth() + segment.cut().longest()), ..new }
+    /// Takes copies of an entry out again.
+    pub(super) fn remove_copies(&mut self, known: PartialKey, copies: u64, cx: &mut Context<'_>) {
+        let mut left = copies;
+        while left > 0 {
+            let Some(found) = self.exact_match(known) else { return };
+            let index = self.directory.index(found.key.path);
+            // Counted copies at once but for the last, which is removed as any entry is.
+            let most = u32::try_from(left).unwrap_or(u32::MAX);
+            let counted = self.directory.get_mut(index).uncount(found.key.home, found.code, most);
+            self.copies -= u64::from(counted);
+            left -= u64::from(counted);
+            if left > 0 && !self.remove(found, cx) {
+                return;
+            }
+            left = left.saturating_sub(1);
+        }
     }
 
-    /// Puts an entry into a segment as it is.
+    /// Whether codes of a form can hold an entry as it should be held.
     #[inline(always)]
-    fn place(&mut self, index: usize, entry: Entry) -> bool {
-        let segment = self.store.get_mut(index);
-        with_slots_mut!(segment, slots => {
-            slots.place_in_emptier(entry) || slots.place_by_kicks(entry, MAX_KICKS)
-        })
+    fn serves(&self, form: Form, depth: u32, new: PartialKey, cx: &Context<'_>) -> bool {
+        let length = new.bits - depth;
+        if self.is_overflow {
+            return form.ended && length.min(MAX_WIDTH - 1) <= form.longest();
+        }
+        // Plain codes serve entries of their own length, up to the number of keys expected.
+        let is_expected = || (self.entries as u64) < cx.settings.expected_items;
+        let is_served = form.ended || length >= form.width && is_expected();
+        is_served && cx.settings.allows(cx.lengths.sum_with(depth + length.min(form.longest())))
     }
 
-    /// Writes a segment anew with one entry more, in a form that serves it, and larger if it is full
-    /// in the form that it has.
+    #[inline(always)]
+    fn insert_in_place(
+        &mut self,
+        index: usize,
+        new: PartialKey,
+        cx: &mut Context<'_>,
+    ) -> Result<Change, FullCause> {
+        let segment = self.directory.get_mut(index);
+        let (form, depth) = (segment.form(), segment.depth());
+        let length = (new.bits - depth).min(form.longest());
+        cx.lengths.reserve(depth + length).map_err(|_| FullCause::OutOfMemory)?;
+        let change = segment.insert(new.key, form.encode(new.key.path >> depth, length));
+        self.note(change, depth + length, cx);
+        Ok(change)
+    }
+
+    /// Counts an entry that was added.
+    #[inline(always)]
+    fn note(&mut self, change: Change, held: u32, cx: &mut Context<'_>) {
+        match change {
+            Change::Slot => {
+                self.entries += 1;
+                cx.lengths.add(held);
+            }
+            Change::Counted => self.copies += 1,
+            Change::FirstCounted => {
+                self.copies += 1;
+                self.counted += 1;
+            }
+            Change::NoRoom | Change::Rewrite | Change::TooMany => {}
+        }
+    }
+
+    /// The form in which a segment is to be rewritten for one entry more.
+    fn form_for(&self, index: usize, new: PartialKey, cx: &Context<'_>) -> Form {
+        let segment = self.directory.get(index);
+        if self.is_overflow {
+            let longest = segment.form().longest().max(new.bits - segment.depth());
+            return Form { width: (longest + 1).min(MAX_WIDTH), ended: true };
+        }
+        cx.settings.goal(1, cx.lengths).form(index, segment.depth())
+    }
+
     #[inline(never)]
     fn insert_by_growing(
         &mut self,
         index: usize,
-        new: Known,
-        entry: Entry,
-        is_full: bool,
+        new: PartialKey,
         cx: &mut Context<'_>,
     ) -> Result<(), FullCause> {
-        let segment = self.store.get(index);
-        if with_slots!(segment, slots => slots.is_full_of_equals(entry)) {
+        let goal = self.form_for(index, new, cx);
+        let segment = self.directory.get(index);
+        let (form, depth) = (segment.form(), segment.depth());
+        let serves = self.serves(form, depth, new, cx);
+        if segment.slots() >= MAX_SLOTS {
             return Err(FullCause::Crowded);
         }
-        let goal = self.goal(Some(segment), new.bits, cx);
-        let entries = u32::from(segment.entries) + 1;
-        let (depth, load) = (segment.depth(), self.growth_load(cx));
-        let mut least = 0;
-        for attempt in 1.. {
-            let shape = cx.settings.shape_above(goal.at(index), depth, entries, load, least);
-            // There was no room just now in the shape that it has.
-            let is_tried = is_full && shape == self.store.get(index).shape();
-            let mut draft = Draft::new(shape, entries);
-            cx.work.add(if is_tried { 0 } else { entries });
-            if !is_tried && self.draft(&mut draft, &[(index, Step::Stay)], Some(entry), cx) {
-                let held = depth + entry.length.min(draft.longest());
-                if !self.elder && !cx.settings.allows(cx.lengths, held) {
-                    return Err(FullCause::RateReached);
+        if serves && form == goal && segment.slots() + MOST_ADDED <= MAX_SLOTS {
+            // The same codes in a larger block.
+            let units = (segment.units() + cx.settings.growth(segment.units())).min(MAX_UNITS);
+            if units > segment.units() && self.directory.resize(index, units).is_ok() {
+                match self.insert_in_place(index, new, cx)? {
+                    Change::NoRoom | Change::Rewrite | Change::TooMany => {}
+                    _ => return Ok(()),
                 }
-                self.commit(index, &draft, cx).map_err(|_| FullCause::OutOfMemory)?;
-                cx.lengths.add(held);
-                self.entries += 1;
-                return Ok(());
             }
-            // Copies of a few keys can need a segment that is far larger than their number.
-            least = shape.buckets + shape.buckets / 4 + 1;
-            if u32::from(least) > entries + 64 || attempt * entries > MOST_TRIED {
+        }
+        let mut failed = match self.insert_by_rewriting(index, goal, new, cx) {
+            Ok(()) => return Ok(()),
+            Err(failed) => failed,
+        };
+        // Plain codes do not serve entries of several lengths; and a wider form than there is
+        // may be too large.
+        let ended = Form { width: (goal.width + 1).min(MAX_WIDTH), ended: true };
+        for form in
+            [(failed == Failure::Unfit(Unfit::TooShort)).then_some(ended), serves.then_some(form)]
+        {
+            let Some(form) = form.filter(|&form| form != goal) else { continue };
+            match self.insert_by_rewriting(index, form, new, cx) {
+                Ok(()) => return Ok(()),
+                Err(again) => failed = again,
+            }
+        }
+        Err(failed.into())
+    }
+
+    /// Rewrites a segment in a form, with one entry more.
+    fn insert_by_rewriting(
+        &mut self,
+        index: usize,
+        form: Form,
+        new: PartialKey,
+        cx: &mut Context<'_>,
+    ) -> Result<(), Failure> {
+        let segment = self.directory.get(index);
+        let (depth, units) = (segment.depth(), segment.units());
+        let length = (new.bits - depth).min(form.longest());
+        if !form.ended && length < form.width {
+            return Err(Failure::Unfit(Unfit::TooShort));
+        }
+        let mut changes = Changes::new();
+        let mut draft = Draft::new(form);
+        self.remake(&[(index, Step::Stay)], depth, &mut changes, &mut draft, cx)?;
+        let counted = draft.counted().len();
+        let code = form.encode(new.key.path >> depth, length);
+        let slots = draft.add(new.key.home, code, 1)?;
+        let weight =
+            if slots > 0 { cx.lengths.sum_with(depth + length) - cx.lengths.sum() } else { 0 };
+        if !self.is_overflow && !cx.settings.allows(cx.lengths.sum_after(&changes) + weight) {
+            return Err(Failure::Rate);
+        }
+        let free = (cx.settings.growth(units) - 1) * UNIT * 8;
+        let plan = draft.plan(depth, free)?;
+        cx.lengths.reserve(depth + length)?;
+        cx.lengths.reserve_for(&changes)?;
+        let prepared = self.directory.prepare(index, &draft, &plan, cx.chosen)?;
+        let counted_before = self.directory.get(index).counted_codes();
+        self.directory.install(prepared);
+        cx.lengths.apply(&changes);
+        // What rewriting did to copies, then the entry itself.
+        self.recount(counted_before, counted, &changes);
+        let change = match (slots, draft.counted().len() > counted) {
+            (0, true) => Change::FirstCounted,
+            (0, false) => Change::Counted,
+            _ => Change::Slot,
+        };
+        self.note(change, depth + length, cx);
+        Ok(())
+    }
+
+    /// Makes the first segment, empty, for entries that know some bits of their path.
+    #[cold]
+    pub(super) fn begin(&mut self, bits: u32, cx: &mut Context<'_>) -> Result<(), FullCause> {
+        let form = if self.is_overflow {
+            Form { width: bits + 1, ended: true }
+        } else {
+            cx.settings.goal(1, cx.lengths).form(0, 0)
+        };
+        let form = Form { width: form.width.min(MAX_WIDTH), ..form };
+        let draft = Draft::new(form);
+        let plan = draft.plan(0, 0).map_err(|_| FullCause::Crowded)?;
+        self.directory.push_draft(&draft, &plan, cx.chosen).map_err(|_| FullCause::OutOfMemory)
+    }
+
+    /// Some entries that know at least `bits` of their path, of those that belong to segment
+    /// `index` of another level, which `depth` bits choose; each with the number of its copies.
+    pub(super) fn some_longer(
+        &self,
+        bits: u32,
+        (index, depth): (usize, u32),
+        most: usize,
+    ) -> Vec<(PartialKey, u64)> {
+        let mut longer = Vec::new();
+        if self.entries == 0 || longer.try_reserve_exact(most).is_err() {
+            return longer;
+        }
+        // The segments of this level that such entries are in: those that agree with the index in
+        // the bits that choose both.
+        let low = self.directory.index(index as u64);
+        let low_depth = self.directory.get(low).depth().min(depth);
+        let step = 1usize << low_depth;
+        for at in (low % step..self.directory.len()).step_by(step).take(MOST_DRAINED_FROM) {
+            let segment = self.directory.get(at);
+            let mut draft = Draft::new(segment.form());
+            if draft.read(segment).is_err() {
                 break;
             }
-        }
-        Err(FullCause::Crowded)
-    }
-
-    /// Writes a segment anew in the shape that its entries should have, filled to `load`. If that
-    /// cannot be done it stays as it is.
-    #[inline(never)]
-    fn reshape(&mut self, index: usize, load: f64, cx: &mut Context<'_>) {
-        let segment = self.store.get(index);
-        let goal = self.goal(Some(segment), 0, cx);
-        let entries = u32::from(segment.entries);
-        let shape = cx.settings.shape(goal.at(index), segment.depth(), entries, load);
-        if shape == segment.shape() {
-            return;
-        }
-        let mut draft = Draft::new(shape, entries);
-        cx.work.add(entries);
-        if self.draft(&mut draft, &[(index, Step::Stay)], None, cx) {
-            // Without memory for it nothing has changed.
-            let _ = self.commit(index, &draft, cx);
-        }
-    }
-
-    /// Puts the entries of some segments, and one more, into an empty draft; says whether all of
-    /// them found room there.
-    fn draft(
-        &self,
-        draft: &mut Draft,
-        from: &[(usize, Step)],
-        more: Option<Entry>,
-        cx: &Context<'_>,
-    ) -> bool {
-        let fits = more.is_none_or(|entry| !draft.is_too_short(entry))
-            && from.iter().all(|&(index, step)| {
-                wide::run_chosen(cx.chosen, Copy { segment: self.store.get(index), step, draft })
+            each_partial_key(&draft, at, segment.depth(), |known, copies| {
+                let is_there = (known.key.path ^ index as u64) & mask(depth) == 0;
+                if is_there && known.bits >= bits && longer.len() < most {
+                    longer.push((known, copies));
+                }
             });
-        if !fits {
-            // Plain slots do not serve entries of several lengths.
-            let shape = draft.shape();
-            let width = (shape.form.width + 1).min(MAX_WIDTH);
-            draft.reset(Shape { form: Form { width, ended: true }, ..shape });
-            return self.draft(draft, from, more, cx);
         }
-        if let Some(entry) = more {
-            // Not one that was held longer before.
-            draft.add(Entry { length: entry.length.min(draft.longest()), ..entry });
-        }
-        wide::run_chosen(cx.chosen, Settle(draft))
+        longer
     }
 
-    /// Memory for a draft as segment `index`.
-    fn prepare(
-        &mut self,
-        index: usize,
-        draft: &Draft,
-        cx: &Context<'_>,
-    ) -> Result<Prepared, OutOfMemory> {
-        let slots = draft.pack();
-        self.store.prepare(cx.settings.ladder, index, draft.shape(), draft.entries(), &slots)
-    }
-
-    /// Replaces a segment by what was prepared from a draft.
-    fn install(&mut self, index: usize, prepared: Prepared, draft: &Draft, cx: &mut Context<'_>) {
-        self.slots -= self.store.get(index).slots() as usize;
-        self.slots += draft.slots();
-        cx.work.add(self.store.install(prepared));
-        cx.lengths.shorten(&draft.shortened);
-    }
-
-    /// Replaces a segment by a draft.
-    fn commit(
-        &mut self,
-        index: usize,
-        draft: &Draft,
-        cx: &mut Context<'_>,
-    ) -> Result<(), OutOfMemory> {
-        let prepared = self.prepare(index, draft, cx)?;
-        self.install(index, prepared, draft, cx);
-        Ok(())
-    }
-
-    /// Adds a draft as the last segment.
-    fn push(&mut self, draft: &Draft, cx: &Context<'_>) -> Result<(), OutOfMemory> {
-        self.store.reserve()?;
-        match self.prepare(self.store.len(), draft, cx) {
-            Ok(prepared) => {
-                self.store.push(prepared);
-                self.slots += draft.slots();
-                Ok(())
-            }
-            Err(failed) => {
-                self.store.unreserve();
-                Err(failed)
-            }
-        }
-    }
-
-    fn pop(&mut self) -> u32 {
-        self.slots -= self.store.get(self.store.len() - 1).slots() as usize;
-        self.store.pop()
-    }
-
-    /// Makes the first segments, empty.
-    #[cold]
-    fn found(&mut self, new: Known, cx: &mut Context<'_>) -> Result<(), FullCause> {
-        let goal = self.goal(None, new.bits, cx);
-        let depth = if self.elder { 0 } else { cx.settings.least_depth() };
-        let shape = cx.settings.shape(goal, depth, 1, cx.settings.load);
-        for _ in 0..1usize << depth {
-            if self.push(&Draft::new(shape, 0), cx).is_err() {
-                *self = Self { elder: self.elder, ..Self::default() };
-                return Err(FullCause::OutOfMemory);
-            }
+    /// Calls `visit` for everything that is known of the keys, with the number of copies.
+    pub(super) fn each_known(
+        &self,
+        mut visit: impl FnMut(PartialKey, u64) -> Result<(), FullCause>,
+    ) -> Result<(), FullCause> {
+        for index in 0..self.directory.len() {
+            let segment = self.directory.get(index);
+            let mut draft = Draft::new(segment.form());
+            draft.read(segment).map_err(|_| FullCause::OutOfMemory)?;
+            let mut result = Ok(());
+            each_partial_key(&draft, index, segment.depth(), |known, copies| {
+                if result.is_ok() {
+                    result = visit(known, copies);
+                }
+            });
+            result?;
         }
         Ok(())
-    }
-
-    /// Splits the segment whose turn it is. What knows too little of its path to have a side is
-    /// handed to `send`, all together; if that refuses, or there is no memory, nothing has changed.
-    pub(super) fn split(
-        &mut self,
-        cx: &mut Context<'_>,
-        send: impl FnOnce(&[Known], &mut Context<'_>) -> bool,
-    ) {
-        let count = self.store.len();
-        let low = 1usize << count.ilog2();
-        let index = count - low;
-        let segment = self.store.get(index);
-        let depth = segment.depth();
-        let (mut entries, mut exhausted) = ([0, 0], Vec::new());
-        for entry in self.entries_of(index) {
-            match entry.descend() {
-                Some((side, _)) => entries[side] += 1,
-                None => exhausted.push(known(index, depth, entry)),
-            }
-        }
-        if self.elder && exhausted.len() > usize::from(segment.entries) / 2 {
-            // They would all go on to the next elder and fill that one as well.
-            return;
-        }
-        let goal = self.goal(Some(segment), 0, cx);
-        let shapes = [(index, entries[0]), (count, entries[1])].map(|(index, entries)| {
-            cx.settings.shape(goal.at(index), depth + 1, entries, self.growth_load(cx))
-        });
-        let mut stay = Draft::new(shapes[0], entries[0]);
-        let mut go = Draft::new(shapes[1], entries[1]);
-        cx.work.add(u32::from(segment.entries));
-        if !self.draft(&mut stay, &[(index, Step::Down(0))], None, cx)
-            || !self.draft(&mut go, &[(index, Step::Down(1))], None, cx)
-        {
-            return;
-        }
-        let exhausted = shuffled(&exhausted);
-        // All memory first, so that nothing can fail once something has changed.
-        if self.push(&go, cx).is_err() {
-            return;
-        }
-        let Ok(prepared) = self.prepare(index, &stay, cx) else {
-            self.pop();
-            return;
-        };
-        if !exhausted.is_empty() && !send(&exhausted, cx) {
-            self.store.discard(&prepared);
-            self.pop();
-            return;
-        }
-        self.install(index, prepared, &stay, cx);
-        cx.lengths.shorten(&go.shortened);
-        self.entries -= exhausted.len();
-        exhausted.iter().for_each(|known| cx.lengths.remove(known.bits));
-    }
-
-    /// The entries of a segment.
-    fn entries_of(&self, index: usize) -> impl Iterator<Item = Entry> + '_ {
-        let segment = self.store.get(index);
-        let cut = segment.cut();
-        segment.used_slots().map(move |(slot, first)| cut.decode(slot, first))
-    }
-
-    /// Merges the last segment with the one that it was split from. If that cannot be done nothing
-    /// has changed.
-    pub(super) fn merge(&mut self, cx: &mut Context<'_>) {
-        let Some(last) = self.store.len().checked_sub(1).filter(|&last| last > 0) else { return };
-        let index = last - (1 << last.ilog2());
-        let [stay, go] = [index, last].map(|i| self.store.get(i));
-        let depth = stay.depth() - 1;
-        let entries = u32::from(stay.entries) + u32::from(go.entries);
-        let goal = self.goal(Some(stay), 0, cx);
-        let shape = cx.settings.shape(goal.at(index), depth, entries, cx.settings.shrink_to());
-        let from = [(index, Step::Up(0)), (last, Step::Up(1))];
-        let mut draft = Draft::new(shape, entries);
-        cx.work.add(entries);
-        if !self.draft(&mut draft, &from, None, cx) {
-            return;
-        }
-        if self.commit(index, &draft, cx).is_ok() {
-            let moved = self.pop();
-            cx.work.add(moved);
-        }
-    }
-
-    /// Some entries of the last segment that know at least `bits` of their path.
-    pub(super) fn some_longer(&self, bits: u32, most: usize) -> Vec<Known> {
-        let Some(last) = self.store.len().checked_sub(1) else { return Vec::new() };
-        self.known_of(last).filter(|known| known.bits >= bits).take(most).collect()
-    }
-
-    fn known_of(&self, index: usize) -> impl Iterator<Item = Known> + '_ {
-        let depth = self.store.get(index).depth();
-        self.entries_of(index).map(move |entry| known(index, depth, entry))
-    }
-
-    /// Everything that is known of the keys, shuffled segment by segment.
-    pub(super) fn all_known(&self) -> impl Iterator<Item = Known> + '_ {
-        (0..self.store.len()).flat_map(|index| shuffled(&self.known_of(index).collect::<Vec<_>>()))
     }
 
     /// An entry that is exactly this.
-    pub(super) fn exact_match(&self, known: Known) -> Option<Match> {
+    pub(super) fn exact_match(&self, known: PartialKey) -> Option<Match> {
         if self.entries == 0 {
             return None;
         }
-        let index = self.store.index(known.key.path);
-        let segment = self.store.get(index);
-        let depth = segment.depth();
-        let length = known.bits.checked_sub(depth)?;
-        if length > segment.cut().longest() {
-            return None;
-        }
-        let entry = Entry::whole(known.key, depth);
-        let slot = with_slots!(segment, slots => slots.match_of_length(entry, length))?;
-        Some(Match { index, slot, known: known.bits })
+        let segment = self.directory.find(known.key.path);
+        let length = known.bits.checked_sub(segment.depth())?;
+        let mut found = None;
+        segment.each_match(known.key, |code, its_length| {
+            if its_length == length {
+                found = Some(Match { key: known.key, code, known: known.bits });
+            }
+        });
+        found
     }
 
-    /// Adds a segment from a file after the last. `slots` are those of its shape.
+    /// Adds a segment from a file after the last.
     pub(super) fn load(
         &mut self,
-        ladder: Ladder,
+        draft: &Draft,
+        depth: u32,
         shape: Shape,
-        slots: &[u8],
-        lengths: &mut Lengths,
-    ) -> Result<(), DecodeError> {
-        let index = self.store.len();
-        let out_of_memory = |failed: OutOfMemory| DecodeError::OutOfMemory { bytes: failed.bytes };
-        self.store.reserve().map_err(out_of_memory)?;
-        let prepared = self.store.prepare(ladder, index, shape, 0, slots);
-        self.store.push(prepared.map_err(out_of_memory)?);
-        let survey = Survey(self.store.get(index));
-        let Some(counts) = wide::run(Instructions::Detected, survey) else {
-            let (field, expected) = ("segment", "one with slots that keys can make");
-            return Err(DecodeError::Invalid { field, got: index as u64, expected });
-        };
-        for (length, &count) in (0..).zip(&counts).filter(|&(_, &count)| count > 0) {
-            lengths.add_many(length, u64::from(count));
-        }
-        let entries = counts.iter().sum();
-        self.store.get_mut(index).entries = entries;
-        self.entries += usize::from(entries);
-        self.slots += self.store.get(index).slots() as usize;
+        settings: &Settings,
+    ) -> Result<(), LoadError> {
+        let plan = draft.plan_as(depth, shape, settings).map_err(|_| LoadError::Unfit)?;
+        let chosen = Instructions::Detected.choose();
+        self.directory.push_draft(draft, &plan, chosen).map_err(LoadError::OutOfMemory)?;
+        self.entries += draft.len();
+        self.counted += draft.counted().len();
+        self.copies += draft.more_copies();
         Ok(())
     }
 
-    /// The store, whose memory somebody moves.
-    pub(super) fn store_mut(&mut self) -> &mut Store {
-        &mut self.store
+    /// The directory, whose memory somebody moves.
+    pub(super) fn directory_mut(&mut self) -> &mut Directory {
+        &mut self.directory
     }
 
-    /// The same once more. Aborts if there is no memory, as clones do.
-    pub(super) fn duplicate(&self, ladder: Ladder) -> Self {
-        let Self { entries, slots, elder, .. } = *self;
-        Self { store: self.store.duplicate(ladder), entries, slots, elder }
+    pub(super) fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        let Self { entries, counted, copies, is_overflow, .. } = *self;
+        let directory = self.directory.try_clone()?;
+        Ok(Self { directory, entries, counted, copies, is_overflow })
     }
 
-    /// Takes back what can be taken back, in many steps.
-    pub(super) fn shrink_to_fit(&mut self, cx: &mut Context<'_>) {
-        while self.store.len() > 1 << cx.settings.least_depth() {
-            let before = self.store.len();
-            if cx.settings.are_many(self.entries, before - 1) {
-                break;
-            }
-            self.merge(cx);
-            if self.store.len() == before {
-                break;
-            }
-        }
-        for index in 0..self.store.len() {
-            self.reshape(index, cx.settings.shrink_to(), cx);
+    /// The segments, each with its depth.
+    pub(super) fn indices(&self) -> impl Iterator<Item = (usize, u32)> + use<> {
+        let count = self.directory.len();
+        (0..count).map(move |index| (index, depth_of(index as u64, count as u64)))
+    }
+
+    /// Whether a segment has room for some entries from another level.
+    pub(super) fn has_room(&self, index: usize, entries: usize) -> bool {
+        self.directory.get(index).slots() + entries <= MAX_SLOTS / 2
+    }
+}
+
+/// Why a segment from a file is none.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum LoadError {
+    Unfit,
+    OutOfMemory(OutOfMemory),
+}
+
+/// Calls `visit` for each code of a segment, once for all its copies, with what is known of the
+/// key and the number of copies.
+pub(super) fn each_partial_key(
+    draft: &Draft,
+    index: usize,
+    depth: u32,
+    mut visit: impl FnMut(PartialKey, u64),
+) {
+    let mut counted = draft.counted().iter().peekable();
+    for (home, run) in draft.runs() {
+        let mut rest = run;
+        while let Some(&code) = rest.first() {
+            let slots = rest.iter().take_while(|&&held| held == code).count();
+            rest = &rest[slots..];
+            let key = Counted::key(home, code);
+            let more = counted.next_if(|counted| counted.key == key).map_or(0, |held| held.more);
+            let length = draft.form.length(code);
+            let path = index as u64 | (code & mask(length)) << depth;
+            let known = PartialKey { key: Address { path, home }, bits: depth + length };
+            visit(known, slots as u64 + u64::from(more));
         }
     }
 }
@@ -591,130 +648,4 @@ pub(super) fn depth_of(index: u64, count: u64) -> u32 {
     let split = count - (1 << depth);
     // Those that were split already, and their other halves.
     depth + u32::from(index < split || index >= 1 << depth)
-}
-
-/// The same in an order that jumps: entries that come by their places would fill one end of a
-/// segment before the other.
-fn shuffled(known: &[Known]) -> Vec<Known> {
-    let len = known.len();
-    // Near the golden section, and with no divisor in common with the length.
-    let near = (len * 5 / 8).max(1);
-    let jump = (near..=near + len).find(|&jump| coprime(jump, len)).unwrap_or(1);
-    (0..len).map(|i| known[i * jump % len]).collect()
-}
-
-fn coprime(a: usize, b: usize) -> bool {
-    if b == 0 { a == 1 } else { coprime(b, a % b) }
-}
-
-/// What an entry of a segment is without the segment.
-fn known(index: usize, depth: u32, entry: Entry) -> Known {
-    let path = index as u64 | entry.extension << depth;
-    Known { key: Address { path, place: entry.place }, bits: depth + entry.length }
-}
-
-/// Copies the entries of a segment to a draft, and says whether all of them are long enough.
-struct Copy<'a> {
-    segment: &'a Segment,
-    step: Step,
-    draft: &'a mut Draft,
-}
-
-impl Job for Copy<'_> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn run(self) -> bool {
-        let Self { segment, step, draft } = self;
-        let cut = segment.cut();
-        if let Some(recut) = Recut::new(cut, draft.cut(), step) {
-            let (mut rows, mut group) = (segment.rows(), RowGroup::EMPTY);
-            let (mut buckets, mut anew) = ([0; LANES], [0; LANES]);
-            while group.read(&mut rows) {
-                let mut shortened = false;
-                // Nothing but arithmetic, so that vectors do it.
-                for i in 0..LANES {
-                    let place = cut.place(group.slots[i], group.firsts[i]);
-                    buckets[i] = place.bucket(draft.shape().buckets).0;
-                    anew[i] = recut.slot(group.slots[i], place);
-                    shortened |= recut.shortens(group.slots[i]);
-                }
-                draft.add_slots(&buckets, &anew);
-                if shortened {
-                    for slot in group.slots {
-                        if recut.shortens(slot) {
-                            draft.note_shortened(recut.length(slot));
-                        }
-                    }
-                }
-            }
-            return true;
-        }
-        for (slot, first) in segment.used_slots() {
-            let entry = cut.decode(slot, first);
-            let entry = match step {
-                Step::Stay => entry,
-                Step::Up(side) => entry.ascend(side),
-                Step::Down(side) => match entry.descend() {
-                    Some((its_side, entry)) if its_side == side => entry,
-                    _ => continue,
-                },
-            };
-            if draft.is_too_short(entry) {
-                return false;
-            }
-            draft.add(entry);
-        }
-        true
-    }
-}
-
-/// Counts the entries of a segment from a file by the bits that they know; `None` if there are
-/// slots that keys cannot make.
-struct Survey<'a>(&'a Segment);
-
-impl Job for Survey<'_> {
-    type Output = Option<[u16; PATH_BITS as usize + 1]>;
-
-    #[inline(always)]
-    fn run(self) -> Self::Output {
-        let (segment, cut) = (self.0, self.0.cut());
-        let (mut rows, mut group) = (segment.rows(), RowGroup::EMPTY);
-        let (mut counts, mut bucket) = ([0; PATH_BITS as usize + 1], 0);
-        while group.read(&mut rows) {
-            let mut is_wrong = false;
-            // Nothing but arithmetic, so that vectors do it.
-            for i in 0..LANES {
-                let slot = group.slots[i];
-                let place = cut.place(slot, group.firsts[i]);
-                let is_here = place.bucket(segment.buckets()).0 == bucket + i as u32 / SLOTS;
-                let is_possible = place.is_possible() & is_here & cut.is_possible(slot);
-                is_wrong |= (slot != 0) & !is_possible;
-            }
-            if is_wrong {
-                return None;
-            }
-            for slot in group.slots {
-                match counts.get_mut((segment.depth() + cut.length(slot)) as usize) {
-                    Some(count) => *count += u16::from(slot != 0),
-                    None if slot == 0 => {}
-                    None => return None,
-                }
-            }
-            bucket += LANES as u32 / SLOTS;
-        }
-        Some(counts)
-    }
-}
-
-/// Finds places for all entries of a draft.
-struct Settle<'a>(&'a mut Draft);
-
-impl Job for Settle<'_> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn run(self) -> bool {
-        self.0.settle()
-    }
 }

@@ -1,32 +1,43 @@
 //! The elastic filter: growth in small steps, down and up.
 //!
 //! ```text
-//!  address   hash → path (which segment) and place (which two buckets in it)
-//!  form      what a slot holds of a key, and how it is shortened, split and merged
-//!  store     segments in memory: packed slots (with pool, where the memory comes from)
-//!  draft     a segment written anew in another shape, all or nothing
-//!  level     segments split and merged one after the other, each as large as it should be
-//!  tier      a level, and its elder for entries that have become too short
-//!  lengths   what is known of how many keys, and so the rate
-//!  moving    memory that the owner of the allocator moves
-//!  policy    how large and how long: the only place where that is decided
+//!  address    hash → path (which segment) and home (where in it)
+//!  code       what an entry holds of a path, and how it is shortened
+//!  group      sixteen homes and their codes, as bits
+//!  bits       numbers of any width in memory
+//!  segment    48 groups in a block, changed in place
+//!  probe      a lookup in a segment
+//!  draft      a segment in the making: rewritten, split, merged
+//!  pool       memory for blocks
+//!  directory  all segments of a level, by path
+//!  level      entries put into segments, found and removed
+//!  reshape    segments rewritten, split, merged and shrunk
+//!  levels     the main level, and others for entries that have become too short
+//!  lengths    what is known of how many keys, and so the rate
+//!  policy     how large and how long: the only place where that is decided
 //! ```
 
 mod address;
 mod batch;
+mod bits;
 mod builder;
+mod code;
+mod directory;
 mod draft;
 mod filter;
-mod form;
+mod first_version;
+mod group;
 mod lengths;
 mod level;
+mod levels;
 mod moving;
 mod policy;
 mod pool;
+mod probe;
+mod reshape;
 mod saved;
+mod segment;
 mod stats;
-mod store;
-mod tier;
 
 pub use builder::ElasticFilterBuilder;
 pub use filter::{ElasticFilter, MergeError};

@@ -6,7 +6,7 @@ use core::ptr::NonNull;
 use std::alloc::Layout;
 
 use super::filter::ElasticFilter;
-use super::tier::Tier;
+use super::levels::Levels;
 
 impl ElasticFilter {
     /// Offers the filter's large pieces of memory, one after the other, to somebody who can move
@@ -20,11 +20,10 @@ impl ElasticFilter {
         &mut self,
         relocate: &mut dyn FnMut(NonNull<u8>, Layout) -> Option<NonNull<u8>>,
     ) {
-        let mut tier = Some(&mut self.tier);
-        while let Some(Tier { level, elder }) = tier {
+        let Levels { main, overflow } = &mut self.levels;
+        for level in core::iter::once(main).chain(overflow) {
             // SAFETY: the caller's.
-            unsafe { level.store_mut().relocate(relocate) };
-            tier = elder.as_deref_mut();
+            unsafe { level.directory_mut().relocate(relocate) };
         }
     }
 }

@@ -1,41 +1,41 @@
 //! How large a segment should be and how long its entries: the only place where growth, memory
 //! and rate are weighed against each other. Knows no memory and no keys.
 
-use super::address::{MAX_BUCKETS, PATH_BITS, low_bits};
-use super::form::{Form, MAX_WIDTH};
+use super::address::{PATH_BITS, Scheme};
+use super::code::{Form, MAX_WIDTH};
 use super::lengths::Lengths;
-use super::pool::Ladder;
-use super::store::{SLOTS, Shape};
 
-/// The mean of keys in a segment. Segments are split one after the other, so some have half of
-/// this and some twice as many.
-const KEYS_PER_SEGMENT: usize = 600;
-/// Segments are merged when there are this many keys fewer, in the hundred, than would split them.
+/// The mean load of a segment, in entries. Segments are split one after the other, so some have
+/// two thirds of this and some four thirds.
+const LOAD_PER_SEGMENT: usize = 800;
+/// Segments are merged when the load is this many percent of what would split them.
 const MERGE_BELOW: usize = 94;
-/// What could not be done is tried again after so many inserts or removals.
-const TRIED_EVERY: usize = 16;
-/// The width of slots while there is memory to spare.
-const WIDE: u32 = MAX_WIDTH;
-/// Buckets of the first segment then: with fewer, most of a slot would be the place, and the first
-/// keys would know too little of their paths when the set has grown.
-const LEAST_WIDE_BUCKETS: u16 = 16;
+/// What could not be done is tried again after this many inserts or removals.
+const RETRY_INTERVAL: usize = 16;
 /// Bits of the path, at least, that an entry keeps in reserve for splits.
 const LEAST_EXTENSION: u32 = 3;
-/// A segment shrinks when the next smaller size would be filled to this much less than at which
-/// segments grow.
-const SHRINK_MARGIN: f64 = 0.008;
-/// Of the rate, this part is not planned for when the number of keys is said in advance, so that the
-/// filter can grow if it was said too low. Half of it if that costs little, for few keys, or if
-/// entries are long anyway and could not be much longer.
-const RESERVE: u64 = 32;
-const LARGER_RESERVE: u64 = 2;
+/// Of the rate, this part is not planned for when the number of keys is said in advance, so that
+/// the filter can grow if it was said too low. Half of it if that costs little, for few keys, or
+/// if entries are long anyway.
+const RESERVE: u128 = 32;
+const LARGER_RESERVE: u128 = 2;
 const LARGER_RESERVE_BELOW: f64 = 0.001;
-/// A larger rate is kept by keeping this one: entries then know enough of their paths for the
-/// elder, whose segments cannot be split for entries that know nothing, to have room for them.
+/// A larger rate is kept by keeping this one: entries then know enough of their paths for the set
+/// to grow eightfold before they have to be kept apart.
 const LARGEST_RATE: f64 = 0.2;
 /// Entries are as long as if there were this many keys at least: fewer take no memory worth
 /// saving, and every doubling that begins with short entries costs all later ones.
-const LEAST_KEYS: u64 = 4096;
+const LEAST_KEYS: u64 = 1024;
+/// The sizes up to which a filter adds 9, 8, … 1 bits to its entries: about
+/// 9 − 0.8 · log2(keys / 1000). Keys that come early would otherwise be the shortest when the
+/// filter is large, and the first to be kept apart.
+const SPARE_UP_TO: [u64; 9] =
+    [1_542, 3_668, 8_724, 20_749, 49_351, 117_376, 279_170, 663_983, 1_579_222];
+/// A share of segments is counted in these parts.
+const PARTS: u128 = 256;
+/// From this depth on plain codes of neighbouring segments may differ in length: the low bits of
+/// an index, which decide it, then stay the same when the segment is split.
+const MIXED_FROM: u32 = PARTS.ilog2();
 
 /// What a filter was asked for, and what follows from it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,168 +43,150 @@ pub(super) struct Settings {
     pub(super) rate: f64,
     pub(super) load: f64,
     pub(super) expected_items: u64,
-    pub(super) spare_bytes: u64,
-    pub(super) ladder: Ladder,
-    limit: u64,
-    grow_at: f64,
+    /// What a small filter may use for longer entries; `None` for as much as is usual.
+    pub(super) spare_bytes: Option<u64>,
+    pub(super) scheme: Scheme,
+    limit: u128,
+    plain: Option<(u32, u32)>,
 }
 
-/// How long the entries of a segment should be.
+/// How long the entries of segments should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Goal {
-    /// All of the same length: these bits of the path.
-    Plain { path: u32 },
-    /// At least these bits of the path, in some segments of 256 one bit less, and so many bits of
-    /// the slot more as can be spared.
+    /// All of the same length: these bits of the path, in some segments of 256 one bit less.
+    Plain { path: u32, shorter: u32 },
+    /// At least these bits of the path, in some segments of 256 one bit less, and these bits more
+    /// as can be spared.
     Ended { path: u32, shorter: u32, spare: u32 },
 }
 
 impl Goal {
-    /// The goal for a segment: each is one of those with a bit less or not. They are spread evenly,
-    /// and over all values of the lowest bits: shorter entries are the first to go to the elder,
-    /// which tells them apart by these bits of their paths, as they were those of the index.
-    pub(super) fn at(self, index: usize) -> Self {
+    /// The form of a segment's codes. Shorter segments are spread evenly, and over all values of
+    /// the lowest bits of their index: shorter entries are the first to be kept apart, on levels
+    /// that tell them apart by these bits.
+    pub(super) fn form(self, index: usize, depth: u32) -> Form {
+        // The golden section of 2^32: multiples of it are spread evenly.
+        let is_among = |index: usize, shorter: u32| {
+            u32::from((index as u32).wrapping_mul(0x9e37_79b9) >> 24 < shorter)
+        };
         match self {
+            Self::Plain { path, shorter } => {
+                let low = index % PARTS as usize;
+                let less = if depth >= MIXED_FROM { is_among(low, shorter) } else { 0 };
+                Form {
+                    width: (path - less).saturating_sub(depth).clamp(1, MAX_WIDTH),
+                    ended: false,
+                }
+            }
             Self::Ended { path, shorter, spare } => {
-                // The golden section of 2^32: multiples of it are spread evenly.
-                let is_shorter = (index as u32).wrapping_mul(0x9e37_79b9) >> 24 < shorter;
-                Self::Ended { path: path - u32::from(is_shorter), shorter: 0, spare }
-            }
-            plain => plain,
-        }
-    }
-
-    /// The form of slots of which `low` bits are taken by the place.
-    fn form(self, low: u32, depth: u32) -> Form {
-        match self {
-            Self::Plain { path } => {
-                Form { width: (low + path.saturating_sub(depth)).min(MAX_WIDTH), ended: false }
-            }
-            Self::Ended { path, spare, .. } => {
-                let needed = low + 1 + path.saturating_sub(depth).max(LEAST_EXTENSION);
-                let width = needed.max((needed + spare).min(WIDE)).min(MAX_WIDTH);
-                Form { width, ended: true }
+                let path = path - is_among(index, shorter);
+                let needed = 1 + path.saturating_sub(depth).max(LEAST_EXTENSION);
+                Form { width: (needed + spare).min(MAX_WIDTH), ended: true }
             }
         }
     }
 }
 
 impl Settings {
-    pub(super) fn new(rate: f64, load: f64, expected_items: u64, spare_bytes: u64) -> Self {
-        // The finer the steps, the denser the segments and the more often each is written anew.
-        // Powers of two as numbers: a library may round them differently on another platform.
-        let (step, factor) = match load {
-            ..0.70 => (32, core::f64::consts::SQRT_2),
-            ..0.85 => (16, 1.189207115002721),
-            ..0.93 => (8, 1.0905077326652577),
-            ..0.945 => (4, 1.0442737824274138),
-            _ => (2, 1.0218971486541166),
-        };
-        // Between a step and the next the load rises from `grow_at / factor` to `grow_at`.
-        let grow_at = 2.0 * load * factor / (factor + 1.0);
-        Self {
-            rate,
-            load,
-            expected_items,
-            spare_bytes,
-            ladder: Ladder { step },
-            limit: Lengths::limit(rate.min(LARGEST_RATE)),
-            grow_at,
-        }
+    pub(super) fn new(
+        rate: f64,
+        load: f64,
+        expected_items: u64,
+        spare_bytes: Option<u64>,
+        scheme: Scheme,
+    ) -> Self {
+        let limit = Lengths::limit(rate.min(LARGEST_RATE), scheme);
+        let mut settings =
+            Self { rate, load, expected_items, spare_bytes, scheme, limit, plain: None };
+        settings.plain = settings.plain_length();
+        settings
     }
 
-    /// Whether the rate is kept.
-    pub(super) fn is_kept(&self, lengths: &Lengths) -> bool {
-        lengths.sum() <= self.limit
-    }
-
-    /// Whether an entry of this length can be added without passing the rate.
+    /// Whether a sum of [`Lengths`] keeps the rate: the one gate for everything that adds entries
+    /// or shortens them.
     #[inline(always)]
-    pub(super) fn allows(&self, lengths: &Lengths, length: u32) -> bool {
-        lengths.sum_with(length) <= self.limit
+    pub(super) fn allows(&self, sum: u128) -> bool {
+        sum <= self.limit
     }
 
-    /// The most entries that a segment of so many slots should have.
+    /// The units by which a block grows that is full.
     #[inline(always)]
-    pub(super) fn grow_above(&self, slots: u32) -> u32 {
-        (f64::from(slots) * self.grow_at) as u32
+    pub(super) fn growth(&self, units: usize) -> usize {
+        // Between two steps of growth the block is filled from `1 − step` to 1.
+        ((2.0 * (1.0 - self.load) * units as f64) as usize).max(1)
     }
 
-    /// The load to which segments are filled when they shrink.
-    pub(super) fn shrink_to(&self) -> f64 {
-        self.grow_at - SHRINK_MARGIN
-    }
-
-    /// The most entries that a segment of so many slots is shrunk to.
+    /// The most units of a block that needs some: twice what it would grow by, so that it does not
+    /// grow and shrink in turn.
     #[inline(always)]
-    pub(super) fn shrink_below(&self, slots: u32) -> u32 {
-        (f64::from(slots) * self.shrink_to()) as u32
+    pub(super) fn most_units(&self, needed: usize) -> usize {
+        needed + 2 * self.growth(needed)
     }
 
-    /// Whether so many keys are too many for the segments.
-    pub(super) fn are_many(&self, keys: usize, segments: usize) -> bool {
-        keys > segments * KEYS_PER_SEGMENT
+    /// Whether a load is too much for the segments.
+    pub(super) fn are_many(&self, load: usize, segments: usize) -> bool {
+        load > most_load(segments)
     }
 
     /// Whether a segment should be split now. One that cannot be split is not tried every time.
     #[inline(always)]
-    pub(super) fn wants_split(&self, keys: usize, segments: usize) -> bool {
-        let most = segments * KEYS_PER_SEGMENT;
-        keys > most && keys.wrapping_sub(most) % TRIED_EVERY == 1
+    pub(super) fn wants_split(&self, load: usize, segments: usize) -> bool {
+        let most = most_load(segments);
+        load > most && (load - most) % RETRY_INTERVAL < 2
     }
 
     /// Whether two segments should be merged now, as for splitting.
     #[inline(always)]
-    pub(super) fn wants_merge(&self, keys: usize, segments: usize) -> bool {
-        let least = (segments - 1) * KEYS_PER_SEGMENT / 100 * MERGE_BELOW;
-        keys < least && least.wrapping_sub(keys) % TRIED_EVERY == 1
+    pub(super) fn wants_merge(&self, load: usize, segments: usize) -> bool {
+        let least = (segments - 1) * LOAD_PER_SEGMENT / 100 * MERGE_BELOW;
+        load < least && (least - load) % RETRY_INTERVAL < 2
     }
 
-    /// The length of plain entries, if the number of keys was said in advance.
-    pub(super) fn plain_path(&self) -> Option<u32> {
-        if self.expected_items == 0 {
+    /// The length of plain entries, if the number of keys was said in advance, and the segments
+    /// of 256 that can do with a bit less.
+    fn plain_length(&self) -> Option<(u32, u32)> {
+        let items = u128::from(self.expected_items);
+        if items == 0 {
             return None;
         }
         let planned = self.planned(self.expected_items);
-        // So many bits choose a segment when all keys are there, and one more.
-        let segments = self.expected_items / KEYS_PER_SEGMENT as u64;
+        let segments = self.expected_items / LOAD_PER_SEGMENT as u64;
         let deepest = segments.checked_ilog2().map_or(0, |depth| depth + 2);
+        let weight = |length: u32| 1u128 << (PATH_BITS - length);
         // The smallest length at which that many entries keep the rate.
-        (deepest..=PATH_BITS).find(|&length| self.expected_items <= planned >> (PATH_BITS - length))
+        let length = (deepest..=MAX_WIDTH).find(|&length| items * weight(length) <= planned)?;
+        if length == deepest {
+            return Some((length, 0));
+        }
+        // A segment with a bit less takes as much again.
+        let rest = planned - items * weight(length);
+        Some((length, (rest * PARTS / (items * weight(length))).min(PARTS - 1) as u32))
     }
 
-    /// What so many keys may take of the rate.
-    fn planned(&self, items: u64) -> u64 {
+    /// What keys that were said in advance may take of the rate.
+    fn planned(&self, items: u64) -> u128 {
         let is_costly = items >= LEAST_KEYS && self.rate >= LARGER_RESERVE_BELOW;
         self.limit - self.limit / if is_costly { RESERVE } else { LARGER_RESERVE }
     }
 
     /// The largest hint for which plain entries keep the rate.
     pub(super) fn most_expected_items(&self) -> u64 {
-        // More keys than this do not fit a machine.
-        self.planned(u64::MAX).min(1 << 40)
+        (self.planned(u64::MAX) >> (PATH_BITS - MAX_WIDTH)) as u64
     }
 
-    /// The depth that segments have at least: plain entries must fit their slots.
-    pub(super) fn least_depth(&self) -> u32 {
-        let low = low_bits(LEAST_BUCKETS_BELOW_ROOT);
-        self.plain_path().map_or(0, |path| (path + low).saturating_sub(MAX_WIDTH))
-    }
-
-    /// The buckets that a segment has at least.
-    fn least_buckets(&self) -> u16 {
-        match self.plain_path() {
-            None if self.spare_bytes > 0 => LEAST_WIDE_BUCKETS,
-            None => 2,
-            Some(_) if self.least_depth() > 0 => LEAST_BUCKETS_BELOW_ROOT,
-            Some(path) => (2..=LEAST_BUCKETS_BELOW_ROOT)
-                .step_by(2)
-                .find(|&buckets| path + low_bits(buckets) <= MAX_WIDTH)
-                .unwrap_or(LEAST_BUCKETS_BELOW_ROOT),
+    /// Bits that entries get beyond what the rate asks for.
+    fn spare(&self, entries: u64) -> u32 {
+        let usual = SPARE_UP_TO.iter().filter(|&&most| entries < most).count() as u32;
+        match self.spare_bytes {
+            None => usual,
+            Some(0) => 0,
+            Some(bytes) => {
+                (bytes * 8 / entries.max(1)).min(u64::from(MAX_WIDTH)).max(usual.into()) as u32
+            }
         }
     }
 
-    /// How long entries should be now.
+    /// How long entries should be, with some that are to come.
     ///
     /// Every entry adds to the rate for as long as it lives, and a set may double again and again,
     /// so what is left of the rate must never be used up: a doubling may take a fifth of the
@@ -212,77 +194,38 @@ impl Settings {
     /// count as if they had been shortened already.
     pub(super) fn goal(&self, coming: u64, lengths: &Lengths) -> Goal {
         let entries = lengths.total() + coming;
-        let expected = |path: &u32| {
-            entries <= self.expected_items
-                && lengths.sum_if_cut(*path, self.expected_items) <= u128::from(self.limit)
-        };
-        if let Some(path) = self.plain_path().filter(expected) {
-            return Goal::Plain { path };
+        if let Some((path, shorter)) = self.plain
+            && entries <= self.expected_items
+            && lengths.sum_if_cut(path, self.expected_items) <= self.limit
+        {
+            return Goal::Plain { path, shorter };
         }
-        let spare = self.spare_bytes * 8 / entries.max(1);
         let total = entries.max(LEAST_KEYS);
         let (mut longer, mut shorter_sum) = (0, lengths.sum());
-        let (mut path, mut shorter) = (PATH_BITS, 0);
+        let (mut path, mut rest, mut more) = (PATH_BITS, 0, 1);
         for length in (0..=PATH_BITS).rev() {
-            let unit = u128::from(1u64 << (PATH_BITS - length));
-            let left = u128::from(self.limit.saturating_sub(shorter_sum));
-            let part = u128::from(self.limit / 5).min(left / 2);
+            let unit = 1u128 << (PATH_BITS - length);
+            let left = self.limit.saturating_sub(shorter_sum);
+            let part = (self.limit / 5).min(left / 2);
             let taken = u128::from(longer + total) * unit;
-            let Some(rest) = part.checked_sub(taken) else { break };
-            // A bit less, here and there, takes as much again, and as much as those take that are
-            // exactly so long now.
+            let Some(unused) = part.checked_sub(taken) else { break };
+            // A bit less, in some segments, takes as much again, and as much as those take that
+            // are exactly so long now.
             let count = lengths.count(length);
-            let more = taken + u128::from(count) * unit;
-            path = length;
-            shorter = if length == 0 { 0 } else { (rest * 256 / more).min(255) as u32 };
+            (path, rest, more) = (length, unused, taken + u128::from(count) * unit);
             longer += count;
-            shorter_sum -= count * (1 << (PATH_BITS - length));
+            shorter_sum -= u128::from(count) * unit;
         }
-        Goal::Ended { path, shorter, spare: spare.min(u64::from(WIDE)) as u32 }
-    }
-
-    /// The shape of a segment for so many entries, filled to `load` at most.
-    pub(super) fn shape(&self, goal: Goal, depth: u32, entries: u32, load: f64) -> Shape {
-        self.shape_above(goal, depth, entries, load, 0)
-    }
-
-    /// The same, with at least so many buckets.
-    pub(super) fn shape_above(
-        &self,
-        goal: Goal,
-        depth: u32,
-        entries: u32,
-        load: f64,
-        least: u16,
-    ) -> Shape {
-        let buckets = (f64::from(entries) / (f64::from(SLOTS) * load)).ceil() as u16;
-        let buckets = buckets.max(least.min(MAX_BUCKETS));
-        let buckets = buckets.next_multiple_of(2).max(self.least_buckets());
-        let mut buckets = buckets.min(MAX_BUCKETS);
-        // From a power of two on a slot needs a bit less for the place. If that saves as much as
-        // the missing buckets take, they come for nothing.
-        let (power, width) =
-            (buckets.next_power_of_two(), goal.form(low_bits(buckets), depth).width);
-        if power <= MAX_BUCKETS && u32::from(power) * (width - 1) <= u32::from(buckets) * width {
-            buckets = power;
-        }
-        loop {
-            let form = goal.form(low_bits(buckets), depth);
-            let bytes = usize::from(buckets) * form.width as usize / 2;
-            let filled = Shape::buckets_in(self.ladder, self.ladder.for_bytes(bytes), form.width);
-            // A bit of the place that becomes one of the bucket is a bit of the path more for
-            // ended entries; plain ones all stay as long as they are, and their slots get
-            // narrower.
-            if form.ended || low_bits(filled) == low_bits(buckets) {
-                return Shape { buckets: filled, form, depth };
-            }
-            buckets = filled;
-        }
+        let shorter = if path == 0 { 0 } else { (rest * PARTS / more).min(PARTS - 1) as u32 };
+        Goal::Ended { path, shorter, spare: self.spare(entries) }
     }
 }
 
-/// Buckets of the smallest segment if there is more than one from the beginning.
-const LEAST_BUCKETS_BELOW_ROOT: u16 = 128;
+/// The load above which a segment is split. A single one takes as much as any ever has: its
+/// headers and description would be a second tenth of a small filter.
+fn most_load(segments: usize) -> usize {
+    segments.max(2) * LOAD_PER_SEGMENT
+}
 
 #[cfg(test)]
 mod tests {
@@ -292,7 +235,7 @@ mod tests {
     fn shorter_segments_are_as_many_as_said_and_everywhere() {
         for shorter in [1, 5, 32, 100, 255] {
             let goal = Goal::Ended { path: 9, shorter, spare: 0 };
-            let is_shorter = |&index: &usize| matches!(goal.at(index), Goal::Ended { path: 8, .. });
+            let is_shorter = |&index: &usize| goal.form(index, 0).width == 9;
             let mut by_low_bits = [0u32; 16];
             (0..1 << 16).filter(is_shorter).for_each(|index| by_low_bits[index % 16] += 1);
             // Of 4,096 segments with the same low bits.
@@ -300,5 +243,19 @@ mod tests {
             let all_near = by_low_bits.iter().all(|&n| n.abs_diff(expected) <= expected / 4);
             assert!(all_near, "{shorter}: {by_low_bits:?}");
         }
+    }
+
+    /// A plain segment's halves are as long as it is, or both shorter: never longer.
+    #[test]
+    fn plain_segments_stay_as_long_when_they_are_split() {
+        let goal = Goal::Plain { path: 30, shorter: 77 };
+        let length = |index: usize, depth: u32| goal.form(index, depth).width + depth;
+        for index in 0..1 << 12 {
+            let depth = 12;
+            assert_eq!(length(index, depth), length(index, depth + 1));
+            assert_eq!(length(index, depth), length(index + (1 << depth), depth + 1));
+        }
+        assert!((0..256).all(|index| length(index, 7) == 30));
+        assert_eq!((0..256).filter(|&index| length(index, 8) == 29).count(), 77);
     }
 }

@@ -1,142 +1,247 @@
-//! The elastic filter in a file (FORMAT.md, kind 3).
+//! The elastic filter in a file (FORMAT.md, kind 3, version 2; version 1 is read by
+//! first_version.rs).
 
 use std::io::{Read, Write};
 
-use super::address::PATH_BITS;
+use super::address::{GROUP_HOMES, GROUPS, PATH_BITS, Scheme};
+use super::bits::read;
 use super::builder;
+use super::code::{Form, MAX_WIDTH, mask};
+use super::draft::{Draft, Shape};
 use super::filter::ElasticFilter;
-use super::form::{Form, MAX_WIDTH};
+use super::first_version;
 use super::lengths::Lengths;
-use super::level::{Level, Work};
+use super::level::{Level, LoadError, Work, depth_of};
+use super::levels::{Levels, MAX_LEVELS};
 use super::policy::Settings;
-use super::store::{Segment, Shape};
-use super::tier::Tier;
+use super::segment::{COUNTED, Counted, HEADERS, MAX_SLOTS, PLAIN, Segment};
 use crate::container::{self, Fields, Incoming};
 use crate::wide::Instructions;
 use crate::{DecodeError, Filter, Kind, Persist};
 
-/// Bytes of a segment in the list before the slots: buckets, form, a reserved byte.
-const DESCRIPTION: usize = 4;
-const ENDED: u8 = 0x80;
-/// More elders than there are doublings cannot be.
-const MAX_LEVELS: u64 = PATH_BITS as u64;
+/// The bytes before the sizes of a segment's groups.
+const DESCRIPTION: usize = 8;
+/// Flags of a description: sizes of groups have two bytes, not one; bases are exact in memory.
+const LARGE_GROUPS: u8 = 1;
+const WIDE: u8 = 2;
+/// `spare_bytes` when nothing was said.
+const USUAL_SPARE: u64 = u64::MAX;
 
-fn invalid(field: &'static str, got: u64, expected: &'static str) -> DecodeError {
+pub(super) fn invalid(field: &'static str, got: u64, expected: &'static str) -> DecodeError {
     DecodeError::Invalid { field, got, expected }
 }
 
-fn describe(segment: &Segment) -> [u8; DESCRIPTION] {
-    let Form { width, ended } = segment.form();
-    let [low, high] = segment.buckets().to_le_bytes();
-    [low, high, width as u8 | if ended { ENDED } else { 0 }, 0]
+impl Segment {
+    fn has_large_groups(&self) -> bool {
+        (0..GROUPS).any(|group| self.group(group).1 > usize::from(u8::MAX))
+    }
+
+    /// The bytes of the segment in a file.
+    fn saved_len(&self) -> u64 {
+        let size = if self.has_large_groups() { 2 } else { 1 };
+        let groups = self.used_bits().div_ceil(8);
+        (DESCRIPTION + size * GROUPS + groups + COUNTED * self.counted_codes()) as u64
+    }
+
+    fn save(&self, put: &mut dyn FnMut(&[u8]) -> std::io::Result<()>) -> std::io::Result<()> {
+        let form = self.form();
+        let is_large = self.has_large_groups();
+        let flags = if is_large { LARGE_GROUPS } else { 0 } | if self.is_wide() { WIDE } else { 0 };
+        let tag = form.width as u8 | if form.ended { 0 } else { PLAIN };
+        put(&[tag, flags])?;
+        for number in [self.units() as u16, self.counted_codes() as u16, self.slope().unwrap_or(0)]
+        {
+            put(&number.to_le_bytes())?;
+        }
+        let sizes = core::array::from_fn::<u16, GROUPS, _>(|group| self.group(group).1 as u16);
+        if is_large {
+            sizes.iter().try_for_each(|size| put(&size.to_le_bytes()))?;
+        } else {
+            put(&sizes.map(|size| size as u8))?;
+        }
+        let (whole, bits) = (self.used_bits() / 8, self.used_bits() % 8);
+        put(&self.bytes()[..whole])?;
+        if bits > 0 {
+            // What is behind the last group means nothing.
+            put(&[self.bytes()[whole] & mask(bits as u32) as u8])?;
+        }
+        (0..self.counted_codes()).try_for_each(|at| {
+            let Counted { key, more } = self.counted(at);
+            put(&key.to_le_bytes())?;
+            put(&more.to_le_bytes())
+        })
+    }
 }
 
-/// The shape that a description and the depth give, if it is one.
-fn shape(mut fields: Fields<'_>, depth: u32) -> Result<Shape, DecodeError> {
-    let buckets = fields.u16()?;
-    if !(2..=super::address::MAX_BUCKETS).contains(&buckets) || buckets % 2 == 1 {
-        return Err(invalid("buckets of a segment", u64::from(buckets), "even, from 2 to 1022"));
+/// The payload that is left.
+struct Payload<'a>(&'a [u8]);
+
+impl<'a> Payload<'a> {
+    fn take(&mut self, len: usize) -> Result<&'a [u8], DecodeError> {
+        let Some((taken, rest)) = self.0.split_at_checked(len) else {
+            return Err(invalid("length of the payload", self.0.len() as u64, "all segments"));
+        };
+        self.0 = rest;
+        Ok(taken)
     }
-    let form = fields.u8()?;
-    fields.zeros(1)?;
-    let form = Form { width: u32::from(form & !ENDED), ended: form & ENDED != 0 };
-    if form.width > MAX_WIDTH || form.longest(buckets).is_none() {
-        let expected = "at most 29, with room for the place of a key";
-        return Err(invalid("width of slots", u64::from(form.width), expected));
+
+    /// The next segment.
+    fn segment(&mut self) -> Result<(Draft, Shape), DecodeError> {
+        let mut fields = Fields(self.take(DESCRIPTION)?);
+        let (tag, flags) = (fields.u8()?, fields.u8()?);
+        let (units, counted, slope) = (fields.u16()?, usize::from(fields.u16()?), fields.u16()?);
+        let form = Form { width: u32::from(tag & !PLAIN), ended: tag & PLAIN == 0 };
+        if form.width == 0 || form.width > MAX_WIDTH {
+            return Err(invalid("width of codes", u64::from(form.width), "from 1 to 40"));
+        }
+        if flags & !(LARGE_GROUPS | WIDE) != 0 {
+            return Err(invalid("flags of a segment", u64::from(flags), "from 0 to 3"));
+        }
+        let mut sizes = [0u16; GROUPS];
+        if flags & LARGE_GROUPS == 0 {
+            let bytes = self.take(GROUPS)?;
+            sizes.iter_mut().zip(bytes).for_each(|(size, &byte)| *size = u16::from(byte));
+        } else {
+            let (pairs, _) = self.take(2 * GROUPS)?.as_chunks();
+            sizes.iter_mut().zip(pairs).for_each(|(size, &pair)| *size = u16::from_le_bytes(pair));
+            if sizes.iter().all(|&size| size <= u16::from(u8::MAX)) {
+                return Err(invalid("sizes of groups", 2, "one byte each if all fit"));
+            }
+        }
+        let slots: usize = sizes.iter().map(|&size| usize::from(size)).sum();
+        if slots > MAX_SLOTS {
+            return Err(invalid("slots of a segment", slots as u64, "at most 1900"));
+        }
+        let bits = HEADERS + slots * form.width as usize;
+        let groups = self.take(bits.div_ceil(8))?;
+        if !bits.is_multiple_of(8) && read(groups, bits, 8 - (bits % 8) as u32) != 0 {
+            return Err(invalid("bits after the last group", 1, "0"));
+        }
+        let mut draft = Draft::new(form);
+        let no_group = || invalid("segment", slots as u64, "one with groups that keys can make");
+        let mut at = 0;
+        for (group, &size) in sizes.iter().enumerate() {
+            draft.read_group(groups, at, group, usize::from(size)).ok_or_else(no_group)?;
+            at += 2 * GROUP_HOMES + usize::from(size) * form.width as usize;
+        }
+        for bytes in self.take(counted * COUNTED)?.chunks_exact(COUNTED) {
+            let mut fields = Fields(bytes);
+            let counted = Counted { key: fields.u64()?, more: fields.u32()? };
+            draft.read_counted(counted).ok_or_else(no_group)?;
+        }
+        let slope = (flags & WIDE == 0).then_some(slope);
+        Ok((draft, Shape { units: usize::from(units), slope }))
     }
-    Ok(Shape { buckets, form, depth })
 }
 
 impl Persist for ElasticFilter {
     fn write_to<W: Write>(&self, writer: W) -> std::io::Result<()> {
-        let Settings { rate, load, expected_items, spare_bytes, .. } = self.settings;
+        let Settings { rate, load, expected_items, spare_bytes, scheme, .. } = self.settings;
         let mut parameters = Vec::new();
-        for bits in [rate.to_bits(), load.to_bits(), expected_items, spare_bytes] {
+        let spare = spare_bytes.unwrap_or(USUAL_SPARE);
+        for bits in [rate.to_bits(), load.to_bits(), expected_items, spare] {
             parameters.extend_from_slice(&bits.to_le_bytes());
         }
-        let (len, levels) = (self.len() as u64, self.tier.levels().count() as u64);
-        for number in [len, self.refused, levels] {
+        let (len, levels) = (self.len() as u64, self.levels.iter().count() as u64);
+        let scheme = u64::from(scheme == Scheme::First);
+        for number in [len, self.refused, scheme, levels] {
             parameters.extend_from_slice(&number.to_le_bytes());
         }
-        let mut descriptions = Vec::new();
-        let mut pieces: Vec<&[u8]> = Vec::new();
-        for level in self.tier.levels() {
+        for level in self.levels.iter() {
             parameters.extend_from_slice(&(level.segment_count() as u64).to_le_bytes());
-            level.segments().for_each(|s| descriptions.extend_from_slice(&describe(s)));
         }
-        pieces.push(&descriptions);
-        pieces.extend(self.tier.levels().flat_map(Level::segments).map(Segment::bytes));
-        container::write(writer, Kind::Elastic, &self.hasher, &parameters, &pieces)
+        let segments = || self.levels.iter().flat_map(Level::segments);
+        let payload_len = segments().map(Segment::saved_len).sum();
+        let (kind, hasher) = (Kind::Elastic, &self.hasher);
+        container::write_pieces(writer, kind, hasher, &parameters, payload_len, |put| {
+            segments().try_for_each(|segment| segment.save(put))
+        })
     }
 
     fn read_from<R: Read>(reader: R) -> Result<Self, DecodeError> {
         let mut incoming = Incoming::open(reader, Kind::Elastic)?;
         let parameters = core::mem::take(&mut incoming.parameters);
-        let mut fields = Fields(&parameters);
-        let (rate, load) = (f64::from_bits(fields.u64()?), f64::from_bits(fields.u64()?));
-        let (expected_items, spare_bytes) = (fields.u64()?, fields.u64()?);
-        let settings = builder::check(rate, load, expected_items, spare_bytes).map_err(|_| {
-            invalid("rate, load, expected items or spare bytes", rate.to_bits(), "in their ranges")
-        })?;
-        let (len, refused, levels) = (fields.u64()?, fields.u64()?, fields.u64()?);
-        if !(1..=MAX_LEVELS).contains(&levels) {
-            return Err(invalid("number of levels", levels, "from 1 to 40"));
-        }
-        let segments = (0..levels).map(|_| fields.u64()).collect::<Result<Vec<_>, _>>()?;
-        fields.end()?;
-        let hasher = incoming.hasher.clone();
+        let (version, hasher) = (incoming.version, incoming.hasher.clone());
         let payload_len = incoming.payload_len;
         let payload = incoming.payload(payload_len)?;
-
-        let described = segments.iter().fold(0u64, |sum, &n| sum.saturating_add(n));
-        let bytes = described.saturating_mul(DESCRIPTION as u64);
-        let Some((descriptions, mut slots)) =
-            usize::try_from(bytes).ok().and_then(|bytes| payload.split_at_checked(bytes))
-        else {
-            return Err(invalid("number of segments", described, "as the payload has"));
+        if version == 1 {
+            return first_version::read(hasher, &parameters, &payload);
+        }
+        let mut fields = Fields(&parameters);
+        let (rate, load) = (f64::from_bits(fields.u64()?), f64::from_bits(fields.u64()?));
+        let (expected_items, spare) = (fields.u64()?, fields.u64()?);
+        let (len, refused) = (fields.u64()?, fields.u64()?);
+        let scheme = match fields.u64()? {
+            0 => Scheme::Current,
+            1 => Scheme::First,
+            got => return Err(invalid("reading of hashes", got, "0 or 1")),
         };
-        let mut descriptions = descriptions.chunks_exact(DESCRIPTION);
+        let spare_bytes = Some(spare).filter(|&spare| spare != USUAL_SPARE);
+        let settings = builder::check(rate, load, expected_items, spare_bytes, scheme);
+        let settings = settings.map_err(|_| {
+            invalid("rate, load, expected items or spare bytes", rate.to_bits(), "in their ranges")
+        })?;
+        let levels = fields.u64()?;
+        if !(1..=MAX_LEVELS as u64).contains(&levels) {
+            return Err(invalid("number of levels", levels, "from 1 to 16"));
+        }
+        let mut segments = [0; MAX_LEVELS];
+        let segments = &mut segments[..levels as usize];
+        for count in segments.iter_mut() {
+            *count = fields.u64()?;
+        }
+        fields.end()?;
+        let mut payload = Payload(&payload);
         let mut lengths = Lengths::default();
-        let mut read = Vec::new();
+        let mut read = Levels::default();
         for (i, &count) in segments.iter().enumerate() {
-            let mut level = if i == 0 { Level::default() } else { Level::elder() };
-            for (index, description) in (0..count).zip(&mut descriptions) {
-                let depth = super::level::depth_of(index, count);
-                if depth > PATH_BITS {
-                    return Err(invalid("number of segments", count, "at most 2^40"));
-                }
-                let shape = shape(Fields(description), depth)?;
-                let Some((held, rest)) = slots.split_at_checked(shape.bytes()) else {
-                    return Err(invalid("length of the payload", payload_len, "all segments"));
+            let mut level = if i == 0 { Level::default() } else { Level::overflow() };
+            for index in 0..count {
+                let depth = depth_of(index, count);
+                let (draft, shape) = payload.segment()?;
+                let counts = draft.checked(depth);
+                let Some(counts) = counts.filter(|_| depth <= PATH_BITS) else {
+                    return Err(invalid("segment", index, "one with codes that keys can have"));
                 };
-                slots = rest;
-                level.load(settings.ladder, shape, held, &mut lengths)?;
-                if !settings.is_kept(&lengths) {
-                    let rate = (lengths.rate() * 1e9) as u64;
+                let out_of_memory = |bytes| DecodeError::OutOfMemory { bytes };
+                for (length, &count) in (0..).zip(&counts).filter(|&(_, &count)| count > 0) {
+                    lengths.reserve(length).map_err(|failed| out_of_memory(failed.bytes))?;
+                    lengths.add_many(length, u64::from(count));
+                }
+                if !settings.allows(lengths.sum()) {
+                    let rate = (lengths.rate(scheme) * 1e9) as u64;
                     return Err(invalid("rate of all entries", rate, "at most the filter's"));
                 }
+                level.load(&draft, depth, shape, &settings).map_err(|error| match error {
+                    LoadError::Unfit => invalid("segment", index, "one that fits its block"),
+                    LoadError::OutOfMemory(failed) => out_of_memory(failed.bytes),
+                })?;
             }
-            read.push(level);
+            if i == 0 {
+                read.main = level;
+            } else {
+                let bytes = size_of::<Level>() as u64;
+                let reserved = read.overflow.try_reserve_exact(1);
+                reserved.map_err(|_| DecodeError::OutOfMemory { bytes })?;
+                read.overflow.push(level);
+            }
         }
-        if !slots.is_empty() {
-            return Err(invalid("bytes after the last segment", slots.len() as u64, "0"));
+        if !payload.0.is_empty() {
+            return Err(invalid("bytes after the last segment", payload.0.len() as u64, "0"));
         }
-        // Only the first level may be empty, and only as long as there is no elder has it to be.
+        // Only the first level may be empty, and only as long as there is another has it to be.
         let is_empty = |level: &Level| level.len() == 0;
-        if read.last().is_some_and(is_empty) && (levels > 1 || segments[0] > 0) {
+        if read.iter().last().is_some_and(is_empty) && (levels > 1 || segments[0] > 0) {
             return Err(invalid("entries of the last level", 0, "some, or no segments"));
         }
-        let entries: usize = read.iter().map(Level::len).sum();
-        if entries as u64 != len {
+        let entries: u64 = read.iter().map(|level| level.len() as u64).sum();
+        if entries != len {
             return Err(invalid("number of keys", len, "the number of entries in the segments"));
         }
-        let elder =
-            read.drain(1..).rev().fold(None, |elder, level| Some(Box::new(Tier { level, elder })));
-        let level = read.pop().unwrap_or_default();
         Ok(Self {
             hasher,
             settings,
-            tier: Tier { level, elder },
+            levels: read,
             lengths,
             work: Work::default(),
             chosen: Instructions::Detected.choose(),

@@ -10,19 +10,19 @@ stats! {
     /// What an [`ElasticFilter`] is like at the moment. Prints as a short table.
     ElasticStats of filter: ElasticFilter {
         /// Segments, each of which is rewritten on its own.
-        segments: usize = filter.tier.levels().map(Level::segment_count).sum(),
+        segments: usize = filter.levels.iter().map(Level::segment_count).sum(),
         /// The bits of a hash that choose a segment, at most.
-        depth: u32 = filter.tier.level.depth(),
-        /// Widths of slots in bits, with the number of slots of that width.
+        depth: u32 = filter.levels.main.depth(),
+        /// Widths of slots in bits, with the number of slots in use of that width.
         slot_widths: Vec<(u32, usize)> = slot_widths(filter),
         /// Bits of a key's path that entries know, with the number of such entries: the longer, the
         /// fewer false positives. Old entries are shorter.
         entry_lengths: Vec<(u32, u64)> = filter.lengths.iter().collect(),
-        /// Entries that have become too short for the set's size and are kept aside.
-        elders: usize = filter.tier.levels().skip(1).map(Level::len).sum(),
+        /// Keys whose entries have become too short for the set's size and are kept apart.
+        overflow: usize = filter.levels.iter().skip(1).map(Level::len).sum(),
         /// The rate that is kept.
         false_positive_rate: f64 = filter.false_positive_rate(),
-        /// The most entries that one operation has written, since the filter was built, cleared or
+        /// The most entries that one operation has rewritten, since the filter was built, cleared or
         /// loaded.
         most_entries_written: u32 = filter.work.most,
     }
@@ -30,8 +30,8 @@ stats! {
 
 fn slot_widths(filter: &ElasticFilter) -> Vec<(u32, usize)> {
     let mut slot_widths: Vec<(u32, usize)> = Vec::new();
-    for segment in filter.tier.levels().flat_map(Level::segments) {
-        let (width, slots) = (segment.form().width, segment.slots() as usize);
+    for segment in filter.levels.iter().flat_map(Level::segments) {
+        let (width, slots) = (segment.form().width, segment.slots());
         match slot_widths.binary_search_by_key(&width, |entry| entry.0) {
             Ok(at) => slot_widths[at].1 += slots,
             Err(at) => slot_widths.insert(at, (width, slots)),
@@ -53,8 +53,8 @@ impl ElasticStats {
             let lengths = lengths.map(|&(bits, n)| (bits, share(n as f64, self.len)));
             rows.push(("entries by length", list(lengths)));
         }
-        if self.elders > 0 {
-            rows.push(("elders", self.elders.to_string()));
+        if self.overflow > 0 {
+            rows.push(("kept apart", self.overflow.to_string()));
         }
         rows.push(("rate kept", format!("at most {}", percent(self.false_positive_rate, 4))));
         rows

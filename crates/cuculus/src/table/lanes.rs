@@ -180,30 +180,6 @@ impl<W: Word> Lanes<W> {
         !not_equal & self.highs
     }
 
-    /// What is left of each lane of `word` when all that agrees with `pattern` is taken off: zero
-    /// if the lane is a prefix of the pattern. A prefix, from the lowest bit upwards, is bits that
-    /// are equal, then a zero that ends it, then ones up to the top.
-    #[inline(always)]
-    pub(crate) fn beyond_prefix(&self, word: W, pattern: W) -> W {
-        // The top bit is taken as different: the end of a prefix can be there. So no lane is zero,
-        // and the subtraction borrows from none.
-        let difference = (word ^ pattern) | self.highs;
-        let up_to_first = difference ^ difference.wrapping_sub(self.ones);
-        !(word | up_to_first)
-    }
-
-    /// Not zero if, and only if, some lane of `word` is a prefix of the pattern.
-    #[inline(always)]
-    pub(crate) fn any_prefix(&self, word: W, pattern: W) -> W {
-        self.any_equal(self.beyond_prefix(word, pattern), W::ZERO)
-    }
-
-    /// The highest bit of each lane of `word` that is a prefix of the pattern.
-    #[inline(always)]
-    pub(crate) fn prefixes(&self, word: W, pattern: W) -> W {
-        self.equal(self.beyond_prefix(word, pattern), W::ZERO)
-    }
-
     /// The number of lanes in a mask of highest bits.
     #[inline(always)]
     pub(crate) fn count(&self, mask: W) -> u32 {

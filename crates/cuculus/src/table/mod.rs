@@ -10,7 +10,7 @@ mod runs;
 mod semi_sorted;
 mod vector;
 
-pub(crate) use lanes::{Lanes, WINDOW, Word, fits};
+pub(crate) use lanes::{WINDOW, fits};
 pub(crate) use packed::Packed;
 pub(crate) use runs::{OutOfMemory, Runs, Spot};
 pub(crate) use semi_sorted::SemiSorted;

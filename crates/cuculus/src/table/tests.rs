@@ -1,5 +1,6 @@
 //! Every table against a plain list of numbers: the naive oracle of the layer.
 
+use super::lanes::{Lanes, Word};
 use super::*;
 use crate::conformance::Random;
 

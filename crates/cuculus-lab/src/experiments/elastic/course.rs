@@ -55,7 +55,7 @@ pub(super) struct Checkpoint {
     pub(super) resident_growth: Option<usize>,
     pub(super) utilization: f64,
     pub(super) slot_widths: Vec<(u32, usize)>,
-    pub(super) elders: usize,
+    pub(super) overflow: usize,
 }
 
 impl Checkpoint {
@@ -210,7 +210,7 @@ impl<'a> Seen<'a> {
                 .map(|(now, before)| now.saturating_sub(before)),
             utilization: stats.utilization,
             slot_widths: stats.slot_widths,
-            elders: stats.elders,
+            overflow: stats.overflow,
         }
     }
 

@@ -25,7 +25,7 @@ const BITS: [Bits; 2] = [
 const RESIDENT_RATIO: f64 = 1.15;
 const UTILIZATION: f64 = 0.90;
 const LAST_BYTES: f64 = 16384.0;
-const ENTRIES_WRITTEN: f64 = 8192.0;
+const ENTRIES_WRITTEN: f64 = 4096.0;
 const WAIT_MICROSECONDS: f64 = 100.0;
 /// Of the filter's account of its size; the allocator counts the same blocks.
 const SIZE_ERROR: f64 = 0.001;
@@ -115,7 +115,7 @@ mod tests {
             resident_growth: Some(bytes),
             utilization: 0.91,
             slot_widths: Vec::new(),
-            elders: 0,
+            overflow: 0,
         }
     }
 
@@ -127,7 +127,7 @@ mod tests {
             checkpoints,
             growing_utilization: Some(0.91),
             shrinking_utilization: Some(0.91),
-            most_entries_written: 5000,
+            most_entries_written: 3000,
             refused: 0,
             false_negatives: 0,
             inserts: Waits::default(),

@@ -151,7 +151,7 @@ fn checkpoints(checkpoints: &[Checkpoint]) -> Table {
             number(mebibytes, 2),
             number(at.resident_ratio(), 3),
             number(Some(at.utilization), 4),
-            at.elders.to_string(),
+            at.overflow.to_string(),
             at.slot_widths.iter().map(share).collect::<Vec<_>>().join(", "),
         ]);
     }

@@ -127,7 +127,7 @@ impl Wait {
         if widths(before) != widths(after) {
             causes.push("width changed");
         }
-        if before.elders != after.elders {
+        if before.overflow != after.overflow {
             causes.push("overflow moved");
         }
         if bytes != 0 {

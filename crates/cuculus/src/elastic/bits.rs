@@ -1,0 +1,263 @@
+//! Numbers of any width in memory, without gaps: reading, writing in turn, and moving everything
+//! from some bit on. Knows nothing of what the numbers mean. The bits of a byte, and the bytes of
+//! a number, begin with the lowest, on every platform.
+
+use super::code::mask;
+
+/// The number at a bit; at most 57 bits. Bytes past the end are zero.
+#[inline(always)]
+pub(super) fn read(bytes: &[u8], bit: usize, width: u32) -> u64 {
+    debug_assert!(width <= 57);
+    let word = match bytes.get(bit / 8..).and_then(|rest| rest.first_chunk()) {
+        Some(chunk) => u64::from_le_bytes(*chunk),
+        None => read_near_end(bytes, bit / 8),
+    };
+    word >> (bit % 8) & mask(width)
+}
+
+#[cold]
+fn read_near_end(bytes: &[u8], at: usize) -> u64 {
+    let rest = bytes.get(at..).unwrap_or_default();
+    rest.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte))
+}
+
+/// Writes a number over what is at a bit; at most 57 bits. The bytes must exist.
+#[inline(always)]
+pub(super) fn write(bytes: &mut [u8], bit: usize, width: u32, value: u64) {
+    let (at, shift) = (bit / 8, bit % 8);
+    if let Some(chunk) = bytes.get_mut(at..).and_then(|rest| rest.first_chunk_mut()) {
+        let word = u64::from_le_bytes(*chunk) & !(mask(width) << shift) | value << shift;
+        *chunk = word.to_le_bytes();
+        return;
+    }
+    for i in 0..width as usize {
+        let byte = &mut bytes[(bit + i) / 8];
+        let one = 1 << ((bit + i) % 8);
+        *byte = if value >> i & 1 == 1 { *byte | one } else { *byte & !one };
+    }
+}
+
+/// Writes numbers one after the other from the first bit on.
+pub(super) struct Writer<'a> {
+    bytes: &'a mut [u8],
+    at: usize,
+    held: u64,
+    bits: u32,
+}
+
+impl<'a> Writer<'a> {
+    pub(super) fn new(bytes: &'a mut [u8]) -> Self {
+        Self { bytes, at: 0, held: 0, bits: 0 }
+    }
+
+    /// At most 56 bits.
+    #[inline(always)]
+    pub(super) fn put(&mut self, value: u64, width: u32) {
+        debug_assert!(width <= 56 && value <= mask(width));
+        self.held |= value << self.bits;
+        match self.bytes.get_mut(self.at..).and_then(|rest| rest.first_chunk_mut()) {
+            Some(chunk) => *chunk = self.held.to_le_bytes(),
+            None => self.put_near_end(),
+        }
+        let bits = self.bits + width;
+        self.at += (bits / 8) as usize;
+        // At most 63 bits, so at most seven bytes.
+        self.held >>= bits / 8 * 8;
+        self.bits = bits % 8;
+    }
+
+    #[cold]
+    fn put_near_end(&mut self) {
+        let held = self.held.to_le_bytes();
+        let rest = self.bytes.get_mut(self.at..).unwrap_or_default();
+        rest.iter_mut().zip(held).for_each(|(byte, held)| *byte = held);
+    }
+}
+
+/// The word at an index, as bits.
+#[inline(always)]
+fn word(words: &[u64], at: usize) -> u64 {
+    u64::from_le(words[at])
+}
+
+/// Writes the `N` words up to `at` from those `skip` words and `k` bits below.
+#[inline(always)]
+fn shift_words_up<const N: usize, const M: usize>(
+    words: &mut [u64],
+    at: usize,
+    skip: usize,
+    k: u32,
+) {
+    let from = at - skip - N;
+    if let Some(held) = words[from..].first_chunk::<M>() {
+        let held = held.map(u64::from_le);
+        let moved = core::array::from_fn::<u64, N, _>(|i| {
+            u64::to_le(held[i + 1] << k | (held[i] >> 1) >> (63 - k))
+        });
+        words[at + 1 - N..=at].copy_from_slice(&moved);
+    }
+}
+
+/// Writes the `N` words from `at` on from those `skip` words and `k` bits above.
+#[inline(always)]
+fn shift_words_down<const N: usize, const M: usize>(
+    words: &mut [u64],
+    at: usize,
+    skip: usize,
+    k: u32,
+) {
+    if let Some(held) = words[at + skip..].first_chunk::<M>() {
+        let held = held.map(u64::from_le);
+        let moved = core::array::from_fn::<u64, N, _>(|i| {
+            u64::to_le(held[i] >> k | (held[i + 1] << 1) << (63 - k))
+        });
+        words[at..at + N].copy_from_slice(&moved);
+    }
+}
+
+/// Moves the bits from `from` to `end` up by some bits. Those before `from` and those from the new
+/// end on stay; those that are left behind mean nothing.
+#[inline(always)]
+pub(super) fn shift_up(words: &mut [u64], from: usize, end: usize, by: usize) {
+    if from >= end {
+        return;
+    }
+    let (skip, k) = (by / 64, (by % 64) as u32);
+    let (first, last) = (from / 64, (end + by - 1) / 64);
+    let mut at = last;
+    let low = first + skip;
+    let (moved, kept) = (mask(((end + by - 1) % 64) as u32) << 1 | 1, word(words, last));
+    while at >= low + 8 {
+        shift_words_up::<8, 9>(words, at, skip, k);
+        at -= 8;
+    }
+    if at >= low + 4 {
+        shift_words_up::<4, 5>(words, at, skip, k);
+        at -= 4;
+    }
+    // At most four are left. Said so, or the compiler makes a second, long loop of vectors.
+    for _ in 0..4 {
+        if at <= low {
+            break;
+        }
+        let moved = word(words, at - skip) << k | (word(words, at - skip - 1) >> 1) >> (63 - k);
+        words[at] = moved.to_le();
+        at -= 1;
+    }
+    let keep = mask((from % 64) as u32);
+    let held = word(words, first);
+    let below = if skip == 0 { held & keep } else { 0 };
+    // With k > 0 the bits that leave this word upwards were taken above, if there is one.
+    words[low] = (below | (held & !keep) << k).to_le();
+    words[last] = (word(words, last) & moved | kept & !moved).to_le();
+}
+
+/// Moves the bits from `from` to `end` down by some bits, over what was there. Those from `end` on
+/// stay.
+#[inline(always)]
+pub(super) fn shift_down(words: &mut [u64], from: usize, end: usize, by: usize) {
+    if from >= end {
+        return;
+    }
+    let (skip, k) = (by / 64, (by % 64) as u32);
+    let to = from - by;
+    let (first, last) = (to / 64, (end - by - 1) / 64);
+    let most = words.len() - 1;
+    let take = |words: &[u64], at: usize| {
+        let above = if at + skip < most { word(words, at + skip + 1) } else { 0 };
+        word(words, at + skip) >> k | (above << 1) << (63 - k)
+    };
+    let keep = mask((to % 64) as u32);
+    let (moved, kept) = (mask(((end - by - 1) % 64) as u32) << 1 | 1, word(words, last));
+    words[first] = (word(words, first) & keep | take(words, first) & !keep).to_le();
+    let mut at = first + 1;
+    while at + 8 <= last {
+        shift_words_down::<8, 9>(words, at, skip, k);
+        at += 8;
+    }
+    if at + 4 <= last {
+        shift_words_down::<4, 5>(words, at, skip, k);
+        at += 4;
+    }
+    for _ in 0..4 {
+        if at > last {
+            break;
+        }
+        words[at] = take(words, at).to_le();
+        at += 1;
+    }
+    words[last] = (word(words, last) & moved | kept & !moved).to_le();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::Random;
+
+    fn bits_of(words: &[u64]) -> Vec<bool> {
+        words
+            .iter()
+            .flat_map(|&word| (0..64).map(move |i| u64::from_le(word) >> i & 1 == 1))
+            .collect()
+    }
+
+    #[test]
+    fn bits_move_and_nothing_else_does() {
+        let mut random = Random::new(1);
+        for _ in 0..20_000 {
+            let words: Vec<u64> = (0..1 + random.below(24)).map(|_| random.bits()).collect();
+            let all = words.len() * 64;
+            let from = random.below(all);
+            let end = from + random.below(all - from + 1);
+            let before = bits_of(&words);
+            let most = all - end;
+            let by = random.below(most.min(200) + 1);
+            if by > 0 {
+                let mut moved = words.clone();
+                shift_up(&mut moved, from, end, by);
+                let after = bits_of(&moved);
+                assert_eq!(after[from + by..end + by], before[from..end]);
+                assert_eq!(after[..from], before[..from]);
+                assert_eq!(after[end + by..], before[end + by..]);
+            }
+            let by = random.below(from.min(200) + 1);
+            if by > 0 {
+                let mut moved = words.clone();
+                shift_down(&mut moved, from, end, by);
+                let after = bits_of(&moved);
+                assert_eq!(after[from - by..end - by], before[from..end]);
+                assert_eq!(after[..from - by], before[..from - by]);
+                assert_eq!(after[end..], before[end..]);
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_written_are_read_back() {
+        let mut random = Random::new(2);
+        let mut bytes = [0u8; 600];
+        for _ in 0..500 {
+            let numbers: Vec<(u64, u32)> = (0..60)
+                .map(|_| {
+                    let width = 1 + random.below(56) as u32;
+                    (random.bits() & mask(width), width)
+                })
+                .collect();
+            bytes.fill(0);
+            let mut writer = Writer::new(&mut bytes);
+            numbers.iter().for_each(|&(value, width)| writer.put(value, width));
+            let mut at = 0;
+            for &(value, width) in &numbers {
+                assert_eq!(read(&bytes, at, width), value);
+                at += width as usize;
+            }
+            let (value, width) = (random.bits() & mask(57), 57);
+            let at = random.below(600 * 8 - 57);
+            let before = bytes;
+            write(&mut bytes, at, width, value);
+            assert_eq!(read(&bytes, at, width), value);
+            write(&mut bytes, at, width, read(&before, at, width));
+            assert_eq!(bytes, before);
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! The segments of a level and their memory: descriptions in pages, blocks in a pool. Knows which
+//! segment a path leads to; how large one should be, and what is in it, is decided elsewhere.
+#![allow(unsafe_code, reason = "segments point to blocks of the pool")]
+
+use super::draft::{self, Draft};
+use super::pool::{Block, Moved, Pool, Relocate, shrink};
+use super::segment::{Plan, Segment};
+use crate::prefetch::prefetch_at;
+use crate::table::OutOfMemory;
+use crate::wide::{self, Chosen};
+
+/// Descriptions in a page. Only the list of pages is ever copied when there are more of them.
+const PAGE: usize = 256;
+
+/// All segments of a level.
+#[derive(Default)]
+pub(super) struct Directory {
+    pages: Vec<Vec<Segment>>,
+    count: u32,
+    /// The bits of a path that can choose a segment: one more than `count` has, but for the
+    /// lowest.
+    mask: u32,
+    pool: Pool,
+    capacity: usize,
+}
+
+/// A segment that is written, but not yet in the list. To be installed, added or discarded before
+/// anything else is changed: nothing keeps track of its block.
+pub(super) struct Prepared {
+    index: usize,
+    segment: Segment,
+}
+
+// SAFETY: the blocks that segments point to belong to the pool of the same directory.
+unsafe impl Send for Directory {}
+// SAFETY: through a shared reference blocks are only read.
+unsafe impl Sync for Directory {}
+
+impl Directory {
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    /// The slots that all blocks have room for.
+    pub(super) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// The segment that a path leads to, by linear hashing. There must be one.
+    #[inline(always)]
+    pub(super) fn index(&self, path: u64) -> usize {
+        let whole = path as u32 & self.mask;
+        (if whole < self.count { whole } else { whole & (self.mask >> 1) }) as usize
+    }
+
+    /// [`get`](Self::get) for [`index`](Self::index).
+    #[inline(always)]
+    pub(super) fn find(&self, path: u64) -> &Segment {
+        assert!(self.count > 0, "no segments");
+        let index = self.index(path);
+        // SAFETY: there is a segment. The index is below the count: either by comparison, or since half of the mask is
+        // below the highest bit of the count. Every page but the last is full, so a segment with
+        // an index below the count is there.
+        unsafe { self.pages.get_unchecked(index / PAGE).get_unchecked(index % PAGE) }
+    }
+
+    /// Prefetches the description of a path's segment.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, path: u64) {
+        if self.count > 0 {
+            prefetch_at(core::ptr::from_ref(self.find(path)));
+        }
+    }
+
+    fn set_count(&mut self, count: u32) {
+        self.count = count;
+        self.mask = count.checked_ilog2().map_or(0, |depth| ((2u64 << depth) - 1) as u32);
+    }
+
+    #[inline(always)]
+    pub(super) fn get(&self, index: usize) -> &Segment {
+        &self.pages[index / PAGE][index % PAGE]
+    }
+
+    #[inline(always)]
+    pub(super) fn get_mut(&mut self, index: usize) -> &mut Segment {
+        &mut self.pages[index / PAGE][index % PAGE]
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Segment> {
+        self.pages.iter().flatten()
+    }
+
+    /// Writes a draft to a block for a segment, one that exists or the next.
+    pub(super) fn prepare(
+        &mut self,
+        index: usize,
+        draft: &Draft,
+        plan: &Plan,
+        chosen: Chosen,
+    ) -> Result<Prepared, OutOfMemory> {
+        let at = self.pool.take(plan.units, index as u32)?;
+        let mut segment = Segment::new(at, plan);
+        wide::run_chosen(chosen, draft::Write { draft, to: &mut segment });
+        Ok(Prepared { index, segment })
+    }
+
+    /// Copies a segment to a larger or smaller block.
+    #[inline(always)]
+    pub(super) fn resize(&mut self, index: usize, units: usize) -> Result<u32, OutOfMemory> {
+        let at = self.pool.take(units, index as u32)?;
+        let segment = self.get(index).move_to(at, units);
+        Ok(self.install(Prepared { index, segment }))
+    }
+
+    /// Gives the memory back; returns the number of slots of another segment that were moved to
+    /// fill the gap.
+    pub(super) fn discard(&mut self, prepared: &Prepared) -> u32 {
+        self.give_back(&prepared.segment)
+    }
+
+    /// Replaces a segment by one that was prepared; returns the number of slots moved, as for
+    /// [`discard`](Self::discard).
+    pub(super) fn install(&mut self, prepared: Prepared) -> u32 {
+        self.capacity += prepared.segment.capacity();
+        let old = core::mem::replace(self.get_mut(prepared.index), prepared.segment);
+        self.capacity -= old.capacity();
+        self.give_back(&old)
+    }
+
+    fn give_back(&mut self, old: &Segment) -> u32 {
+        let Some(Moved { owner, to }) = self.pool.give_back(old.units(), old.at) else { return 0 };
+        let other = self.get_mut(owner as usize);
+        other.at = to;
+        other.slots() as u32
+    }
+
+    /// Makes room in the list for a segment more.
+    pub(super) fn reserve(&mut self) -> Result<(), OutOfMemory> {
+        let failed = OutOfMemory { bytes: (PAGE * size_of::<Segment>()) as u64 };
+        if self.len().is_multiple_of(PAGE) {
+            // Owners of blocks are numbers of 32 bits.
+            if self.count > u32::MAX - PAGE as u32 {
+                return Err(failed);
+            }
+            let mut page = Vec::new();
+            // Most filters have a few segments, and the list of those is no longer than needed.
+            let room = if self.count == 0 { 1 } else { PAGE };
+            page.try_reserve_exact(room).map_err(|_| failed)?;
+            let more = 1 + self.pages.len() / 8;
+            if self.pages.len() == self.pages.capacity() {
+                self.pages.try_reserve_exact(more).map_err(|_| failed)?;
+            }
+            self.pages.push(page);
+        }
+        let Some(page) = self.pages.last_mut() else { return Err(failed) };
+        if page.len() == page.capacity() {
+            let more = (page.len() / 4).max(1).min(PAGE - page.len());
+            page.try_reserve_exact(more).map_err(|_| failed)?;
+        }
+        Ok(())
+    }
+
+    /// Undoes [`reserve`](Self::reserve).
+    pub(super) fn unreserve(&mut self) {
+        while self.pages.last().is_some_and(Vec::is_empty) {
+            self.pages.pop();
+        }
+        if self.pages.capacity() > 2 * self.pages.len() + 4 {
+            shrink(&mut self.pages, 0);
+        }
+    }
+
+    /// Adds the segment prepared after the last, for which room was reserved.
+    pub(super) fn push(&mut self, prepared: Prepared) {
+        debug_assert_eq!(prepared.index, self.len());
+        self.capacity += prepared.segment.capacity();
+        if let Some(page) = self.pages.last_mut() {
+            page.push(prepared.segment);
+        }
+        self.set_count(self.count + 1);
+    }
+
+    /// Adds a draft as the last segment.
+    pub(super) fn push_draft(
+        &mut self,
+        draft: &Draft,
+        plan: &Plan,
+        chosen: Chosen,
+    ) -> Result<(), OutOfMemory> {
+        self.reserve()?;
+        match self.prepare(self.len(), draft, plan, chosen) {
+            Ok(prepared) => {
+                self.push(prepared);
+                Ok(())
+            }
+            Err(failed) => {
+                self.unreserve();
+                Err(failed)
+            }
+        }
+    }
+
+    /// Drops the last segment; returns the number of slots moved, as for
+    /// [`discard`](Self::discard).
+    pub(super) fn pop(&mut self) -> u32 {
+        let Some(old) = self.pages.last_mut().and_then(Vec::pop) else { return 0 };
+        self.capacity -= old.capacity();
+        self.set_count(self.count - 1);
+        if let [page] = &mut self.pages[..]
+            && page.capacity() > 2 * page.len()
+        {
+            shrink(page, page.len() / 4);
+        }
+        self.unreserve();
+        self.give_back(&old)
+    }
+
+    /// [`Pool::relocate`], and segments follow.
+    ///
+    /// # Safety
+    /// As there.
+    pub(super) unsafe fn relocate(&mut self, relocate: &mut Relocate<'_>) {
+        let Self { pages, pool, .. } = self;
+        let follow = |owner: u32, to: Block| {
+            let owner = owner as usize;
+            pages[owner / PAGE][owner % PAGE].at = to;
+        };
+        // SAFETY: the caller's.
+        unsafe { pool.relocate(relocate, follow) };
+    }
+
+    /// A copy, with blocks of its own.
+    pub(super) fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        let mut copy = Self::default();
+        for (index, segment) in self.iter().enumerate() {
+            copy.reserve()?;
+            let at = copy.pool.take(segment.units(), index as u32)?;
+            copy.push(Prepared { index, segment: segment.move_to(at, segment.units()) });
+        }
+        Ok(copy)
+    }
+
+    pub(super) fn heap_bytes(&self) -> usize {
+        let pages: usize =
+            self.pages.iter().map(|page| page.capacity() * size_of::<Segment>()).sum();
+        self.pool.heap_bytes() + pages + self.pages.capacity() * size_of::<Vec<Segment>>()
+    }
+}

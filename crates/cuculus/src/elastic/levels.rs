@@ -1,0 +1,276 @@
+//! A level and what has become too short for it. An entry that knows too little of its path to
+//! have a side when its segment is split goes to the next level, a smaller one of the same kind.
+//! Only a key that was there before the set grew by a large factor ends up there, so most filters
+//! have one level.
+
+use super::address::Address;
+use super::level::{Context, Level, Match, PartialKey};
+use crate::FullCause;
+use crate::table::OutOfMemory;
+
+/// Entries that come back from another level with each merge, at most.
+const DRAINED: usize = 256;
+/// Entries come back only as long as an operation has rewritten fewer than this.
+const DRAIN_WORK: u32 = 2000;
+/// Bits of the path, beyond those that choose a segment, that an entry needs to come back.
+const DRAIN_MARGIN: u32 = 2;
+/// The most levels, in memory and in files. A level is only begun when the set has grown at least
+/// eightfold since the entries came that go there.
+pub(super) const MAX_LEVELS: usize = 16;
+
+#[derive(Default)]
+pub(super) struct Levels {
+    pub(super) main: Level,
+    pub(super) overflow: Vec<Level>,
+}
+
+impl Levels {
+    /// The main level and the others.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Level> {
+        core::iter::once(&self.main).chain(&self.overflow)
+    }
+
+    #[inline(always)]
+    pub(super) fn contains(&self, key: Address) -> bool {
+        if self.overflow.is_empty() {
+            return self.main.contains(key);
+        }
+        self.contains_in_any(key)
+    }
+
+    /// All levels are read before any answer is used, so that the waits for memory overlap.
+    #[inline(never)]
+    fn contains_in_any(&self, key: Address) -> bool {
+        self.overflow.iter().for_each(|level| level.prefetch_segment(key));
+        let in_main = self.main.contains(key);
+        self.overflow.iter().fold(in_main, |found, level| found | level.contains(key))
+    }
+
+    /// Puts an entry where it belongs. Nothing has changed after an error.
+    #[inline(always)]
+    pub(super) fn insert(
+        &mut self,
+        new: PartialKey,
+        cx: &mut Context<'_>,
+    ) -> Result<(), FullCause> {
+        if new.bits < self.main.depth_at(new.key.path) {
+            let inserted = self.insert_below(0, new, 1, cx);
+            self.drop_empty();
+            return inserted;
+        }
+        self.main.insert(new, cx)?;
+        // Not after an operation that has rewritten a segment already.
+        if self.main.wants_split(cx) && cx.work.now == 0 {
+            self.split(0, cx);
+            self.drop_empty();
+        }
+        Ok(())
+    }
+
+    /// Splits segments until there are enough of them for some entries more.
+    pub(super) fn prepare_for(&mut self, entries: usize, cx: &mut Context<'_>) {
+        if entries > 0 && self.main.segment_count() == 0 && self.main.begin(0, cx).is_err() {
+            return;
+        }
+        while self.main.will_be_too_full(entries, cx) {
+            let before = self.main.segment_count();
+            self.split(0, cx);
+            if self.main.segment_count() == before {
+                break;
+            }
+        }
+        self.drop_empty();
+    }
+
+    /// Puts copies of an entry where they belong, all or none.
+    pub(super) fn insert_copies(
+        &mut self,
+        new: PartialKey,
+        copies: u64,
+        cx: &mut Context<'_>,
+    ) -> Result<(), FullCause> {
+        if new.bits < self.main.depth_at(new.key.path) {
+            let inserted = self.insert_below(0, new, copies, cx);
+            self.drop_empty();
+            return inserted;
+        }
+        self.main.insert_copies(new, copies, cx)?;
+        if self.main.wants_split(cx) {
+            self.split(0, cx);
+            self.drop_empty();
+        }
+        Ok(())
+    }
+
+    /// Puts copies of an entry into a level after the one given.
+    #[cold]
+    fn insert_below(
+        &mut self,
+        level: usize,
+        new: PartialKey,
+        copies: u64,
+        cx: &mut Context<'_>,
+    ) -> Result<(), FullCause> {
+        let deep_enough = |level: &Level| new.bits >= level.depth_at(new.key.path);
+        let at = self.overflow.iter().skip(level).position(deep_enough).map(|at| at + level);
+        let at = match at {
+            Some(at) => at,
+            None if self.overflow.len() + 1 < MAX_LEVELS => {
+                self.overflow.try_reserve_exact(1).map_err(|_| FullCause::OutOfMemory)?;
+                self.overflow.push(Level::overflow());
+                self.overflow.len() - 1
+            }
+            None => return Err(FullCause::Crowded),
+        };
+        let inserted = self.overflow[at].insert_copies(new, copies, cx);
+        if inserted.is_ok() && self.overflow[at].wants_split(cx) {
+            self.split(at + 1, cx);
+        }
+        inserted
+    }
+
+    /// Drops levels after the last that has entries.
+    fn drop_empty(&mut self) {
+        while self.overflow.last().is_some_and(|level| level.len() == 0) {
+            self.overflow.pop();
+        }
+        if self.overflow.is_empty() {
+            self.overflow = Vec::new();
+        }
+    }
+
+    /// Splits a segment of a level, 0 being the main one.
+    #[inline(never)]
+    fn split(&mut self, level: usize, cx: &mut Context<'_>) {
+        // Taken out, since other levels change while this one is being split.
+        let mut taken = core::mem::take(self.level_mut(level));
+        taken.split(cx, |exhausted, cx| {
+            for (done, &(known, copies)) in exhausted.iter().enumerate() {
+                if self.insert_below(level, known, copies, cx).is_err() {
+                    for &(known, copies) in &exhausted[..done] {
+                        self.remove_below(level, known, copies, cx);
+                    }
+                    return false;
+                }
+            }
+            true
+        });
+        *self.level_mut(level) = taken;
+    }
+
+    fn level_mut(&mut self, level: usize) -> &mut Level {
+        match level.checked_sub(1) {
+            None => &mut self.main,
+            Some(at) => &mut self.overflow[at],
+        }
+    }
+
+    /// Takes copies of an entry back from the levels after the one given.
+    fn remove_below(&mut self, level: usize, known: PartialKey, copies: u64, cx: &mut Context<'_>) {
+        for level in self.overflow.iter_mut().skip(level) {
+            if level.exact_match(known).is_some() {
+                level.remove_copies(known, copies, cx);
+                break;
+            }
+        }
+    }
+
+    /// The longest entry that may be of a key, on any level: the only one that can be removed
+    /// without taking what another key needs.
+    #[inline(always)]
+    pub(super) fn longest_match(&self, key: Address) -> Option<(usize, Match)> {
+        let found = self.main.longest_match(key).map(|found| (0, found));
+        if self.overflow.is_empty() { found } else { self.longest_of_all(found, key) }
+    }
+
+    #[cold]
+    fn longest_of_all(
+        &self,
+        found: Option<(usize, Match)>,
+        key: Address,
+    ) -> Option<(usize, Match)> {
+        let others = (1..).zip(&self.overflow);
+        let others = others.filter_map(|(at, level)| Some((at, level.longest_match(key)?)));
+        // The first of the longest.
+        others.fold(found, |best, other| match best {
+            Some(best) if best.1.known >= other.1.known => Some(best),
+            _ => Some(other),
+        })
+    }
+
+    /// Removes what was found on a level, and shrinks.
+    #[inline(always)]
+    pub(super) fn remove(&mut self, (level, found): (usize, Match), cx: &mut Context<'_>) -> bool {
+        if level > 0 {
+            return self.remove_in_overflow(level - 1, found, cx);
+        }
+        let removed = self.main.remove(found, cx);
+        if self.main.wants_merge(cx)
+            && cx.work.now == 0
+            && let Some(merged) = self.main.merge(cx)
+            && !self.overflow.is_empty()
+        {
+            self.drain(merged, cx);
+        }
+        removed
+    }
+
+    #[cold]
+    fn remove_in_overflow(&mut self, at: usize, found: Match, cx: &mut Context<'_>) -> bool {
+        let level = &mut self.overflow[at];
+        let removed = level.remove(found, cx);
+        if level.wants_merge(cx) && cx.work.now == 0 {
+            level.merge(cx);
+        }
+        self.drop_empty();
+        removed
+    }
+
+    /// Takes entries back from other levels that belong to a segment of the main one and know
+    /// enough of their paths again, now that fewer bits choose it. Returns how many.
+    #[cold]
+    fn drain(&mut self, (index, depth): (usize, u32), cx: &mut Context<'_>) -> usize {
+        let mut drained = 0;
+        for at in 0..self.overflow.len() {
+            if !self.main.has_room(index, DRAINED) {
+                break;
+            }
+            let enough = depth + DRAIN_MARGIN;
+            for (known, copies) in self.overflow[at].some_longer(enough, (index, depth), DRAINED) {
+                if cx.work.now > DRAIN_WORK {
+                    break;
+                }
+                if self.main.insert_copies(known, copies, cx).is_ok() {
+                    self.overflow[at].remove_copies(known, copies, cx);
+                    drained += 1;
+                }
+            }
+        }
+        self.drop_empty();
+        drained
+    }
+
+    pub(super) fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        let mut overflow = Vec::new();
+        let bytes = (self.overflow.len() * size_of::<Level>()) as u64;
+        overflow.try_reserve_exact(self.overflow.len()).map_err(|_| OutOfMemory { bytes })?;
+        for level in &self.overflow {
+            overflow.push(level.try_clone()?);
+        }
+        Ok(Self { main: self.main.try_clone()?, overflow })
+    }
+
+    pub(super) fn shrink_to_fit(&mut self, cx: &mut Context<'_>) {
+        self.main.shrink_to_fit(cx);
+        for segment in self.main.indices() {
+            while !self.overflow.is_empty() && self.drain(segment, cx) > 0 {}
+        }
+        self.overflow.iter_mut().for_each(|level| level.shrink_to_fit(cx));
+        self.main.shrink_to_fit(cx);
+    }
+
+    pub(super) fn heap_bytes(&self) -> usize {
+        let levels: usize = self.iter().map(Level::heap_bytes).sum();
+        levels + self.overflow.capacity() * size_of::<Level>()
+    }
+}
