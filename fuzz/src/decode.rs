@@ -191,8 +191,8 @@ fn load<F: Persist + Filter>(bytes: &[u8]) -> Option<F> {
             // filter has at least 18 bytes in a file, and some dozens in memory.)
             let times = if container::is_elastic(bytes) { 6 } else { 1 };
             // (A filter of a list has some hundred bytes beside its slots, and at least one byte in a
-            // file; but there are no more than 65,536.)
-            let tables = if container::is_dynamic(bytes) { bytes.len().min(65_536) } else { 0 };
+            // file; but there are no more than 4,096.)
+            let tables = if container::is_dynamic(bytes) { bytes.len().min(4096) } else { 0 };
             // (A bucket on a ring has at least four bytes in a file, and up to 64 nodes of six bytes
             // in memory.)
             let times = if container::has_rings(bytes) { 120 } else { times };

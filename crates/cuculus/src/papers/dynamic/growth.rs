@@ -52,9 +52,10 @@ pub(super) struct Rules {
     pub(super) filter_duplicates: bool,
 }
 
-/// A lookup reads two buckets of each filter, so longer lists are of no use; and a file with so
-/// many tiny ones cannot cost much more memory than its bytes.
-pub(super) const MAX_FILTERS: usize = 65_536;
+/// A lookup reads two buckets of each filter, so longer lists are of no use.
+pub(super) const MAX_FILTERS: usize = 4096;
+/// Filters of the list that an insert searches with kicks, besides the current one.
+const SEARCHED: usize = 8;
 
 impl DynamicCuckooFilter {
     /// Stores a key somewhere; nothing has changed after an error.
@@ -102,6 +103,9 @@ impl DynamicCuckooFilter {
         cause: FullCause,
         key: &Candidates,
     ) -> Result<(), FullCause> {
+        if cause == FullCause::OutOfMemory {
+            return Err(cause);
+        }
         let found = match self.store_in_existing(full, key) {
             Some(found) => found,
             None => self.store_in_new(key)?,
@@ -121,10 +125,18 @@ impl DynamicCuckooFilter {
     fn store_in_existing(&mut self, full: usize, key: &Candidates) -> Option<usize> {
         let (placement, kicks) = (self.placement, self.kicks);
         if !self.rules.reuse_holes {
+            let mut searched = 0;
             let mut later = full + 1..self.blocks.len();
             return later.find(|&next| {
-                self.is_below_capacity(next)
-                    && self.blocks[next].insert(placement, kicks, key).is_ok()
+                if !self.is_below_capacity(next) {
+                    return false;
+                }
+                searched += 1;
+                let block = &mut self.blocks[next];
+                if searched > SEARCHED {
+                    return block.place(key);
+                }
+                block.insert(placement, kicks, key).is_ok()
             });
         }
         let emptiest = self.emptiest_but(full)?;
