@@ -62,6 +62,10 @@ pub(crate) trait Space {
         Ok(())
     }
 
+    /// Is told how many buckets a search has opened.
+    #[inline(always)]
+    fn opened(&mut self, _buckets: u32) {}
+
     /// Moves the entry in `slot` of `from` to a free slot of `to`.
     fn kick(&mut self, from: BucketIndex, slot: u32, to: BucketIndex);
 }
@@ -196,6 +200,7 @@ fn breadth_first<S: Space>(
             return Err(Stuck::NoPath);
         }
         work::add(batch - opened);
+        space.opened((batch - opened) as u32);
         while opened < batch {
             let bucket = nodes.get(opened).bucket;
             space.ways_out(bucket, |slot, target| {
@@ -286,6 +291,7 @@ fn random_walk(
     let mut bucket = starts[scramble(first.0, 0) as usize % starts.len()];
     for step in 0..max_kicks {
         work::add(1);
+        space.opened(1);
         let is_open = |target: BucketIndex| {
             let was_passed =
                 passed.may_contain(target) && path.iter().any(|&(passed, _)| passed == target);

@@ -46,6 +46,14 @@ impl Kicks {
     /// The same in words.
     pub(crate) const EXPECTED: &'static str = "at most 2000";
 
+    /// Buckets that all searches for one key may open, if a filter has several tables.
+    const ALL: u32 = 8192;
+
+    /// How many tables besides the first may be searched for one key.
+    pub(crate) fn others(self, most: usize) -> usize {
+        (Self::ALL / self.max.max(1)).min(most as u32) as usize
+    }
+
     /// The limits, if they are reasonable.
     pub(crate) fn new(search: Search, max: Option<u32>) -> Result<Self, BuildError> {
         let max = max.unwrap_or(Self::DEFAULT_MAX);

@@ -139,7 +139,7 @@ impl ConsistentCuckooFilter {
                 let table = &mut self.filters[at];
                 // So many filters are there only if somebody wants them, and all searches together
                 // would take as long as the file of somebody else says.
-                if tried >= SEARCHED {
+                if tried >= self.first.kicks.others(SEARCHED) {
                     if table.place(fingerprint, points) {
                         return Ok(());
                     }

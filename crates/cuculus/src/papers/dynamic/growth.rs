@@ -10,7 +10,7 @@ use super::block::Block;
 use super::filter::DynamicCuckooFilter;
 use crate::FullCause;
 use crate::cuckoo::room::Candidates;
-use crate::placement::Placement;
+use crate::placement::{Placement, PlacementKind};
 
 /// When a dynamic cuckoo filter goes on to the next filter of its list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,6 +56,11 @@ pub(super) struct Rules {
 pub(super) const MAX_FILTERS: usize = 4096;
 /// Filters of the list that an insert searches with kicks, besides the current one.
 const SEARCHED: usize = 8;
+/// With this many kicks and more, fingerprints at least so long, and so many slots, a filter of two
+/// slots per bucket or more takes keys until it is three quarters full; unless they were chosen.
+const LEAST_KICKS: u32 = 100;
+const LEAST_BITS: u32 = 8;
+const LEAST_SLOTS: usize = 256;
 
 impl DynamicCuckooFilter {
     /// Stores a key somewhere; nothing has changed after an error.
@@ -106,6 +111,9 @@ impl DynamicCuckooFilter {
         if cause == FullCause::OutOfMemory {
             return Err(cause);
         }
+        if matches!(cause, FullCause::NoRoom { .. }) && self.refuses_while_empty(full) {
+            return Err(FullCause::Crowded);
+        }
         let found = match self.store_in_existing(full, key) {
             Some(found) => found,
             None => self.store_in_new(key)?,
@@ -116,6 +124,18 @@ impl DynamicCuckooFilter {
             self.current = found;
         }
         Ok(())
+    }
+
+    /// Whether a filter that has just refused a key, after a search that deserves the name, has most
+    /// of its slots free. Keys that were chosen to fall together do that; with a filter for every few
+    /// of them, all others would be looked up in thousands of filters.
+    fn refuses_while_empty(&self, full: usize) -> bool {
+        let searched = self.kicks.max >= LEAST_KICKS
+            && self.shape.slots_per_bucket > 1
+            && self.shape.fingerprint_bits >= LEAST_BITS
+            && self.placement.kind() != PlacementKind::Simplified;
+        let slots = self.slots_per_filter();
+        searched && slots >= LEAST_SLOTS && self.blocks[full].len < slots * 2 / 5
     }
 
     /// Tries the filters below their capacity: those after `full` one by one, as the paper does; or,
@@ -133,7 +153,7 @@ impl DynamicCuckooFilter {
                 }
                 searched += 1;
                 let block = &mut self.blocks[next];
-                if searched > SEARCHED {
+                if searched > kicks.others(SEARCHED) {
                     return block.place(key);
                 }
                 block.insert(placement, kicks, key).is_ok()

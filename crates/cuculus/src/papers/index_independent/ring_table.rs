@@ -35,15 +35,22 @@ pub(crate) struct RingPlan {
     pub(crate) buckets: u32,
 }
 
-/// What buckets held before they were changed.
+/// What buckets held before they were changed, and how many were opened on the way.
 #[derive(Default)]
-pub(crate) struct Log(Vec<(BucketIndex, [Fingerprint; MAX_SLOTS])>);
+pub(crate) struct Log {
+    notes: Vec<(BucketIndex, [Fingerprint; MAX_SLOTS])>,
+    opened: u32,
+}
+
+/// The most buckets that may be opened for the entries of one new bucket. Only entries that were
+/// chosen for it need so many.
+const MOST_OPENED: u32 = 8192;
 
 impl Log {
     /// Makes room for notes.
     fn reserve(&mut self, notes: usize) -> Result<(), OutOfMemory> {
         let bytes = (notes * size_of::<(BucketIndex, [Fingerprint; MAX_SLOTS])>()) as u64;
-        self.0.try_reserve(notes).map_err(|_| OutOfMemory { bytes })
+        self.notes.try_reserve(notes).map_err(|_| OutOfMemory { bytes })
     }
 }
 
@@ -102,8 +109,8 @@ impl<T: Buckets> Placed<'_, T> {
     /// To be called before a bucket changes, and after [`prepare`](Space::prepare).
     fn note(&mut self, bucket: BucketIndex) {
         if let Some(log) = &mut self.log {
-            debug_assert!(log.0.len() < log.0.capacity(), "not prepared");
-            log.0.push((bucket, self.table.entries(bucket)));
+            debug_assert!(log.notes.len() < log.notes.capacity(), "not prepared");
+            log.notes.push((bucket, self.table.entries(bucket)));
         }
     }
 
@@ -147,6 +154,12 @@ impl<T: Buckets> Space for Placed<'_, T> {
         match &mut self.log {
             Some(log) => log.reserve(2 * moves + 1),
             None => Ok(()),
+        }
+    }
+
+    fn opened(&mut self, buckets: u32) {
+        if let Some(log) = &mut self.log {
+            log.opened += buckets;
         }
     }
 
@@ -388,6 +401,10 @@ impl RingTable {
             if added >= least {
                 homeless.retain(|&entry| {
                     work::add(1);
+                    if log.opened > MOST_OPENED {
+                        pushed = Err(FullCause::Crowded);
+                        return true;
+                    }
                     let points = self.points(entry);
                     match self.insert(entry, &points, Some(&mut log)) {
                         Ok(()) => false,
@@ -461,7 +478,7 @@ impl RingTable {
                 }
             }
             if after != before {
-                log.0.push((bucket, before));
+                log.notes.push((bucket, before));
                 with_table!(&mut self.table, table => table.restore(bucket, after));
             }
         }
@@ -503,7 +520,7 @@ impl RingTable {
         if log.reserve(1 + MAX_SLOTS).is_err() {
             return false;
         }
-        log.0.push((bucket, before));
+        log.notes.push((bucket, before));
         self.ring.leave(bucket);
         with_table!(&mut self.table, table => {
             table.restore(bucket, [Fingerprint::EMPTY; MAX_SLOTS]);
@@ -525,7 +542,7 @@ impl RingTable {
     /// Puts back what was noted. The number of entries is the caller's.
     fn undo(&mut self, log: Log) {
         with_table!(&mut self.table, table => {
-            for (bucket, entries) in log.0.into_iter().rev() {
+            for (bucket, entries) in log.notes.into_iter().rev() {
                 table.restore(bucket, entries);
             }
         });
