@@ -332,7 +332,12 @@ impl Job for ContainsOne<'_> {
 
     #[inline(always)]
     fn run(self) -> bool {
-        self.filter.levels.contains(self.filter.address(self.hash))
+        self.filter.levels.contains::<false>(self.filter.address(self.hash))
+    }
+
+    #[inline(always)]
+    fn run_wide(self) -> bool {
+        self.filter.levels.contains::<true>(self.filter.address(self.hash))
     }
 }
 

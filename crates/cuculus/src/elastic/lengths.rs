@@ -78,10 +78,16 @@ impl Lengths {
         Ok(Self { counts, first: self.first, sum: self.sum })
     }
 
+    /// Whether entries of a length can be added.
+    #[inline(always)]
+    pub(super) fn counts(&self, length: u32) -> bool {
+        (length.wrapping_sub(self.first) as usize) < self.counts.len()
+    }
+
     /// Makes sure that entries of a length can be added.
     #[inline(always)]
     pub(super) fn reserve(&mut self, length: u32) -> Result<(), OutOfMemory> {
-        if (length.wrapping_sub(self.first) as usize) < self.counts.len() {
+        if self.counts(length) {
             return Ok(());
         }
         self.reserve_unseen(length)
