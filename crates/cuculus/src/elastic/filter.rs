@@ -369,8 +369,7 @@ impl Job for RemoveOne<'_> {
 
     #[inline(always)]
     fn run(mut self) -> bool {
-        let Some(found) = self.levels.longest_match(self.key) else { return false };
-        self.levels.remove(found, &mut self.cx)
+        self.levels.remove(self.key, &mut self.cx)
     }
 }
 

@@ -48,6 +48,23 @@ pub(super) fn sum(header: u32) -> u32 {
     ((pairs + (pairs >> 4)) & 0x0f0f_0f0f).wrapping_mul(0x0101_0101) >> 24
 }
 
+/// Three codes, one after the other; whatever is there.
+#[inline(always)]
+pub(super) fn three(bytes: &[u8], at: usize, width: u32) -> [u64; INLINE] {
+    core::array::from_fn(
+        #[inline(always)]
+        |i| read(bytes, at + i * width as usize, width),
+    )
+}
+
+/// Writes three codes, one after the other.
+#[inline(always)]
+pub(super) fn set_three(bytes: &mut [u8], at: usize, width: u32, codes: [u64; INLINE]) {
+    write(bytes, at, width, codes[0]);
+    write(bytes, at + width as usize, width, codes[1]);
+    write(bytes, at + 2 * width as usize, width, codes[2]);
+}
+
 /// The codes of the homes of a group.
 pub(super) struct Homes<'a> {
     pub(super) counts: &'a mut [u16; GROUP_HOMES],
@@ -244,15 +261,21 @@ pub(super) struct Tails {
     len: usize,
     codes: [u64; IN_PLACE],
     codes_len: usize,
-    /// The inline codes of the home that was changed.
+    /// The inline codes of the home that is changed.
     inline: [u64; INLINE],
-    slot: [u64; INLINE * GROUP_HOMES],
 }
 
 impl Tails {
-    /// Reads the tails of a group. `None` if there are too many codes in them.
+    /// Reads the tails of a group, to change a home with three codes or more. `None` if there are
+    /// too many codes in them.
     #[inline(always)]
-    pub(super) fn read(bytes: &[u8], at: usize, slots: usize, width: u32) -> Option<Self> {
+    pub(super) fn read(
+        bytes: &[u8],
+        at: usize,
+        slots: usize,
+        width: u32,
+        home: u32,
+    ) -> Option<Self> {
         let header = read(bytes, at, HEADER as u32) as u32;
         let mut tails = Self {
             header,
@@ -260,8 +283,11 @@ impl Tails {
             len: 0,
             codes: [0; IN_PLACE],
             codes_len: 0,
-            inline: [0; INLINE],
-            slot: [0; INLINE * GROUP_HOMES],
+            inline: three(
+                bytes,
+                at + HEADER + before(header, home).0 as usize * width as usize,
+                width,
+            ),
         };
         let slot = |i: usize| read(bytes, at + HEADER + i * width as usize, width);
         let inline = sum(header) as usize;
@@ -270,10 +296,7 @@ impl Tails {
             let home = threes.trailing_zeros() / 2;
             threes &= threes - 1;
             let first = before(header, home).0 as usize;
-            for i in first..first + INLINE {
-                tails.slot[i] = slot(i);
-            }
-            if tails.slot[first] > tails.slot[first + 1] {
+            if slot(first) > slot(first + 1) {
                 tails.marked[tails.len].home = home as u8;
                 tails.len += 1;
             }
@@ -317,12 +340,11 @@ impl Tails {
     }
 
     /// All codes of a home with three or more, sorted, and their number.
-    fn run(&self, home: u32, skipped: usize, tail: usize) -> [u64; IN_PLACE + INLINE] {
+    fn run(&self, skipped: usize, tail: usize) -> [u64; IN_PLACE + INLINE] {
         let mut run = [0; IN_PLACE + INLINE];
-        let first = before(self.header, home).0 as usize;
-        let inline = &self.slot[first..first + INLINE];
+        let inline = self.inline;
         if tail == 0 {
-            run[..INLINE].copy_from_slice(inline);
+            run[..INLINE].copy_from_slice(&inline);
         } else {
             (run[0], run[1], run[2 + tail]) = (inline[1], inline[2], inline[0]);
             run[2..2 + tail].copy_from_slice(&self.codes[skipped..skipped + tail]);
@@ -334,7 +356,7 @@ impl Tails {
     #[inline(always)]
     pub(super) fn insert(&mut self, home: u32, code: u64) -> Added {
         let (place, skipped, tail) = self.place(home);
-        let mut run = self.run(home, skipped, tail);
+        let mut run = self.run(skipped, tail);
         let count = INLINE + tail;
         let at = run[..count].iter().filter(|&&held| held < code).count();
         let equal = run[..count].iter().filter(|&&held| held == code).count();
@@ -361,7 +383,7 @@ impl Tails {
     #[inline(always)]
     pub(super) fn remove(&mut self, home: u32, code: u64) -> bool {
         let (place, skipped, tail) = self.place(home);
-        let mut run = self.run(home, skipped, tail);
+        let mut run = self.run(skipped, tail);
         let count = INLINE + tail;
         let Some(at) = run[..count].iter().position(|&held| held == code) else { return false };
         run.copy_within(at + 1..count, at);
@@ -539,7 +561,7 @@ mod tests {
             let Some(&home) = full.get(random.below(full.len().max(1))) else { continue };
             let first: usize = counts[..home].iter().map(|&n| usize::from(n)).sum();
             let run = first..first + usize::from(counts[home]);
-            let mut tails = Tails::read(&bytes, 0, old, width).expect("few codes");
+            let mut tails = Tails::read(&bytes, 0, old, width, home as u32).expect("few codes");
             if counts[home] > 3 && random.below(2) == 0 {
                 let code = codes[run.start + random.below(run.len())];
                 assert!(tails.remove(home as u32, code));

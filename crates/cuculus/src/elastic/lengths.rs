@@ -65,6 +65,11 @@ impl Lengths {
         self.counts.get(at).copied().unwrap_or(0)
     }
 
+    /// A length that no entry is longer than.
+    pub(super) fn longest(&self) -> u32 {
+        (self.first + self.counts.len() as u32).saturating_sub(1)
+    }
+
     /// Lengths that occur, with how often.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         (self.first..).zip(self.counts.iter().copied()).filter(|&(_, count)| count > 0)

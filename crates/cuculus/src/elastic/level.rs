@@ -250,6 +250,27 @@ impl Level {
         Some(Match { key, code, known: segment.depth() + length })
     }
 
+    /// Takes the longest entry that may be of a key out, if that takes no more than moving the
+    /// codes after it. Otherwise nothing has changed.
+    #[inline(always)]
+    pub(super) fn remove_quickly(&mut self, key: Address, cx: &mut Context<'_>) -> bool {
+        if self.directory.len() == 0 {
+            return false;
+        }
+        let segment = self.directory.find_mut(key.path);
+        if segment.is_wide() {
+            return false;
+        }
+        let Some(length) = segment.remove_quickly(key) else { return false };
+        cx.lengths.remove(segment.depth() + length);
+        self.entries -= 1;
+        let is_due = segment.units() > cx.settings.most_units(segment.needed_units());
+        if is_due {
+            self.shrink(self.directory.index(key.path), cx);
+        }
+        true
+    }
+
     /// Takes an entry out, and shrinks its segment if that is due. Says whether it is gone: only
     /// without memory it can happen that it is not.
     #[inline(always)]

@@ -205,13 +205,24 @@ impl Levels {
         })
     }
 
-    /// Removes what was found on a level, and shrinks.
+    /// Removes the longest entry that may be of a key, and shrinks. Says whether there was one.
     #[inline(always)]
-    pub(super) fn remove(&mut self, (level, found): (usize, Match), cx: &mut Context<'_>) -> bool {
+    pub(super) fn remove(&mut self, key: Address, cx: &mut Context<'_>) -> bool {
+        // With other levels, all must be asked first.
+        if self.overflow.is_empty() && self.main.remove_quickly(key, cx) {
+            return self.shrink(true, cx);
+        }
+        let Some((level, found)) = self.longest_match(key) else { return false };
         if level > 0 {
             return self.remove_in_overflow(level - 1, found, cx);
         }
         let removed = self.main.remove(found, cx);
+        self.shrink(removed, cx)
+    }
+
+    /// Merges two segments after a removal, if it is time.
+    #[inline(always)]
+    fn shrink(&mut self, removed: bool, cx: &mut Context<'_>) -> bool {
         if self.main.wants_merge(cx)
             && cx.work.now == 0
             && let Some(merged) = self.main.merge(cx)
