@@ -3,9 +3,9 @@
 use crate::{Filter, Persist};
 
 /// The memory of a filter that was loaded may differ from what was saved by this share, and by some
-/// bytes that a small filter cannot help.
+/// bytes: an elastic filter keeps a counter for every length that its entries once had.
 const MEMORY_SHARE: f64 = 0.02;
-const MEMORY_BYTES: usize = 256;
+const MEMORY_BYTES: usize = 640;
 
 /// A filter loads from its own bytes, as the same filter, in the same memory. Returns what was loaded.
 ///
