@@ -22,6 +22,7 @@ pub(crate) fn add(units: usize) {
 /// The work that this thread has done since it was asked last.
 #[cfg(any(test, feature = "lab"))]
 #[allow(unreachable_pub, reason = "public with the feature `lab`")]
+#[allow(clippy::must_use_candidate, reason = "also called to begin a new count")]
 pub fn take_work() -> u64 {
     DONE.take()
 }

@@ -76,7 +76,7 @@ enum Outcome {
     NotDone,
 }
 
-fn of_cause<T>(result: Result<T, FullCause>) -> Outcome {
+fn of_cause<T>(result: &Result<T, FullCause>) -> Outcome {
     match result {
         Ok(_) => Outcome::Done,
         Err(FullCause::OutOfMemory) => Outcome::Refused,
@@ -168,7 +168,7 @@ fn try_common<F: Insert + Remove + Persist>(name: &str, copy: &dyn Fn() -> F, ke
     let mut tally = Tally::default();
     for &key in keys {
         try_all(&format!("{name} insert {key}"), &mut tally, copy, |filter| {
-            of_cause(filter.insert(&key).map_err(|full| full.cause))
+            of_cause(&filter.insert(&key).map_err(|full| full.cause))
         });
         try_all(&format!("{name} remove {key}"), &mut tally, copy, |filter| {
             done(filter.remove(&key))
@@ -364,7 +364,7 @@ fn filters_on_rings() {
             &format!("{name} add_bucket"),
             &mut tally,
             || filter.clone(),
-            |filter| of_cause(filter.add_bucket().map_err(|full| full.cause)),
+            |filter| of_cause(&filter.add_bucket().map_err(|full| full.cause)),
         );
         let half = filled(builder.build().expect("valid"), 200);
         for bucket in 0..20 {
@@ -395,13 +395,13 @@ fn filters_on_rings() {
             &format!("{name} scale_up"),
             &mut tally,
             || filter.clone(),
-            |filter| of_cause(filter.scale_up(5).map_err(|full| full.cause)),
+            |filter| of_cause(&filter.scale_up(5).map_err(|full| full.cause)),
         );
         try_all(
             &format!("{name} scale_out"),
             &mut tally,
             || filter.clone(),
-            |filter| of_cause(filter.scale_out().map_err(|full| full.cause)),
+            |filter| of_cause(&filter.scale_out().map_err(|full| full.cause)),
         );
         let part = IndexIndependentCuckooFilter::builder().buckets(30);
         try_all(

@@ -52,7 +52,7 @@ fn chosen_keys_make_no_file_that_nobody_can_load() {
 fn a_hint_in_a_file_of_128_bytes_costs_nothing() {
     let small = ElasticFilter::builder().expected_items(5).seed(1).build().expect("valid");
     let file = forged(&small.to_bytes(), |it| {
-        it[16..24].copy_from_slice(&80_000_000_000u64.to_le_bytes())
+        it[16..24].copy_from_slice(&80_000_000_000u64.to_le_bytes());
     });
     assert!(file.len() <= 160, "{}", file.len());
     let mut filter = ElasticFilter::from_bytes(&file).expect("a hint is a hint");
