@@ -2,6 +2,7 @@
 //! and rate are weighed against each other. Knows no memory and no keys.
 
 use super::address::{PATH_BITS, Scheme};
+use super::builder::MAX_LOAD;
 use super::code::{Form, MAX_WIDTH};
 use super::lengths::Lengths;
 
@@ -112,6 +113,11 @@ impl Settings {
     /// The units by which a block grows that is full.
     #[inline(always)]
     pub(super) fn growth(&self, units: usize) -> usize {
+        if self.load >= MAX_LOAD { 1 } else { self.step(units) }
+    }
+
+    /// The step that makes blocks as full as was asked for, on average.
+    fn step(&self, units: usize) -> usize {
         // Between two steps of growth the block is filled from `1 − step` to 1.
         ((2.0 * (1.0 - self.load) * units as f64) as usize).max(1)
     }
@@ -121,6 +127,13 @@ impl Settings {
     #[inline(always)]
     pub(super) fn most_units(&self, needed: usize) -> usize {
         needed + 2 * self.growth(needed)
+    }
+
+    /// The most units that a block may have in a file: a larger step more than it can have now, for
+    /// what is left in place.
+    pub(super) fn most_units_in_files(&self, needed: usize) -> usize {
+        let most = needed + 2 * self.step(needed);
+        most + self.step(most)
     }
 
     /// Whether a load is too much for the segments.
