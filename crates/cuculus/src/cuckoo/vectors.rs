@@ -334,5 +334,5 @@ impl Vector<8> for __m512i {
 /// The lowest four bits: a product moves each to a byte of its own.
 #[inline(always)]
 fn bools(mask: u32) -> [bool; 4] {
-    ((mask & 15) * 0x0020_4081 & 0x0101_0101).to_le_bytes().map(|byte| byte != 0)
+    (((mask & 15) * 0x0020_4081) & 0x0101_0101).to_le_bytes().map(|byte| byte != 0)
 }

@@ -227,7 +227,7 @@ impl Table {
                 Self::SortedWord(SemiSorted::new(width, runs(1, bits)?))
             }
             Layout::SemiSorted => Self::SortedWide(SemiSorted::new(width, runs(1, bits)?)),
-            Layout::Packed if bits % 8 == 0 && fits::<u64>(bits) => {
+            Layout::Packed if bits.is_multiple_of(8) && fits::<u64>(bits) => {
                 Self::Octets(Packed::new(width, slots, runs(1, bits)?))
             }
             Layout::Packed if fits::<u64>(bits) => {
