@@ -46,10 +46,12 @@ enum Placement {
     AnySize,
     Xor,
     Simplified,
+    Chunked,
 }
 
 #[derive(Arbitrary, Clone, Copy, Debug)]
 enum Hasher {
+    FoldXxh3(u64),
     Xxh3(u64),
     SipHash(u128),
 }
@@ -94,6 +96,7 @@ impl Placement {
             Self::AnySize => PlacementKind::AnySize,
             Self::Xor => PlacementKind::Xor,
             Self::Simplified => PlacementKind::Simplified,
+            Self::Chunked => PlacementKind::Chunked,
         }
     }
 }
@@ -101,6 +104,7 @@ impl Placement {
 impl Hasher {
     fn get(self) -> KeyHasher {
         match self {
+            Self::FoldXxh3(seed) => KeyHasher::fold_xxh3(seed),
             Self::Xxh3(seed) => KeyHasher::xxh3(seed),
             Self::SipHash(key) => KeyHasher::siphash(key),
         }

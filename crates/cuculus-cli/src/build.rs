@@ -75,7 +75,7 @@ enum FilterKind {
 pub(crate) fn run(options: &Options, out: &mut impl Write) -> Result<ExitCode> {
     let replacement = Replacement::of_new(&options.file, options.force)?;
     let hasher = match options.seed {
-        Some(seed) => KeyHasher::xxh3(seed),
+        Some(seed) => KeyHasher::fold_xxh3(seed),
         None => KeyHasher::random()?,
     };
     let is_counted = options.capacity.is_none() && !matches!(options.kind, FilterKind::Elastic);

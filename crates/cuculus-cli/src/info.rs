@@ -49,7 +49,7 @@ pub(crate) fn info(options: &Info, out: &mut impl Write) -> Result<ExitCode> {
     let file = fs::metadata(&options.file).context("cannot read the size of the file")?;
     let (keys, memory) = (filter.len(), filter.size_in_bytes());
     let bits_per_key = (keys > 0).then(|| memory as f64 * 8.0 / keys as f64);
-    let (hash, seed) = (filter.hasher().name(), filter.hasher().xxh3_seed());
+    let (hash, seed) = (filter.hasher().name(), filter.hasher().seed());
     let details = details(&saved);
     if options.json {
         let common = json!({

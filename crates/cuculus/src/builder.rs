@@ -23,11 +23,13 @@ pub(crate) struct Parameters {
     pub(crate) rate: Option<f64>,
     pub(crate) fingerprint_bits: Option<u32>,
     pub(crate) slots_per_bucket: Option<u32>,
-    pub(crate) placement: PlacementKind,
+    /// `None`: any size, or what a filter finds better.
+    pub(crate) placement: Option<PlacementKind>,
     pub(crate) search: Search,
     pub(crate) max_kicks: Option<u32>,
     pub(crate) hasher: Option<KeyHasher>,
     pub(crate) instructions: Instructions,
+    pub(crate) small_pages: bool,
 }
 
 impl Parameters {
@@ -138,7 +140,7 @@ macro_rules! setters {
             /// A fixed seed for the default hash function: the same operations then give the same
             /// bytes. Without it the seed is random.
             pub fn seed(self, seed: u64) -> Self {
-                self.hasher($crate::KeyHasher::xxh3(seed))
+                self.hasher($crate::KeyHasher::fold_xxh3(seed))
             }
 
             /// Another hash function, for instance a keyed one for keys that an adversary may
@@ -159,7 +161,7 @@ macro_rules! lab_setters {
         impl $builder {
             /// How the second bucket of a key is found; the papers' way is `Xor`.
             pub fn placement(mut self, placement: $crate::lab::PlacementKind) -> Self {
-                self.parameters.placement = placement;
+                self.parameters.placement = Some(placement);
                 self
             }
 
@@ -172,6 +174,12 @@ macro_rules! lab_setters {
             /// Which instructions batches may use.
             pub fn instructions(mut self, instructions: $crate::lab::Instructions) -> Self {
                 self.parameters.instructions = instructions;
+                self
+            }
+
+            /// Leaves large tables on small pages.
+            pub fn small_pages(mut self, small_pages: bool) -> Self {
+                self.parameters.small_pages = small_pages;
                 self
             }
         }

@@ -36,6 +36,12 @@ impl FingerprintSize {
         Self { values: u32::MAX >> (32 - bits) }
     }
 
+    /// The number of fingerprints.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn values(self) -> u32 {
+        self.values
+    }
+
     #[inline(always)]
     pub(crate) fn fingerprint(self, hash: KeyHash) -> Fingerprint {
         let low = hash.get() & 0xffff_ffff;
@@ -131,6 +137,63 @@ pub(crate) struct Simplified {
     mask: u32,
 }
 
+/// Any number of aligned chunks, each a power of two of buckets: the paper's form within the chunk
+/// of the home bucket.
+///
+/// A bucket stays below the number of buckets because that is a multiple of the chunk, which is
+/// read off the number itself, so that nothing more has to be saved. The alternate is three
+/// instructions after the product, where [`AnySize`] has a second product and a conditional
+/// subtraction. The price is that chance fills some chunks more than others, and the fullest one
+/// decides ([`analysis::chunked_load`](crate::analysis::chunked_load)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Chunked {
+    buckets: u32,
+    mask: u32,
+}
+
+impl Chunked {
+    /// The smallest chunk. Smaller ones would fill too unevenly.
+    pub(crate) const MIN_CHUNK: u64 = 1 << 12;
+    /// The largest chunk: larger ones would fill no further.
+    pub(crate) const MAX_CHUNK: u64 = 1 << 16;
+    const FACTOR: u32 = 0x5bd1_e995;
+
+    /// The buckets of a chunk: the largest power of two, up to the largest chunk, that divides
+    /// the number of buckets.
+    pub(crate) fn chunk(buckets: u64) -> u64 {
+        (1 << buckets.trailing_zeros().min(63)).min(Self::MAX_CHUNK)
+    }
+
+    /// `buckets` must be a multiple of the smallest chunk, and not zero.
+    pub(crate) fn new(buckets: u32) -> Self {
+        // Not only while debugging: reading a bucket without looking at the bounds relies on it, and
+        // on the chunk being a power of two that divides the number of buckets.
+        assert!(PlacementKind::Chunked.accepts(u64::from(buckets)), "no number of chunks");
+        Self { buckets, mask: (Self::chunk(u64::from(buckets)) - 1) as u32 }
+    }
+
+    /// What vectors of keys need to work out candidates: the factor of a fingerprint, and the bits of
+    /// the product that are the offset, the lowest of them always one.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(crate) fn factor_and_mask(self) -> (u32, u32) {
+        (Self::FACTOR, self.mask)
+    }
+}
+
+impl Placement for Chunked {
+    #[inline(always)]
+    fn buckets(self) -> u32 {
+        self.buckets
+    }
+
+    #[inline(always)]
+    fn alternate(self, bucket: BucketIndex, fingerprint: Fingerprint) -> BucketIndex {
+        let product = fingerprint.0.wrapping_mul(Self::FACTOR);
+        BucketIndex(bucket.0 ^ ((product | 1) & self.mask))
+    }
+}
+
 impl Xor {
     /// `buckets` must be a power of two.
     pub(crate) fn new(buckets: u32) -> Self {
@@ -176,7 +239,7 @@ impl Placement for Simplified {
 #[non_exhaustive]
 #[allow(unreachable_pub, reason = "public with the feature `lab`")]
 pub enum PlacementKind {
-    /// Any number of buckets, so the table is as large as needed and no larger. The default.
+    /// Any number of buckets, so the table is as large as needed and no larger.
     #[default]
     AnySize,
     /// The paper's `i ⊕ hash(fingerprint)`; the number of buckets is rounded up to a power of
@@ -185,10 +248,12 @@ pub enum PlacementKind {
     /// The simplified cuckoo filter's `i ⊕ fingerprint`; also a power of two, and a load that
     /// suffers when fingerprints are short and the table is large.
     Simplified,
+    /// `i ⊕ hash(fingerprint)` within chunks of 2^12 to 2^16 buckets; any multiple of 2^12.
+    Chunked,
 }
 
 impl PlacementKind {
-    pub(crate) const ALL: [Self; 3] = [Self::AnySize, Self::Xor, Self::Simplified];
+    pub(crate) const ALL: [Self; 4] = [Self::AnySize, Self::Xor, Self::Simplified, Self::Chunked];
 
     /// The number of buckets that this form makes of at least `wanted`.
     pub(crate) fn round_up(self, wanted: u64) -> u64 {
@@ -196,6 +261,9 @@ impl PlacementKind {
         match self {
             Self::AnySize => wanted,
             Self::Xor | Self::Simplified => wanted.checked_next_power_of_two().unwrap_or(u64::MAX),
+            Self::Chunked => {
+                wanted.checked_next_multiple_of(Chunked::MIN_CHUNK).unwrap_or(u64::MAX)
+            }
         }
     }
 
@@ -220,6 +288,7 @@ pub(crate) enum AnyPlacement {
     AnySize(AnySize),
     Xor(Xor),
     Simplified(Simplified),
+    Chunked(Chunked),
 }
 
 impl AnyPlacement {
@@ -229,6 +298,7 @@ impl AnyPlacement {
             PlacementKind::AnySize => Self::AnySize(AnySize::new(buckets)),
             PlacementKind::Xor => Self::Xor(Xor::new(buckets)),
             PlacementKind::Simplified => Self::Simplified(Simplified::new(buckets)),
+            PlacementKind::Chunked => Self::Chunked(Chunked::new(buckets)),
         }
     }
 
@@ -237,6 +307,7 @@ impl AnyPlacement {
             Self::AnySize(_) => PlacementKind::AnySize,
             Self::Xor(_) => PlacementKind::Xor,
             Self::Simplified(_) => PlacementKind::Simplified,
+            Self::Chunked(_) => PlacementKind::Chunked,
         }
     }
 }
@@ -248,6 +319,7 @@ impl Placement for AnyPlacement {
             Self::AnySize(form) => form.buckets(),
             Self::Xor(form) => form.buckets(),
             Self::Simplified(form) => form.buckets(),
+            Self::Chunked(form) => form.buckets(),
         }
     }
 
@@ -257,6 +329,7 @@ impl Placement for AnyPlacement {
             Self::AnySize(form) => form.alternate(bucket, fingerprint),
             Self::Xor(form) => form.alternate(bucket, fingerprint),
             Self::Simplified(form) => form.alternate(bucket, fingerprint),
+            Self::Chunked(form) => form.alternate(bucket, fingerprint),
         }
     }
 }
@@ -266,7 +339,11 @@ mod tests {
     use super::*;
 
     fn sizes(kind: PlacementKind) -> Vec<u32> {
+        let odd_chunks = [3 << 12, 5 << 13, 3 << 14, (1 << 16) - (1 << 12), 7 << 16, !0xfff];
         [1, 2, 3, 4, 5, 7, 8, 64, 100, 1000, 1023, 1 << 20, 1_000_003, 1 << 31, u32::MAX]
+            .into_iter()
+            .chain(odd_chunks)
+            .collect::<Vec<u32>>()
             .into_iter()
             .filter(|&m| kind.accepts(u64::from(m)))
             .collect()
@@ -297,8 +374,9 @@ mod tests {
 
     #[test]
     fn even_tables_give_every_fingerprint_two_buckets() {
-        for kind in [PlacementKind::AnySize, PlacementKind::Xor] {
-            for buckets in [2, 4, 64, 1024] {
+        for kind in [PlacementKind::AnySize, PlacementKind::Xor, PlacementKind::Chunked] {
+            for buckets in [2, 4, 64, 1024, 3 << 12].into_iter().filter(|&m| kind.accepts(m)) {
+                let buckets = buckets as u32;
                 let placement = AnyPlacement::new(kind, buckets);
                 for bucket in (0..buckets).map(BucketIndex) {
                     assert!(
@@ -348,6 +426,12 @@ mod tests {
         for kind in PlacementKind::ALL {
             assert_eq!(PlacementKind::from_id(kind.id()), Some(kind));
         }
-        assert_eq!(PlacementKind::from_id(3), None);
+        assert_eq!(PlacementKind::from_id(4), None);
+        assert_eq!(PlacementKind::Chunked.round_up(4097), 8192);
+        assert_eq!(PlacementKind::Chunked.round_up(u64::MAX), u64::MAX);
+        assert!(!PlacementKind::Chunked.accepts(0) && !PlacementKind::Chunked.accepts(2048));
+        assert!(!PlacementKind::Chunked.accepts(1 << 32));
+        let chunks = [1 << 12, 3 << 12, 3 << 14, 1 << 16, 5 << 16, 1 << 20].map(Chunked::chunk);
+        assert_eq!(chunks, [1 << 12, 1 << 12, 1 << 14, 1 << 16, 1 << 16, 1 << 16]);
     }
 }

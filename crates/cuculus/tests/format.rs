@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// The filters of the golden files: the same operations must give the same bytes for ever.
 fn golden_filters() -> Vec<(&'static str, CuckooFilter)> {
-    let builder = || CuckooFilter::builder().seed(42);
+    let builder = || CuckooFilter::builder().hasher(KeyHasher::xxh3(42));
     let sip = KeyHasher::siphash(0x0123_4567_89ab_cdef_0011_2233_4455_6677);
     let filters = [
         ("cuckoo-empty", builder().capacity(0)),
@@ -25,6 +25,15 @@ fn golden_filters() -> Vec<(&'static str, CuckooFilter)> {
         (
             "cuckoo-simplified-walk",
             builder().capacity(90).placement(PlacementKind::Simplified).search(Search::RandomWalk),
+        ),
+        ("cuckoo-fold-xxh3", builder().capacity(100).hasher(KeyHasher::fold_xxh3(42))),
+        (
+            "cuckoo-chunked",
+            builder()
+                .buckets(3 << 12)
+                .placement(PlacementKind::Chunked)
+                .fingerprint_bits(4)
+                .slots_per_bucket(2),
         ),
     ];
     let mut built = Vec::new();
@@ -40,7 +49,7 @@ fn golden_filters() -> Vec<(&'static str, CuckooFilter)> {
 }
 
 fn golden_maplet() -> CuckooMaplet {
-    let builder = CuckooMaplet::builder().capacity(50).value_bits(21).seed(42);
+    let builder = CuckooMaplet::builder().capacity(50).value_bits(21).hasher(KeyHasher::xxh3(42));
     let mut maplet = builder.build().expect("valid");
     for key in 0..50u64 {
         maplet.insert(&key, key * 40_000).expect("fits");
@@ -50,7 +59,7 @@ fn golden_maplet() -> CuckooMaplet {
 
 /// Index-independent filters: empty, full, with buckets added, with buckets removed.
 fn golden_index_independent() -> Vec<(&'static str, IndexIndependentCuckooFilter)> {
-    let builder = || IndexIndependentCuckooFilter::builder().seed(42);
+    let builder = || IndexIndependentCuckooFilter::builder().hasher(KeyHasher::xxh3(42));
     let sip = KeyHasher::siphash(0x0123_4567_89ab_cdef_0011_2233_4455_6677);
     let walk = builder().buckets(60).fingerprint_bits(30).slots_per_bucket(3);
     let walk = walk.candidates(4).virtual_nodes(2).search(Search::RandomWalk).max_kicks(77);
@@ -80,8 +89,8 @@ fn golden_index_independent() -> Vec<(&'static str, IndexIndependentCuckooFilter
 /// Consistent filters: empty, grown and shrunk by buckets, many filters, filters that are not alike.
 fn golden_consistent() -> Vec<(&'static str, ConsistentCuckooFilter)> {
     // The kicks are said, so that their default may change.
-    let builder =
-        || ConsistentCuckooFilter::builder().seed(42).buckets_per_filter(8).max_kicks(500);
+    let builder = || ConsistentCuckooFilter::builder().buckets_per_filter(8).max_kicks(500);
+    let builder = || builder().hasher(KeyHasher::xxh3(42));
     let sip = KeyHasher::siphash(0x0123_4567_89ab_cdef_0011_2233_4455_6677);
     let paper = builder().slots_per_bucket(3).fingerprint_bits(30).resizing(Resizing::Buckets);
     let filters = [
@@ -143,7 +152,7 @@ fn golden_files_with_rings_are_read_and_written_as_ever() {
 /// Dynamic cuckoo filters: one filter and many, both ways to extend the list, with all switches, and
 /// one that was compacted so that an early filter is current.
 fn golden_dynamic() -> Vec<(&'static str, DynamicCuckooFilter)> {
-    let builder = || DynamicCuckooFilter::builder().seed(42);
+    let builder = || DynamicCuckooFilter::builder().hasher(KeyHasher::xxh3(42));
     let sip = KeyHasher::siphash(0x0123_4567_89ab_cdef_0011_2233_4455_6677);
     let paper = builder().buckets_per_filter(16).fingerprint_bits(12).reuse_holes(false);
     let paper = paper.extension(Extension::Passive).capacity_per_filter(60);
@@ -290,7 +299,7 @@ fn absurd_values_with_right_checksums_are_refused() {
         ("kind of a maplet", 10, &[2, 0]),
         ("kind 65535", 10, &[255, 255]),
         ("hash 0", 12, &[0]),
-        ("hash 3", 12, &[3]),
+        ("hash 4", 12, &[4]),
         ("reserved", 13, &[1]),
         ("a seed of more than 64 bits", 24, &[1]),
         ("fewer parameters", 32, &[39]),
@@ -305,8 +314,9 @@ fn absurd_values_with_right_checksums_are_refused() {
         ("nine slots", 49, &[9]),
         ("layout 2", 50, &[2]),
         ("another layout", 50, &[1]),
-        ("placement 3", 51, &[3]),
+        ("placement 4", 51, &[4]),
         ("xor of ten buckets", 51, &[1]),
+        ("chunks of ten buckets", 51, &[3]),
         ("search 2", 52, &[2]),
         ("reserved", 53, &[1]),
         ("endless kicks", 56, &[255; 4]),
@@ -656,8 +666,8 @@ fn the_complaint_fits_the_bytes() {
 
 /// A keyed hash function takes a way of its own through a batch of keys.
 #[test]
-fn batches_of_keys_agree_for_both_hash_functions() {
-    for hasher in [KeyHasher::xxh3(5), KeyHasher::siphash(5)] {
+fn batches_of_keys_agree_for_all_hash_functions() {
+    for hasher in [KeyHasher::fold_xxh3(5), KeyHasher::xxh3(5), KeyHasher::siphash(5)] {
         let builder = CuckooFilter::builder().capacity(1000).hasher(hasher);
         let mut filter = builder.build().expect("valid");
         let keys: Vec<String> = (0..1000).map(|key| format!("key {key}")).collect();
@@ -690,13 +700,18 @@ fn plain_and_wide_paths_agree_byte_for_byte() {
         (5, 4, true),
         (32, 4, true),
     ] {
-        for placement in [PlacementKind::AnySize, PlacementKind::Xor, PlacementKind::Simplified] {
+        for placement in [
+            PlacementKind::AnySize,
+            PlacementKind::Xor,
+            PlacementKind::Simplified,
+            PlacementKind::Chunked,
+        ] {
             let run = |instructions| {
                 let builder = CuckooFilter::builder().buckets(1024).fingerprint_bits(bits);
                 let builder = builder.slots_per_bucket(slots).semi_sorted(semi_sorted).seed(3);
                 let mut filter =
                     builder.placement(placement).instructions(instructions).build().expect("valid");
-                let keys = 1024 * u64::from(slots) * 9 / 10;
+                let keys = filter.slots() as u64 * 9 / 10;
                 let hashes: Vec<_> = (0..2 * keys).map(|key| filter.hasher().hash(&key)).collect();
                 // A batch that stops early continues behind the refused key.
                 let mut rest = &hashes[..keys as usize];
@@ -705,10 +720,16 @@ fn plain_and_wide_paths_agree_byte_for_byte() {
                 }
                 let mut hits = Vec::new();
                 filter.contains_batch(&hashes, &mut hits);
-                (filter.to_bytes(), hits)
+                let one_by_one = hashes.iter().map(|&hash| filter.contains_hash(hash));
+                assert!(one_by_one.eq(hits.iter().copied()), "f={bits} b={slots} {placement:?}");
+                let (full, mut removed) = (filter.to_bytes(), Vec::new());
+                filter.remove_batch(&hashes[..keys as usize / 2], &mut removed);
+                (full, hits, removed, filter.to_bytes())
             };
-            let (plain, wide) = (run(Instructions::Baseline), run(Instructions::Detected));
-            assert!(plain == wide, "f={bits} b={slots} {placement:?}");
+            let plain = run(Instructions::Baseline);
+            for wide in [Instructions::WithoutAvx512, Instructions::Detected] {
+                assert!(plain == run(wide), "f={bits} b={slots} {placement:?} {wide:?}");
+            }
         }
     }
 }

@@ -18,7 +18,7 @@ const REFUSED: usize = HEADER + 40;
 const SCHEME: usize = HEADER + 48;
 
 fn builder() -> ElasticFilterBuilder {
-    ElasticFilter::builder().seed(42)
+    ElasticFilter::builder().hasher(KeyHasher::xxh3(42))
 }
 
 fn build(builder: &ElasticFilterBuilder) -> ElasticFilter {

@@ -395,7 +395,7 @@ mod tests {
 
     #[test]
     fn a_single_lost_key_ends_the_demo() {
-        let lie = |truth, hash| truth && hash != KeyHasher::xxh3(1).hash(&sample::key(1234));
+        let lie = |truth, hash| truth && hash != KeyHasher::fold_xxh3(1).hash(&sample::key(1234));
         let error = follow(lie, [1, 1], 1).err().expect("an error");
         assert!(error.to_string().contains("1 inserted keys were not found"), "{error}");
     }

@@ -170,13 +170,13 @@ fn info_describes_the_filter() {
         workshop.build("filter", &["--fpr", "0.001", "--kind", "cuckoo"], &lines("k", 10_000));
     let info = json(&succeeds(&["info", &file, "--json"], ""));
     assert_eq!(info["kind"], "cuckoo filter");
-    assert_eq!((&info["hash"], &info["seed"]), (&json("\"xxh3-64\""), &json("1")));
+    assert_eq!((&info["hash"], &info["seed"]), (&json("\"fold-xxh3\""), &json("1")));
     assert_eq!(info["file_bytes"], workshop.read("filter").len());
     assert_eq!(info["details"]["capacity"], 10_000);
     let rate = info["expected_false_positive_rate"].as_f64().expect("a rate");
     assert!(rate > 0.0005 && rate <= 0.001, "{rate}");
     let text = succeeds(&["info", &file], "");
-    for part in ["kind                  cuckoo filter\n", "10,000\n", "xxh3-64 with seed 1\n"] {
+    for part in ["kind                  cuckoo filter\n", "10,000\n", "fold-xxh3 with seed 1\n"] {
         assert!(text.contains(part), "{text}");
     }
 }

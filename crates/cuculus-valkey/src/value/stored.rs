@@ -298,7 +298,7 @@ fn fixed(parameters: &Parameters) -> Result<CuckooFilter, BuildError> {
         .capacity(parameters.capacity as usize)
         .false_positive_rate(parameters.rate)
         .slots_per_bucket(FIXED_SLOTS)
-        .seed(parameters.seed)
+        .hasher(KeyHasher::xxh3(parameters.seed))
         .build()
 }
 
@@ -306,6 +306,6 @@ fn elastic(parameters: &Parameters) -> Result<ElasticFilter, BuildError> {
     ElasticFilter::builder()
         .false_positive_rate(parameters.rate)
         .expected_items(parameters.expected_items())
-        .seed(parameters.seed)
+        .hasher(KeyHasher::xxh3(parameters.seed))
         .build()
 }

@@ -40,7 +40,7 @@ mod thresholds; // how full a table can be
 #[cfg(any(test, feature = "lab"))]
 pub use collisions::keys_until_overfull;
 pub use collisions::{overfull_classes, overfull_fingerprints};
-pub use cuckoo::{buckets_for, planned_load};
+pub use cuckoo::{buckets_for, chunked_buckets_for, chunked_load, planned_load};
 pub use filters::{Counting, DynamicPlan, DynamicSizing, SetSizes, ZipfOrder};
 #[cfg(any(test, feature = "lab"))]
 pub use rates::{consistent_rate_as_printed, cuckoo_rate_bound, equal_consistent_rate_as_printed};

@@ -6,7 +6,7 @@ use super::room::Kicks;
 #[cfg(any(test, feature = "lab"))]
 use crate::builder::lab_setters;
 use crate::builder::{ACCEPTED_OVERFULL, Parameters, setters};
-use crate::placement::{AnyPlacement, FingerprintSize, MAX_BUCKETS};
+use crate::placement::{AnyPlacement, FingerprintSize, MAX_BUCKETS, PlacementKind};
 use crate::table::{BucketShape, Layout, Table};
 use crate::wide::Instructions;
 use crate::{BuildError, KeyHasher, analysis};
@@ -78,7 +78,10 @@ impl CuckooFilterBuilder {
     pub fn build(&self) -> Result<CuckooFilter, BuildError> {
         let Plan { hasher, shape, buckets, placement, kicks, capacity, instructions } =
             self.plan()?;
-        let table = Table::new(shape, buckets)?;
+        let mut table = Table::new(shape, buckets)?;
+        if !self.parameters.small_pages {
+            table.ask_for_huge_pages();
+        }
         let size = FingerprintSize::new(shape.fingerprint_bits);
         Ok(CuckooFilter {
             hasher,
@@ -100,7 +103,7 @@ impl CuckooFilterBuilder {
         let load = analysis::planned_load(slots);
         let buckets_for = |keys: usize| analysis::buckets_for(keys as u64, slots);
         let (capacity, wanted) = self.parameters.keys_and_buckets(load, buckets_for)?;
-        let buckets = self.parameters.placement.round_up(wanted);
+        let (kind, buckets) = self.placed(slots, capacity, wanted);
         let buckets = u32::try_from(buckets)
             .map_err(|_| BuildError::TooLarge { buckets, max: MAX_BUCKETS })?;
         let fingerprint_bits = self.bits(layout, slots, buckets, capacity)?;
@@ -110,10 +113,24 @@ impl CuckooFilterBuilder {
             hasher: self.parameters.hasher()?,
             shape,
             buckets,
-            placement: AnyPlacement::new(self.parameters.placement, buckets),
+            placement: AnyPlacement::new(kind, buckets),
             capacity,
             instructions: self.parameters.instructions,
         })
+    }
+
+    /// The placement, and the number of buckets that it makes of those wanted. Chunks are taken
+    /// where they cost next to no memory.
+    fn placed(&self, slots: u32, capacity: usize, wanted: u64) -> (PlacementKind, u64) {
+        let free_choice = self.parameters.placement.is_none() && self.parameters.buckets.is_none();
+        let chunked = analysis::chunked_buckets_for(capacity as u64, slots);
+        match chunked {
+            Some(buckets) if free_choice => (PlacementKind::Chunked, buckets),
+            _ => {
+                let kind = self.parameters.placement.unwrap_or_default();
+                (kind, kind.round_up(wanted))
+            }
+        }
     }
 
     fn layout(&self) -> Result<(Layout, u32), BuildError> {

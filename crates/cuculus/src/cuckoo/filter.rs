@@ -4,14 +4,17 @@ use core::fmt;
 
 use super::batch;
 use super::builder::CuckooFilterBuilder;
+use super::changes::{InsertAbsent, InsertAll, Inserted, RemoveAll};
 use super::room::{
     Candidates, Kicks, contained_in_unusual, insert_into, insert_into_unusual, removed_from_unusual,
 };
 use super::stats::CuckooStats;
-use crate::batch::GROUP;
+use super::straight::Straight;
+#[cfg(target_arch = "x86_64")]
+use super::vectors::Lookup;
 use crate::filter::extend_counting_refused;
 use crate::placement::{AnyPlacement, FingerprintSize, Placement};
-use crate::table::{BucketShape, Buckets, Table, with_table};
+use crate::table::{BucketShape, Buckets, Octets, Table, with_table};
 use crate::wide::{self, Instructions};
 use crate::{Filter, Full, FullCause, Insert, Key, KeyHash, KeyHasher, Remove, analysis};
 
@@ -78,10 +81,25 @@ impl CuckooFilter {
     }
 
     #[inline(always)]
+    fn straight(&self) -> Option<Straight<&Octets>> {
+        Straight::of(&self.table, self.placement, self.size)
+    }
+
+    #[inline(always)]
     fn contains_each<K>(&self, keys: &[K], hash: impl Fn(&K) -> KeyHash, hits: &mut Vec<bool>) {
         hits.clear();
         hits.resize(keys.len(), false);
         let (size, instructions) = (self.size, self.instructions);
+        #[cfg(target_arch = "x86_64")]
+        if let Some(straight) = self.straight()
+            && let Some(vectors) = instructions.vectors()
+        {
+            let done = Lookup::new(&straight).look_up(vectors, keys, &hash, hits);
+            for (key, hit) in keys.iter().zip(hits).skip(done) {
+                *hit = straight.contains(hash(key));
+            }
+            return;
+        }
         with_table!(&self.table, table => match self.placement {
             AnyPlacement::AnySize(placement) => {
                 let job = batch::Contains { table, placement, size, keys, hash, hits };
@@ -92,6 +110,30 @@ impl CuckooFilter {
                 wide::run(instructions, job);
             }
         });
+    }
+
+    // The other kinds of filters, out of line: with every kind of table inlined into the caller, none
+    // of them would get enough registers.
+
+    #[inline(never)]
+    fn insert_into_unusual(&mut self, hash: KeyHash) -> Result<(), FullCause> {
+        let (placement, kicks, key) = (self.placement, self.kicks, self.candidates(hash));
+        match &mut self.table {
+            Table::Octets(table) => insert_into(table, placement, kicks, &key),
+            Table::Word(table) => insert_into(table, placement, kicks, &key),
+            table => insert_into_unusual(table, placement, kicks, &key),
+        }
+    }
+
+    #[inline(never)]
+    fn remove_from_unusual(&mut self, hash: KeyHash) -> bool {
+        let key = self.candidates(hash);
+        removed_from_unusual(&mut self.table, &key)
+    }
+
+    #[inline(never)]
+    fn contains_key_in_unusual<K: Key + ?Sized>(&self, key: &K) -> bool {
+        self.contains_hash(self.hasher.hash(key))
     }
 
     /// Counts what a batch inserted, and says why it stopped.
@@ -108,6 +150,16 @@ impl CuckooFilter {
     }
 }
 
+/// Runs the same expression on the usual table with its placement, or on any other.
+macro_rules! with_placed {
+    ($filter:ident, $table:ident, $placement:ident => $body:expr) => {
+        match (&mut $filter.table, $filter.placement) {
+            (Table::Octets($table), AnyPlacement::Chunked($placement)) => $body,
+            (table, $placement) => with_table!(table, $table => $body),
+        }
+    };
+}
+
 impl Filter for CuckooFilter {
     #[inline]
     fn hasher(&self) -> &KeyHasher {
@@ -115,17 +167,31 @@ impl Filter for CuckooFilter {
     }
 
     #[inline]
-    fn contains_hash(&self, hash: KeyHash) -> bool {
-        // The usual lookup is inlined into the caller: some eighty instructions, so that several
-        // lookups in a row fit the processor's window and wait for memory together. With every
-        // kind of table inlined here, none of them would get enough registers.
-        if let (Table::Word(table), AnyPlacement::AnySize(placement)) =
-            (&self.table, self.placement)
-        {
-            let key = Candidates::of(placement, self.size, hash);
-            return table.contains_either(key.home, key.alternate, key.fingerprint);
+    fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
+        // One condition, which does not change in a loop of the caller: the loop is then compiled for
+        // the straight path, some forty instructions for an integer.
+        match (self.straight(), self.hasher.as_fold_xxh3()) {
+            (Some(straight), Some(hasher)) => straight.contains(hasher.hash(key)),
+            _ => self.contains_key_in_unusual(key),
         }
-        contained_in_unusual(&self.table, &self.candidates(hash))
+    }
+
+    #[inline]
+    fn contains_hash(&self, hash: KeyHash) -> bool {
+        if let Some(straight) = self.straight() {
+            return straight.contains(hash);
+        }
+        match (&self.table, self.placement) {
+            (Table::Octets(table), AnyPlacement::AnySize(placement)) => {
+                let key = Candidates::of(placement, self.size, hash);
+                table.contains_either(key.home, key.alternate, key.fingerprint)
+            }
+            (Table::Word(table), AnyPlacement::AnySize(placement)) => {
+                let key = Candidates::of(placement, self.size, hash);
+                table.contains_either(key.home, key.alternate, key.fingerprint)
+            }
+            _ => contained_in_unusual(&self.table, &self.candidates(hash)),
+        }
     }
 
     fn prefetch_hash(&self, hash: KeyHash) {
@@ -149,10 +215,8 @@ impl Filter for CuckooFilter {
 
     fn contains_keys<K: Key>(&self, keys: &[K], hits: &mut Vec<bool>) {
         // The choice of the function outside of the loop.
-        match self.hasher.xxh3_seed() {
-            Some(seed) => {
-                self.contains_each(keys, |key| KeyHasher::xxh3(seed).hash(key), hits);
-            }
+        match self.hasher.as_fold_xxh3() {
+            Some(hasher) => self.contains_each(keys, |key| hasher.hash(key), hits),
             None => self.contains_each(keys, |key| self.hasher.hash(key), hits),
         }
     }
@@ -177,13 +241,19 @@ impl Filter for CuckooFilter {
 
 impl Insert for CuckooFilter {
     #[inline]
+    fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Full> {
+        let Some(hasher) = self.hasher.as_fold_xxh3() else {
+            return self.insert_hash(self.hasher.hash(key));
+        };
+        self.insert_hash(hasher.hash(key))
+    }
+
+    #[inline]
     fn insert_hash(&mut self, hash: KeyHash) -> Result<(), Full> {
-        let key = self.candidates(hash);
-        let (placement, kicks) = (self.placement, self.kicks);
-        // As for lookups: the usual table here, the others out of line.
-        let inserted = match &mut self.table {
-            Table::Word(table) => insert_into(table, placement, kicks, &key),
-            table => insert_into_unusual(table, placement, kicks, &key),
+        let kicks = self.kicks;
+        let inserted = match Straight::of_mut(&mut self.table, self.placement, self.size) {
+            Some(straight) => straight.insert(kicks, hash),
+            None => self.insert_into_unusual(hash),
         };
         match inserted {
             Ok(()) => {
@@ -195,9 +265,9 @@ impl Insert for CuckooFilter {
     }
 
     fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Full> {
-        let (placement, kicks, size) = (self.placement, self.kicks, self.size);
-        let inserted = with_table!(&mut self.table, table => {
-            wide::run(self.instructions, InsertAll { table, placement, kicks, size, hashes })
+        let (kicks, size, instructions) = (self.kicks, self.size, self.instructions);
+        let inserted = with_placed!(self, table, placement => {
+            wide::run(instructions, InsertAll { table, placement, kicks, size, hashes })
         });
         self.end_batch(&inserted)
     }
@@ -208,10 +278,10 @@ impl Insert for CuckooFilter {
         absent: &mut Vec<bool>,
     ) -> Result<(), Full> {
         absent.clear();
-        let (placement, kicks, size) = (self.placement, self.kicks, self.size);
-        let inserted = with_table!(&mut self.table, table => {
+        let (kicks, size, instructions) = (self.kicks, self.size, self.instructions);
+        let inserted = with_placed!(self, table, placement => {
             let job = InsertAbsent { table, placement, kicks, size, hashes, absent };
-            wide::run(self.instructions, job)
+            wide::run(instructions, job)
         });
         self.end_batch(&inserted)
     }
@@ -225,124 +295,30 @@ impl Insert for CuckooFilter {
 
 impl Remove for CuckooFilter {
     #[inline]
+    fn remove<K: Key + ?Sized>(&mut self, key: &K) -> bool {
+        let Some(hasher) = self.hasher.as_fold_xxh3() else {
+            return self.remove_hash(self.hasher.hash(key));
+        };
+        self.remove_hash(hasher.hash(key))
+    }
+
+    #[inline]
     fn remove_hash(&mut self, hash: KeyHash) -> bool {
-        let key = self.candidates(hash);
-        let removed = match &mut self.table {
-            Table::Word(table) => {
-                table.remove_from_either(key.home, key.alternate, key.fingerprint)
-            }
-            table => removed_from_unusual(table, &key),
+        let removed = match Straight::of_mut(&mut self.table, self.placement, self.size) {
+            Some(straight) => straight.remove(hash),
+            None => self.remove_from_unusual(hash),
         };
         self.len -= usize::from(removed);
         removed
     }
-}
 
-/// Candidates of keys whose buckets are on their way, a group of them ahead of the one that is
-/// worked on. One key is prefetched for each that is worked on: in bursts they would wait for each other, which
-/// made lookups here take twice as long.
-struct Prefetched<'a> {
-    placement: AnyPlacement,
-    size: FingerprintSize,
-    ring: [Candidates; GROUP],
-    at: usize,
-    coming: core::slice::Iter<'a, KeyHash>,
-}
-
-impl<'a> Prefetched<'a> {
-    #[inline(always)]
-    fn new(
-        table: &impl Buckets,
-        placement: AnyPlacement,
-        size: FingerprintSize,
-        hashes: &'a [KeyHash],
-    ) -> Self {
-        let ring = [Candidates::of(placement, size, KeyHash::new(0)); GROUP];
-        let mut prefetched = Self { placement, size, ring, at: 0, coming: hashes.iter() };
-        for _ in 0..GROUP {
-            prefetched.next(table);
-        }
-        prefetched
-    }
-
-    /// The next key to work on; a later one is prefetched instead.
-    #[inline(always)]
-    fn next(&mut self, table: &impl Buckets) -> Candidates {
-        let place = &mut self.ring[self.at % GROUP];
-        let key = *place;
-        self.at += 1;
-        if let Some(&hash) = self.coming.next() {
-            *place = Candidates::of(self.placement, self.size, hash);
-            table.prefetch(table.spot(place.home));
-            table.prefetch(table.spot(place.alternate));
-        }
-        key
-    }
-}
-
-/// `insert` for each hash, until one is refused.
-struct InsertAll<'a, T> {
-    table: &'a mut T,
-    placement: AnyPlacement,
-    kicks: Kicks,
-    size: FingerprintSize,
-    hashes: &'a [KeyHash],
-}
-
-struct Inserted {
-    count: usize,
-    stopped: Option<FullCause>,
-}
-
-impl<T: Buckets> wide::Job for InsertAll<'_, T> {
-    type Output = Inserted;
-
-    #[inline(always)]
-    fn run(self) -> Inserted {
-        let Self { table, placement, kicks, size, hashes } = self;
-        let mut prefetched = Prefetched::new(table, placement, size, hashes);
-        for count in 0..hashes.len() {
-            let key = prefetched.next(table);
-            if let Err(cause) = insert_into(table, placement, kicks, &key) {
-                return Inserted { count, stopped: Some(cause) };
-            }
-        }
-        Inserted { count: hashes.len(), stopped: None }
-    }
-}
-
-/// `insert` for each hash that is not contained, until one is refused. The test and the insert wait
-/// for the same two buckets, so together they take hardly longer than the insert.
-struct InsertAbsent<'a, T> {
-    table: &'a mut T,
-    placement: AnyPlacement,
-    kicks: Kicks,
-    size: FingerprintSize,
-    hashes: &'a [KeyHash],
-    absent: &'a mut Vec<bool>,
-}
-
-impl<T: Buckets> wide::Job for InsertAbsent<'_, T> {
-    type Output = Inserted;
-
-    #[inline(always)]
-    fn run(self) -> Inserted {
-        let Self { table, placement, kicks, size, hashes, absent } = self;
-        let mut count = 0;
-        if absent.try_reserve(hashes.len()).is_err() {
-            return Inserted { count, stopped: Some(FullCause::OutOfMemory) };
-        }
-        let mut prefetched = Prefetched::new(table, placement, size, hashes);
-        for _ in hashes {
-            let key = prefetched.next(table);
-            let is_absent = !table.contains_either(key.home, key.alternate, key.fingerprint);
-            if is_absent && let Err(cause) = insert_into(table, placement, kicks, &key) {
-                return Inserted { count, stopped: Some(cause) };
-            }
-            count += usize::from(is_absent);
-            absent.push(is_absent);
-        }
-        Inserted { count, stopped: None }
+    fn remove_batch(&mut self, hashes: &[KeyHash], removed: &mut Vec<bool>) {
+        let (size, instructions) = (self.size, self.instructions);
+        removed.clear();
+        let count = with_placed!(self, table, placement => {
+            wide::run(instructions, RemoveAll { table, placement, size, hashes, removed })
+        });
+        self.len -= count;
     }
 }
 

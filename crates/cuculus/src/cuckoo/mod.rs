@@ -3,11 +3,15 @@
 
 pub(crate) mod batch;
 pub(crate) mod builder;
+mod changes;
 mod filter;
 mod maplet;
 pub(crate) mod room;
 pub(crate) mod saved;
 mod stats;
+mod straight;
+#[cfg(target_arch = "x86_64")]
+mod vectors;
 
 pub use builder::CuckooFilterBuilder;
 pub use filter::CuckooFilter;

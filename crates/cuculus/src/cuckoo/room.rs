@@ -63,16 +63,16 @@ impl Kicks {
 }
 
 /// A table with its placement, as the kick engine sees it.
-pub(super) struct Placed<'a, T> {
+pub(super) struct Placed<'a, T, P> {
     pub(super) table: &'a mut T,
-    pub(super) placement: AnyPlacement,
+    pub(super) placement: P,
 }
 
 /// The ways out of a full bucket: each entry to its other candidate.
 #[inline(always)]
 pub(super) fn ways_out(
     table: &impl Buckets,
-    placement: AnyPlacement,
+    placement: impl Placement,
     bucket: BucketIndex,
     mut visit: impl FnMut(u32, BucketIndex),
 ) {
@@ -82,7 +82,7 @@ pub(super) fn ways_out(
     }
 }
 
-impl<T: Buckets> Space for Placed<'_, T> {
+impl<T: Buckets, P: Placement> Space for Placed<'_, T, P> {
     const OPENED_TOGETHER: usize = 2;
 
     #[inline(always)]
@@ -113,13 +113,25 @@ impl<T: Buckets> Space for Placed<'_, T> {
 #[inline(always)]
 pub(crate) fn insert_into<T: Buckets>(
     table: &mut T,
-    placement: AnyPlacement,
+    placement: impl Placement,
     kicks: Kicks,
     key: &Candidates,
 ) -> Result<(), FullCause> {
     if table.place_in_emptier(key.home, key.alternate, key.fingerprint) {
         return Ok(());
     }
+    insert_overflowing(table, placement, kicks, key)
+}
+
+/// Puts a key into a table both of whose buckets are full; nothing has changed after an error.
+#[cold]
+#[inline(never)]
+pub(super) fn insert_overflowing<T: Buckets>(
+    table: &mut T,
+    placement: impl Placement,
+    kicks: Kicks,
+    key: &Candidates,
+) -> Result<(), FullCause> {
     let bucket = match make_room_for(&mut Placed { table, placement }, key, kicks) {
         Ok(bucket) => bucket,
         Err(stuck) => return Err(refusal(table, key, kicks, stuck)),

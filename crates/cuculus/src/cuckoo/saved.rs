@@ -125,7 +125,8 @@ impl SavedTable {
         payload: Vec<u8>,
         refused: u64,
     ) -> Result<CuckooFilter, DecodeError> {
-        let table = self.table(payload)?;
+        let mut table = self.table(payload)?;
+        table.ask_for_huge_pages();
         let Self { shape, placement, kicks, len, capacity } = self;
         Ok(CuckooFilter {
             hasher,

@@ -33,6 +33,25 @@ pub(crate) trait Word:
         zeros(0) | zeros(1) != Self::ZERO
     }
 
+    /// Whether any of the words in two windows has a lane that is equal to that of `pattern`.
+    #[inline(always)]
+    fn either_equal(windows: [&[u8; WINDOW]; 2], pattern: Self, lanes: &Lanes<Self>) -> bool {
+        let [a, b] = Self::equal_in_each(windows, pattern, lanes);
+        a | b != Self::ZERO
+    }
+
+    /// [`Lanes::any_equal`] for the words in two windows.
+    #[inline(always)]
+    fn equal_in_each(windows: [&[u8; WINDOW]; 2], pattern: Self, lanes: &Lanes<Self>) -> [Self; 2] {
+        windows.map(|window| lanes.any_equal(Self::load(window), pattern))
+    }
+
+    /// [`Lanes::equal`] to zero for the words in two windows.
+    #[inline(always)]
+    fn free_in_each(windows: [&[u8; WINDOW]; 2], lanes: &Lanes<Self>) -> [Self; 2] {
+        windows.map(|window| lanes.equal(Self::load(window), Self::ZERO))
+    }
+
     /// The word in the first bytes of a window of memory.
     fn load(window: &[u8; WINDOW]) -> Self;
     fn store(self, window: &mut [u8; WINDOW]);
@@ -94,6 +113,24 @@ impl_word!(
     #[inline(always)]
     fn either_has_zero(words: [u64; 2], ones: [u64; 2], highs: [u64; 2]) -> bool {
         super::vector::either_has_zero(words, ones, highs)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn either_equal(windows: [&[u8; WINDOW]; 2], pattern: u64, lanes: &Lanes<u64>) -> bool {
+        super::vector::either_equal(windows, pattern, lanes.ones, lanes.highs)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn equal_in_each(windows: [&[u8; WINDOW]; 2], pattern: u64, lanes: &Lanes<u64>) -> [u64; 2] {
+        super::vector::equal_in_each(windows, pattern, lanes.ones, lanes.highs)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn free_in_each(windows: [&[u8; WINDOW]; 2], lanes: &Lanes<u64>) -> [u64; 2] {
+        super::vector::zero_in_each(windows, lanes.lows, lanes.highs)
     }
 );
 
@@ -160,6 +197,12 @@ impl<W: Word> Lanes<W> {
     #[inline(always)]
     pub(crate) fn splat(&self, value: u32) -> W {
         self.ones.wrapping_mul(W::from(value))
+    }
+
+    /// The lowest and the highest bit of each lane.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn ends(&self) -> (W, W) {
+        (self.ones, self.highs)
     }
 
     /// Not zero if, and only if, some lane of `word` is equal to that of `pattern`. Which bits are

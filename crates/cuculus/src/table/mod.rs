@@ -6,9 +6,11 @@
 
 mod lanes;
 mod packed;
+mod pages;
 mod runs;
 mod semi_sorted;
 mod vector;
+mod whole;
 
 pub(crate) use lanes::{WINDOW, fits};
 pub(crate) use packed::Packed;
@@ -159,15 +161,20 @@ impl BucketShape {
     }
 }
 
+/// Packed buckets that are whole bytes and fit a word.
+pub(crate) type Octets = Packed<u64, 1, true>;
+
 /// A table of some shape. Each variant is the narrowest word that holds a bucket wherever its
 /// first bit falls within a byte.
 #[derive(Clone)]
 pub(crate) enum Table {
-    Word(Packed<u64, 1>),
-    Wide(Packed<u128, 1>),
-    Halves(Packed<u128, 2>),
-    Fifths(Packed<u64, 5>),
-    Sevenths(Packed<u64, 7>),
+    /// The usual one: every bucket starts with a byte.
+    Octets(Octets),
+    Word(Packed<u64, 1, false>),
+    Wide(Packed<u128, 1, false>),
+    Halves(Packed<u128, 2, false>),
+    Fifths(Packed<u64, 5, false>),
+    Sevenths(Packed<u64, 7, false>),
     SortedWord(SemiSorted<u64>),
     SortedWide(SemiSorted<u128>),
 }
@@ -177,6 +184,7 @@ pub(crate) enum Table {
 macro_rules! with_table {
     ($table:expr, $name:ident => $body:expr) => {
         match $table {
+            $crate::table::Table::Octets($name) => $body,
             $crate::table::Table::Word($name) => $body,
             $crate::table::Table::Wide($name) => $body,
             $crate::table::Table::Halves($name) => $body,
@@ -219,6 +227,9 @@ impl Table {
                 Self::SortedWord(SemiSorted::new(width, runs(1, bits)?))
             }
             Layout::SemiSorted => Self::SortedWide(SemiSorted::new(width, runs(1, bits)?)),
+            Layout::Packed if bits.is_multiple_of(8) && fits::<u64>(bits) => {
+                Self::Octets(Packed::new(width, slots, runs(1, bits)?))
+            }
             Layout::Packed if fits::<u64>(bits) => {
                 Self::Word(Packed::new(width, slots, runs(1, bits)?))
             }
@@ -242,6 +253,11 @@ impl Table {
             let parts = table.runs_per_bucket();
             table.runs_mut().resize(u64::from(buckets) * parts)
         })
+    }
+
+    /// Asks the system for huge pages, if the table is large enough to gain from them.
+    pub(crate) fn ask_for_huge_pages(&mut self) {
+        with_table!(self, table => table.runs_mut().ask_for_huge_pages());
     }
 
     /// All memory that the table holds beside itself.

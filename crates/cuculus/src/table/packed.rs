@@ -1,14 +1,17 @@
 //! Fingerprints side by side: no bit between slots, none between buckets.
+#![allow(unsafe_code, reason = "calls of functions that check their bounds, or not")]
 
 use super::lanes::{Lanes, Word};
 use super::{Buckets, MAX_SLOTS, Runs, Spot};
 use crate::placement::{BucketIndex, Fingerprint};
 
-/// A table whose bucket is `PARTS` runs, each read into a word of lanes.
+/// A table whose bucket is `PARTS` runs, each read into a word of lanes. If `WHOLE`, a run is a whole
+/// number of bytes and starts with one: nothing is shifted, and the lanes are the same everywhere.
+/// The bytes of the table are those that it would have otherwise.
 #[derive(Clone)]
-pub(crate) struct Packed<W, const PARTS: usize> {
-    runs: Runs,
-    lanes: Lanes<W>,
+pub(crate) struct Packed<W, const PARTS: usize, const WHOLE: bool> {
+    pub(super) runs: Runs,
+    pub(super) lanes: Lanes<W>,
     lanes_per_part: u32,
     /// The lowest and the highest bits of the lanes of a part that starts at each bit of a byte.
     /// A lookup shifts these instead of what it has read, so that less is left to do when the
@@ -16,7 +19,7 @@ pub(crate) struct Packed<W, const PARTS: usize> {
     shifted: [(W, W); 8],
 }
 
-impl<W: Word, const PARTS: usize> Packed<W, PARTS> {
+impl<W: Word, const PARTS: usize, const WHOLE: bool> Packed<W, PARTS, WHOLE> {
     pub(crate) fn new(width: u32, slots: u32, runs: Runs) -> Self {
         let lanes_per_part = slots / PARTS as u32;
         let lanes: Lanes<W> = Lanes::new(width, lanes_per_part);
@@ -32,7 +35,29 @@ impl<W: Word, const PARTS: usize> Packed<W, PARTS> {
     /// The lanes of a part of a bucket, and, above them, bits of what follows.
     #[inline(always)]
     fn part(&self, bucket: BucketIndex, part: u32) -> W {
-        self.runs.load(Self::run(bucket, part))
+        let run = Self::run(bucket, part);
+        if WHOLE {
+            // SAFETY: it is checked.
+            return W::load(unsafe { self.runs.whole::<true>(run) });
+        }
+        self.runs.load(run)
+    }
+
+    /// Flips bits of a part of a bucket.
+    #[inline(always)]
+    fn flip(&mut self, bucket: BucketIndex, part: u32, bits: W) {
+        let run = Self::run(bucket, part);
+        if WHOLE {
+            // SAFETY: it is checked.
+            return unsafe { self.runs.flip_whole::<true, W>(run, bits) };
+        }
+        self.runs.flip(run, bits);
+    }
+
+    /// The lowest and the highest bit of each lane of a part.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn lane_ends(&self) -> (W, W) {
+        self.lanes.ends()
     }
 
     /// Whether either of the parts that start at two spots has the fingerprint.
@@ -47,7 +72,7 @@ impl<W: Word, const PARTS: usize> Packed<W, PARTS> {
     }
 }
 
-impl<W: Word, const PARTS: usize> Buckets for Packed<W, PARTS> {
+impl<W: Word, const PARTS: usize, const WHOLE: bool> Buckets for Packed<W, PARTS, WHOLE> {
     #[inline(always)]
     fn spot(&self, bucket: BucketIndex) -> Spot {
         self.runs.spot(Self::run(bucket, 0))
@@ -62,6 +87,15 @@ impl<W: Word, const PARTS: usize> Buckets for Packed<W, PARTS> {
             let further = part * part_bits;
             any | self.parts_contain([a.plus(further), b.plus(further)], fingerprint)
         })
+    }
+
+    #[inline(always)]
+    fn contains_either(&self, a: BucketIndex, b: BucketIndex, fingerprint: Fingerprint) -> bool {
+        if WHOLE {
+            // SAFETY: it is checked.
+            return unsafe { self.whole_contain::<true>(a, b, fingerprint) };
+        }
+        self.spots_contain(self.spot(a), self.spot(b), fingerprint)
     }
 
     #[inline(always)]
@@ -99,10 +133,8 @@ impl<W: Word, const PARTS: usize> Buckets for Packed<W, PARTS> {
         (0..PARTS as u32).find_map(|part| {
             let free = self.lanes.any_equal(self.part(bucket, part), W::ZERO);
             let lane = self.lanes.first_in(free)?;
-            self.runs.flip(
-                Self::run(bucket, part),
-                W::from(fingerprint.0) << self.lanes.first_bit(free),
-            );
+            let bits = W::from(fingerprint.0) << self.lanes.first_bit(free);
+            self.flip(bucket, part, bits);
             Some(part * self.lanes_per_part + lane)
         })
     }
@@ -111,6 +143,10 @@ impl<W: Word, const PARTS: usize> Buckets for Packed<W, PARTS> {
     /// which would be mispredicted every other time.
     #[inline(always)]
     fn place_in_emptier(&mut self, a: BucketIndex, b: BucketIndex, new: Fingerprint) -> bool {
+        if WHOLE {
+            // SAFETY: it is checked.
+            return unsafe { self.place_in_emptier_whole::<true>(a, b, new) };
+        }
         if PARTS > 1 {
             let free = |bucket| self.count(bucket, Fingerprint::EMPTY);
             return self.place(if free(a) >= free(b) { a } else { b }, new).is_some();
@@ -122,7 +158,7 @@ impl<W: Word, const PARTS: usize> Buckets for Packed<W, PARTS> {
         let found = free != W::ZERO;
         if found {
             let bits = W::from(new.0) << self.lanes.first_bit(free);
-            self.runs.flip(Self::run(bucket, 0), bits);
+            self.flip(bucket, 0, bits);
         }
         found
     }
@@ -130,6 +166,10 @@ impl<W: Word, const PARTS: usize> Buckets for Packed<W, PARTS> {
     /// As for placing. What is flipped is the fingerprint itself.
     #[inline(always)]
     fn remove_from_either(&mut self, a: BucketIndex, b: BucketIndex, old: Fingerprint) -> bool {
+        if WHOLE {
+            // SAFETY: it is checked.
+            return unsafe { self.remove_from_either_whole::<true>(a, b, old) };
+        }
         let pattern = self.lanes.splat(old.0);
         for part in 0..PARTS as u32 {
             let in_a = self.lanes.any_equal(self.part(a, part), pattern);
@@ -137,7 +177,7 @@ impl<W: Word, const PARTS: usize> Buckets for Packed<W, PARTS> {
             let (bucket, found) = if in_a != W::ZERO { (a, in_a) } else { (b, in_b) };
             if found != W::ZERO {
                 let bits = W::from(old.0) << self.lanes.first_bit(found);
-                self.runs.flip(Self::run(bucket, part), bits);
+                self.flip(bucket, part, bits);
                 return true;
             }
         }
@@ -148,7 +188,7 @@ impl<W: Word, const PARTS: usize> Buckets for Packed<W, PARTS> {
     fn clear_slot(&mut self, bucket: BucketIndex, slot: u32) {
         let (part, lane) = (slot / self.lanes_per_part, slot % self.lanes_per_part);
         let held = self.part(bucket, part) & self.lanes.mask(lane);
-        self.runs.flip(Self::run(bucket, part), held);
+        self.flip(bucket, part, held);
     }
 
     fn restore(&mut self, bucket: BucketIndex, entries: [Fingerprint; MAX_SLOTS]) {
@@ -160,7 +200,7 @@ impl<W: Word, const PARTS: usize> Buckets for Packed<W, PARTS> {
                 let differs = self.lanes.get(word, lane) ^ entry.0;
                 flip | W::from(differs) << self.lanes.bits(lane)
             });
-            self.runs.flip(Self::run(bucket, part), flip);
+            self.flip(bucket, part, flip);
         }
     }
 
@@ -176,10 +216,12 @@ impl<W: Word, const PARTS: usize> Buckets for Packed<W, PARTS> {
         true
     }
 
+    #[inline(always)]
     fn runs(&self) -> &Runs {
         &self.runs
     }
 
+    #[inline(always)]
     fn runs_mut(&mut self) -> &mut Runs {
         &mut self.runs
     }

@@ -5,6 +5,7 @@
 use std::alloc::{self, Layout};
 
 use super::lanes::{WINDOW, Word};
+use super::pages;
 use crate::memory;
 use crate::prefetch::prefetch;
 
@@ -40,11 +41,24 @@ impl Spot {
 
 /// Runs of `bits` bits each, the first at the lowest bit of the first byte, and after the last a
 /// window's length of zero bytes.
-#[derive(Clone)]
 pub(crate) struct Runs {
     bytes: Vec<u8>,
     bits: u32,
+    /// The whole bytes of a run.
+    stride: usize,
     count: u64,
+    huge_pages: bool,
+}
+
+impl Clone for Runs {
+    fn clone(&self) -> Self {
+        let mut bytes = Vec::with_capacity(self.bytes.len());
+        if self.huge_pages {
+            pages::ask_for_huge(bytes.spare_capacity_mut());
+        }
+        bytes.extend_from_slice(&self.bytes);
+        Self { bytes, ..*self }
+    }
 }
 
 impl Runs {
@@ -68,7 +82,17 @@ impl Runs {
         // SAFETY: `start` is a fresh allocation of the global allocator with the layout of `len`
         // bytes, all of them initialised to zero, and nobody else has it.
         let bytes = unsafe { Vec::from_raw_parts(start, len, len) };
-        Ok(Self { bytes, bits, count })
+        Ok(Self::over(bytes, count, bits))
+    }
+
+    fn over(bytes: Vec<u8>, count: u64, bits: u32) -> Self {
+        Self { bytes, bits, stride: (bits / 8) as usize, count, huge_pages: false }
+    }
+
+    /// Asks the system for huge pages under the runs, and under every clone of them.
+    pub(crate) fn ask_for_huge_pages(&mut self) {
+        self.huge_pages = true;
+        pages::ask_for_huge(&self.bytes);
     }
 
     /// The runs that a payload of exactly their length holds.
@@ -81,7 +105,7 @@ impl Runs {
         let failed = OutOfMemory { bytes: bytes.len() as u64 };
         bytes.try_reserve_exact(WINDOW).map_err(|_| failed)?;
         bytes.resize(bytes.len() + WINDOW, 0);
-        Ok(Self { bytes, bits, count })
+        Ok(Self::over(bytes, count, bits))
     }
 
     /// Adds zero runs at the end, or takes runs away there, up to this number. What is kept in
@@ -138,6 +162,51 @@ impl Runs {
     pub(crate) fn load<W: Word>(&self, run: u64) -> W {
         let spot = self.spot(run);
         W::load(self.window(spot.byte())) >> spot.bit()
+    }
+
+    /// The bytes of a run of whole bytes, and what follows: nothing to shift.
+    ///
+    /// # Safety
+    /// If not `CHECKED`, the run must be below the [`count`](Self::count).
+    #[inline(always)]
+    pub(crate) unsafe fn whole<const CHECKED: bool>(&self, run: u64) -> &[u8; WINDOW] {
+        let at = run as usize * self.stride;
+        if CHECKED {
+            return self.window(at);
+        }
+        debug_assert!(run < self.count, "a run past the end");
+        // SAFETY: `bytes` has the whole bytes of `count` runs and a window after them, so there is a
+        // window from the start of every run on.
+        unsafe { &*self.bytes.as_ptr().add(at).cast() }
+    }
+
+    /// Flips bits of a run of whole bytes.
+    ///
+    /// # Safety
+    /// As for [`whole`](Self::whole).
+    #[inline(always)]
+    pub(crate) unsafe fn flip_whole<const CHECKED: bool, W: Word>(&mut self, run: u64, bits: W) {
+        let at = run as usize * self.stride;
+        let window = if CHECKED {
+            self.window_mut(at)
+        } else {
+            debug_assert!(run < self.count, "a run past the end");
+            // SAFETY: as for `whole`; the borrow of `self` is exclusive.
+            unsafe { &mut *self.bytes.as_mut_ptr().add(at).cast() }
+        };
+        (W::load(window) ^ bits).store(window);
+    }
+
+    /// The number of runs.
+    #[inline(always)]
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The bytes of all runs and of the window after them, and the length of a run of whole bytes.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn bytes_and_stride(&self) -> (&[u8], usize) {
+        (&self.bytes, self.stride)
     }
 
     /// The word that a run starts in, and the bit (below eight) at which it does. Bits before it

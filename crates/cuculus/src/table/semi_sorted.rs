@@ -51,6 +51,19 @@ const fn encode([a, b, c, d]: [u32; 4]) -> u32 {
     a + pairs + triples + quadruples
 }
 
+/// What each value of the second, third and fourth nibble adds to a code. (The first adds itself.)
+static RANKS: [[u16; 16]; 3] = {
+    let mut ranks = [[0; 16]; 3];
+    let mut nibble = 0;
+    while nibble < 16 {
+        ranks[0][nibble] = encode([0, nibble as u32, 0, 0]) as u16;
+        ranks[1][nibble] = encode([0, 0, nibble as u32, 0]) as u16;
+        ranks[2][nibble] = encode([0, 0, 0, nibble as u32]) as u16;
+        nibble += 1;
+    }
+    ranks
+};
+
 /// A table of semi-sorted buckets.
 #[derive(Clone)]
 pub(crate) struct SemiSorted<W> {
@@ -103,19 +116,41 @@ impl<W: Word> SemiSorted<W> {
         core::array::from_fn(|i| self.rests.get(rests, i as u32) << 4 | (nibbles >> (4 * i) & 15))
     }
 
-    fn pack(&self, mut entries: [u32; 4]) -> W {
+    /// No branch: the order of entries is anything, so a branch on it would be mispredicted every
+    /// other time.
+    #[inline(always)]
+    fn pack(&self, entries: [u32; 4]) -> W {
         // The nibble first, then the rest: a rotation makes that one number.
-        entries.sort_unstable_by_key(|entry| entry.rotate_right(4));
-        let code = encode(entries.map(|entry| entry & 15));
-        entries.iter().enumerate().fold(W::from(code), |word, (i, entry)| {
-            word | W::from(entry >> 4) << (CODE_BITS + i as u32 * self.rest_bits)
-        })
+        let [a, b, c, d] = sorted(entries.map(|entry| entry.rotate_right(4)));
+        let rank = |place: usize, entry: u32| u32::from(RANKS[place][(entry >> 28) as usize]);
+        let code = (a >> 28) + rank(0, b) + rank(1, c) + rank(2, d);
+        let rests = [a, b, c, d].map(|entry| W::from(entry & 0x0fff_ffff));
+        let high = rests[3] << self.rest_bits | rests[2];
+        let low = rests[1] << self.rest_bits | rests[0];
+        (high << (2 * self.rest_bits) | low) << CODE_BITS | W::from(code)
     }
 
-    fn write(&mut self, bucket: BucketIndex, entries: [u32; 4]) {
-        let changed = self.only(self.bucket(bucket)) ^ self.pack(entries);
+    /// Makes a bucket that was read as `word` hold these entries.
+    #[inline(always)]
+    fn replace(&mut self, bucket: BucketIndex, word: W, entries: [u32; 4]) {
+        let changed = self.only(word) ^ self.pack(entries);
         self.runs.flip(u64::from(bucket.0), changed);
     }
+
+    #[inline(always)]
+    fn write(&mut self, bucket: BucketIndex, entries: [u32; 4]) {
+        self.replace(bucket, self.bucket(bucket), entries);
+    }
+}
+
+/// Four numbers in ascending order, by a network of five exchanges.
+#[inline(always)]
+fn sorted([a, b, c, d]: [u32; 4]) -> [u32; 4] {
+    let exchange = |x: u32, y: u32| (x.min(y), x.max(y));
+    let ((a, b), (c, d)) = (exchange(a, b), exchange(c, d));
+    let ((a, c), (b, d)) = (exchange(a, c), exchange(b, d));
+    let (b, c) = exchange(b, c);
+    [a, b, c, d]
 }
 
 impl<W: Word> Buckets for SemiSorted<W> {
@@ -163,6 +198,38 @@ impl<W: Word> Buckets for SemiSorted<W> {
         entries[0] = fingerprint.0;
         self.write(bucket, entries);
         Some(0)
+    }
+
+    /// Both buckets are read at once, and the choice between them is no branch.
+    #[inline(always)]
+    fn place_in_emptier(&mut self, a: BucketIndex, b: BucketIndex, new: Fingerprint) -> bool {
+        let (word_a, word_b) = (self.bucket(a), self.bucket(b));
+        let free = |word| self.rests.count(self.equal(word, Fingerprint::EMPTY));
+        let (free_a, free_b) = (free(word_a), free(word_b));
+        let (bucket, word) = if free_a >= free_b { (a, word_a) } else { (b, word_b) };
+        let found = free_a | free_b != 0;
+        if found {
+            // Empty entries are sorted to the front.
+            let [_, second, third, fourth] = self.unpack(word);
+            self.replace(bucket, word, [new.0, second, third, fourth]);
+        }
+        found
+    }
+
+    /// As for placing. Which of several equal entries goes makes no difference to the bucket.
+    #[inline(always)]
+    fn remove_from_either(&mut self, a: BucketIndex, b: BucketIndex, old: Fingerprint) -> bool {
+        let (word_a, word_b) = (self.bucket(a), self.bucket(b));
+        let (in_a, in_b) = (self.equal(word_a, old), self.equal(word_b, old));
+        let first = in_a != W::ZERO;
+        let (bucket, word, places) = if first { (a, word_a, in_a) } else { (b, word_b, in_b) };
+        let slot = self.rests.first_in(places);
+        if let Some(slot) = slot {
+            let entries = self.unpack(word);
+            let kept = core::array::from_fn(|i| if i as u32 == slot { 0 } else { entries[i] });
+            self.replace(bucket, word, kept);
+        }
+        slot.is_some()
     }
 
     #[inline(always)]
@@ -220,6 +287,16 @@ mod tests {
             }
         }
         assert!(seen.iter().all(|&s| s));
+    }
+
+    #[test]
+    fn four_numbers_in_any_order_are_sorted() {
+        for order in 0..4u32.pow(4) {
+            let numbers: [u32; 4] = core::array::from_fn(|i| (order >> (2 * i) & 3) * 0x4000_0001);
+            let mut want = numbers;
+            want.sort_unstable();
+            assert_eq!(sorted(numbers), want);
+        }
     }
 
     /// Only what `place` and `clear_slot` write is valid: a known code, and ascending entries.

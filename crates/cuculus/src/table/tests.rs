@@ -77,6 +77,25 @@ fn every_table_agrees_with_a_list() {
                     let slot = table.find(index, Fingerprint(value)).expect("held");
                     table.clear_slot(index, slot);
                 }
+                // Both buckets at once: the emptier takes it, and the first that has it gives it up.
+                if random.below(4) == 0 {
+                    let [a, b] = [bucket, other.0].map(|b| lists.0[b as usize].len());
+                    let room = a.min(b) < shape.slots_per_bucket as usize;
+                    assert_eq!(table.place_in_emptier(index, other, Fingerprint(value)), room);
+                    if room {
+                        lists.0[if a <= b { bucket } else { other.0 } as usize].push(value);
+                    }
+                } else if random.below(3) == 0
+                    // Which of two buckets of several parts gives it up depends on the parts.
+                    && (table.runs_per_bucket() == 1 || !lists.0[other.0 as usize].contains(&value))
+                {
+                    let held = [bucket, other.0].into_iter().find_map(|b| {
+                        let at = lists.0[b as usize].iter().position(|&held| held == value)?;
+                        Some(lists.0[b as usize].swap_remove(at))
+                    });
+                    let removed = table.remove_from_either(index, other, Fingerprint(value));
+                    assert_eq!(removed, held.is_some(), "{shape:?}");
+                }
                 let either = [bucket, other.0].iter().any(|&b| lists.0[b as usize].contains(&value));
                 assert_eq!(table.contains_either(index, other, Fingerprint(value)), either);
                 for near in [bucket, other.0, (bucket + buckets - 1) % buckets] {
@@ -154,6 +173,37 @@ fn lanes_agree_with_a_loop() {
     let mut random = Random::new(5);
     check::<u64>(&mut random, |low, _| low);
     check::<u128>(&mut random, |low, high| u128::from(low) | u128::from(high) << 64);
+}
+
+/// Two windows in vectors against the same by words, with and without garbage above the lanes.
+#[test]
+fn vectors_of_windows_agree_with_words() {
+    let mut random = Random::new(7);
+    for width in 1..=32 {
+        for count in (1..=8).filter(|count| width * count <= 64) {
+            let lanes = Lanes::<u64>::new(width, count);
+            for _ in 0..200 {
+                let mut word = || random.bits() & random.bits() & random.bits();
+                let words = [word(), word()];
+                let value = match random.below(3) {
+                    0 => 0,
+                    _ => lanes.get(words[random.below(2)], random.below(count as usize) as u32),
+                };
+                let [a, b] = words.map(|word| {
+                    let mut window = [0xa5; WINDOW];
+                    window[..8].copy_from_slice(&word.to_le_bytes());
+                    window
+                });
+                let (windows, pattern) = ([&a, &b], lanes.splat(value));
+                let any = words.map(|word| lanes.any_equal(word, pattern));
+                assert_eq!(u64::equal_in_each(windows, pattern, &lanes), any);
+                let either = u64::either_equal(windows, pattern, &lanes);
+                assert_eq!(either, any != [0, 0], "{width} {count} {words:x?} {value}");
+                let free = words.map(|word| lanes.equal(word, 0));
+                assert_eq!(u64::free_in_each(windows, &lanes), free);
+            }
+        }
+    }
 }
 
 /// The vector form of a question against the word form, lanes at every bit of a byte.

@@ -37,7 +37,7 @@ impl Block {
     #[inline(always)]
     pub(super) fn contains(&self, key: &Candidates) -> bool {
         match &self.table {
-            Table::Word(table) => table.contains_either(key.home, key.alternate, key.fingerprint),
+            Table::Octets(table) => table.contains_either(key.home, key.alternate, key.fingerprint),
             table => room::contained_in_unusual(table, key),
         }
     }
@@ -58,7 +58,7 @@ impl Block {
         key: &Candidates,
     ) -> Result<(), FullCause> {
         match &mut self.table {
-            Table::Word(table) => insert_into(table, placement, kicks, key)?,
+            Table::Octets(table) => insert_into(table, placement, kicks, key)?,
             table => room::insert_into_unusual(table, placement, kicks, key)?,
         }
         self.len += 1;
@@ -84,7 +84,7 @@ impl Block {
     #[inline(always)]
     pub(super) fn remove(&mut self, key: &Candidates) -> bool {
         let removed = match &mut self.table {
-            Table::Word(table) => {
+            Table::Octets(table) => {
                 table.remove_from_either(key.home, key.alternate, key.fingerprint)
             }
             table => room::removed_from_unusual(table, key),

@@ -167,7 +167,7 @@ impl DynamicCuckooFilterBuilder {
             match (self.parameters.capacity, self.parameters.buckets) {
                 (None, None) => return Err(BuildError::MissingCapacity),
                 (capacity, Some(buckets)) => {
-                    let buckets = self.parameters.placement.round_up(buckets);
+                    let buckets = self.parameters.placement.unwrap_or_default().round_up(buckets);
                     let keys = asked_for.unwrap_or_else(|| self.planned_keys(buckets));
                     let capacity = capacity.unwrap_or(keys);
                     (Some(buckets), keys, capacity, filters_of(capacity, keys))
