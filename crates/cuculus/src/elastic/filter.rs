@@ -258,10 +258,8 @@ impl Filter for ElasticFilter {
 
     fn contains_keys<K: Key>(&self, keys: &[K], hits: &mut Vec<bool>) {
         // The choice of the function outside of the loop.
-        match self.hasher.xxh3_seed() {
-            Some(seed) => {
-                self.contains_each(keys, |key| KeyHasher::xxh3(seed).hash(key), hits);
-            }
+        match self.hasher.as_fold_xxh3() {
+            Some(hasher) => self.contains_each(keys, |key| hasher.hash(key), hits),
             None => self.contains_each(keys, |key| self.hasher.hash(key), hits),
         }
     }
