@@ -94,6 +94,10 @@ impl<T: Buckets> Space for Placed<'_, T> {
         Some(self.ring.buckets())
     }
 
+    fn slots_in(&self, _: BucketIndex) -> u32 {
+        self.table.slots_per_bucket()
+    }
+
     #[inline(always)]
     fn has_room(&self, bucket: BucketIndex) -> bool {
         self.table.find(bucket, Fingerprint::EMPTY).is_some()
