@@ -62,6 +62,15 @@ pub(crate) trait Space {
         slots
     }
 
+    /// Calls `visit(target)` for every way in which the entry in one slot of a full bucket can leave.
+    fn ways_out_of(&self, bucket: BucketIndex, slot: u32, mut visit: impl FnMut(BucketIndex)) {
+        self.ways_out(bucket, |from, target| {
+            if from == slot {
+                visit(target);
+            }
+        });
+    }
+
     fn has_room(&self, bucket: BucketIndex) -> bool;
 
     /// Calls `visit(slot, target)` for every way in which an entry of a full bucket can leave.

@@ -1,10 +1,10 @@
 //! How often a filter refuses one of as many keys as it was built for.
 
 use cuculus::{CuckooFilter, Insert};
-use cuculus_page::Finding;
 use cuculus_page::table::Table;
+use cuculus_page::{Claimant, Finding};
 
-use crate::experiment::{Choice, Experiment, Outcome, Settings, choices};
+use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, choices};
 use crate::keys::WorkKey;
 
 pub(super) const CAPACITY: Experiment = Experiment {
@@ -12,8 +12,10 @@ pub(super) const CAPACITY: Experiment = Experiment {
     title: "Refusals within the capacity",
     question: "How often does a filter refuse one of as many keys as it was built for, by the size \
                of its buckets?",
+    about: Claimant::Ours,
+    chance: Chance::OwnSeeds,
     options: &[choices::SEEDS, MAX, choices::FPR],
-    run,
+    once: run,
 };
 
 const MAX: Choice = Choice::new("max", "N", "the largest capacity");

@@ -12,13 +12,14 @@
 //! exchanges entries of full buckets, is left out: it changes neither how full a bucket is nor
 //! whether an entry is at home (the tests compare the loads with those of the moves as printed).
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use super::Space;
 use crate::placement::BucketIndex;
 
 /// A slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Place {
     bucket: u32,
     slot: u32,
@@ -27,6 +28,28 @@ struct Place {
 /// An entry, by the slot that it really is in; `None` is the new one.
 type Entry = Option<Place>;
 
+/// What lies where on paper. The order in which a map lists it decides nothing.
+type Moved = HashMap<Place, Entry, BuildHasherDefault<Scramble>>;
+
+/// A walk looks up a place for every kick: a multiplication is enough to spread them.
+#[derive(Default)]
+struct Scramble(u64);
+
+impl Hasher for Scramble {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u32(u32::from(byte)));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        let mixed = (self.0 ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+}
+
 #[inline(never)]
 pub(super) fn paper_walk(
     space: &mut impl Space,
@@ -34,7 +57,7 @@ pub(super) fn paper_walk(
     max_kicks: u32,
 ) -> Option<BucketIndex> {
     let mut random = Random::of(space, starts);
-    let mut moved: BTreeMap<Place, Entry> = BTreeMap::new();
+    let mut moved = Moved::default();
     let mut targets: Vec<BucketIndex> = Vec::with_capacity(8);
     let mut bucket = random.one_of(starts)?;
     let mut hand: Entry = None;
@@ -47,10 +70,8 @@ pub(super) fn paper_walk(
             None => targets.extend(starts),
             Some(home) => {
                 targets.push(BucketIndex(home.bucket));
-                space.ways_out(BucketIndex(home.bucket), |slot, target| {
-                    if slot == home.slot {
-                        targets.push(target);
-                    }
+                space.ways_out_of(BucketIndex(home.bucket), home.slot, |target| {
+                    targets.push(target);
                 });
             }
         }
@@ -66,13 +87,8 @@ pub(super) fn paper_walk(
 
 /// Moves the entries between the new one and the free slot, from there backwards; returns the bucket
 /// that has room for the new one.
-fn carry_out(
-    space: &mut impl Space,
-    moved: &BTreeMap<Place, Entry>,
-    last: Place,
-    free: BucketIndex,
-) -> BucketIndex {
-    let lies_in: BTreeMap<Entry, Place> =
+fn carry_out(space: &mut impl Space, moved: &Moved, last: Place, free: BucketIndex) -> BucketIndex {
+    let lies_in: HashMap<Entry, Place> =
         moved.iter().map(|(&place, &entry)| (entry, place)).collect();
     let mut path = Vec::new();
     let mut entry = None;
