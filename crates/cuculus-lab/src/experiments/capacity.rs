@@ -63,7 +63,8 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         let mut cells = vec![capacity.to_string(), filters.to_string()];
         for (shape, sum) in SHAPES.iter().zip(&mut refused) {
             let mut refusing = 0;
-            for seed in 0..filters {
+            let first = settings.seed.wrapping_mul(1 << 16);
+            for seed in first..first.wrapping_add(filters) {
                 refusing += u64::from(shape.refuses(rate, capacity, seed)?);
             }
             *sum += refusing;

@@ -60,17 +60,19 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let slots = settings.list(choices::SLOTS, settings.pick(&[1, 2, 4][..], &[1, 2, 3, 4]))?;
     let nodes = settings.list(choices::NODES, &[1, 10, 64])?;
     let buckets = settings.value(BUCKETS, settings.pick(1024, 4096))?;
-    let seeds = settings.value(choices::SEEDS, 5)?.max(1);
+    let count = settings.value(choices::SEEDS, 5)?.max(1);
+    let first = settings.seed.wrapping_mul(1 << 16);
     let mut loads = Vec::new();
     for candidates in settings.list(CANDIDATES, &[2, 3, 4])? {
         (settings.progress)(&format!("{candidates} candidates"));
         for &slots in &slots {
             for &nodes in &nodes {
+                let seeds = first..first.wrapping_add(count);
                 loads.push(Load::measure(candidates, slots, nodes, buckets, seeds)?);
             }
         }
     }
-    let title = format!("{buckets} buckets, {MAX_KICKS} kicks, mean of {seeds} filters");
+    let title = format!("{buckets} buckets, {MAX_KICKS} kicks, mean of {count} filters");
     Ok(Outcome {
         findings: findings(&loads),
         plots: vec![plot(&loads, &slots)],
@@ -90,7 +92,7 @@ impl Load {
         slots: u32,
         nodes: u32,
         buckets: u64,
-        seeds: u64,
+        seeds: std::ops::Range<u64>,
     ) -> anyhow::Result<Self> {
         let ring = |search, seed| {
             let builder = IndexIndependentCuckooFilter::builder()
@@ -115,7 +117,8 @@ impl Load {
             Ok(load_at_first_refusal(&mut builder.build()?, seed))
         };
         let mean = |load: &dyn Fn(u64) -> anyhow::Result<f64>| -> anyhow::Result<f64> {
-            Ok((0..seeds).map(load).sum::<anyhow::Result<f64>>()? / seeds as f64)
+            let count = (seeds.end - seeds.start) as f64;
+            Ok(seeds.clone().map(load).sum::<anyhow::Result<f64>>()? / count)
         };
         let of_slots = |keys: f64| keys / f64::from(slots);
         Ok(Self {
@@ -245,7 +248,7 @@ mod tests {
 
     #[test]
     fn loads_stay_below_the_thresholds() {
-        let load = Load::measure(2, 4, 10, 512, 2).unwrap();
+        let load = Load::measure(2, 4, 10, 512, 0..2).unwrap();
         assert!(0.7 < load.breadth_first && load.breadth_first < load.ring_threshold, "{load:?}");
         assert!(load.ring_threshold < load.upper_threshold);
         assert!(load.even.is_some_and(|even| even > load.walk));

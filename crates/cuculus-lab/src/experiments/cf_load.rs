@@ -138,7 +138,9 @@ fn ways(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
                     continue;
                 }
                 let seeds = if buckets <= 1 << 16 { 5 } else { 1 };
-                let loads = (0..seeds).map(|seed| way.load(buckets, slots, bits, seed));
+                let first = settings.seed.wrapping_mul(1 << 16);
+                let loads =
+                    (0..seeds).map(|seed| way.load(buckets, slots, bits, first.wrapping_add(seed)));
                 let loads = loads.collect::<anyhow::Result<Vec<f64>>>()?;
                 let min = loads.iter().copied().fold(1.0, f64::min);
                 let mean = loads.iter().sum::<f64>() / f64::from(seeds as u32);
