@@ -83,7 +83,7 @@ fn expected(runs: &[Vec<Finding>], claim: &str) -> Expected {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     let sigma = (squares / (values.len() as f64 - 1.0).max(1.0)).sqrt();
-    let least = if sigma == 0.0 { 1e-9 } else { LEAST * mean.abs() };
+    let least = if sigma == 0.0 { 1e-6 } else { LEAST * mean.abs() };
     Expected { verdicts, mean: Some(mean), tolerance: (SIGMAS * sigma).max(least) }
 }
 
