@@ -15,8 +15,12 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use super::Space;
+use super::{Space, Stuck};
 use crate::placement::BucketIndex;
+use crate::{memory, work};
+
+/// An entry's candidates: sixteen on a ring, and where it is.
+const MOST_TARGETS: usize = 32;
 
 /// A slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -55,15 +59,18 @@ pub(super) fn paper_walk(
     space: &mut impl Space,
     starts: &[BucketIndex],
     max_kicks: u32,
-) -> Option<BucketIndex> {
+) -> Result<BucketIndex, Stuck> {
     let mut random = Random::of(space, starts);
     let mut moved = Moved::default();
-    let mut targets: Vec<BucketIndex> = Vec::with_capacity(8);
-    let mut bucket = random.one_of(starts)?;
+    let mut targets: Vec<BucketIndex> = memory::with_room(MOST_TARGETS)?;
+    let mut bucket = random.one_of(starts).ok_or(Stuck::NoPath)?;
     let mut hand: Entry = None;
     for _ in 0..max_kicks {
-        let slot = random.below(space.slots_in(bucket))?;
+        work::add(1);
+        space.opened(1);
+        let slot = random.below(space.slots_in(bucket)).ok_or(Stuck::NoPath)?;
         let place = Place { bucket: bucket.0, slot };
+        moved.try_reserve(1).map_err(|_| Stuck::OutOfMemory)?;
         hand = moved.insert(place, hand).unwrap_or(Some(place));
         targets.clear();
         match hand {
@@ -79,18 +86,24 @@ pub(super) fn paper_walk(
         // An entry without another candidate goes back, and another gives way.
         bucket = random.one_of(&targets).unwrap_or(bucket);
         if space.has_room(bucket) {
-            return Some(carry_out(space, &moved, hand?, bucket));
+            return carry_out(space, &moved, hand.ok_or(Stuck::NoPath)?, bucket);
         }
     }
-    None
+    Err(Stuck::NoPath)
 }
 
 /// Moves the entries between the new one and the free slot, from there backwards; returns the bucket
 /// that has room for the new one.
-fn carry_out(space: &mut impl Space, moved: &Moved, last: Place, free: BucketIndex) -> BucketIndex {
-    let lies_in: HashMap<Entry, Place> =
-        moved.iter().map(|(&place, &entry)| (entry, place)).collect();
-    let mut path = Vec::new();
+fn carry_out(
+    space: &mut impl Space,
+    moved: &Moved,
+    last: Place,
+    free: BucketIndex,
+) -> Result<BucketIndex, Stuck> {
+    let mut lies_in: HashMap<Entry, Place> = HashMap::new();
+    lies_in.try_reserve(moved.len()).map_err(|_| Stuck::OutOfMemory)?;
+    lies_in.extend(moved.iter().map(|(&place, &entry)| (entry, place)));
+    let mut path = memory::with_room(moved.len())?;
     let mut entry = None;
     // Each slot on the way has lost its own entry to the next one. The last lost it to the hand.
     while entry != Some(last) {
@@ -100,18 +113,19 @@ fn carry_out(space: &mut impl Space, moved: &Moved, last: Place, free: BucketInd
     }
     // Of several visits to a bucket only the last counts, so that no bucket changes twice and the
     // slots of a sorted one stay where they are.
-    let mut simple: Vec<Place> = Vec::with_capacity(path.len());
+    let mut simple: Vec<Place> = memory::with_room(path.len())?;
     let mut at = 0;
     while let Some(here) = path.get(at) {
         let last = path.iter().rposition(|place| place.bucket == here.bucket).unwrap_or(at);
         simple.push(path[last]);
         at = last + 1;
     }
-    simple.iter().rev().fold(free, |to, place| {
+    space.prepare(simple.len())?;
+    Ok(simple.iter().rev().fold(free, |to, place| {
         let from = BucketIndex(place.bucket);
         space.kick(from, place.slot, to);
         from
-    })
+    }))
 }
 
 /// SplitMix64 from a state that depends on the new entry's buckets and on what the first of them
@@ -230,8 +244,8 @@ mod tests {
             return true;
         }
         match paper_walk(table, &starts, 500) {
-            Some(bucket) => starts.contains(&bucket) && table.place(bucket.0, key),
-            None => false,
+            Ok(bucket) => starts.contains(&bucket) && table.place(bucket.0, key),
+            Err(_) => false,
         }
     }
 
@@ -265,7 +279,7 @@ mod tests {
                     continue;
                 }
                 let starts = [BucketIndex(key.0), BucketIndex(key.1)];
-                if paper_walk(&mut after, &starts, 20).is_none() {
+                if paper_walk(&mut after, &starts, 20).is_err() {
                     assert_eq!(after, before);
                 }
                 after = before.clone();
@@ -293,9 +307,9 @@ mod tests {
 
     #[test]
     fn nothing_to_kick_ends_the_walk() {
-        assert_eq!(paper_walk(&mut Plain::empty(), &[], 500), None);
+        assert!(paper_walk(&mut Plain::empty(), &[], 500).is_err());
         let mut stuck = Plain::empty();
         stuck.0[5] = [Some((5, 5)); 3];
-        assert_eq!(paper_walk(&mut stuck, &[BucketIndex(5)], 500), None);
+        assert!(paper_walk(&mut stuck, &[BucketIndex(5)], 500).is_err());
     }
 }

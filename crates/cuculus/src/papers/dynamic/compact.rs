@@ -1,10 +1,11 @@
 //! A shorter list: filters that can be emptied into the others are dropped. Three ways: the paper's
 //! Algorithm 4 as it is printed, the same without moves that free nothing, and one with kicks.
 
-use super::block::Block;
 use super::filter::DynamicCuckooFilter;
 use crate::cuckoo::room::Candidates;
+use crate::memory;
 use crate::placement::{BucketIndex, Placement};
+use crate::table::OutOfMemory;
 
 impl DynamicCuckooFilter {
     /// Algorithm 4 of the paper as it is printed, and how many filters it dropped: one or none.
@@ -38,7 +39,7 @@ impl DynamicCuckooFilter {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn compact_as_printed(&mut self) -> usize {
-        let queue = self.sparsest_first();
+        let Ok(queue) = self.sparsest_first() else { return 0 };
         for (at, &sparse) in queue.iter().enumerate() {
             let denser = &queue[at + 1..];
             // The last one has nobody to give to.
@@ -68,11 +69,11 @@ impl DynamicCuckooFilter {
     }
 
     /// The filters below their capacity, in the order of their keys.
-    fn sparsest_first(&self) -> Vec<usize> {
-        let mut queue: Vec<usize> =
-            (0..self.blocks.len()).filter(|&at| self.is_below_capacity(at)).collect();
-        queue.sort_by_key(|&at| self.blocks[at].len);
-        queue
+    fn sparsest_first(&self) -> Result<Vec<usize>, OutOfMemory> {
+        let below = (0..self.blocks.len()).filter(|&at| self.is_below_capacity(at));
+        let mut queue = memory::collected(below, self.blocks.len())?;
+        queue.sort_unstable_by_key(|&at| (self.blocks[at].len, at));
+        Ok(queue)
     }
 
     /// Drops filters whose entries all fit the same buckets of denser ones, and says how many.
@@ -164,7 +165,7 @@ impl DynamicCuckooFilter {
         if self.blocks.len() == 1 {
             return false;
         }
-        let queue = self.sparsest_first();
+        let Ok(queue) = self.sparsest_first() else { return false };
         for (sparser, &sparse) in queue.iter().enumerate() {
             let denser = &queue[sparser + 1..];
             if self.fits_into(sparse, denser) {
@@ -213,11 +214,15 @@ impl DynamicCuckooFilter {
         if rest == 0 || self.len > rest * slots {
             return false;
         }
-        let mut order: Vec<usize> = (0..=rest).filter(|&at| self.blocks[at].len < slots).collect();
-        order.sort_by_key(|&at| self.blocks[at].len);
+        let open = (0..=rest).filter(|&at| self.blocks[at].len < slots);
+        let Ok(mut order) = memory::collected(open, rest + 1) else { return false };
+        order.sort_unstable_by_key(|&at| (self.blocks[at].len, at));
         let Some((&sparse, others)) = order.split_first() else { return false };
-        let copies = others.iter().map(|&at| self.blocks[at].copy(shape, placement.buckets()));
-        let Ok(mut copies) = copies.collect::<Result<Vec<Block>, _>>() else { return false };
+        let Ok(mut copies) = memory::with_room(others.len()) else { return false };
+        for &at in others {
+            let Ok(copy) = self.blocks[at].copy(shape, placement.buckets()) else { return false };
+            copies.push(copy);
+        }
         for bucket in self.buckets() {
             for fingerprint in self.blocks[sparse].entries(bucket) {
                 // A bucket and a fingerprint are all of a key that is needed: the alternate of the
@@ -241,7 +246,7 @@ impl DynamicCuckooFilter {
 
     fn drop_filter(&mut self, at: usize) {
         self.blocks.remove(at);
-        self.blocks.shrink_to_fit();
+        memory::shrink(&mut self.blocks, 0);
         // The same filter stays current, or the one after it.
         self.current -= usize::from(at < self.current);
         self.current = self.current.min(self.blocks.len() - 1);
