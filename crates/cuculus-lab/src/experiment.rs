@@ -1,11 +1,15 @@
 //! What an experiment is: a name, a question, options, and a function that returns one kind of
 //! result. Knows nothing of particular experiments, nor of how results are printed or drawn.
 
+use std::collections::BTreeMap;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 use anyhow::anyhow;
 use cuculus_page::table::Table;
-use cuculus_page::{Finding, Plot, Section};
+use cuculus_page::{Claimant, Finding, Plot, Section};
 use serde_json::{Value, json};
 
 /// An experiment.
@@ -18,10 +22,85 @@ pub struct Experiment {
     /// The question that it answers, in one line, and the figure or table of the paper if there is
     /// one.
     pub question: &'static str,
+    /// Whose claims its findings are, unless a finding says otherwise.
+    pub about: Claimant,
+    /// Where its chance comes from, and so how often it is run.
+    pub chance: Chance,
     /// What can be chosen beside the size and the seed.
     pub options: &'static [Choice],
-    /// Runs it.
-    pub run: fn(&Settings<'_>) -> anyhow::Result<Outcome>,
+    /// Runs it once.
+    pub once: fn(&Settings<'_>) -> anyhow::Result<Outcome>,
+}
+
+/// Where an experiment's chance comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chance {
+    /// From the seed: it is run with several, and a finding is about all of them.
+    Seed,
+    /// From seeds that it draws by itself, at least as many.
+    OwnSeeds,
+    /// From the clock: the best of several rounds counts, and another seed would change nothing.
+    Clock,
+    /// There is none: it computes.
+    None,
+}
+
+/// How many seeds an experiment is run with whose chance comes from the seed.
+pub const SEEDS: u64 = 5;
+
+impl Experiment {
+    /// Runs it with as many seeds as its chance needs. Plots and tables are those of the first.
+    ///
+    /// Several seeds run on two threads: nothing of what they find is a time of the wall.
+    ///
+    /// # Errors
+    /// If a run fails.
+    pub fn run(&self, settings: &Settings<'_>) -> anyhow::Result<Outcome> {
+        let seeds = if self.chance == Chance::Seed { settings.seeds.max(1) } else { 1 };
+        if seeds == 1 {
+            return Ok(self.over_seeds(vec![(self.once)(settings)?]));
+        }
+        (settings.progress)(&format!("{seeds} seeds"));
+        let Settings { size, seed, given, .. } = *settings;
+        let next = AtomicU64::new(0);
+        let found = Mutex::new(BTreeMap::new());
+        let work = || loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= seeds {
+                return;
+            }
+            let seed = seed.wrapping_add(number);
+            let outcome = (self.once)(&Settings { size, seed, seeds: 1, progress: &|_| (), given });
+            found.lock().unwrap_or_else(PoisonError::into_inner).insert(number, outcome);
+        };
+        thread::scope(|scope| {
+            scope.spawn(work);
+            work();
+        });
+        let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let all = found.into_values().collect::<anyhow::Result<Vec<_>>>()?;
+        Ok(self.over_seeds(all))
+    }
+
+    fn over_seeds(&self, mut all: Vec<Outcome>) -> Outcome {
+        let mut others = all.split_off(1.min(all.len()));
+        let mut first = all.pop().unwrap_or_default();
+        first.wrong_answers += others.iter().map(|of| of.wrong_answers).sum::<usize>();
+        for finding in &mut first.findings {
+            let mut same = vec![finding.clone()];
+            for other in &mut others {
+                let at = other.findings.iter().position(|of| of.claim == finding.claim);
+                same.extend(at.map(|at| other.findings.remove(at)));
+            }
+            if let Some(merged) = Finding::over_seeds(&same) {
+                *finding = merged;
+            }
+            finding.about = finding.about.or(Some(self.about));
+        }
+        // A claim that only some seeds came to is not lost.
+        first.findings.extend(others.into_iter().flat_map(|of| of.findings));
+        first
+    }
 }
 
 /// An option of some experiments.
@@ -94,6 +173,8 @@ pub struct Settings<'a> {
     pub size: Size,
     /// The seed of everything random.
     pub seed: u64,
+    /// How many seeds, that one first, where the seed is what is left to chance.
+    pub seeds: u64,
     /// Called with the part of the work that begins.
     pub progress: &'a dyn Fn(&str),
     /// Options that were given, and their values.
@@ -195,6 +276,8 @@ impl Outcome {
                 "measured": finding.measured,
                 "verdict": finding.holds.word(),
                 "reason": finding.reason,
+                "value": finding.value,
+                "about": finding.about.map(Claimant::words),
             })
         });
         let tables = self.tables.iter().map(
@@ -226,7 +309,7 @@ impl Outcome {
 /// Settings for tests: quick, silent, nothing given.
 #[cfg(test)]
 pub(crate) const QUICK: Settings<'static> =
-    Settings { size: Size::Quick, seed: 1, progress: &|_| (), given: &[] };
+    Settings { size: Size::Quick, seed: 1, seeds: 1, progress: &|_| (), given: &[] };
 
 #[cfg(test)]
 mod tests {

@@ -13,6 +13,7 @@ pub mod experiments; // all of them
 
 // What is measured.
 pub mod candidate; // filters that can be built under a name
+pub mod literal; // a table exactly as printed
 pub mod peers; // the filters of other crates
 pub mod subject; // one trait for a filter under test
 
@@ -24,5 +25,6 @@ pub mod judge; // findings about lines of numbers
 pub mod keys; // which keys, in which order
 pub mod line; // a straight line through points
 pub mod machine; // what the system tells
+pub mod matching; // whether keys fit at all
 pub mod memory; // what the machine can do at best
 pub mod pauses; // the longest of many operations

@@ -15,8 +15,18 @@ pub fn resident_bytes() -> Option<usize> {
     resident(&std::fs::read_to_string("/proc/self/status").ok()?)
 }
 
+/// The memory that is free for programs, where the system reports it.
+#[must_use]
+pub fn available_bytes() -> Option<usize> {
+    kibibytes(&std::fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")
+}
+
 fn resident(status: &str) -> Option<usize> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    kibibytes(status, "VmRSS:")
+}
+
+fn kibibytes(text: &str, name: &str) -> Option<usize> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kibibytes: usize = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kibibytes << 10)
 }

@@ -9,12 +9,12 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
-use cuculus_lab::experiment::{Choice, Experiment, Outcome, Settings, Size};
+use cuculus_lab::experiment::{Choice, Experiment, Outcome, SEEDS, Settings, Size};
 use cuculus_lab::experiments::elastic::{LEG, Leg};
 use cuculus_lab::experiments::{self, ALL};
 use cuculus_lab::heap::CountingAllocator;
 use cuculus_lab::machine;
-use cuculus_page::Page;
+use cuculus_page::{Page, Palette};
 use serde_json::{Map, Value};
 
 #[global_allocator]
@@ -56,6 +56,13 @@ fn command() -> Command {
         .about("Run experiments and print what they found")
         .arg(name(Arg::new("names").required(true).num_args(1..)))
         .arg(flag("json", "Print all numbers as JSON"))
+        .arg(
+            Arg::new("set")
+                .long("set")
+                .value_name("NAME=VALUE")
+                .action(ArgAction::Append)
+                .help("Set a parameter of the experiment, such as m=128: one of the options below"),
+        )
         .args(common())
         .next_help_heading("Options of single experiments")
         .args(options())
@@ -64,6 +71,7 @@ fn command() -> Command {
              cuculus-lab run cf-table3               Table 3 of the Cuckoo Filter paper, small\n  \
              cuculus-lab run cf-table3 --full        with 192 MB per filter: half an hour\n  \
              cuculus-lab run ccf-trace --csv FILE    filters that follow a trace of your own\n  \
+             cuculus-lab run ccf-trace --set m=128   with other parameters than the paper's\n  \
              cuculus-lab run speed --items 1000000,16000000 --rounds 4\n  \
              cuculus-lab run dcf-times --json        all numbers, for programs",
         );
@@ -96,11 +104,17 @@ fn flag(name: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
 }
 
-fn common() -> [Arg; 2] {
-    let seed = Arg::new("seed").long("seed").value_name("N").default_value("1");
+fn common() -> [Arg; 3] {
+    let number = |name: &'static str| {
+        Arg::new(name).long(name).value_name("N").value_parser(value_parser!(u64))
+    };
     [
         flag("full", "As large as in the papers: minutes to hours instead of seconds"),
-        seed.value_parser(value_parser!(u64)).help("The seed of everything random"),
+        number("seed").default_value("1").help("The seed of everything random"),
+        number("repeat").help(format!(
+            "Seeds that each experiment is run with, where the seed is what is left to chance; \
+             {SEEDS} by default"
+        )),
     ]
 }
 
@@ -160,6 +174,7 @@ fn chosen(matches: &ArgMatches) -> anyhow::Result<Vec<&'static Experiment>> {
 struct How<'a> {
     full: bool,
     seed: u64,
+    seeds: u64,
     given: Vec<(&'a str, String)>,
     is_watched: bool,
 }
@@ -167,14 +182,20 @@ struct How<'a> {
 impl<'a> How<'a> {
     fn new(matches: &ArgMatches, given: Vec<(&'a str, String)>) -> Self {
         let seed = matches.get_one("seed").copied().unwrap_or(1);
-        Self { full: matches.get_flag("full"), seed, given, is_watched: io::stderr().is_terminal() }
+        let seeds = matches.get_one("repeat").copied().unwrap_or(SEEDS).max(1);
+        let (full, is_watched) = (matches.get_flag("full"), io::stderr().is_terminal());
+        Self { full, seed, seeds, given, is_watched }
     }
 
     /// The command that runs an experiment in this way.
     fn command(&self, name: &str) -> String {
         let full = if self.full { " --full" } else { "" };
         let seed = if self.seed == 1 { String::new() } else { format!(" --seed {}", self.seed) };
-        format!("{NAME} run {name}{full}{seed}")
+        let repeat = match self.seeds {
+            SEEDS => String::new(),
+            seeds => format!(" --repeat {seeds}"),
+        };
+        format!("{NAME} run {name}{full}{seed}{repeat}")
     }
 
     fn run(&self, experiment: &Experiment) -> anyhow::Result<Outcome> {
@@ -186,8 +207,9 @@ impl<'a> How<'a> {
         };
         progress(experiment.title);
         let size = if self.full { Size::Full } else { Size::Quick };
-        let settings = Settings { size, seed: self.seed, progress: &progress, given: &self.given };
-        let outcome = (experiment.run)(&settings);
+        let Self { seed, seeds, .. } = *self;
+        let settings = Settings { size, seed, seeds, progress: &progress, given: &self.given };
+        let outcome = experiment.run(&settings);
         if self.is_watched {
             let _ = write!(io::stderr(), "\r\x1b[K");
         }
@@ -195,14 +217,37 @@ impl<'a> How<'a> {
     }
 }
 
+/// What `--set` gives: names of options and values.
+fn settings_of(
+    matches: &ArgMatches,
+    chosen: &[&Experiment],
+) -> anyhow::Result<Vec<(String, String)>> {
+    let set = matches.get_many::<String>("set").unwrap_or_default();
+    let pair = |text: &String| {
+        let Some((name, value)) = text.split_once('=') else {
+            bail!("--set {text}: expected NAME=VALUE");
+        };
+        let known = chosen.iter().flat_map(|experiment| experiment.options);
+        let names: Vec<&str> = known.map(|choice| choice.name).collect();
+        if !names.contains(&name) {
+            bail!("--set {text}: no such parameter; there are {}", names.join(", "));
+        }
+        Ok((name.to_owned(), value.to_owned()))
+    };
+    set.map(pair).collect()
+}
+
 fn run_some(matches: &ArgMatches, out: &mut impl Write) -> anyhow::Result<usize> {
     let chosen = chosen(matches)?;
-    let mut given = Vec::new();
+    let set = settings_of(matches, &chosen)?;
+    let mut given: Vec<(&str, String)> = Vec::new();
     for choice in ALL.iter().flat_map(|experiment| experiment.options) {
         let value = match choice.value {
             "" => matches.get_flag(choice.name).then(String::new),
             _ => matches.get_one::<String>(choice.name).cloned(),
         };
+        let was_set = || set.iter().find(|(name, _)| name == choice.name);
+        let value = value.or_else(|| was_set().map(|(_, value)| value.clone()));
         let Some(value) = value else { continue };
         if let Some(other) = chosen.iter().find(|experiment| !experiment.options.contains(choice)) {
             bail!(
@@ -251,6 +296,41 @@ fn print(experiment: &Experiment, outcome: &Outcome, out: &mut impl Write) -> io
     writeln!(out)
 }
 
+/// The filters that have a colour of their own on the page.
+const COLOURS: &[&[&str]] = &[
+    &["CF", "cuculus", "CuckooFilter", "cuckoo filter"],
+    &["DCF", "cuculus DCF"],
+    &["elastic", "cuculus elastic", "ElasticFilter"],
+    &["CCF_B", "CCF", "as in the paper"],
+    &["DBF"],
+    &["BF", "baseline Bloom", "fastbloom"],
+    &["QF", "qfilter", "baseline quotient"],
+    &["ss-CF", "cuculus semi-sorted"],
+    &["blk-BF"],
+    &["CCF_F"],
+    &["dl-CBF"],
+    &["I2CF", "scalable"],
+];
+
+/// What is on the page, and which size ran.
+fn introduction(full: bool, seeds: u64) -> String {
+    let (size, other) = match full {
+        true => ("full: as large as in the papers", "without `--full` it takes minutes"),
+        false => (
+            "quick: smaller than in the papers",
+            "claims that need the papers' sizes are \"not tested at this size\"; `cuculus-lab \
+             report --full --out DIR` tests them too, in hours",
+        ),
+    };
+    format!(
+        "The figures and tables of the Cuckoo Filter, Dynamic Cuckoo Filter and Consistent Cuckoo \
+         Filter papers, and what our own filters promise: the claim, the measurement, and whether \
+         the claim holds.\n\nSize of this run: {size}; {other}. Where the seed is what is left to \
+         chance, a finding is about {seeds} seeds, and says how far they are spread. Diamonds in \
+         plots are numbers that a paper prints."
+    )
+}
+
 fn report(matches: &ArgMatches, out: &mut impl Write) -> anyhow::Result<usize> {
     let chosen = chosen(matches)?;
     let directory = matches.get_one::<PathBuf>("out").context("no --out")?;
@@ -263,10 +343,8 @@ fn report(matches: &ArgMatches, out: &mut impl Write) -> anyhow::Result<usize> {
     let how = How::new(matches, Vec::new());
     let mut page = Page {
         title: "Cuckoo filters: what the papers claim, measured".to_owned(),
-        introduction: "Every figure and table of the Cuckoo Filter, Dynamic Cuckoo Filter and \
-                       Consistent Cuckoo Filter papers, and what our own filters promise: the \
-                       claim, the measurement, and whether the claim holds."
-            .to_owned(),
+        introduction: introduction(how.full, how.seeds),
+        palette: Palette::new(COLOURS),
         ..Page::default()
     };
     let (mut wrong_answers, mut numbers) = (0, Map::new());

@@ -85,6 +85,9 @@ fn mistakes_name_their_remedy_and_exit_with_2() {
         (&["run", "speed", "--rounds", "x"], "--rounds: \"x\" is not a value; expected N"),
         (&["run", "speed", "--keys", "x"], "expected u64 or str24"),
         (&["run", "cf-table3", "--log2-buckets", "60"], "at most the paper's 25"),
+        (&["run", "ccf-trace", "--set", "m"], "expected NAME=VALUE"),
+        (&["run", "ccf-trace", "--set", "x=3"], "no such parameter; there are csv, c, flows"),
+        (&["run", "ccf-trace", "--set", "m=many"], "--m: \"many\" is not a value"),
         (&[], "subcommand"),
     ] {
         is_refused(arguments, hint);
@@ -111,12 +114,20 @@ fn a_malformed_trace_is_named_by_its_line() {
     fs::write(&path, (0..200).map(flows).collect::<String>()).expect("written");
     let text = printed(&["run", "ccf-trace", "--csv", &csv]);
     assert!(text.contains("200 flows, at most 41 alive"), "{text}");
+    // Parameters that are set arrive: one filter of 64 buckets of three is enough, eight are not.
+    let list = ["run", "ccf-trace", "--repeat", "1", "--only", "DCF as printed", "--csv", &csv];
+    let filters = |text: &str| -> usize {
+        let row = text.lines().find(|line| line.starts_with("DCF as printed ")).expect("a row");
+        row.split_whitespace().rev().nth(2).expect("a cell").parse().expect("a number")
+    };
+    assert_eq!(filters(&printed(&list)), 1);
+    assert!(filters(&printed(&[&list[..], &["--set", "m=8"]].concat())) > 1);
 }
 
 fn report(names: &str) -> (TempDir, String) {
     let directory = TempDir::new().expect("a temporary directory");
     let out = directory.path().join("new").join("report").display().to_string();
-    let page = printed(&["report", "--only", names, "--out", &out]);
+    let page = printed(&["report", "--only", names, "--repeat", "1", "--out", &out]);
     assert!(page.trim().ends_with("report.html"), "{page}");
     let html = fs::read_to_string(page.trim()).expect("the page that it named");
     (directory, html)
@@ -130,6 +141,10 @@ fn a_report_has_the_numbers_beside_the_page() {
     let names: Vec<&String> = numbers.as_object().expect("an object").keys().collect();
     assert_eq!(names, ["ccf-thresholds", "dcf-rates"]);
     assert!(html.contains("cuculus-lab run ccf-thresholds"), "the command is there");
+    // Which size ran, how to get the other, and where everything is.
+    assert!(html.contains("Size of this run: quick") && html.contains("report --full --out DIR"));
+    assert!(html.contains("<nav id=\"contents\">") && html.contains("href=\"#dcf-rates\""));
+    assert!(html.contains("claims of the papers, "));
 }
 
 /// Narrow and wide, light and dark: nothing sticks out, every plot shows something, no errors.
@@ -141,7 +156,7 @@ fn a_browser_shows_the_report() {
     let looks = [Scheme::Light, Scheme::Dark].map(|scheme| look(&html, scheme));
     for seen in &looks {
         assert_eq!(seen.faults(), [""; 0]);
-        assert!(seen.frames.iter().all(|frame| frame["plots"] == 10), "{seen:?}");
+        assert!(seen.frames.iter().all(|frame| frame["plots"] == 12), "{seen:?}");
     }
     let [light, dark] = looks.map(|seen| seen.frames[0].clone());
     assert_ne!(light["backgroundColor"], dark["backgroundColor"]);

@@ -12,6 +12,36 @@ pub struct Finding {
     pub holds: Holds,
     /// Why it does not hold; empty if it does.
     pub reason: String,
+    /// The number that decides, where it is one number: what runs with other seeds are compared by.
+    pub value: Option<f64>,
+    /// Whose claim it is, where that matters.
+    pub about: Option<Claimant>,
+}
+
+/// Whose claim it is. Each kind is counted apart from the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claimant {
+    /// A paper's.
+    Paper,
+    /// Ours, about what we made.
+    Ours,
+    /// What others promise of what they made.
+    Others,
+}
+
+impl Claimant {
+    /// All of them, in the order in which they are listed.
+    pub const ALL: [Self; 3] = [Self::Paper, Self::Ours, Self::Others];
+
+    /// In words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Paper => "claims of the papers",
+            Self::Ours => "claims of ours",
+            Self::Others => "claims of others",
+        }
+    }
 }
 
 /// Whether a claim holds.
@@ -23,6 +53,8 @@ pub enum Holds {
     No,
     /// In some cases, or under other conditions.
     Partly,
+    /// What was measured cannot decide: it was too small, or too short.
+    Untested,
 }
 
 impl Holds {
@@ -59,6 +91,7 @@ impl Holds {
             Self::Yes => "holds",
             Self::No => "does not hold",
             Self::Partly => "holds in part",
+            Self::Untested => "not tested at this size",
         }
     }
 
@@ -68,6 +101,7 @@ impl Holds {
             Self::Yes => "yes",
             Self::No => "no",
             Self::Partly => "partly",
+            Self::Untested => "untested",
         }
     }
 }
@@ -75,7 +109,14 @@ impl Holds {
 impl Finding {
     /// A claim with a verdict that the caller has computed.
     pub fn new(claim: impl Into<String>, measured: impl Into<String>, holds: Holds) -> Self {
-        Self { claim: claim.into(), measured: measured.into(), holds, reason: String::new() }
+        Self {
+            claim: claim.into(),
+            measured: measured.into(),
+            holds,
+            reason: String::new(),
+            value: None,
+            about: None,
+        }
     }
 
     /// A claim that holds or does not.
@@ -86,32 +127,87 @@ impl Finding {
     /// A claim that a number is at least `limit`. A number that is not one is below every limit.
     pub fn at_least(claim: impl Into<String>, value: f64, limit: f64) -> Self {
         let claim = format!("{} at least {}", claim.into(), short(limit));
-        Self::when(claim, short(value), value >= limit)
+        Self::when(claim, short(value), value >= limit).valued(value)
     }
 
     /// A claim that a number is at most `limit`.
     pub fn at_most(claim: impl Into<String>, value: f64, limit: f64) -> Self {
         let claim = format!("{} at most {}", claim.into(), short(limit));
-        Self::when(claim, short(value), value <= limit)
+        Self::when(claim, short(value), value <= limit).valued(value)
     }
 
     /// A claim that something never happens.
     pub fn never(claim: impl Into<String>, count: usize) -> Self {
-        Self::when(claim, count.to_string(), count == 0)
+        Self::when(claim, count.to_string(), count == 0).valued(count as f64)
+    }
+
+    /// Adds the number that decides.
+    #[must_use]
+    pub fn valued(mut self, value: f64) -> Self {
+        self.value = Some(value);
+        self
+    }
+
+    /// Says whose claim it is.
+    #[must_use]
+    pub fn of(mut self, about: Claimant) -> Self {
+        self.about = Some(about);
+        self
+    }
+
+    /// Not decided, for this reason, unless `decides`: what was measured stays.
+    #[must_use]
+    pub fn if_decided(mut self, decides: bool, reason: &str) -> Self {
+        if !decides {
+            self.holds = Holds::Untested;
+            reason.clone_into(&mut self.reason);
+        }
+        self
+    }
+
+    /// One finding out of those of several seeds: a verdict that all of them share, or in part, and
+    /// in words how many held and how far the numbers are spread. `None` without any.
+    #[must_use]
+    pub fn over_seeds(all: &[Self]) -> Option<Self> {
+        let mut one = all.first()?.clone();
+        let held = all.iter().filter(|finding| finding.holds == Holds::Yes).count();
+        if all.iter().any(|finding| finding.holds != one.holds) {
+            one.holds = Holds::Partly;
+            if let Some(reason) = all.iter().map(|one| &one.reason).find(|text| !text.is_empty()) {
+                one.reason.clone_from(reason);
+            }
+            one.measured += &format!("; held with {held} of {} seeds", all.len());
+        }
+        let values: Vec<f64> = all.iter().filter_map(|finding| finding.value).collect();
+        if all.len() > 1 && values.len() == all.len() {
+            let (least, most) =
+                values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |range, &value| {
+                    (range.0.min(value), range.1.max(value))
+                });
+            one.value = Some(values.iter().sum::<f64>() / values.len() as f64);
+            one.measured += &match least == most {
+                true => format!(" (the same with {} seeds)", all.len()),
+                false => format!(" ({} to {} over {} seeds)", short(least), short(most), all.len()),
+            };
+        }
+        Some(one)
     }
 
     /// Adds the reason, unless the claim holds.
     #[must_use]
     pub fn because(mut self, reason: impl Into<String>) -> Self {
-        if self.holds != Holds::Yes {
+        if self.holds != Holds::Yes && self.holds != Holds::Untested {
             self.reason = reason.into();
         }
         self
     }
 }
 
-/// A number with three decimals at most.
+/// A number with three decimals at most, or in the scientific form if that would be nothing.
 fn short(number: f64) -> String {
+    if number != 0.0 && number.abs() < 0.01 {
+        return format!("{number:.2e}");
+    }
     let text = format!("{number:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
@@ -137,6 +233,30 @@ mod tests {
             [0.8, 0.95, 1.0].map(|share| Holds::nearly(share, 0.9)),
             [Holds::No, Holds::Partly, Holds::Yes]
         );
+    }
+
+    #[test]
+    fn seeds_that_disagree_are_told_and_do_not_flip_a_verdict() {
+        let at = |value| Finding::at_least("load", value, 0.9).because("chance");
+        let one = Finding::over_seeds(&[at(0.95), at(0.91), at(0.89)]).unwrap();
+        assert_eq!((one.holds, one.reason.as_str()), (Holds::Partly, "chance"));
+        assert_eq!(one.measured, "0.95; held with 2 of 3 seeds (0.89 to 0.95 over 3 seeds)");
+        assert!((one.value.unwrap() - 0.9166).abs() < 1e-3);
+        let same = Finding::over_seeds(&[at(0.95), at(0.95)]).unwrap();
+        assert_eq!(
+            (same.holds, same.measured.as_str()),
+            (Holds::Yes, "0.95 (the same with 2 seeds)")
+        );
+        assert_eq!(Finding::over_seeds(&[]), None);
+    }
+
+    #[test]
+    fn what_cannot_decide_gives_no_verdict() {
+        let tiny = || Finding::at_least("speed", 5.0, 1.0).because("noise");
+        assert_eq!(tiny().if_decided(true, "in the caches").holds, Holds::Yes);
+        let tiny = tiny().if_decided(false, "in the caches").because("noise");
+        assert_eq!((tiny.holds, tiny.reason.as_str()), (Holds::Untested, "in the caches"));
+        assert_eq!(tiny.measured, "5");
     }
 
     #[test]

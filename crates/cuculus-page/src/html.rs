@@ -3,7 +3,8 @@
 
 use std::fmt::Write;
 
-use super::finding::{Finding, Holds};
+use super::finding::{Claimant, Finding, Holds};
+use super::palette::Palette;
 use super::plot::Plot;
 use super::svg::{draw, escape};
 use crate::table::Table;
@@ -13,8 +14,10 @@ use crate::table::Table;
 pub struct Page {
     /// What it is.
     pub title: String,
-    /// One paragraph under the title.
+    /// Paragraphs under the title, with an empty line between them.
     pub introduction: String,
+    /// Names that have a colour of their own in all plots.
+    pub palette: Palette,
     /// What it was made with: names and values.
     pub facts: Vec<(String, String)>,
     /// The parts, in order.
@@ -50,13 +53,15 @@ impl Page {
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n\
-             <h1>{title}</h1>\n<p>{}</p>\n",
-            escape(&self.introduction),
+             <h1>{title}</h1>\n",
             title = escape(&self.title),
         );
+        for paragraph in self.introduction.split("\n\n") {
+            let _ = writeln!(html, "<p>{}</p>", escape(paragraph));
+        }
         html += &self.summary();
         for section in &self.sections {
-            section.write(&mut html);
+            section.write(&mut html, &self.palette);
         }
         html += "<section id=\"made-with\">\n<h2>Made with</h2>\n<div class=\"wide\"><table>\n";
         for (name, value) in &self.facts {
@@ -70,26 +75,82 @@ impl Page {
         html + "</table></div>\n</section>\n</main>\n</body>\n</html>\n"
     }
 
-    /// All findings, with links to where they come from.
+    /// What is on the page and how many of the claims hold there, and all findings, with links to
+    /// where they come from.
     fn summary(&self) -> String {
-        let findings = || self.sections.iter().flat_map(|section| &section.findings);
-        let count = |holds| findings().filter(|finding| finding.holds == holds).count();
-        let holds = |holds| self.found(|finding| (finding.holds == Holds::Yes) == holds);
+        let mut counts = String::new();
+        for about in Claimant::ALL.map(Some).into_iter().chain([None]) {
+            let findings = || {
+                let all = self.sections.iter().flat_map(|section| &section.findings);
+                all.filter(|finding| finding.about == about)
+            };
+            let count = |holds| findings().filter(|finding| finding.holds == holds).count();
+            let all = findings().count();
+            if all > 0 {
+                let _ = writeln!(
+                    counts,
+                    "<p>Of {all} {}, {} hold, {} hold in part and {} do not; {} were not tested at \
+                     this size.</p>",
+                    about.map_or("claims", Claimant::words),
+                    count(Holds::Yes),
+                    count(Holds::Partly),
+                    count(Holds::No),
+                    count(Holds::Untested)
+                );
+            }
+        }
+        let judged =
+            [Holds::No, Holds::Partly].map(|holds| self.found(|finding| finding.holds == holds));
+        let folded = [("not tested at this size", Holds::Untested), ("that hold", Holds::Yes)];
+        let folded = folded.map(|(which, holds)| {
+            let found = self.found(|finding| finding.holds == holds);
+            match found.is_empty() {
+                true => String::new(),
+                false => {
+                    format!("<details>\n<summary>The claims {which}</summary>\n{found}</details>\n")
+                }
+            }
+        });
         format!(
-            "<section id=\"summary\">\n<h2>What holds and what does not</h2>\n\
-             <p>Of {} claims {} hold, {} hold in part and {} do not.</p>\n{}\
-             <details>\n<summary>The claims that hold</summary>\n{}</details>\n</section>\n",
-            findings().count(),
-            count(Holds::Yes),
-            count(Holds::Partly),
-            count(Holds::No),
-            holds(false),
-            holds(true)
+            "{}<section id=\"summary\">\n<h2>What holds and what does not</h2>\n{counts}{}{}\
+             </section>\n",
+            self.contents(),
+            judged.concat(),
+            folded.concat()
         )
     }
 
-    /// Findings as a table, with links to where they come from.
+    /// A list of the parts, with what was found in each; nothing for a page of one part.
+    fn contents(&self) -> String {
+        if self.sections.len() < 2 {
+            return String::new();
+        }
+        let mut html = "<nav id=\"contents\">\n<h2>Contents</h2>\n<ul>\n".to_owned();
+        html += "<li><a href=\"#summary\">What holds and what does not</a></li>\n";
+        for section in &self.sections {
+            let (name, title) = (escape(&section.name), escape(&section.title));
+            let _ = write!(html, "<li><a href=\"#{name}\">{title}</a> <small>");
+            let counted = [Holds::Yes, Holds::Partly, Holds::No, Holds::Untested].map(|holds| {
+                let count = section.findings.iter().filter(|of| of.holds == holds).count();
+                match count {
+                    0 => String::new(),
+                    _ => format!(
+                        "<span class=\"{}\">{count} {}</span> ",
+                        holds.class(),
+                        holds.word()
+                    ),
+                }
+            });
+            let _ = writeln!(html, "{}</small></li>", counted.concat().trim_end());
+        }
+        html + "<li><a href=\"#made-with\">Made with</a></li>\n</ul>\n</nav>\n"
+    }
+
+    /// Findings as a table, with links to where they come from; nothing if there are none.
     fn found(&self, wanted: impl Fn(&Finding) -> bool) -> String {
+        if !self.sections.iter().flat_map(|section| &section.findings).any(&wanted) {
+            return String::new();
+        }
         let mut html = "<div class=\"wide\"><table class=\"findings\">\n<thead><tr><th>where</th><th>claim</th>\
                         <th>measured</th><th>verdict</th></tr></thead>\n<tbody>\n"
             .to_owned();
@@ -125,7 +186,7 @@ impl Finding {
 }
 
 impl Section {
-    fn write(&self, html: &mut String) {
+    fn write(&self, html: &mut String, palette: &Palette) {
         let _ = writeln!(
             html,
             "<section id=\"{}\">\n<h2>{}</h2>\n<p>{}</p>",
@@ -146,7 +207,7 @@ impl Section {
                 html,
                 "<figure>\n<figcaption>{}</figcaption>\n{}</figure>",
                 escape(&plot.title),
-                draw(plot)
+                draw(plot, palette)
             );
         }
         for (title, table) in &self.tables {
@@ -189,6 +250,7 @@ mod tests {
             title: "Report".to_owned(),
             introduction: "All figures.".to_owned(),
             facts: vec![("processor".to_owned(), "a & b".to_owned())],
+            palette: Palette::default(),
             sections: vec![Section {
                 name: "fill".to_owned(),
                 title: "How full".to_owned(),
@@ -209,7 +271,9 @@ mod tests {
     #[test]
     fn a_page_has_all_its_parts_and_needs_nothing_else() {
         let html = page().to_html();
-        assert!(html.contains("Of 2 claims 1 hold, 0 hold in part and 1 do not."));
+        assert!(
+            html.contains("Of 2 claims, 1 hold, 0 hold in part and 1 do not; 0 were not tested")
+        );
         for part in ["id=\"fill\"", "&lt;elastic&gt;", "a &amp; b", "<svg", "cuculus-lab run fill"]
         {
             assert!(html.contains(part), "{part}");

@@ -5,13 +5,15 @@
 pub mod browser; // what a real browser says of a page
 mod finding; // claims and verdicts
 mod html; // the page around the plots
+mod palette; // which colour
 mod plot; // what is in a plot
 mod svg; // a plot as SVG
 pub mod table; // numbers in columns of plain text
 mod ticks; // where an axis is labelled
 
-pub use finding::{Finding, Holds};
+pub use finding::{Claimant, Finding, Holds};
 pub use html::{Page, Section};
+pub use palette::Palette;
 pub use plot::{Axis, Mark, Plot, Scale, Series, Shape};
 
 #[cfg(doctest)]

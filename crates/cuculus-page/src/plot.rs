@@ -24,6 +24,8 @@ pub struct Axis {
     pub scale: Scale,
     /// Whether zero is shown, whatever the values are. Not on a logarithmic axis.
     pub from_zero: bool,
+    /// Where a linear axis begins, if not at the least value: what is less is drawn at its edge.
+    pub least: Option<f64>,
 }
 
 /// How values are spaced.
@@ -55,6 +57,8 @@ pub enum Shape {
     Dashed,
     /// Dots only.
     Dots,
+    /// Diamonds, for numbers that a paper prints.
+    Paper,
 }
 
 /// A horizontal line.
@@ -69,7 +73,12 @@ pub struct Mark {
 impl Axis {
     /// A linear axis.
     pub fn linear(label: impl Into<String>) -> Self {
-        Self { label: label.into(), scale: Scale::Linear, from_zero: false }
+        Self { label: label.into(), scale: Scale::Linear, from_zero: false, least: None }
+    }
+
+    /// A linear axis that begins at this value: what is less is drawn at its edge.
+    pub fn from(label: impl Into<String>, least: f64) -> Self {
+        Self { least: Some(least), ..Self::linear(label) }
     }
 
     /// A linear axis that shows zero.

@@ -1,127 +1,180 @@
-//! A plot as SVG. Colours are classes that the page defines for light and dark; sizes are in units
-//! of a drawing 640 wide that scales with the page.
+//! A plot as SVG. Colours are classes that the page defines for light, dark and paper. A plot is
+//! drawn twice, for wide and for narrow windows, since text in a drawing that is only scaled down
+//! cannot be read on a telephone; the style sheet shows one of the two.
 
 use std::fmt::Write;
 
-use super::plot::{Plot, Shape};
+use super::palette::Palette;
+use super::plot::{Plot, Series, Shape};
 use super::ticks::{Ticks, short};
 
-const WIDTH: f64 = 640.0;
-const HEIGHT: f64 = 380.0;
-const LEFT: f64 = 66.0;
-const RIGHT: f64 = 14.0;
+/// The size of a drawing, in the units of its text.
+struct Frame {
+    class: &'static str,
+    width: f64,
+    height: f64,
+    x_ticks: usize,
+    y_ticks: usize,
+}
+
+const FRAMES: [Frame; 2] = [
+    Frame { class: "plot for-wide", width: 640.0, height: 380.0, x_ticks: 7, y_ticks: 6 },
+    Frame { class: "plot for-narrow", width: 350.0, height: 270.0, x_ticks: 4, y_ticks: 5 },
+];
+const LEFT: f64 = 70.0;
+/// Half of the last label of the axis.
+const RIGHT: f64 = 26.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 52.0;
 /// With more points than this, dots would be a line.
 const MOST_DOTS: usize = 60;
-/// Colours that the page has.
-pub(super) const COLOURS: usize = 8;
 
-/// The drawing, and below it the legend.
-pub(super) fn draw(plot: &Plot) -> String {
-    let shown = || plot.series.iter().flat_map(|series| plot.shown(series));
-    let x = Ticks::of(&plot.x, shown().map(|point| point.0), 7);
-    let marks = plot.marks.iter().map(|mark| mark.y);
-    let y = Ticks::of(&plot.y, shown().map(|point| point.1).chain(marks), 6);
-    let right = |value: f64| LEFT + x.share(value) * (WIDTH - LEFT - RIGHT);
-    let down = |value: f64| HEIGHT - BOTTOM - y.share(value) * (HEIGHT - TOP - BOTTOM);
-    let mut svg = format!(
-        "<svg class=\"plot\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}\">\n",
-        escape(&plot.title)
-    );
-    for &at in &y.at {
-        let at_y = down(at);
-        let _ = writeln!(
-            svg,
-            "<line class=\"grid\" x1=\"{LEFT}\" y1=\"{at_y:.1}\" x2=\"{:.1}\" y2=\"{at_y:.1}\"/>\
-             <text class=\"tick\" text-anchor=\"end\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
-            WIDTH - RIGHT,
-            LEFT - 7.0,
-            at_y + 4.0,
-            short(at)
+/// The drawings, and below them the legend.
+pub(super) fn draw(plot: &Plot, palette: &Palette) -> String {
+    let colours = palette.colours(plot);
+    let mut svg: String = FRAMES.iter().map(|frame| frame.draw(plot, &colours)).collect();
+    svg += &legend(plot, &colours);
+    svg
+}
+
+impl Frame {
+    fn draw(&self, plot: &Plot, colours: &[usize]) -> String {
+        let Self { class, width, height, x_ticks, y_ticks } = *self;
+        let shown = || plot.series.iter().flat_map(|series| plot.shown(series));
+        let x = Ticks::of(&plot.x, shown().map(|point| point.0), x_ticks);
+        let marks = plot.marks.iter().map(|mark| mark.y);
+        let y = Ticks::of(&plot.y, shown().map(|point| point.1).chain(marks), y_ticks);
+        let right = |value: f64| LEFT + x.share(value) * (width - LEFT - RIGHT);
+        let down = |value: f64| height - BOTTOM - y.share(value) * (height - TOP - BOTTOM);
+        let mut svg = format!(
+            "<svg class=\"{class}\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
+             aria-label=\"{}\">\n",
+            escape(&plot.title)
         );
-    }
-    for &at in &x.at {
-        let at_x = right(at);
-        let _ = writeln!(
-            svg,
-            "<line class=\"grid\" x1=\"{at_x:.1}\" y1=\"{TOP}\" x2=\"{at_x:.1}\" y2=\"{:.1}\"/>\
-             <text class=\"tick\" text-anchor=\"middle\" x=\"{at_x:.1}\" y=\"{:.1}\">{}</text>",
-            HEIGHT - BOTTOM,
-            HEIGHT - BOTTOM + 18.0,
-            short(at)
-        );
-    }
-    let _ = writeln!(
-        svg,
-        "<text class=\"label\" text-anchor=\"middle\" x=\"{:.1}\" y=\"{:.1}\">{}</text>\
-         <text class=\"label\" text-anchor=\"middle\" transform=\"translate(15 {:.1}) rotate(-90)\">{}\
-         </text>",
-        (LEFT + WIDTH - RIGHT) / 2.0,
-        HEIGHT - 12.0,
-        escape(&plot.x.label),
-        (TOP + HEIGHT - BOTTOM) / 2.0,
-        escape(&plot.y.label)
-    );
-    for mark in plot.marks.iter().filter(|mark| plot.y.shows(mark.y)) {
-        let at_y = down(mark.y);
-        let _ = writeln!(
-            svg,
-            "<line class=\"mark\" x1=\"{LEFT}\" y1=\"{at_y:.1}\" x2=\"{:.1}\" y2=\"{at_y:.1}\"/>\
-             <text class=\"marked\" text-anchor=\"end\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
-            WIDTH - RIGHT,
-            WIDTH - RIGHT - 4.0,
-            at_y - 5.0,
-            escape(&mark.label)
-        );
-    }
-    for (at, series) in plot.series.iter().enumerate() {
-        let points: Vec<(f64, f64)> = plot.shown(series).collect();
-        let (colour, again) = look(at);
-        if series.shape != Shape::Dots && points.len() > 1 {
-            let path: Vec<String> =
-                points.iter().map(|&(x, y)| format!("{:.1},{:.1}", right(x), down(y))).collect();
-            let dashed = if series.shape == Shape::Dashed { " dashed" } else { "" };
+        let end = width - RIGHT;
+        for &at in &y.at {
+            let at_y = down(at);
             let _ = writeln!(
                 svg,
-                "<polyline class=\"line c{colour}{dashed}\" points=\"{}\"/>",
-                path.join(" ")
+                "<line class=\"grid\" x1=\"{LEFT}\" y1=\"{at_y:.1}\" x2=\"{end:.1}\" \
+                 y2=\"{at_y:.1}\"/><text class=\"tick\" text-anchor=\"end\" x=\"{:.1}\" \
+                 y=\"{:.1}\">{}</text>",
+                LEFT - 7.0,
+                at_y + 4.0,
+                short(at)
             );
         }
-        let few = series.shape == Shape::Line && points.len() <= MOST_DOTS;
-        if series.shape == Shape::Dots || few {
-            for &(x, y) in &points {
-                let _ = writeln!(
-                    svg,
-                    "<circle class=\"dot c{colour}{again}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\"><title>{}: {}, \
-                     {}</title></circle>",
-                    right(x),
-                    down(y),
-                    escape(&series.name),
-                    short(x),
-                    short(y)
-                );
-            }
+        for &at in &x.at {
+            let at_x = right(at);
+            let _ = writeln!(
+                svg,
+                "<line class=\"grid\" x1=\"{at_x:.1}\" y1=\"{TOP}\" x2=\"{at_x:.1}\" \
+                 y2=\"{:.1}\"/><text class=\"tick\" text-anchor=\"middle\" x=\"{at_x:.1}\" \
+                 y=\"{:.1}\">{}</text>",
+                height - BOTTOM,
+                height - BOTTOM + 18.0,
+                short(at)
+            );
         }
+        let _ = writeln!(
+            svg,
+            "<text class=\"label\" text-anchor=\"middle\" x=\"{:.1}\" y=\"{:.1}\">{}</text>\
+             <text class=\"label\" text-anchor=\"middle\" transform=\"translate(15 {:.1}) \
+             rotate(-90)\">{}</text>",
+            (LEFT + end) / 2.0,
+            height - 12.0,
+            escape(&plot.x.label),
+            (TOP + height - BOTTOM) / 2.0,
+            escape(&plot.y.label)
+        );
+        for mark in plot.marks.iter().filter(|mark| plot.y.shows(mark.y)) {
+            let at_y = down(mark.y);
+            let _ = writeln!(
+                svg,
+                "<line class=\"mark\" x1=\"{LEFT}\" y1=\"{at_y:.1}\" x2=\"{end:.1}\" \
+                 y2=\"{at_y:.1}\"/><text class=\"marked\" text-anchor=\"end\" x=\"{:.1}\" \
+                 y=\"{:.1}\">{}</text>",
+                end - 4.0,
+                at_y - 5.0,
+                escape(&mark.label)
+            );
+        }
+        for (series, &colour) in plot.series.iter().zip(colours) {
+            let points = plot.shown(series);
+            let places = points.map(|(x, y)| ([right(x), down(y)], [x, y])).collect::<Vec<_>>();
+            draw_series(&mut svg, series, colour, &places);
+        }
+        svg + "</svg>\n"
     }
-    svg += "</svg>\n";
-    svg + &legend(plot)
 }
 
-/// The colour of a series, and how its dots differ when all colours were used before.
-fn look(series: usize) -> (usize, &'static str) {
-    (series % COLOURS, if series < COLOURS { "" } else { " hollow" })
-}
-
-fn legend(plot: &Plot) -> String {
-    let mut legend = "<ul class=\"legend\">".to_owned();
-    for (at, series) in plot.series.iter().enumerate() {
+/// A series at its places, with its values.
+fn draw_series(svg: &mut String, series: &Series, colour: usize, places: &[([f64; 2], [f64; 2])]) {
+    let joined = matches!(series.shape, Shape::Line | Shape::Dashed) && places.len() > 1;
+    if joined {
+        let path: Vec<String> = places.iter().map(|([x, y], _)| format!("{x:.1},{y:.1}")).collect();
         let dashed = if series.shape == Shape::Dashed { " dashed" } else { "" };
-        let (colour, again) = look(at);
-        let dots = if series.shape == Shape::Dots { " dots" } else { "" };
+        let path = path.join(" ");
+        let _ = writeln!(svg, "<polyline class=\"line c{colour}{dashed}\" points=\"{path}\"/>");
+    }
+    let few = series.shape == Shape::Line && places.len() <= MOST_DOTS;
+    let alone = series.shape == Shape::Dashed && !joined;
+    if !few && !alone && !matches!(series.shape, Shape::Dots | Shape::Paper) {
+        return;
+    }
+    for ([x, y], values) in places {
+        let title = format!(
+            "<title>{}: {}, {}</title>",
+            escape(&series.name),
+            short(values[0]),
+            short(values[1])
+        );
+        let _ = match series.shape {
+            Shape::Paper => writeln!(
+                svg,
+                "<path class=\"paper c{colour}\" d=\"{}\">{title}</path>",
+                diamond(*x, *y, 5.0)
+            ),
+            _ => writeln!(
+                svg,
+                "<circle class=\"dot c{colour}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\">{title}\
+                 </circle>"
+            ),
+        };
+    }
+}
+
+fn diamond(x: f64, y: f64, size: f64) -> String {
+    format!(
+        "M{:.1} {y:.1}L{x:.1} {:.1}L{:.1} {y:.1}L{x:.1} {:.1}Z",
+        x - size,
+        y - size,
+        x + size,
+        y + size
+    )
+}
+
+/// Swatches are drawings, because browsers print no backgrounds, and they look like the lines.
+fn legend(plot: &Plot, colours: &[usize]) -> String {
+    let mut legend = "<ul class=\"legend\">".to_owned();
+    for (series, colour) in plot.series.iter().zip(colours) {
+        let line = |class: &str| {
+            format!("<line class=\"line c{colour}{class}\" x1=\"1\" y1=\"5\" x2=\"27\" y2=\"5\"/>")
+        };
+        let look = match series.shape {
+            Shape::Line => line(""),
+            Shape::Dashed => line(" dashed"),
+            Shape::Dots => {
+                format!("<circle class=\"dot c{colour}\" cx=\"14\" cy=\"5\" r=\"4\"/>")
+            }
+            Shape::Paper => {
+                let path = diamond(14.0, 5.0, 4.5);
+                format!("<path class=\"paper c{colour}\" d=\"{path}\"/>")
+            }
+        };
         let _ = write!(
             legend,
-            "<li><span class=\"swatch c{colour}{dashed}{dots}{again}\"></span>{}</li>",
+            "<li><svg class=\"swatch\" viewBox=\"0 0 28 10\" aria-hidden=\"true\">{look}</svg>{}</li>",
             escape(&series.name)
         );
     }
@@ -152,25 +205,37 @@ mod tests {
     fn every_series_mark_and_label_is_drawn_within_the_picture() {
         let plot = Plot::new("a < b", Axis::logarithmic("keys"), Axis::from_zero("load, %"))
             .series("ours & co", Shape::Line, (1..10).map(|i| (10f64.powi(i), f64::from(i))))
-            .series("paper", Shape::Dashed, [(10.0, 2.0), (1e9, 5.0), (f64::NAN, 1.0), (-1.0, 3.0)])
+            .series("model", Shape::Dashed, [(10.0, 2.0), (1e9, 5.0), (f64::NAN, 1.0), (-1.0, 3.0)])
             .series("dots", Shape::Dots, [(1e4, 12.0)])
+            .series("the paper", Shape::Paper, [(1e5, 3.0)])
             .mark("paper: 7", 7.0);
-        let svg = draw(&plot);
+        let svg = draw(&plot, &Palette::default());
         assert!(svg.contains("a &lt; b") && svg.contains("ours &amp; co"));
-        assert_eq!(svg.matches("<polyline").count(), 2);
-        assert_eq!(svg.matches("<circle").count(), 9 + 1);
-        assert_eq!(svg.matches("class=\"mark\"").count(), 1);
-        assert_eq!(svg.matches("<li>").count(), 3);
+        // Wide, narrow, and for some the legend.
+        assert_eq!(svg.matches("<polyline").count(), 2 * 2);
+        assert_eq!(svg.matches("<circle").count(), 2 * (9 + 1) + 1);
+        assert_eq!(svg.matches("class=\"paper").count(), 2 + 1);
+        assert_eq!(svg.matches("class=\"mark\"").count(), 2);
+        assert_eq!(svg.matches("<li>").count(), 4);
+        assert_eq!(svg.matches(" dashed\"").count(), 2 + 1);
         assert!(!svg.contains("NaN") && !svg.contains("inf"));
         for attribute in svg.split("cx=\"").skip(1) {
             let x: f64 = attribute.split('"').next().unwrap().parse().unwrap();
-            assert!((LEFT..=WIDTH - RIGHT).contains(&x), "{x}");
+            assert!(x == 14.0 || (LEFT..=FRAMES[0].width - RIGHT).contains(&x), "{x}");
         }
+    }
+
+    #[test]
+    fn what_lies_before_an_axis_is_drawn_at_its_edge() {
+        let plot = Plot::new("", Axis::from("utilisation", 0.8), Axis::linear(""));
+        let svg =
+            draw(&plot.series("s", Shape::Line, [(0.1, 0.0), (0.9, 1.0)]), &Palette::default());
+        assert!(svg.contains(&format!("points=\"{LEFT:.1},")), "{svg}");
     }
 
     #[test]
     fn a_plot_of_nothing_is_drawn_too() {
         let plot = Plot::new("none", Axis::linear("x"), Axis::logarithmic("y"));
-        assert!(plot.is_empty() && draw(&plot).contains("</svg>"));
+        assert!(plot.is_empty() && draw(&plot, &Palette::default()).contains("</svg>"));
     }
 }

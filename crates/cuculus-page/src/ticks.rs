@@ -15,6 +15,7 @@ impl Ticks {
     /// For these values, about `wanted` ticks.
     pub(super) fn of(axis: &Axis, values: impl Iterator<Item = f64>, wanted: usize) -> Self {
         let values = values.filter(|&value| axis.shows(value));
+        let values = values.map(|value| axis.least.map_or(value, |least| value.max(least)));
         let (mut low, mut high) = values
             .fold((f64::INFINITY, f64::NEG_INFINITY), |range, value| {
                 (range.0.min(value), range.1.max(value))
@@ -27,14 +28,16 @@ impl Ticks {
                 if axis.from_zero {
                     (low, high) = (low.min(0.0), high.max(0.0));
                 }
+                low = axis.least.unwrap_or(low);
                 linear(low, high, wanted)
             }
             Scale::Logarithmic => logarithmic(low, high, wanted),
         }
     }
 
-    /// How far along the axis a value is, from 0 to 1.
+    /// How far along the axis a value is, from 0 to 1. What lies before the axis is at its edge.
     pub(super) fn share(&self, value: f64) -> f64 {
+        let value = value.max(self.low);
         match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),
             Scale::Logarithmic => (value / self.low).ln() / (self.high / self.low).ln(),
@@ -98,6 +101,9 @@ mod tests {
         );
         assert!(ticks.low <= 0.873 && ticks.high >= 0.991);
         assert_eq!((ticks.share(ticks.low), ticks.share(ticks.high)), (0.0, 1.0));
+        let ticks = Ticks::of(&Axis::from("", 0.8), [0.2, 0.99].into_iter(), 5);
+        assert_eq!((short(ticks.low), short(ticks.high)), ("0.8".into(), "1".into()));
+        assert_eq!(ticks.share(0.3), 0.0);
         let ticks = Ticks::of(&Axis::from_zero(""), [37.0, 91.0].into_iter(), 5);
         assert_eq!((ticks.low, ticks.high), (0.0, 100.0));
     }

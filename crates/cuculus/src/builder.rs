@@ -165,7 +165,7 @@ macro_rules! lab_setters {
                 self
             }
 
-            /// How room is made in a full bucket; the papers' way is `RandomWalk`.
+            /// How room is made in a full bucket; the papers' way is `PaperWalk`.
             pub fn search(mut self, search: $crate::lab::Search) -> Self {
                 self.parameters.search = search;
                 self

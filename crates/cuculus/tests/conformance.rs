@@ -37,7 +37,7 @@ fn cuckoo_shapes() -> Vec<(String, CuckooFilterBuilder, bool)> {
 
 fn check_cuckoo() {
     for (name, shape, all_fit) in cuckoo_shapes() {
-        for search in [Search::BreadthFirst, Search::RandomWalk] {
+        for search in SEARCHES {
             let builder = shape.clone().capacity(KEYS).search(search);
             conformance::check(&Subject {
                 name: &format!("{name} {search:?}"),
@@ -84,7 +84,7 @@ fn one_of<T: Copy>(random: &mut Random, values: &[T]) -> T {
     values[random.below(values.len())]
 }
 
-const SEARCHES: [Search; 2] = [Search::BreadthFirst, Search::RandomWalk];
+const SEARCHES: [Search; 3] = [Search::BreadthFirst, Search::RandomWalk, Search::PaperWalk];
 
 /// Any key fits twice.
 const TWICE: Copies = Copies::Bounded { least: 2 };
@@ -236,7 +236,7 @@ fn dynamic_shapes() -> Vec<(String, DynamicCuckooFilterBuilder, bool)> {
         let buckets = [1, 2, 3, 4, 16, 64][random.below(6)];
         let extension = [Extension::Active, Extension::Passive][random.below(2)];
         let reuse = random.below(2) == 0;
-        let search = [Search::BreadthFirst, Search::RandomWalk][random.below(2)];
+        let search = one_of(&mut random, &SEARCHES);
         let kicks = [500, 500, 10, 1, 0][random.below(5)];
         let placement = [PlacementKind::AnySize, PlacementKind::AnySize, PlacementKind::Xor];
         let placement = placement[random.below(3)];

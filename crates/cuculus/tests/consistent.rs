@@ -11,7 +11,7 @@ use cuculus::papers::{
 };
 use cuculus::{BuildError, Filter, FullCause, Insert, Persist, Remove, analysis};
 
-const SEARCHES: [Search; 2] = [Search::BreadthFirst, Search::RandomWalk];
+const SEARCHES: [Search; 3] = [Search::BreadthFirst, Search::RandomWalk, Search::PaperWalk];
 const RESIZING: [Resizing; 5] = [
     Resizing::Adaptive,
     Resizing::Buckets,
@@ -60,7 +60,7 @@ fn any_builder(random: &mut Random, resizing: Resizing) -> ConsistentCuckooFilte
         .virtual_nodes([1, 10, 10, 3][random.below(4)])
         .sparse_below(random.below(slots as usize + 1) as u32)
         .max_filters([1, 2, 3, 16][random.below(4)])
-        .search(SEARCHES[random.below(2)])
+        .search(SEARCHES[random.below(3)])
         .max_kicks([0, 1, 5, 500][random.below(4)])
 }
 
@@ -123,7 +123,7 @@ fn any_order_of_operations_keeps_keys_and_bytes() {
                         .slots_per_bucket(1 + random.below(9) as u32)
                         .candidates(1 + random.below(17) as u32)
                         .virtual_nodes(1 + random.below(5) as u32)
-                        .search(SEARCHES[random.below(2)]);
+                        .search(SEARCHES[random.below(3)]);
                     let outcome = both(&mut filters, Result::is_err, |f| f.scale_out_with(&shape));
                     refusals[2] += u32::from(outcome.is_err());
                 }

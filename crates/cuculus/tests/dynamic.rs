@@ -8,7 +8,7 @@ use cuculus::papers::{DynamicCuckooFilter, DynamicCuckooFilterBuilder, Extension
 use cuculus::{BuildError, Filter, FullCause, Insert, Persist, Remove};
 
 const EXTENSIONS: [Extension; 2] = [Extension::Active, Extension::Passive];
-const SEARCHES: [Search; 2] = [Search::BreadthFirst, Search::RandomWalk];
+const SEARCHES: [Search; 3] = [Search::BreadthFirst, Search::RandomWalk, Search::PaperWalk];
 
 fn builder(bits: u32, buckets: u64) -> DynamicCuckooFilterBuilder {
     DynamicCuckooFilter::builder().fingerprint_bits(bits).buckets_per_filter(buckets).seed(1)
@@ -67,7 +67,7 @@ fn any_order_of_operations_keeps_keys_and_bytes() {
             .slots_per_bucket(1 + random.below(8) as u32)
             .extension(EXTENSIONS[case as usize % 2])
             .reuse_holes(case / 2 % 2 == 0)
-            .search(SEARCHES[case as usize / 4 % 2])
+            .search(SEARCHES[case as usize / 4 % 3])
             .max_kicks([0, 1, 5, 500][random.below(4)]);
         let mut filters = [build(&builder), build(&builder)];
         let mut oracle = Multiset::default();

@@ -8,7 +8,7 @@ use cuculus::{BuildError, Filter, FullCause, Insert, Persist, Remove, analysis};
 
 type Single = IndexIndependentCuckooFilter;
 
-const SEARCHES: [Search; 2] = [Search::BreadthFirst, Search::RandomWalk];
+const SEARCHES: [Search; 3] = [Search::BreadthFirst, Search::RandomWalk, Search::PaperWalk];
 
 fn builder(bits: u32, buckets: u64) -> IndexIndependentCuckooFilterBuilder {
     IndexIndependentCuckooFilter::builder().fingerprint_bits(bits).buckets(buckets).seed(1)
@@ -25,7 +25,7 @@ fn any_builder(random: &mut Random) -> IndexIndependentCuckooFilterBuilder {
         .candidates(1 + random.below(16) as u32 * random.below(2) as u32)
         .slots_per_bucket(1 + random.below(8) as u32)
         .virtual_nodes([1, 10, 10, 3, 64][random.below(5)])
-        .search(SEARCHES[random.below(2)])
+        .search(SEARCHES[random.below(3)])
         .max_kicks([0, 1, 5, 500][random.below(4)])
 }
 

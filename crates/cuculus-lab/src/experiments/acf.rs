@@ -3,18 +3,20 @@
 use cuculus::{CuckooFilter, Filter, Insert};
 use cuculus_baselines::AdaptiveCuckooFilter;
 
-use crate::experiment::{Experiment, Outcome, Settings};
+use crate::experiment::{Chance, Experiment, Outcome, Settings};
 use crate::keys::{absent_keys, keys};
 use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Finding, Holds, Plot, Shape};
+use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Shape};
 
 pub(super) const ADAPTIVE: Experiment = Experiment {
     name: "acf",
     title: "A filter that learns from its mistakes",
     question: "How does the rate fall when the same absent keys are looked up again and each \
                mistake is reported? (adaptive cuckoo filter, CCF §II, beside the CF of CF Table 1)",
+    about: Claimant::Paper,
+    chance: Chance::Seed,
     options: &[],
-    run: |settings| {
+    once: |settings| {
         let items = settings.pick(1 << 15, 1 << 20);
         adaptive(items, settings)
     },
@@ -141,6 +143,7 @@ fn finding(ratio: u64, rates: &[f64], plain: f64) -> Finding {
             false => Holds::No,
         },
     )
+    .valued(last)
     .because(match holds {
         true => String::new(),
         false => "an entry has four forms only; with more absent keys for each bucket, every \

@@ -1,10 +1,10 @@
 //! How often a filter refuses one of as many keys as it was built for.
 
 use cuculus::{CuckooFilter, Insert};
-use cuculus_page::Finding;
 use cuculus_page::table::Table;
+use cuculus_page::{Claimant, Finding};
 
-use crate::experiment::{Choice, Experiment, Outcome, Settings, choices};
+use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, choices};
 use crate::keys::WorkKey;
 
 pub(super) const CAPACITY: Experiment = Experiment {
@@ -12,8 +12,10 @@ pub(super) const CAPACITY: Experiment = Experiment {
     title: "Refusals within the capacity",
     question: "How often does a filter refuse one of as many keys as it was built for, by the size \
                of its buckets?",
+    about: Claimant::Ours,
+    chance: Chance::OwnSeeds,
     options: &[choices::SEEDS, MAX, choices::FPR],
-    run,
+    once: run,
 };
 
 const MAX: Choice = Choice::new("max", "N", "the largest capacity");
@@ -61,7 +63,8 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         let mut cells = vec![capacity.to_string(), filters.to_string()];
         for (shape, sum) in SHAPES.iter().zip(&mut refused) {
             let mut refusing = 0;
-            for seed in 0..filters {
+            let first = settings.seed.wrapping_mul(1 << 16);
+            for seed in first..first.wrapping_add(filters) {
                 refusing += u64::from(shape.refuses(rate, capacity, seed)?);
             }
             *sum += refusing;

@@ -5,18 +5,20 @@ use cuculus::lab::Search;
 use cuculus::papers::IndexIndependentCuckooFilter;
 use cuculus::{CuckooFilter, analysis};
 use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Finding, Plot, Shape};
+use cuculus_page::{Axis, Claimant, Finding, Plot, Shape};
 
 use super::cf_filters::load_at_first_refusal;
-use crate::experiment::{Choice, Experiment, Outcome, Settings, choices};
+use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, choices};
 
 pub(super) const LOADS: Experiment = Experiment {
     name: "ccf-loads",
     title: "How full filters on a ring get",
     question: "How full is a filter on a ring when it first refuses a key, and does the threshold \
                predict it? (CCF Theorem 4)",
+    about: Claimant::Paper,
+    chance: Chance::OwnSeeds,
     options: &[CANDIDATES, choices::SLOTS, choices::NODES, BUCKETS, choices::SEEDS],
-    run,
+    once: run,
 };
 
 const CANDIDATES: Choice = Choice::new("candidates", "N,…", "candidate buckets of a key");
@@ -34,7 +36,10 @@ struct Load {
     candidates: u32,
     slots: u32,
     nodes: u32,
+    /// As printed.
     walk: f64,
+    /// Never back to a bucket.
+    no_return: f64,
     breadth_first: f64,
     /// A cuckoo filter as large, which has two candidates, all equally likely.
     even: Option<f64>,
@@ -55,17 +60,19 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let slots = settings.list(choices::SLOTS, settings.pick(&[1, 2, 4][..], &[1, 2, 3, 4]))?;
     let nodes = settings.list(choices::NODES, &[1, 10, 64])?;
     let buckets = settings.value(BUCKETS, settings.pick(1024, 4096))?;
-    let seeds = settings.value(choices::SEEDS, 3)?.max(1);
+    let count = settings.value(choices::SEEDS, 5)?.max(1);
+    let first = settings.seed.wrapping_mul(1 << 16);
     let mut loads = Vec::new();
     for candidates in settings.list(CANDIDATES, &[2, 3, 4])? {
         (settings.progress)(&format!("{candidates} candidates"));
         for &slots in &slots {
             for &nodes in &nodes {
+                let seeds = first..first.wrapping_add(count);
                 loads.push(Load::measure(candidates, slots, nodes, buckets, seeds)?);
             }
         }
     }
-    let title = format!("{buckets} buckets, {MAX_KICKS} kicks, mean of {seeds} filters");
+    let title = format!("{buckets} buckets, {MAX_KICKS} kicks, mean of {count} filters");
     Ok(Outcome {
         findings: findings(&loads),
         plots: vec![plot(&loads, &slots)],
@@ -85,7 +92,7 @@ impl Load {
         slots: u32,
         nodes: u32,
         buckets: u64,
-        seeds: u64,
+        seeds: std::ops::Range<u64>,
     ) -> anyhow::Result<Self> {
         let ring = |search, seed| {
             let builder = IndexIndependentCuckooFilter::builder()
@@ -105,19 +112,21 @@ impl Load {
                 .slots_per_bucket(slots)
                 .fingerprint_bits(BITS)
                 .max_kicks(MAX_KICKS)
-                .search(Search::RandomWalk)
+                .search(Search::PaperWalk)
                 .seed(seed);
             Ok(load_at_first_refusal(&mut builder.build()?, seed))
         };
         let mean = |load: &dyn Fn(u64) -> anyhow::Result<f64>| -> anyhow::Result<f64> {
-            Ok((0..seeds).map(load).sum::<anyhow::Result<f64>>()? / seeds as f64)
+            let count = (seeds.end - seeds.start) as f64;
+            Ok(seeds.clone().map(load).sum::<anyhow::Result<f64>>()? / count)
         };
         let of_slots = |keys: f64| keys / f64::from(slots);
         Ok(Self {
             candidates,
             slots,
             nodes,
-            walk: mean(&|seed| ring(Search::RandomWalk, seed))?,
+            walk: mean(&|seed| ring(Search::PaperWalk, seed))?,
+            no_return: mean(&|seed| ring(Search::RandomWalk, seed))?,
             breadth_first: mean(&|seed| ring(Search::BreadthFirst, seed))?,
             even: (candidates == 2).then(|| mean(&even)).transpose()?,
             upper_threshold: of_slots(analysis::upper_threshold_limit(candidates, slots)),
@@ -150,7 +159,8 @@ fn plot(loads: &[Load], slots: &[u32]) -> Plot {
 fn table(loads: &[Load]) -> Table {
     let mut table = Table::new([
         "k, b, v",
-        "walk",
+        "walk as printed",
+        "without return",
         "bfs",
         "planned",
         "T̂ of the ring",
@@ -162,6 +172,7 @@ fn table(loads: &[Load]) -> Table {
         table.row([
             format!("{}, {}, {}", load.candidates, load.slots, load.nodes),
             number(Some(load.walk), 4),
+            number(Some(load.no_return), 4),
             number(Some(load.breadth_first), 4),
             number(Some(load.planned), 4),
             number(Some(load.ring_threshold), 4),
@@ -189,7 +200,7 @@ fn findings(loads: &[Load]) -> Vec<Finding> {
         (2, 1) => 0.0,
         _ => load.reached() - load.orientability,
     });
-    let planned = most(&|load| load.planned - load.walk.min(load.breadth_first));
+    let planned = most(&|load| load.planned - load.no_return.min(load.breadth_first));
     vec![
         Finding::when(
             format!(
@@ -204,22 +215,27 @@ fn findings(loads: &[Load]) -> Vec<Finding> {
             ),
             short <= FINITE,
         )
+        .valued(short)
         .because("T̂ is an upper bound for equal shares, and a ring gives unequal ones"),
         Finding::when(
             "T̂ for the unequal shares of a ring bounds the load",
             format!("at most {} points beyond", points(beyond)),
             beyond <= FINITE,
-        ),
+        )
+        .valued(beyond),
         Finding::when(
             "the true threshold for even shares bounds the load",
             format!("at most {} points beyond", points(beyond_true)),
             beyond_true <= FINITE,
-        ),
+        )
+        .valued(beyond_true),
         Finding::when(
             "the load that our filters plan with is reached",
             format!("at most {} points short", points(planned)),
             planned <= 0.0,
         )
+        .valued(planned)
+        .of(Claimant::Ours)
         .because("it is planned for larger filters, whose loads scatter less"),
     ]
 }
@@ -232,7 +248,7 @@ mod tests {
 
     #[test]
     fn loads_stay_below_the_thresholds() {
-        let load = Load::measure(2, 4, 10, 512, 2).unwrap();
+        let load = Load::measure(2, 4, 10, 512, 0..2).unwrap();
         assert!(0.7 < load.breadth_first && load.breadth_first < load.ring_threshold, "{load:?}");
         assert!(load.ring_threshold < load.upper_threshold);
         assert!(load.even.is_some_and(|even| even > load.walk));

@@ -1,29 +1,34 @@
 //! What the Consistent Cuckoo Filter paper computes: Table II, Fig. 3 and Theorem 5.
 
 use cuculus::analysis::{
-    Occupancy, orientability_threshold, ring_threshold, success_bound, success_bound_as_printed,
-    upper_threshold,
+    Occupancy, orientability_threshold, ring_threshold, success_bound, upper_threshold,
 };
 
-use crate::experiment::{Experiment, Outcome, Settings};
+use crate::experiment::{Chance, Experiment, Outcome, Settings};
+use crate::matching;
 use cuculus_page::table::{Table, number};
-use cuculus_page::{Axis, Finding, Plot, Shape};
+use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Shape};
 
 pub(super) const THRESHOLDS: Experiment = Experiment {
     name: "ccf-thresholds",
     title: "How full a filter on a ring can be",
     question: "Is T̂ the number of keys per bucket that can be stored? (CCF Table II, Fig. 3, \
                Theorem 4)",
+    about: Claimant::Paper,
+    chance: Chance::None,
     options: &[],
-    run: thresholds,
+    once: thresholds,
 };
 
 pub(super) const SUCCESS: Experiment = Experiment {
     name: "ccf-success",
     title: "The chance that all keys fit",
-    question: "What does the bound on the probability of success say? (CCF Theorem 5)",
+    question: "What is the chance that all keys fit, and what does the bound on it say? (CCF Fig. 3, \
+               Theorem 5; the truth by maximum matching)",
+    about: Claimant::Paper,
+    chance: Chance::OwnSeeds,
     options: &[],
-    run: success,
+    once: success,
 };
 
 /// Table II: candidates from two to seven, slots from one to four.
@@ -78,6 +83,10 @@ fn thresholds(_: &Settings<'_>) -> anyhow::Result<Outcome> {
             truth,
         );
     }
+    let of = |k: u32, b: u32| upper_threshold(k, b, 1 << 30);
+    let by_k = (2..7).all(|k| (1..=4).all(|b| of(k, b) < of(k + 1, b)));
+    let by_b = (2..=7).all(|k| (1..4).all(|b| of(k, b) < of(k, b + 1)));
+    let rising = by_k && by_b;
     let two = (upper_threshold(2, 1, 1 << 30), orientability_threshold(2, 1));
     Ok(Outcome {
         findings: vec![
@@ -87,10 +96,16 @@ fn thresholds(_: &Settings<'_>) -> anyhow::Result<Outcome> {
                 furthest < 1e-8,
             ),
             Finding::when(
+                "the more candidates and the more slots, the larger is T̂ (every step of Table II)",
+                format!("k from 2 to 7, b from 1 to 4: {} steps", 5 * 4 + 6 * 3),
+                rising,
+            ),
+            Finding::when(
                 "below T̂ all keys can be stored with high probability",
                 format!("k = 2, b = 1: T̂ {:.3}, true threshold {:.3}", two.0, two.1),
                 two.0 <= two.1,
             )
+            .valued(two.0 - two.1)
             .because("T̂ counts a key in each of its candidates: it is an upper bound"),
         ],
         plots: vec![plot],
@@ -99,23 +114,92 @@ fn thresholds(_: &Settings<'_>) -> anyhow::Result<Outcome> {
     })
 }
 
-fn success(_: &Settings<'_>) -> anyhow::Result<Outcome> {
+/// The share of a bucket's space that can be used, û of Eq. 7, with this many keys.
+fn usable(m: u32, k: u32, b: u32, keys: u32) -> f64 {
+    let mapped = 1.0 - (1.0 - 1.0 / f64::from(m)).powi(k as i32);
+    // Binomial, one term after the other.
+    let mut probability = (1.0 - mapped).powi(keys as i32);
+    let mut lost = 0.0;
+    for mapped_here in 0..b {
+        lost += (1.0 - f64::from(mapped_here) / f64::from(b)) * probability;
+        let left = f64::from(keys.saturating_sub(mapped_here));
+        probability *= left / f64::from(mapped_here + 1) * mapped / (1.0 - mapped);
+    }
+    1.0 - lost
+}
+
+/// Fig. 3: û and ū cross at T̂.
+fn crossings() -> Plot {
+    let mut plot = Plot::new(
+        "Fig. 3: space that can be used and that is needed, m = 50, b = 2",
+        Axis::from_zero("keys per bucket"),
+        Axis::from_zero("share of the space"),
+    );
+    for k in [1, 2, 3, 4] {
+        let line = (0..=150).map(|keys| (f64::from(keys) / 50.0, usable(50, k, 2, keys)));
+        plot = plot.series(format!("û, k = {k}"), Shape::Line, line.step_by(5));
+    }
+    plot.series("ū", Shape::Dashed, [(0.0, 0.0), (2.0, 1.0), (3.0, 1.5)])
+}
+
+/// The paper's m and b of Fig. 3.
+const FIG_3: (u32, u32) = (50, 2);
+
+fn success(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let hit = Occupancy::of(5, 6);
     let example = [0.00032, 0.03968, 0.3456, 0.4992, 0.1152];
     let furthest = (1..)
         .zip(example)
         .map(|(buckets, printed): (u64, f64)| (hit.exactly(buckets) - printed).abs())
         .fold(0.0, f64::max);
-    let (bound, printed) = (success_bound(5, 2, 2, 3), success_bound_as_printed(5, 2, 2, 3));
+    let bound = success_bound(5, 2, 2, 3);
+    let trials = settings.pick(400, 4000);
+    let mut random = fastrand::Rng::with_seed(settings.seed);
+    let (m, b) = FIG_3;
     let mut plot = Plot::new(
-        "bound on the chance that all keys fit, 200 buckets of 2, k = 2",
+        format!("chance that all keys fit, {m} buckets of {b}"),
         Axis::linear("keys per bucket"),
         Axis::from_zero("probability"),
     );
-    let points = (300..=400).map(|keys| (f64::from(keys) / 200.0, success_bound(200, 2, 2, keys)));
-    plot = plot.series("Theorem 5", Shape::Line, points);
-    let threshold = 2.0 * orientability_threshold(2, 2);
-    plot = plot.series("true threshold", Shape::Dashed, [(threshold, 0.0), (threshold, 1.0)]);
+    let mut table = Table::new(["k", "keys", "per bucket", "Theorem 5", "true, by matching", "T̂"]);
+    // How far the truth is above the bound, in standard deviations; and where it is a half.
+    let (mut above, mut furthest_below) = (f64::MIN, 0.0f64);
+    let mut at_threshold = Vec::new();
+    for k in [2, 3, 4] {
+        (settings.progress)(&format!("{k} candidates"));
+        let (mut bounds, mut truths) = (Vec::new(), Vec::new());
+        let threshold = upper_threshold(k, b, u64::from(m));
+        for keys in (60..=100).step_by(4) {
+            let x = f64::from(keys) / f64::from(m);
+            let bound = success_bound(m, b, k, keys);
+            let shape = (m as usize, b as usize, k as usize);
+            let truth = matching::success(shape, keys as usize, trials, &mut random);
+            let sigma = (bound * (1.0 - bound)).max(1.0 / f64::from(trials)) / f64::from(trials);
+            above = above.max((truth - bound) / sigma.sqrt());
+            furthest_below = furthest_below.max(bound - truth);
+            table.row([
+                k.to_string(),
+                keys.to_string(),
+                number(Some(x), 2),
+                number(Some(bound), 4),
+                number(Some(truth), 4),
+                number(Some(threshold), 3),
+            ]);
+            bounds.push((x, bound));
+            truths.push((x, truth));
+        }
+        plot = plot.series(format!("Theorem 5, k = {k}"), Shape::Dashed, bounds).series(
+            format!("true, k = {k}"),
+            Shape::Line,
+            truths,
+        );
+        // Just below the threshold.
+        let keys = (0.99 * threshold * f64::from(m)) as usize;
+        let shape = (m as usize, b as usize, k as usize);
+        at_threshold.push(matching::success(shape, keys, trials, &mut random));
+    }
+    let shown: Vec<String> = at_threshold.iter().map(|p| format!("{p:.2}")).collect();
+    let likely = at_threshold.iter().filter(|&&p| p >= 0.5).count();
     Ok(Outcome {
         findings: vec![
             Finding::when(
@@ -124,13 +208,42 @@ fn success(_: &Settings<'_>) -> anyhow::Result<Outcome> {
                 furthest < 1e-5 && (bound - 0.99968).abs() < 1e-5,
             ),
             Finding::when(
-                "the sum begins at ⌊n/b⌋ (Eq. 10 as printed)",
-                format!("{printed:.5} for the same example"),
-                (printed - 0.99968).abs() < 1e-5,
+                "Theorem 5 is an upper bound on the chance that all keys fit (the truth, by maximum \
+                 matching, nowhere more than four standard deviations above it)",
+                format!(
+                    "at most {:.1} above; the bound is up to {furthest_below:.2} too high",
+                    above.max(0.0)
+                ),
+                above <= 4.0,
             )
-            .because("⌈n/b⌉ buckets are needed, and the example begins there"),
+            .valued(furthest_below),
+            Finding::new(
+                "just below T̂ (at .99 of it) all keys fit with high probability, m = 50, b = 2 \
+                 (at least a half)",
+                format!("k = 2, 3, 4: {}", shown.join(", ")),
+                Holds::in_cases(likely, at_threshold.len()),
+            )
+            .valued(at_threshold[0])
+            .because("T̂ counts a key in each of its candidates: it is an upper bound"),
         ],
-        plots: vec![plot],
+        plots: vec![crossings(), plot],
+        tables: vec![(format!("{m} buckets of {b}, {trials} sets of keys each"), table)],
         ..Outcome::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// T̂ is where û and ū cross.
+    #[test]
+    fn the_curves_of_fig_3_cross_at_the_threshold() {
+        for (k, b) in [(2, 2), (3, 2), (2, 4)] {
+            let threshold = upper_threshold(k, b, 50);
+            let keys = (threshold * 50.0).round() as u32;
+            let gap = usable(50, k, b, keys) - f64::from(keys) / f64::from(50 * b);
+            assert!(gap.abs() < 0.01, "{k} {b}: {gap}");
+        }
+    }
 }

@@ -3,20 +3,22 @@
 
 use super::cf_filters::{KINDS, Kind, SpeedScale, false_positive_rate};
 use crate::clock::{mops, timed};
-use crate::experiment::{Experiment, Outcome, Settings};
+use crate::experiment::{Chance, Experiment, Outcome, Settings};
 use crate::judge::{falls, level, points_above};
 use crate::keys::{WorkKey, absent_keys, keys};
 use crate::subject::Subject;
 use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Finding, Holds, Plot, Shape};
+use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Shape};
 
 pub(super) const OCCUPANCY: Experiment = Experiment {
     name: "cf-occupancy",
     title: "Speed by occupancy",
     question: "How fast are lookups, insertions and deletions as a filter gets full? \
                (CF Figs. 6-8)",
+    about: Claimant::Paper,
+    chance: Chance::Clock,
     options: &[],
-    run: |settings| occupancy(SpeedScale::of(settings), settings),
+    once: |settings| occupancy(SpeedScale::of(settings), settings),
 };
 
 /// A filter is filled and emptied in this many steps.
@@ -121,7 +123,7 @@ fn occupancy(scale: SpeedScale, settings: &Settings<'_>) -> anyhow::Result<Outco
             .push((format!("million {title} per second, by the share of capacity in use"), table));
     }
     Ok(Outcome {
-        findings: findings(&courses, scale.in_caches()),
+        findings: findings(&courses).into_iter().map(|finding| scale.judge(finding)).collect(),
         plots,
         tables,
         notes: vec![format!(
@@ -190,8 +192,7 @@ fn cuckoo_fastest(courses: &[Course], act: Act, what: &str, others: &[Kind]) -> 
     })
 }
 
-/// `in_caches` is the reason where the size of the filters may be.
-fn findings(courses: &[Course], in_caches: &str) -> Vec<Finding> {
+fn findings(courses: &[Course]) -> Vec<Finding> {
     let line = |wanted: Kind, act| {
         let course = courses.iter().find(|course| course.kind == wanted);
         course.map_or(&[] as &[f64], |course| course.line(act))
@@ -201,17 +202,14 @@ fn findings(courses: &[Course], in_caches: &str) -> Vec<Finding> {
     let others = [sorted, bloom, Kind::Quotient, dleft];
     let deleting = [sorted, Kind::Quotient, dleft];
     let mut findings = vec![
-        level("CF, negative lookups over loads", line(cuckoo, Act::Negative), 0.8)
-            .because(in_caches),
-        level("CF, positive lookups over loads", line(cuckoo, Act::Positive), 0.8)
-            .because(in_caches),
-        level("ss-CF, negative lookups", line(sorted, Act::Negative), 0.8).because(in_caches),
-        level("ss-CF, positive lookups", line(sorted, Act::Positive), 0.8).because(in_caches),
+        level("CF, negative lookups over loads", line(cuckoo, Act::Negative), 0.8),
+        level("CF, positive lookups over loads", line(cuckoo, Act::Positive), 0.8),
+        level("ss-CF, negative lookups", line(sorted, Act::Negative), 0.8),
+        level("ss-CF, positive lookups", line(sorted, Act::Positive), 0.8),
         falls("QF, positive lookups as it fills", line(Kind::Quotient, Act::Positive), 0.6),
         falls("BF, negative lookups as it fills", line(bloom, Act::Negative), 0.7),
-        level("BF, positive lookups over loads", line(bloom, Act::Positive), 0.8)
-            .because(in_caches),
-        level("dl-CBF, negative lookups", line(dleft, Act::Negative), 0.8).because(in_caches),
+        level("BF, positive lookups over loads", line(bloom, Act::Positive), 0.8),
+        level("dl-CBF, negative lookups", line(dleft, Act::Negative), 0.8),
         cuckoo_fastest(courses, Act::Negative, "negative lookups", &others),
         cuckoo_fastest(courses, Act::Positive, "positive lookups", &others),
         falls("CF, insertions as it fills", line(cuckoo, Act::Insert), 0.7),

@@ -6,18 +6,20 @@ use cuculus_baselines::{
 };
 
 use super::cf_filters::false_positive_rate;
-use crate::experiment::{Experiment, Outcome, Settings};
+use crate::experiment::{Chance, Experiment, Outcome, Settings};
 use crate::keys::keys;
 use crate::subject::{Parts, Subject};
-use cuculus_page::Finding;
 use cuculus_page::table::{Table, number, percent};
+use cuculus_page::{Claimant, Finding};
 
 pub(super) const PROPERTIES: Experiment = Experiment {
     name: "cf-properties",
     title: "Properties of the filters",
     question: "What space, how many cache lines per lookup, and is there deletion? (CF Table 1)",
+    about: Claimant::Paper,
+    chance: Chance::Seed,
     options: &[],
-    run: |settings| {
+    once: |settings| {
         let (items, lookups) = settings.pick((1 << 16, 1 << 21), (1 << 24, 1 << 24));
         properties(&Scale { items, lookups }, settings)
     },
@@ -236,6 +238,10 @@ fn findings(paper: &Paper, ours: &Measured) -> Vec<Finding> {
         deletes(ours.deletes).to_owned(),
         paper.deletes == ours.deletes,
     );
+    let deletion = match paper.space {
+        Some(_) => deletion,
+        None => deletion.of(Claimant::Ours),
+    };
     paper.space.map(|range| space(paper.name, range, ours)).into_iter().chain([deletion]).collect()
 }
 
@@ -266,6 +272,7 @@ fn space(name: &str, [from, to]: [f64; 2], ours: &Measured) -> Finding {
         format!("{space:.2} times"),
         holds,
     )
+    .valued(space)
     .because(reason.to_owned())
 }
 

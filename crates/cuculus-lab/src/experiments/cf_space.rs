@@ -4,18 +4,20 @@ use cuculus::{CuckooFilter, ElasticFilter, Filter};
 use cuculus_baselines::{BlockedBloomFilter, BloomFilter};
 
 use super::cf_filters::{false_positive_rate, fill, one_by_one};
-use crate::experiment::{Experiment, Outcome, Settings};
+use crate::experiment::{Chance, Experiment, Outcome, Settings};
 use crate::subject::Subject;
 use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Finding, Holds, Plot, Shape};
+use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Shape};
 
 pub(super) const SPACE: Experiment = Experiment {
     name: "cf-space",
     title: "Space by the false positive rate",
     question: "How many bits does an item take at a false positive rate, by formula and measured? \
                (CF Table 2, Figs. 3 and 4)",
+    about: Claimant::Paper,
+    chance: Chance::Seed,
     options: &[],
-    run: |settings| {
+    once: |settings| {
         let (keys, lookups) = settings.pick((1 << 15, 1 << 20), (1 << 22, 1 << 24));
         space(&Scale { keys, lookups }, settings)
     },
@@ -226,11 +228,14 @@ fn findings(lines: &[Line]) -> Vec<Finding> {
     let loads: Vec<(u32, f64)> =
         lines.iter().filter_map(|line| Some((line.slots?, mean_load(line)))).collect();
     for (&(slots, load), paper) in loads.iter().zip([0.84, 0.95, 0.98]) {
-        findings.push(Finding::when(
-            format!("b = {slots} fills {:.0} % or more", 100.0 * paper),
-            format!("{:.1} %", 100.0 * load),
-            load >= paper,
-        ));
+        findings.push(
+            Finding::when(
+                format!("b = {slots} fills {:.0} % or more", 100.0 * paper),
+                format!("{:.1} %", 100.0 * load),
+                load >= paper,
+            )
+            .valued(load),
+        );
     }
     if let [two, four, eight] = loads[..] {
         let (first, second) = (crossing(two, four), crossing(four, eight));

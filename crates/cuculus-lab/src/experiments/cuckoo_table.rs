@@ -3,18 +3,20 @@
 use cuculus::analysis::orientability_threshold;
 use cuculus_baselines::CuckooTable;
 
-use crate::experiment::{Experiment, Outcome, Settings};
+use crate::experiment::{Chance, Experiment, Outcome, Settings};
 use crate::keys::WorkKey;
 use cuculus_page::table::{Table, number};
-use cuculus_page::{Axis, Finding, Plot, Shape};
+use cuculus_page::{Axis, Claimant, Finding, Plot, Shape};
 
 pub(super) const LOADS: Experiment = Experiment {
     name: "cuckoo-table",
     title: "Load of a cuckoo hash table",
     question: "How full does a cuckoo hash table of one or two parts with 1- to 8-way buckets get \
                before a rehash? (CF Fig. 1 and §2.2, thresholds as in CCF Theorem 4)",
+    about: Claimant::Paper,
+    chance: Chance::Seed,
     options: &[],
-    run: |settings| {
+    once: |settings| {
         let (keys, runs) = settings.pick((1 << 15, 5), (1 << 22, 10));
         loads(keys, runs, settings)
     },
@@ -100,17 +102,20 @@ fn findings(lines: &[Vec<(f64, f64)>; 2], thresholds: &[(f64, f64)]) -> Vec<Find
                 one[0].1, two[0].1, one[3].1, two[3].1
             ),
             [one, two].iter().all(|line| line[3].1 >= 0.95 && (line[0].1 - 0.5).abs() < 0.1),
-        ),
+        )
+        .valued(one[3].1),
         Finding::when(
             format!("from two slots on the load is within {FINITE} of the threshold"),
             format!("at most {short:.3} short of it and {:.3} beyond", beyond.max(0.0)),
             short <= FINITE && beyond <= FINITE,
-        ),
+        )
+        .valued(short),
         Finding::when(
             format!("one table is as good as two (means within {FINITE})"),
             format!("at most {gap:.3} apart"),
             gap <= FINITE,
-        ),
+        )
+        .valued(gap),
     ];
     let reasons = [
         "with one slot the threshold of a half is not sharp: the first cycle too many may come \

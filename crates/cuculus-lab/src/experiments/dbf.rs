@@ -6,10 +6,10 @@ use cuculus::papers::{DynamicCuckooFilter, Extension};
 use cuculus::{Filter, Insert, Remove};
 use cuculus_baselines::DynamicBloomFilter;
 
-use crate::experiment::{Experiment, Outcome, Settings};
+use crate::experiment::{Chance, Experiment, Outcome, Settings};
 use crate::keys::WorkKey;
 use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Finding, Plot, Shape};
+use cuculus_page::{Axis, Claimant, Finding, Plot, Shape};
 
 pub(super) const ADDRESSES: Experiment = Experiment {
     name: "dbf",
@@ -17,8 +17,10 @@ pub(super) const ADDRESSES: Experiment = Experiment {
     question: "How often does a key seem to be in several filters of the list, so that it cannot \
                be removed, and what does it leave behind? (DCF Fig. 1; k = 7, 1,024 keys per \
                filter)",
+    about: Claimant::Paper,
+    chance: Chance::OwnSeeds,
     options: &[],
-    run: addresses,
+    once: addresses,
 };
 
 /// The paper's: 40,960 bits per filter, four per counter.
@@ -95,7 +97,7 @@ fn mean(all: &[Vec<Turn>]) -> Vec<Turn> {
 }
 
 fn addresses(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
-    let (seeds, probes) = settings.pick((4, 50_000), (50, 200_000));
+    let (seeds, probes) = settings.pick((5, 50_000), (50, 200_000));
     let seeds = settings.seed..settings.seed + seeds;
     let count = seeds.clone().count() as f64;
     let mut several = [0.0; MOST_FILTERS];
@@ -159,7 +161,8 @@ fn outcome(several: &[f64], rates: &[f64], bloom: &[Turn], cuckoo: &[Turn]) -> O
                     percent(furthest, 0)
                 ),
                 grows,
-            ),
+            )
+            .valued(several[last]),
             Finding::when(
                 format!(
                     "what given-up removals leave raises the false positives (by at least {} % \
@@ -173,7 +176,8 @@ fn outcome(several: &[f64], rates: &[f64], bloom: &[Turn], cuckoo: &[Turn]) -> O
                     end.left
                 ),
                 end.rate >= WORSE * first.rate,
-            ),
+            )
+            .valued(end.rate / first.rate),
             Finding::when(
                 "a dynamic cuckoo filter removes every key that was inserted",
                 format!("{:.0} left behind", cuckoo.iter().map(|turn| turn.left).sum::<f64>()),

@@ -6,11 +6,11 @@ use std::time::Duration;
 use cuculus::papers::DynamicCuckooFilter;
 use cuculus::{Filter, Remove};
 use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Finding, Plot, Shape};
+use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Shape};
 
 use super::dcf_list::{FILTERS, KEYS, LINEAR, buckets_for, paper_list};
 use crate::clock::timed;
-use crate::experiment::{Choice, Experiment, Outcome, Settings, choices};
+use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, choices};
 use crate::keys::Workload;
 use crate::line::Line;
 
@@ -19,11 +19,15 @@ pub(super) const COMPACT: Experiment = Experiment {
     title: "Memory that a list frees",
     question: "How many filters are freed, and how long does that take, by the share of the keys \
                that is removed? (DCF Figs. 16 and 17; six filters, 46,080 keys)",
+    about: Claimant::Paper,
+    chance: Chance::Seed,
     options: &[choices::ITEMS, NUMBER_OF_FILTERS, choices::ROUNDS],
-    run,
+    once: run,
 };
 
-const NUMBER_OF_FILTERS: Choice = Choice::new("filters", "N", "filters in the list");
+const NUMBER_OF_FILTERS: Choice = Choice::new("filters", "N,…", "filters in the list");
+/// The lists that the paper draws beside the one of six.
+const LENGTHS: [usize; 4] = [FILTERS, 3, 12, 24];
 
 /// The paper's share of the time that looking up every key takes.
 const OF_A_QUERY: f64 = 0.0112;
@@ -56,23 +60,72 @@ struct Freed {
     share: f64,
     /// Filters that the remaining keys do not need.
     ideal: usize,
+    /// Algorithm 4 as printed, again and again until it frees none.
+    printed: usize,
     compact: usize,
     shrink_to_fit: usize,
+    printed_seconds: f64,
     compact_seconds: f64,
     shrink_seconds: f64,
     false_negatives: usize,
 }
 
 impl Freed {
-    fn compact_microseconds(&self) -> f64 {
-        1e6 * self.compact_seconds
+    fn printed_microseconds(&self) -> f64 {
+        1e6 * self.printed_seconds
     }
+}
+
+/// Compacts as printed, as often as that frees a filter.
+fn as_printed(list: &mut DynamicCuckooFilter) -> usize {
+    let mut freed = 0;
+    while list.compact_as_printed() > 0 {
+        freed += 1;
+    }
+    freed
+}
+
+/// One list and what it freed.
+struct Course {
+    filters: usize,
+    rows: Vec<Freed>,
+    query: Duration,
 }
 
 fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let keys = settings.value(choices::ITEMS, KEYS)?.max(1);
-    let filters = settings.value(NUMBER_OF_FILTERS, FILTERS)?.max(1);
+    let lengths: Vec<usize> = settings.list(NUMBER_OF_FILTERS, &LENGTHS)?;
     let rounds = settings.value(choices::ROUNDS, settings.pick(2, 9))?;
+    let courses = lengths.iter().map(|&filters| course(settings, keys, filters.max(1), rounds));
+    let courses = courses.collect::<anyhow::Result<Vec<_>>>()?;
+    let Some(first) = courses.first() else { return Ok(Outcome::default()) };
+    let mut findings = findings(&first.rows, first.filters, first.query);
+    findings.extend(by_length(&courses));
+    let mut plots = plots(&first.rows, first.filters, first.query);
+    plots.extend(plots_by_length(&courses));
+    let table =
+        |of: &Course| (format!("{keys} keys, {} filters", of.filters), table(&of.rows, of.filters));
+    Ok(Outcome {
+        findings,
+        plots,
+        tables: courses.iter().map(table).collect(),
+        notes: vec![
+            "As printed, Algorithm 4 moves what fits even where it frees no filter; it is called \
+             until it frees none. compact moves nothing that frees no filter, and shrink_to_fit \
+             kicks entries to make room."
+                .to_owned(),
+        ],
+        wrong_answers: courses.iter().flat_map(|of| &of.rows).map(|row| row.false_negatives).sum(),
+        ..Outcome::default()
+    })
+}
+
+fn course(
+    settings: &Settings<'_>,
+    keys: usize,
+    filters: usize,
+    rounds: usize,
+) -> anyhow::Result<Course> {
     let each = keys.div_ceil(filters);
     let work = Workload::<u64>::new(settings.seed, keys, keys);
     let list = paper_list(keys, filters, buckets_for(each));
@@ -82,16 +135,10 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let mut rows = Vec::new();
     for (order, keys) in [(Order::OldestFirst, &work.keys[..]), (Order::AtRandom, work.shuffled())]
     {
-        (settings.progress)(order.name());
+        (settings.progress)(&format!("{filters} filters, {}", order.name()));
         rows.extend(SHARES.map(|share| freed(&list, keys, order, share, each, rounds)));
     }
-    Ok(Outcome {
-        findings: findings(&rows, filters, query),
-        plots: plots(&rows, filters, query),
-        tables: vec![(format!("{keys} keys, {filters} filters"), table(&rows, filters))],
-        wrong_answers: rows.iter().map(|row| row.false_negatives).sum(),
-        ..Outcome::default()
-    })
+    Ok(Course { filters, rows, query })
 }
 
 fn freed(
@@ -116,6 +163,7 @@ fn freed(
         }
         (best.0.as_secs_f64(), best.1)
     };
+    let (printed_seconds, printed) = best(as_printed);
     let (compact_seconds, compact) = best(DynamicCuckooFilter::compact);
     let (shrink_seconds, shrink_to_fit) = best(DynamicCuckooFilter::shrink_to_fit);
     let ideal = list.filters() - left.len().div_ceil(each).max(1);
@@ -123,8 +171,10 @@ fn freed(
         order,
         share,
         ideal,
+        printed,
         compact,
         shrink_to_fit,
+        printed_seconds,
         compact_seconds,
         shrink_seconds,
         false_negatives,
@@ -136,8 +186,10 @@ fn table(rows: &[Freed], filters: usize) -> Table {
         "removed",
         "%",
         "ideal %",
+        "as printed %",
         "compact %",
         "shrink %",
+        "as printed µs",
         "compact µs",
         "shrink µs",
         "false neg",
@@ -148,9 +200,11 @@ fn table(rows: &[Freed], filters: usize) -> Table {
             row.order.name().to_owned(),
             percent(row.share, 2),
             rate(row.ideal),
+            rate(row.printed),
             rate(row.compact),
             rate(row.shrink_to_fit),
-            number(Some(row.compact_microseconds()), 1),
+            number(Some(row.printed_microseconds()), 1),
+            number(Some(row.compact_seconds * 1e6), 1),
             number(Some(row.shrink_seconds * 1e6), 1),
             row.false_negatives.to_string(),
         ]);
@@ -174,10 +228,15 @@ fn plots(rows: &[Freed], filters: usize, query: Duration) -> Vec<Plot> {
     );
     let mut times = Plot::new("time (Fig. 17)", x(), Axis::logarithmic("microseconds"));
     for order in [Order::OldestFirst, Order::AtRandom] {
-        let name = format!("compact, {}", order.name());
-        shares = shares.series(&name, Shape::Line, line(rows, order, |row| share(row.compact)));
-        times = times.series(&name, Shape::Line, line(rows, order, Freed::compact_microseconds));
+        let name = format!("as printed, {}", order.name());
+        shares = shares.series(&name, Shape::Line, line(rows, order, |row| share(row.printed)));
+        times = times.series(&name, Shape::Line, line(rows, order, Freed::printed_microseconds));
     }
+    let name = "compact, at random";
+    let compact = line(rows, Order::AtRandom, |row| share(row.compact));
+    let compact_times = line(rows, Order::AtRandom, |row| 1e6 * row.compact_seconds);
+    shares = shares.series(name, Shape::Line, compact);
+    times = times.series(name, Shape::Line, compact_times);
     let name = "shrink_to_fit, at random";
     let shrunk = line(rows, Order::AtRandom, |row| share(row.shrink_to_fit));
     let shrink_times = line(rows, Order::AtRandom, |row| 1e6 * row.shrink_seconds);
@@ -186,6 +245,72 @@ fn plots(rows: &[Freed], filters: usize, query: Duration) -> Vec<Plot> {
         times
             .series(name, Shape::Line, shrink_times)
             .mark("looking up every key", 1e6 * query.as_secs_f64()),
+    ]
+}
+
+/// Figs. 16 and 17 for every length of the list.
+fn plots_by_length(courses: &[Course]) -> [Plot; 2] {
+    let x = || Axis::from_zero("share of the keys removed");
+    let shares = Plot::new(
+        "share of the filters that is freed, as printed, oldest first, by s (Fig. 16)",
+        x(),
+        Axis::from_zero("share"),
+    );
+    let times = Plot::new(
+        "time of compacting as printed, oldest first, by s (Fig. 17)",
+        x(),
+        Axis::from_zero("microseconds"),
+    );
+    let each = |plot: Plot, of: &dyn Fn(&Course, &Freed) -> f64| {
+        courses.iter().fold(plot, |plot, course| {
+            let points = line(&course.rows, Order::OldestFirst, |row| of(course, row));
+            plot.series(format!("s = {}", course.filters), Shape::Line, points)
+        })
+    };
+    [
+        each(shares, &|course, row| row.printed as f64 / course.filters as f64),
+        each(times, &|_, row| row.printed_microseconds()),
+    ]
+}
+
+/// What the paper says of lists of other lengths.
+fn by_length(courses: &[Course]) -> Vec<Finding> {
+    let short = |course: &Course| {
+        let rows = course.rows.iter().filter(|row| row.order == Order::OldestFirst);
+        rows.map(|row| row.ideal.saturating_sub(row.printed)).max().unwrap_or(0)
+    };
+    let reached = courses.iter().filter(|course| short(course) == 0).count();
+    let shown = |of: &dyn Fn(&Course) -> String| {
+        let texts: Vec<String> = courses
+            .iter()
+            .map(|course| format!("s = {}: {}", course.filters, of(course)))
+            .collect();
+        texts.join(", ")
+    };
+    let slowest =
+        |course: &Course| course.rows.iter().map(Freed::printed_microseconds).fold(0.0, f64::max);
+    let (least, most) = courses
+        .iter()
+        .map(slowest)
+        .fold((f64::INFINITY, 0.0f64), |range, time| (range.0.min(time), range.1.max(time)));
+    vec![
+        Finding::new(
+            "the rate of compacting is close to the ideal for every s, oldest first (never a filter \
+             short)",
+            shown(&|course| format!("{} short", short(course))),
+            Holds::in_cases(reached, courses.len()),
+        )
+        .valued(reached as f64),
+        Finding::when(
+            "the time of compacting has no distinct relation to s (the slowest list at most twice \
+             the fastest)",
+            shown(&|course| format!("{:.0} µs", slowest(course))),
+            most <= 2.0 * least,
+        )
+        .because(
+            "the buckets are as many in all, but as printed each filter that is not full is looked \
+             at for each that is freed",
+        ),
     ]
 }
 
@@ -198,33 +323,36 @@ fn findings(rows: &[Freed], filters: usize, query: Duration) -> Vec<Finding> {
             format!("at most {short} of {filters} filters short"),
             short == 0,
         )
+        .valued(short as f64)
     };
     let sixth: Vec<usize> = of(Order::OldestFirst)
         .filter(|row| [0.1666, 0.1667].contains(&row.share))
-        .map(|row| row.compact)
+        .map(|row| row.printed)
         .collect();
-    let longest = rows.iter().map(|row| row.compact_seconds).fold(0.0, f64::max);
+    let longest = rows.iter().map(|row| row.printed_seconds).fold(0.0, f64::max);
     let longest = longest / query.as_secs_f64();
     let explained = [Order::OldestFirst, Order::AtRandom].map(|order| {
-        let points = line(rows, order, Freed::compact_microseconds);
+        let points = line(rows, order, Freed::printed_microseconds);
         Line::through(&points).map_or(0.0, |line| line.r_squared)
     });
     let mut findings = vec![
-        ideal("compacting frees nearly the ideal", Order::OldestFirst, |row| row.compact),
-        ideal("compacting frees nearly the ideal", Order::AtRandom, |row| row.compact).because(
+        ideal("compacting frees nearly the ideal", Order::OldestFirst, |row| row.printed),
+        ideal("compacting frees nearly the ideal", Order::AtRandom, |row| row.printed).because(
             "an entry can only move to the same bucket of another filter, and one of many buckets \
              is full there; shrink_to_fit kicks entries to make room",
         ),
-        ideal("shrink_to_fit (ours) frees the ideal", Order::OldestFirst, |row| row.shrink_to_fit),
-        ideal("shrink_to_fit (ours) frees the ideal", Order::AtRandom, |row| row.shrink_to_fit),
+        ideal("shrink_to_fit (ours) frees the ideal", Order::OldestFirst, |row| row.shrink_to_fit)
+            .of(Claimant::Ours),
+        ideal("shrink_to_fit (ours) frees the ideal", Order::AtRandom, |row| row.shrink_to_fit)
+            .of(Claimant::Ours),
         Finding::when(
             format!("the time is linear in the share that is empty (R² at least {LINEAR})"),
             format!("R² {:.2} oldest first, {:.2} at random", explained[0], explained[1]),
             explained.iter().all(|&explained| explained >= LINEAR),
         )
         .because(
-            "ours knows before it moves anything whether a filter can be emptied, so its time is \
-             that of what it frees",
+            "the time is that of the entries that move, of which there are most where many filters \
+             are half full, and fewer where few keys are left",
         ),
         Finding::when(
             "compacting takes at most 1.12 % of the time of looking up every key",
@@ -235,7 +363,8 @@ fn findings(rows: &[Freed], filters: usize, query: Duration) -> Vec<Finding> {
             "a lookup is much faster here than in the paper, and moving entries is not faster by \
              as much",
         ),
-        Finding::never("no false negatives", rows.iter().map(|row| row.false_negatives).sum()),
+        Finding::never("no false negatives", rows.iter().map(|row| row.false_negatives).sum())
+            .of(Claimant::Ours),
     ];
     if filters == FILTERS {
         findings.push(Finding::when(
@@ -249,8 +378,6 @@ fn findings(rows: &[Freed], filters: usize, query: Duration) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use cuculus_page::Holds;
-
     use super::*;
 
     #[test]
@@ -260,6 +387,7 @@ mod tests {
         list.extend(work.keys.iter().copied());
         let oldest = freed(&list, &work.keys, Order::OldestFirst, 0.34, 7680, 1);
         assert_eq!((oldest.ideal, oldest.compact, oldest.shrink_to_fit), (2, 2, 2));
+        assert_eq!(oldest.printed, 2);
         let random = freed(&list, work.shuffled(), Order::AtRandom, 0.34, 7680, 1);
         assert_eq!((random.ideal, random.compact, random.shrink_to_fit), (2, 0, 2));
         assert_eq!(random.false_negatives, 0);

@@ -4,18 +4,20 @@
 use cuculus::{Filter, Insert, Remove};
 
 use super::dcf_list::{FILTERS, KEYS, paper_list};
-use crate::experiment::{Experiment, Outcome, Settings};
+use crate::experiment::{Chance, Experiment, Outcome, Settings};
 use crate::keys::Workload;
 use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Finding, Plot, Shape};
+use cuculus_page::{Axis, Claimant, Finding, Plot, Shape};
 
 pub(super) const DUPLICATES: Experiment = Experiment {
     name: "dcf-duplicates",
     title: "Keys that are taken for duplicates",
     question: "How many keys are not stored because they seem to be there already, by the false \
                positive rate? (DCF Fig. 5; six filters, 46,080 keys)",
+    about: Claimant::Paper,
+    chance: Chance::Seed,
     options: &[],
-    run: duplicates,
+    once: duplicates,
 };
 
 /// The paper's length, and the share of the keys that is still slight.
@@ -106,6 +108,7 @@ fn duplicates(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
                 format!("between {least:.2} and {most:.2} of the rate"),
                 least < low || most > high,
             )
+            .valued(most)
             .because(
                 "a key is missed if it is a false positive of the keys before it, half as \
                          many on average",
@@ -123,6 +126,7 @@ fn duplicates(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
                 ),
                 lost.max(missed) <= SLIGHT,
             )
+            .valued(missed)
             .because("a missed key is lost when the one that it was taken for is removed"),
         ],
         plots: vec![plot],

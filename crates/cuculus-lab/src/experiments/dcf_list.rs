@@ -26,7 +26,7 @@ pub(super) fn paper_list(keys: usize, filters: usize, buckets: u64) -> DynamicCu
         .extension(Extension::Passive)
         .reuse_holes(false)
         .placement(PlacementKind::Xor)
-        .search(Search::RandomWalk)
+        .search(Search::PaperWalk)
 }
 
 /// The shortest fingerprints that keep the rate with this many filters, all full (Eq. 4).

@@ -8,17 +8,22 @@ use cuculus::papers::DynamicCuckooFilter;
 use cuculus::{CuckooFilter, ElasticFilter, Filter, Insert};
 use cuculus_baselines::DynamicBloomFilter;
 
-use crate::experiment::{Experiment, Outcome, Settings};
+use super::dcf_list::paper_list;
+use crate::experiment::{Chance, Experiment, Outcome, Settings};
+use crate::keys::WorkKey;
+use crate::literal::Literal;
 use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Finding, Plot, Shape};
+use cuculus_page::{Axis, Claimant, Finding, Plot, Shape};
 
 pub(super) const RATES: Experiment = Experiment {
     name: "dcf-rates",
     title: "Rate of a dynamic cuckoo filter",
     question: "How does the false positive rate grow with the number of filters and fall with the \
                length of a fingerprint? (DCF Fig. 4, Eq. 4)",
+    about: Claimant::Paper,
+    chance: Chance::OwnSeeds,
     options: &[],
-    run: rates,
+    once: rates,
 };
 
 pub(super) const RELOCATIONS: Experiment = Experiment {
@@ -26,8 +31,10 @@ pub(super) const RELOCATIONS: Experiment = Experiment {
     title: "Relocations and wasted space",
     question: "How full does a cuckoo filter get, and how much does it move, for a limit on \
                relocations? (DCF Fig. 6, Eq. 5-11; l = 8, b = 4)",
+    about: Claimant::Paper,
+    chance: Chance::OwnSeeds,
     options: &[],
-    run: relocations,
+    once: relocations,
 };
 
 pub(super) const MEMORY: Experiment = Experiment {
@@ -35,68 +42,119 @@ pub(super) const MEMORY: Experiment = Experiment {
     title: "Memory of a set of changing size",
     question: "Into how many filters should a dynamic cuckoo filter be divided, and what does that \
                save? (DCF Figs. 7-9, Eq. 12; N = 1,330, rate 0.98 %)",
+    about: Claimant::Paper,
+    chance: Chance::None,
     options: &[],
-    run: memory,
+    once: memory,
 };
 
-fn rates(_: &Settings<'_>) -> anyhow::Result<Outcome> {
+/// Keys of each filter of the lists whose rate is measured, and lookups of absent keys.
+const EACH: usize = 960;
+const PROBES: u64 = 100_000;
+const SEEDS: u64 = 5;
+/// The bound is for full filters, which these nearly are.
+const NEAR_THE_BOUND: [f64; 2] = [0.85, 1.02];
+
+/// The measured rate of a list of this many filters, over some seeds, and its bound.
+fn measured_rates(filters: usize, bits: u32, seed: u64) -> anyhow::Result<Vec<f64>> {
+    let rate = |seed| {
+        let list = paper_list(EACH * filters, filters, 256).fingerprint_bits(bits).seed(seed);
+        let mut list = list.build()?;
+        for number in 0..(EACH * filters) as u64 {
+            list.insert(&u64::nth(seed, number))?;
+        }
+        let absent = (0..PROBES).filter(|&number| list.contains(&u64::absent(seed, number)));
+        Ok(absent.count() as f64 / PROBES as f64)
+    };
+    (seed..seed + SEEDS).map(rate).collect()
+}
+
+fn rates(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let x = Axis::linear("filters, s");
     let mut plot = Plot::new("rate by the number of filters, b = 4", x, Axis::logarithmic("rate"));
     for bits in [8, 10, 12, 14, 16] {
         let points = (1..=32).map(|s| (f64::from(s), dynamic_rate_bound(bits, 4, s)));
-        plot = plot.series(format!("f = {bits}"), Shape::Line, points);
+        plot = plot.series(format!("f = {bits}, Eq. 4"), Shape::Dashed, points);
+    }
+    let mut table = Table::new(["s", "f", "measured, %", "least", "most", "Eq. 4, %"]);
+    let (mut shares, mut lines) = (Vec::new(), Vec::new());
+    for bits in [8, 12] {
+        let mut line = Vec::new();
+        for filters in [1, 2, 4, 6, 8, 16, 32] {
+            (settings.progress)(&format!("{filters} filters, {bits} bits"));
+            let rates = measured_rates(filters, bits, settings.seed)?;
+            let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+            let bound = dynamic_rate_bound(bits, 4, filters as u32);
+            let (least, most) = rates
+                .iter()
+                .fold((1.0f64, 0.0f64), |range, &rate| (range.0.min(rate), range.1.max(rate)));
+            table.row([
+                filters.to_string(),
+                bits.to_string(),
+                percent(mean, 4),
+                percent(least, 4),
+                percent(most, 4),
+                percent(bound, 4),
+            ]);
+            shares.push(mean / bound);
+            line.push((filters as f64, mean));
+        }
+        plot = plot.series(format!("f = {bits}, measured"), Shape::Line, line.iter().copied());
+        lines.push(line);
     }
     let (six, rate) = (dynamic_rate_bound(12, 4, 6), 0.0117);
+    let (low, high) = shares
+        .iter()
+        .fold((f64::INFINITY, 0.0f64), |range, &share| (range.0.min(share), range.1.max(share)));
+    let rising = lines.iter().all(|line| line.is_sorted_by(|one, other| one.1 < other.1));
+    let shorter_is_worse = lines[0].iter().zip(&lines[1]).all(|(short, long)| short.1 > long.1);
     Ok(Outcome {
-        findings: vec![Finding::when(
-            "the experiments' rate of 1.17 % is that of s = 6, f = 12, b = 4",
-            format!("{} %", percent(six, 3)),
-            (six / rate - 1.0).abs() < 0.01,
-        )],
+        findings: vec![
+            Finding::when(
+                "the experiments' rate of 1.17 % is that of s = 6, f = 12, b = 4",
+                format!("{} %", percent(six, 3)),
+                (six / rate - 1.0).abs() < 0.01,
+            ),
+            Finding::when(
+                format!(
+                    "Eq. 4 bounds the rate of lists that are 15/16 full, and they come near it (\
+                     measured over Eq. 4 between {} and {})",
+                    NEAR_THE_BOUND[0], NEAR_THE_BOUND[1]
+                ),
+                format!("{low:.3} to {high:.3}, {SEEDS} seeds each"),
+                NEAR_THE_BOUND[0] <= low && high <= NEAR_THE_BOUND[1],
+            )
+            .valued(shares.iter().sum::<f64>() / shares.len() as f64),
+            Finding::when(
+                "the rate grows with s and falls with f (at every step)",
+                format!(
+                    "f = 12: {} % with one filter, {} % with 32",
+                    percent(lines[1][0].1, 3),
+                    percent(lines[1][6].1, 3)
+                ),
+                rising && shorter_is_worse,
+            )
+            .valued(lines[1][6].1 / lines[1][0].1),
+        ],
         plots: vec![plot],
+        tables: vec![("lists of 256 buckets per filter, 15/16 full".to_owned(), table)],
         ..Outcome::default()
     })
 }
 
 /// The walk of the Cuckoo Filter paper until it first gives up, in tables of eight buckets of four:
 /// both candidates are looked at, then entries are kicked.
-fn literal_walk(max_kicks: u32, tables: u32, random: &mut fastrand::Rng) -> (f64, f64) {
-    const BUCKETS: usize = 8;
-    const SLOTS: usize = 4;
-    let (mut held, mut kicks) = (0u64, 0u64);
-    for _ in 0..tables {
-        let mut table: [Vec<u64>; BUCKETS] = Default::default();
-        // An entry is its own alternate's offset, as i ⊕ hash(fingerprint) would have it.
-        'keys: loop {
-            let mut entry = random.u64(..);
-            let mut bucket = random.usize(..BUCKETS);
-            let other = |bucket: usize, entry: u64| bucket ^ (entry as usize % BUCKETS);
-            let alternate = other(bucket, entry);
-            let free = [bucket, alternate].into_iter().find(|&b| table[b].len() < SLOTS);
-            if let Some(free) = free {
-                table[free].push(entry);
-                continue;
-            }
-            bucket = if random.bool() { bucket } else { alternate };
-            for _ in 0..max_kicks {
-                let slot = random.usize(..SLOTS);
-                entry = core::mem::replace(&mut table[bucket][slot], entry);
-                kicks += 1;
-                bucket = other(bucket, entry);
-                if table[bucket].len() < SLOTS {
-                    table[bucket].push(entry);
-                    continue 'keys;
-                }
-            }
-            break;
-        }
-        held += table.iter().map(|bucket| bucket.len() as u64).sum::<u64>();
+fn literal_walk(max_kicks: u32, tables: u32, seed: u64) -> (f64, f64) {
+    let (mut loads, mut kicks) = (0.0, 0);
+    for table in 0..u64::from(tables) {
+        let mut table = Literal::new(3, 4, 32, max_kicks, seed.wrapping_mul(1 << 32) + table);
+        loads += table.fill();
+        kicks += table.kicks();
     }
-    let slots = f64::from(tables) * (BUCKETS * SLOTS) as f64;
-    (held as f64 / slots, kicks as f64 / f64::from(tables))
+    (loads / f64::from(tables), kicks as f64 / f64::from(tables))
 }
 
-/// The same limit in our filter: nothing moves before a path is found.
+/// The same limit in our filter: nothing moves before a path is found, and no bucket twice.
 fn our_walk(max_kicks: u32, tables: u32, seed: u64) -> anyhow::Result<f64> {
     let mut held = 0;
     let builder = CuckooFilter::builder().buckets(8).slots_per_bucket(4).fingerprint_bits(32);
@@ -112,7 +170,6 @@ fn our_walk(max_kicks: u32, tables: u32, seed: u64) -> anyhow::Result<f64> {
 
 fn relocations(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let tables = settings.pick(4000, 40_000);
-    let mut random = fastrand::Rng::with_seed(settings.seed);
     let mut table = Table::new([
         "MNK",
         "model, Eq. 9",
@@ -128,7 +185,7 @@ fn relocations(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     for max_kicks in 1..=10 {
         (settings.progress)(&format!("limits of {max_kicks} relocations"));
         let model = RelocationModel { buckets: 8, slots_per_bucket: 4, max_kicks };
-        let (literal, kicks) = literal_walk(max_kicks, tables, &mut random);
+        let (literal, kicks) = literal_walk(max_kicks, tables, settings.seed);
         let ours = our_walk(max_kicks, tables, settings.seed)?;
         let fills = model.expected_utilization();
         let (printed, exact) = (model.total_relocations_as_printed(), model.total_relocations());
@@ -173,12 +230,14 @@ fn relocations(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
                 "95 % of the entries are filled at MNK = 5 (in the model)",
                 format!("model {model:.3}"),
                 (model - 0.95).abs() < 0.005,
-            ),
+            )
+            .valued(model),
             Finding::when(
                 "95 % of the entries are filled at MNK = 5 (in a filter)",
                 format!("literal walk {literal:.3}"),
                 literal >= 0.945,
             )
+            .valued(literal)
             .because(
                 "the model takes every bucket for equally likely to be full, \
                          independently of the last",
@@ -294,6 +353,7 @@ fn memory(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
                     format!("{} % with s = {}", percent(best.saved(), 1), best.filters),
                     (best.saved() - paper).abs() < 0.03,
                 )
+                .valued(best.saved())
                 .because(
                     "for an exponent of about .33, which the paper does not state; Zipf(1) \
                              gives quite other figures",

@@ -2,14 +2,14 @@
 //! half are then removed.
 
 use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Finding, Holds, Plot, Shape};
+use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Shape};
 use serde::Serialize;
 use serde_json::json;
 
 use super::speed::memory_is_counted;
-use crate::candidate::{self, Candidate};
+use crate::candidate::{self, CUCKOO, Candidate};
 use crate::clock::{mops, timed};
-use crate::experiment::{Experiment, Outcome, Settings, choices};
+use crate::experiment::{Chance, Experiment, Outcome, Settings, choices};
 use crate::heap::Mark;
 use crate::keys::Workload;
 use crate::pauses::{Pauses, Summary};
@@ -20,8 +20,10 @@ pub(super) const GROWING: Experiment = Experiment {
     title: "Beside crates that grow",
     question: "Which filters grow from a thousand keys and keep their rate, their keys and their \
                caller's time? (what DCF Figs. 10-17 ask)",
+    about: Claimant::Ours,
+    chance: Chance::Clock,
     options: &[choices::ITEMS, choices::FPR, choices::ROUNDS, choices::QUERIES, choices::ONLY],
-    run,
+    once: run,
 };
 
 /// The keys that every filter has room for at first.
@@ -281,6 +283,7 @@ fn promises(row: &Grown, name: &str, rate: f64) -> Finding {
         ),
         Holds::in_cases(kept.iter().filter(|&&kept| kept).count(), kept.len()),
     )
+    .of(if row.name.starts_with(CUCKOO) { Claimant::Ours } else { Claimant::Others })
 }
 
 /// The elastic filter against each of the others: lookups, bits and kept keys.

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use cuculus::lab::Search;
 use cuculus::{CuckooFilter, Insert, KeyHash};
-use cuculus_page::Finding;
 use cuculus_page::table::{Table, number};
+use cuculus_page::{Claimant, Finding};
 
 use crate::clock::{mops, nanoseconds, timed};
-use crate::experiment::{Experiment, Outcome, Settings, choices};
+use crate::experiment::{Chance, Experiment, Outcome, Settings, choices};
 use crate::keys::WorkKey;
 
 pub(super) const KICKS: Experiment = Experiment {
@@ -17,8 +17,10 @@ pub(super) const KICKS: Experiment = Experiment {
     title: "Breadth-first search or random walk",
     question: "What does an insertion cost as the table fills, and how often does it fail, with \
                our search and with the paper's? (the walk of CF §3.1)",
+    about: Claimant::Ours,
+    chance: Chance::Clock,
     options: &[choices::LOG2_BUCKETS, choices::SLOTS, choices::BITS, choices::ROUNDS],
-    run,
+    once: run,
 };
 
 /// The loads at which a band of the measurement begins or ends, in percent.

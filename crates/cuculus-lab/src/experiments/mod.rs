@@ -3,6 +3,7 @@
 
 mod acf;
 mod capacity;
+mod ccf_cost;
 mod ccf_features;
 mod ccf_loads;
 mod ccf_model;
@@ -18,6 +19,7 @@ mod cf_space;
 mod cf_table3;
 mod cuckoo_table;
 mod dbf;
+mod dcf_backup;
 mod dcf_compact;
 mod dcf_duplicates;
 mod dcf_list; // what the dcf-* experiments share
@@ -50,6 +52,7 @@ pub const ALL: &[Experiment] = &[
     dcf_model::MEMORY,
     dcf_times::TIMES,
     dcf_compact::COMPACT,
+    dcf_backup::BACKUP,
     ccf_features::FEATURES,
     ccf_rates::RATES,
     ccf_model::THRESHOLDS,
@@ -57,6 +60,7 @@ pub const ALL: &[Experiment] = &[
     ccf_model::SUCCESS,
     ccf_trace::TRACE,
     ccf_trace::PARAMETERS,
+    ccf_cost::COST,
     ccf_ring::RING,
     kicks::KICKS,
     capacity::CAPACITY,
@@ -104,7 +108,7 @@ mod tests {
     fn computed_figures_have_findings_and_plots() {
         for name in ["dcf-rates", "dcf-relocations", "dcf-memory", "ccf-thresholds", "ccf-success"]
         {
-            let outcome = (named(name).unwrap().run)(&QUICK).expect("computed");
+            let outcome = named(name).unwrap().run(&QUICK).expect("computed");
             assert!(!outcome.findings.is_empty(), "{name}");
             assert!(outcome.plots.iter().all(|plot| !plot.is_empty()), "{name}");
             assert!(outcome.to_json()["findings"].as_array().is_some_and(|all| !all.is_empty()));

@@ -8,19 +8,21 @@ use cuculus_baselines::{
     DleftCountingBloomFilter, DynamicBloomFilter, QuotientFilter,
 };
 
-use crate::experiment::{Experiment, Outcome, Settings};
+use crate::experiment::{Chance, Experiment, Outcome, Settings};
 use crate::keys::{absent_keys, keys};
 use crate::subject::Subject;
 use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Finding, Holds};
+use cuculus_page::{Claimant, Finding, Holds};
 
 pub(super) const SYSTEMS: Experiment = Experiment {
     name: "systems",
     title: "All structures at work",
     question: "Do all structures of the papers find what they hold and forget what is removed? (CF \
                Table 1, CCF Table I and the cuckoo hash table of CF Fig. 1)",
+    about: Claimant::Ours,
+    chance: Chance::Seed,
     options: &[],
-    run: |settings| {
+    once: |settings| {
         let keys = settings.pick(20_000, 200_000);
         systems(keys, settings)
     },
@@ -242,6 +244,7 @@ fn judge(system: &System) -> Finding {
             (false, _) => Holds::No,
         },
     )
+    .valued(rate)
     .because(reason.to_owned())
 }
 

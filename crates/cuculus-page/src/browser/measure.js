@@ -13,7 +13,16 @@ addEventListener("load", () => {
       if (inner.width && (inner.left < outer.left - 1 || inner.right > outer.right + 1))
         faults.push(`${name(element)}: ${inner.left} to ${inner.right} in ${outer.left} to ${outer.right}`);
     }
-    const plots = [...page.querySelectorAll("svg.plot")];
+    // Each plot is drawn for wide and for narrow windows, and one of the two is shown.
+    const plots = [...page.querySelectorAll("svg.plot")].filter(
+      (plot) => frame.contentWindow.getComputedStyle(plot).display !== "none");
+    for (const text of plots.flatMap((plot) => [...plot.querySelectorAll("text")])) {
+      const [inner, outer] = [text, text.closest("svg")].map((one) => one.getBoundingClientRect());
+      if (inner.top < outer.top - 1 || inner.bottom > outer.bottom + 1)
+        faults.push(`clipped: ${name(text)}`);
+      if (inner.height > 0 && Math.min(inner.height, inner.width) < 9 && name(text).length > 6)
+        faults.push(`too small to read: ${name(text)}`);
+    }
     for (const plot of plots) {
       const drawn = [...plot.querySelectorAll("polyline, circle")];
       const visible = drawn.filter((shape) => {

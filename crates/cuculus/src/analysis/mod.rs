@@ -54,8 +54,6 @@ pub use sizes::{
     RingCost, cuckoo_bits_per_key, dynamic_bits_per_key, ring_bits_per_key,
     semi_sorted_bits_per_key,
 };
-#[cfg(any(test, feature = "lab"))]
-pub use success::success_bound_as_printed;
 pub use success::{Occupancy, success_bound};
 pub use thresholds::{
     orientability_threshold, planned_ring_load, ring_threshold, upper_threshold,

@@ -109,23 +109,6 @@ pub fn success_bound(buckets: u32, slots_per_bucket: u32, candidates: u32, keys:
     hits_at_least(buckets, candidates, keys, needed)
 }
 
-/// The bound of CCF Eq. 10 with its limits as printed, from ⌊n/b⌋ to max{nk, m}.
-///
-/// The lower limit counts one number of buckets too many, on which the keys do not fit if b does
-/// not divide n: still a bound, but a weaker one, and one in the paper's example, where it says
-/// .99968. The terms that the upper limit adds are all zero.
-#[cfg(any(test, feature = "lab"))]
-#[must_use]
-pub fn success_bound_as_printed(
-    buckets: u32,
-    slots_per_bucket: u32,
-    candidates: u32,
-    keys: u32,
-) -> f64 {
-    let needed = keys.checked_div(slots_per_bucket).unwrap_or(0);
-    hits_at_least(buckets, candidates, keys, needed)
-}
-
 fn hits_at_least(buckets: u32, candidates: u32, keys: u32, needed: u32) -> f64 {
     let throws = u64::from(keys) * u64::from(candidates);
     if u64::from(needed) > throws.min(u64::from(buckets)) {
@@ -165,8 +148,6 @@ mod tests {
         assert_eq!(counts.iter().sum::<i128>(), 15_625);
         assert!((success_bound(5, 2, 2, 3) - 15_620.0 / 15_625.0).abs() < 1e-15);
         assert!((success_bound(5, 2, 2, 3) - 0.99968).abs() < 1e-15);
-        // With the lower limit as printed the bound is no bound at all.
-        assert_eq!(success_bound_as_printed(5, 2, 2, 3), 1.0);
     }
 
     #[test]
@@ -263,10 +244,8 @@ mod tests {
             }
             for (slots, &stored) in (1..).zip(&stored) {
                 let bound = success_bound(m, slots, k, n);
-                let printed = success_bound_as_printed(m, slots, k, n);
                 let truth = share(stored);
                 assert!(bound >= truth - 1e-14, "{m} {slots} {k} {n}: {bound} {truth}");
-                assert!(printed >= bound);
                 strictly_above += u32::from(bound > truth + 1e-9);
             }
         }
@@ -291,9 +270,8 @@ mod tests {
         for m in few {
             for (b, k) in few.into_iter().flat_map(|b| few.map(|k| (b, k))) {
                 for n in [0, 1, 3, 100] {
-                    for bound in [success_bound(m, b, k, n), success_bound_as_printed(m, b, k, n)] {
-                        assert!((0.0..=1.0).contains(&bound), "{m} {b} {k} {n}: {bound}");
-                    }
+                    let bound = success_bound(m, b, k, n);
+                    assert!((0.0..=1.0).contains(&bound), "{m} {b} {k} {n}: {bound}");
                     if n > m * b {
                         assert_eq!(success_bound(m, b, k, n), 0.0);
                     }

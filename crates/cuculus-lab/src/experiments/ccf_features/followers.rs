@@ -45,7 +45,7 @@ pub(super) fn all(keys: usize, seed: u64) -> anyhow::Result<Vec<Named>> {
         ("BF", Box::new(Keeps(bloom.seed(seed).build()?))),
         ("DBF", Box::new(Unsure(blooms.capacity_per_filter(EACH).seed(seed).build()?))),
         ("CF", Box::new(cuckoo(PlacementKind::Xor)?)),
-        ("DCF", Box::new(Tidied::new(list, Tidy::Compact))),
+        ("DCF", Box::new(Tidied::new(list, Tidy::AsPrinted))),
         ("ACF", Box::new(adaptive.seed(seed).build()?)),
         ("SCF", Box::new(cuckoo(PlacementKind::Simplified)?)),
         ("I2CF", Box::new(Ring(ring))),

@@ -5,17 +5,19 @@ mod flexibility;
 mod followers;
 
 use super::ccf_trace::{Course, Followed};
-use crate::experiment::{Experiment, Outcome, Settings, choices};
+use crate::experiment::{Chance, Experiment, Outcome, Settings, choices};
 use crate::flows::Synthetic;
 use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Finding, Holds, Plot, Shape};
+use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Shape};
 
 pub(super) const FEATURES: Experiment = Experiment {
     name: "ccf-features",
     title: "Elasticity, efficiency and flexibility",
     question: "Which filters follow a set, use their memory, and leave a choice? (CCF Table I)",
+    about: Claimant::Paper,
+    chance: Chance::Seed,
     options: &[choices::FLOWS],
-    run: features,
+    once: features,
 };
 
 /// The rate that all are built for.
@@ -204,6 +206,7 @@ fn findings(all: &[Measured]) -> Vec<Finding> {
                 _ => Holds::No,
             },
         )
+        .valued(share)
         .because(reason)
     };
     vec![

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 
 use anyhow::ensure;
 use cuculus::papers::RingNodes;
-use cuculus_page::Finding;
 use cuculus_page::table::{Table, number};
+use cuculus_page::{Claimant, Finding};
 
-use crate::experiment::{Choice, Experiment, Outcome, Settings, choices};
+use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, choices};
 use course::{Cost, Course};
 use layouts::{Eytzinger, Interpolated, Sorted};
 
@@ -20,8 +20,10 @@ pub(super) const RING: Experiment = Experiment {
     title: "Layouts of a ring",
     question: "What do a lookup and a change cost in our ring, beside a search tree and sorted \
                lists? (the ring of CCF Fig. 2)",
+    about: Claimant::Ours,
+    chance: Chance::Clock,
     options: &[choices::NODES, LOOKUPS, choices::ROUNDS],
-    run,
+    once: run,
 };
 
 const LOOKUPS: Choice = Choice::new("lookups", "N", "lookups of each kind in a round");

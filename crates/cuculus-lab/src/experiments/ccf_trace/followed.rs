@@ -1,10 +1,11 @@
 //! A trace followed to its end by one filter, and what the filter was like after every event.
 
+use std::time::Instant;
+
 use cuculus::{Filter, KeyHash};
 use serde::Serialize;
 
 use super::filters::Way;
-use crate::clock::timed;
 use crate::flows::{Event, Flow, Trace};
 use crate::keys::WorkKey;
 use crate::subject::Subject;
@@ -17,6 +18,8 @@ const PROBES: u64 = 100_000;
 pub(in super::super) const WELL_USED: f64 = 0.90;
 /// More empty slots than this are many, in the paper's words.
 const FEW_EMPTY: usize = 500;
+/// And far too many.
+const MANY_EMPTY: usize = 1000;
 
 /// What a filter was like over the whole trace, by samples after every event.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -43,6 +46,8 @@ pub(in super::super) struct Followed {
     pub(in super::super) shares_below: Vec<(f64, f64)>,
     /// The share of the samples with fewer than 500 empty slots.
     pub(in super::super) few_empty: f64,
+    /// And with more than 1,000.
+    pub(in super::super) many_empty: f64,
     pub(in super::super) most_empty: usize,
     /// All memory over all keys, both summed over the samples.
     pub(in super::super) mean_bits_per_key: f64,
@@ -55,8 +60,8 @@ pub(in super::super) struct Followed {
     pub(in super::super) measured_rate: f64,
     pub(in super::super) most_filters: usize,
     pub(in super::super) bytes_at_the_end: usize,
-    /// Insertions and removals alone, without samples and checks, if they were timed.
-    pub(in super::super) seconds: Option<f64>,
+    /// Insertions and removals alone, without samples and checks.
+    pub(in super::super) seconds: f64,
     pub(in super::super) refused: usize,
     pub(in super::super) false_negatives: usize,
 }
@@ -118,19 +123,6 @@ impl Course {
         self.peak
     }
 
-    /// Follows the trace twice, which is the same twice: with a clock, and with samples.
-    pub(in super::super) fn follow_timed(&self, way: &Way) -> anyhow::Result<Followed> {
-        let mut filter = way.empty(self.seed)?;
-        let hashes = self.hashes(&*filter);
-        let (time, ()) = timed(|| {
-            let mut alive = vec![false; hashes.len()];
-            for event in &self.events {
-                step(&mut *filter, event, &hashes, &mut alive);
-            }
-        });
-        Ok(Followed { seconds: Some(time.as_secs_f64()), ..self.follow(way)? })
-    }
-
     fn hashes(&self, follower: &dyn Subject<KeyHash>) -> Vec<KeyHash> {
         let Some(filter) = follower.as_filter() else { return Vec::new() };
         self.keys.iter().map(|key| filter.hasher().hash(key)).collect()
@@ -142,7 +134,9 @@ impl Course {
         let mut living = 0;
         for (at, event) in self.events.iter().enumerate() {
             let was_alive = alive[event.flow];
+            let start = Instant::now();
             let outcome = step(filter, event, hashes, &mut alive);
+            followed.seconds += start.elapsed().as_secs_f64();
             living = living + usize::from(alive[event.flow]) - usize::from(was_alive);
             match outcome {
                 Outcome::Fine => {}
@@ -230,6 +224,8 @@ impl Followed {
         self.least_utilization = large.copied().fold(1.0, f64::min);
         self.most_utilization = used.last().copied().unwrap_or(0.0);
         self.few_empty = sums.few_empty as f64 / self.samples as f64;
+        let few = self.empty.partition_point(|&empty| empty <= MANY_EMPTY);
+        self.many_empty = 1.0 - few as f64 / self.samples as f64;
         self.mean_bits_per_key = 8.0 * sums.bytes / sums.keys;
         self.mean_ring_bits_per_key = 8.0 * sums.ring_bytes / sums.keys;
         let marks = [0.5, 0.6, 0.7, 0.8, 0.85, WELL_USED, 0.92, 0.94, 0.95, 0.96, 0.97, 0.98, 0.99];

@@ -3,11 +3,11 @@
 use cuculus::analysis::ring_threshold;
 use cuculus::lab::Search;
 use cuculus_page::table::percent;
-use cuculus_page::{Axis, Finding, Plot, Shape};
+use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Shape as Drawn};
 
-use super::filters::{Consistent, Contender, PAPER_BUCKETS, Paper, Way};
+use super::filters::{Consistent, Contender, PAPER_BUCKETS, Paper, Shape, Way};
 use super::{PAPER_FLOWS, Row, SAME, SAME_SHARE, distribution, tables};
-use crate::experiment::{Experiment, Outcome, Settings, choices};
+use crate::experiment::{Chance, Experiment, Outcome, Settings, choices};
 use crate::flows::Synthetic;
 
 use super::followed::Course;
@@ -17,12 +17,14 @@ pub(in super::super) const PARAMETERS: Experiment = Experiment {
     title: "Parameters of a consistent cuckoo filter",
     question: "How full is a CCF_B with other numbers of candidates, slots, kicks and nodes while \
                flows come and go? (CCF Fig. 5)",
+    about: Claimant::Paper,
+    chance: Chance::Seed,
     options: &[choices::FLOWS, choices::ONLY],
-    run,
+    once: run,
 };
 
 /// Enough for the paper's Fig. 5.
-const FEW_FLOWS: usize = 8000;
+const FEW_FLOWS: usize = 5000;
 const AS_IN_THE_PAPER: &str = "as in the paper";
 
 struct Change {
@@ -35,51 +37,70 @@ struct Change {
 }
 
 const PAPER: Consistent = Consistent::PAPER;
+const SHAPE: Shape = Shape::PAPER;
 
 const fn change(name: &'static str, with: Consistent) -> Change {
     Change { name, with, paper: None, reason: "" }
 }
 
-const BREADTH_FIRST: Consistent = Consistent { search: Search::BreadthFirst, ..PAPER };
+const fn shape(name: &'static str, shape: Shape) -> Change {
+    change(name, Consistent { shape, ..PAPER })
+}
 
-const CHANGES: [Change; 14] = [
+/// Our own walk, which never returns to a bucket and ends where it is stuck, mostly before any limit.
+const NO_RETURN: Consistent = Consistent { search: Search::RandomWalk, ..PAPER };
+const SIX: Shape = Shape { slots: 6, ..SHAPE };
+
+const CHANGES: [Change; 15] = [
     Change {
         paper: Some(PAPER_BUCKETS),
         reason: "the trace is synthetic, and removals sweep over a few more buckets",
         ..change("as in the paper", PAPER)
     },
-    change("k = 4", Consistent { candidates: 4, ..PAPER }),
-    change("k = 8", Consistent { candidates: 8, ..PAPER }),
+    shape("k = 4", Shape { candidates: 4, ..SHAPE }),
+    shape("k = 8", Shape { candidates: 8, ..SHAPE }),
     Change {
         paper: Some(0.9599),
         reason: "higher: four candidates are enough to fill nearly every slot, and more add little",
-        ..change("k = 16", Consistent { candidates: 16, ..PAPER })
+        ..shape("k = 16", Shape { candidates: 16, ..SHAPE })
     },
     Change {
         paper: Some(0.9986),
         reason: "a bucket with two of six is kept; the mean follows the rule, not b alone",
-        ..change("b = 6 removed below 2", Consistent { slots: 6, ..PAPER })
+        ..shape("b = 6 removed below 2", SIX)
     },
     Change {
         paper: Some(0.9986),
         reason: "buckets with five of six are kept",
-        ..change("b = 6 removed below 5", Consistent { slots: 6, sparse_below: 5, ..PAPER })
+        ..change("b = 6 removed below 5", Consistent { shape: SIX, sparse_below: 5, ..PAPER })
     },
-    // The library's walk does not return to a bucket and ends where it is stuck, before either
-    // limit; a breadth-first search uses all that it is allowed.
-    change("max = 700", Consistent { max_kicks: 700, ..PAPER }),
-    change("max = 1200 bfs", BREADTH_FIRST),
-    change("max = 700 bfs", Consistent { max_kicks: 700, ..BREADTH_FIRST }),
-    change("max = 50", Consistent { max_kicks: 50, ..PAPER }),
+    shape("max = 700", Shape { max_kicks: 700, ..SHAPE }),
+    shape("max = 200", Shape { max_kicks: 200, ..SHAPE }),
+    shape("max = 50", Shape { max_kicks: 50, ..SHAPE }),
+    change("max = 1200, no return", NO_RETURN),
+    change(
+        "max = 50, no return",
+        Consistent { shape: Shape { max_kicks: 50, ..SHAPE }, ..NO_RETURN },
+    ),
     Change {
         paper: Some(0.9298),
         reason: "removing sparse buckets leaves those with long arcs, which helps, but not so far",
-        ..change("v = 1", Consistent { virtual_nodes: 1, ..PAPER })
+        ..shape("v = 1", Shape { nodes: 1, ..SHAPE })
     },
-    change("v = 2", Consistent { virtual_nodes: 2, ..PAPER }),
-    change("v = 5", Consistent { virtual_nodes: 5, ..PAPER }),
-    change("v = 20", Consistent { virtual_nodes: 20, ..PAPER }),
+    shape("v = 2", Shape { nodes: 2, ..SHAPE }),
+    shape("v = 5", Shape { nodes: 5, ..SHAPE }),
+    shape("v = 20", Shape { nodes: 20, ..SHAPE }),
 ];
+
+/// Rows that the paper expects to rise, in this order.
+const TRENDS: [(&str, &[&str]); 4] = [
+    ("the more candidates", &[AS_IN_THE_PAPER, "k = 4", "k = 8", "k = 16"]),
+    ("the more slots", &[AS_IN_THE_PAPER, "b = 6 removed below 2"]),
+    ("the more kicks", &["max = 50", "max = 200", "max = 700", AS_IN_THE_PAPER]),
+    ("the more nodes", &["v = 1", "v = 2", "v = 5", AS_IN_THE_PAPER]),
+];
+/// A rise that is less is none.
+const RISE: f64 = 0.0005;
 
 /// The reference and its changes.
 fn all() -> impl Iterator<Item = Contender> {
@@ -87,7 +108,9 @@ fn all() -> impl Iterator<Item = Contender> {
         name: change.name.to_owned(),
         way: Way::Consistent(change.with),
         paper: Paper { mean: change.paper, ..Paper::default() },
+        is_printed: false,
         target: None,
+        is_shown: true,
     })
 }
 
@@ -100,9 +123,9 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         let names = [AS_IN_THE_PAPER].iter().chain(names);
         let shown = names.filter_map(|name| rows.iter().find(|row| row.contender.name == *name));
         let y = Axis::from_zero("share of the samples");
-        shown.fold(Plot::new(title, Axis::linear("utilisation"), y), |plot, row| {
+        shown.fold(Plot::new(title, Axis::from("utilisation", 0.8), y), |plot, row| {
             let points = distribution(&row.followed.utilizations);
-            plot.series(&row.contender.name, Shape::Line, points)
+            plot.series(&row.contender.name, Drawn::Line, points)
         })
     };
     Ok(Outcome {
@@ -112,7 +135,7 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
             plot("slots (Fig. 5 b)", &["b = 6 removed below 2", "b = 6 removed below 5"]),
             plot(
                 "limit on kicks (Fig. 5 c)",
-                &["max = 700", "max = 50", "max = 1200 bfs", "max = 700 bfs"],
+                &["max = 700", "max = 200", "max = 50", "max = 1200, no return"],
             ),
             plot("nodes of a bucket (Fig. 5 d)", &["v = 1", "v = 2", "v = 5", "v = 20"]),
         ],
@@ -126,7 +149,30 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
 /// For every figure of the paper whether ours is the same, and if not why.
 fn findings(rows: &[Row]) -> Vec<Finding> {
     let means = rows.iter().filter_map(|row| mean(row.followed.mean_utilization, &row.contender));
-    means.chain(shares(rows)).collect()
+    means.chain(shares(rows)).chain(TRENDS.iter().filter_map(|trend| rises(rows, trend))).collect()
+}
+
+/// Whether the means rise from row to row, as the paper says.
+fn rises(rows: &[Row], (what, names): &(&str, &[&str])) -> Option<Finding> {
+    let mean = |name: &&str| {
+        let row = rows.iter().find(|row| row.contender.name == **name)?;
+        Some(row.followed.mean_utilization)
+    };
+    let means: Vec<f64> = names.iter().map(mean).collect::<Option<_>>()?;
+    let steps: Vec<f64> = means.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let rise = means.last()? - means.first()?;
+    let up = steps.iter().filter(|&&step| step >= RISE).count();
+    let shown: Vec<String> = means.iter().map(|mean| format!("{mean:.4}")).collect();
+    let finding = Finding::new(
+        format!("{what}, the fuller (a rise of {RISE} or more at every step; in part if in all)"),
+        format!("{}: {}", names.join(", "), shown.join(", ")),
+        match (up == steps.len(), rise >= RISE) {
+            (true, _) => Holds::Yes,
+            (false, true) => Holds::Partly,
+            (false, false) => Holds::No,
+        },
+    );
+    Some(finding.valued(rise).because("at some steps nothing is gained any more, or it is lost"))
 }
 
 /// The paper's mean beside ours, and what random arcs allow, which nothing that removes sparse
@@ -134,14 +180,14 @@ fn findings(rows: &[Row]) -> Vec<Finding> {
 fn mean(ours: f64, contender: &Contender) -> Option<Finding> {
     let change = CHANGES.iter().find(|change| change.name == contender.name)?;
     let paper = change.paper?;
-    let Consistent { candidates, slots, virtual_nodes, .. } = change.with;
-    let random = ring_threshold(candidates, slots, virtual_nodes) / f64::from(slots);
+    let Shape { candidates, slots, nodes, .. } = change.with.shape;
+    let random = ring_threshold(candidates, slots, nodes) / f64::from(slots);
     let finding = Finding::when(
         format!("{}: {paper:.4} of the slots in use on average (within {SAME})", change.name),
         format!("{ours:.4}; T̂ of random arcs {random:.3}"),
         (ours - paper).abs() <= SAME,
     );
-    Some(finding.because(change.reason))
+    Some(finding.valued(ours).because(change.reason))
 }
 
 /// Shares of the samples above a utilisation, as the paper's text has them.
@@ -162,7 +208,7 @@ fn shares(rows: &[Row]) -> Vec<Finding> {
                 "{name}: {words} of the samples use more than {above} of the slots (within {} \
                  points)",
                 percent(SAME_SHARE, 0)
-            ), format!("{} %", percent(ours, 0)), same).because(match same {
+            ), format!("{} %", percent(ours, 0)), same).valued(ours).because(match same {
                 true => String::new(),
                 false => "follows from the mean, and from how the trace shrinks".to_owned(),
             }))
@@ -172,8 +218,6 @@ fn shares(rows: &[Row]) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use cuculus_page::Holds;
-
     use super::*;
     use crate::experiment::QUICK;
 
@@ -193,7 +237,7 @@ mod tests {
         let given = [("flows", "2000".to_owned())];
         let outcome = run(&Settings { given: &given, ..QUICK }).unwrap();
         let figures = CHANGES.iter().filter(|change| change.paper.is_some()).count();
-        assert_eq!(outcome.findings.len(), figures + 4);
+        assert_eq!(outcome.findings.len(), figures + 4 + TRENDS.len());
         assert!(outcome.plots.iter().all(|plot| !plot.is_empty()));
         assert_eq!(outcome.wrong_answers, 0);
     }

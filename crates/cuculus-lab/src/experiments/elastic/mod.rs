@@ -10,10 +10,11 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
 use clap::Args;
+use cuculus_page::Claimant;
 use cuculus_page::table::{Table, number, percent};
 use serde_json::json;
 
-use crate::experiment::{Choice, Experiment, Outcome, Settings, choices};
+use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, choices};
 use crate::pauses::Summary;
 use course::{Checkpoint, Course};
 use waits::{Wait, Waits};
@@ -23,8 +24,10 @@ pub(super) const ELASTIC: Experiment = Experiment {
     title: "The elastic filter, there and back",
     question: "Does the elastic filter keep its rate, its memory and its caller's time from \
                nothing to many keys and back?",
+    about: Claimant::Ours,
+    chance: Chance::Clock,
     options: &[choices::ITEMS, choices::FPR, PROBES],
-    run,
+    once: run,
 };
 
 const PROBES: Choice = Choice::new("probes", "N", "absent keys that are looked up at every size");

@@ -7,11 +7,11 @@ mod phase;
 
 use anyhow::{bail, ensure};
 use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Plot, Shape};
+use cuculus_page::{Axis, Claimant, Plot, Shape};
 use serde_json::{Value, json};
 
 use crate::candidate::{self, Candidate};
-use crate::experiment::{Choice, Experiment, Outcome, Settings, choices};
+use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, choices};
 use crate::heap::Mark;
 use crate::keys::{Text24, WorkKey, Workload};
 use crate::memory::{Limits, Lines};
@@ -24,8 +24,10 @@ pub(super) const SPEED: Experiment = Experiment {
     title: "Beside other crates",
     question: "How do our filters compare with the crates that one would pick, for the same keys \
                and rate: speed, memory, errors? (the columns of CF Table 3)",
+    about: Claimant::Ours,
+    chance: Chance::Clock,
     options: OPTIONS,
-    run: |settings| run(Contest::Fixed, settings),
+    once: |settings| run(Contest::Fixed, settings),
 };
 
 pub(super) const ELASTIC_SPEED: Experiment = Experiment {
@@ -34,8 +36,10 @@ pub(super) const ELASTIC_SPEED: Experiment = Experiment {
     question: "How fast is the elastic filter, grown from nothing, beside our filter of fixed \
                size?",
     // The last one adds other filters, of which there are none here.
+    about: Claimant::Ours,
+    chance: Chance::Clock,
     options: OPTIONS.split_at(OPTIONS.len() - 1).0,
-    run: |settings| run(Contest::Elastic, settings),
+    once: |settings| run(Contest::Elastic, settings),
 };
 
 const KEYS: Choice = Choice::new("keys", "u64|str24", "the kind of keys");

@@ -81,6 +81,16 @@ impl Block {
         placed
     }
 
+    /// Takes a fingerprint out of this very bucket.
+    pub(super) fn remove_at(&mut self, bucket: BucketIndex, entry: Fingerprint) {
+        with_table!(&mut self.table, table => {
+            if let Some(slot) = table.find(bucket, entry) {
+                table.clear_slot(bucket, slot);
+                self.len -= 1;
+            }
+        });
+    }
+
     #[inline(always)]
     pub(super) fn remove(&mut self, key: &Candidates) -> bool {
         let removed = match &mut self.table {

@@ -1,12 +1,81 @@
-//! A shorter list: filters that can be emptied into the others are (Algorithm 4 of the paper), and
-//! what cannot be emptied stays as it was.
+//! A shorter list: filters that can be emptied into the others are dropped. Three ways: the paper's
+//! Algorithm 4 as it is printed, the same without moves that free nothing, and one with kicks.
 
 use super::filter::DynamicCuckooFilter;
 use crate::cuckoo::room::Candidates;
 use crate::memory;
 use crate::placement::{BucketIndex, Placement};
+use crate::table::OutOfMemory;
 
 impl DynamicCuckooFilter {
+    /// Algorithm 4 of the paper as it is printed, and how many filters it dropped: one or none.
+    ///
+    /// The filters below
+    /// [`capacity_per_filter`](super::DynamicCuckooFilterBuilder::capacity_per_filter) are sorted by
+    /// their number of keys. One after the other, the sparsest first, gives each bucket's entries to
+    /// the same bucket of the densest that has room. The first that is empty then is dropped, and that
+    /// is the end. *What could not be emptied has still given away what fitted*: the keys gather in
+    /// the dense filters, and a filter that was too full for one call is empty some calls later. So
+    /// the list gets shorter if this is called after every few removals, even with random ones, where
+    /// [`compact`](Self::compact) moves nothing that does not free a filter. The price is that it
+    /// looks at every bucket of every filter that is not full, each time.
+    ///
+    /// ```
+    /// use cuculus::{Filter, Insert, Remove};
+    /// use cuculus::papers::DynamicCuckooFilter;
+    ///
+    /// let builder = DynamicCuckooFilter::builder().buckets_per_filter(64).fingerprint_bits(16);
+    /// let mut set = builder.seed(1).build()?;
+    /// set.extend(0..2000u64);
+    /// let mut other = set.clone();
+    /// for key in (0..2000u64).filter(|key| key % 3 == 0) {
+    ///     set.remove(&key);
+    ///     set.compact_as_printed();
+    ///     other.remove(&key);
+    ///     other.compact();
+    /// }
+    /// assert!(set.filters() < other.filters());
+    /// assert!((0..2000u64).all(|key| key % 3 == 0 || set.contains(&key)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn compact_as_printed(&mut self) -> usize {
+        let Ok(queue) = self.sparsest_first() else { return 0 };
+        for (at, &sparse) in queue.iter().enumerate() {
+            let denser = &queue[at + 1..];
+            // The last one has nobody to give to.
+            if denser.is_empty() {
+                break;
+            }
+            self.give_what_fits(sparse, denser);
+            if self.blocks[sparse].len == 0 {
+                self.drop_filter(sparse);
+                self.restart();
+                return 1;
+            }
+        }
+        0
+    }
+
+    /// Moves every entry of a filter that has room in the same bucket of another, the densest first.
+    fn give_what_fits(&mut self, sparse: usize, denser: &[usize]) {
+        for bucket in self.buckets() {
+            for entry in self.blocks[sparse].entries(bucket) {
+                let mut densest_first = denser.iter().rev();
+                if densest_first.any(|&at| self.blocks[at].place_at(bucket, entry)) {
+                    self.blocks[sparse].remove_at(bucket, entry);
+                }
+            }
+        }
+    }
+
+    /// The filters below their capacity, in the order of their keys.
+    fn sparsest_first(&self) -> Result<Vec<usize>, OutOfMemory> {
+        let below = (0..self.blocks.len()).filter(|&at| self.is_below_capacity(at));
+        let mut queue = memory::collected(below, self.blocks.len())?;
+        queue.sort_unstable_by_key(|&at| (self.blocks[at].len, at));
+        Ok(queue)
+    }
+
     /// Drops filters whose entries all fit the same buckets of denser ones, and says how many.
     ///
     /// Of the filters below
@@ -14,7 +83,8 @@ impl DynamicCuckooFilter {
     /// emptied, bucket by bucket, into the same bucket of the others, the densest first. One that
     /// cannot be emptied in full stays as it was, and the next sparsest is tried; this goes on until
     /// nothing more can be dropped. The last filter stays. Where holes are used again, keys then go to
-    /// the first filter of the list that is below its capacity.
+    /// the first filter of the list that is below its capacity. The paper's Algorithm 4 moves what
+    /// fits in any case: that is [`compact_as_printed`](Self::compact_as_printed).
     ///
     /// No fingerprint is hashed and nothing is kicked, so it is fast: one pass over the buckets for
     /// each filter that is dropped, and usually a few buckets for one that cannot be. For the same
@@ -89,16 +159,13 @@ impl DynamicCuckooFilter {
         freed
     }
 
-    /// One round of Algorithm 4. The paper moves what fits and sees then whether the filter is empty;
-    /// buckets do not depend on each other here, so it can be known before anything is moved, and
-    /// nothing has to be moved back.
+    /// Frees one filter, if that is possible without kicks. Buckets do not depend on each other, so it
+    /// is known before anything is moved.
     fn free_by_moving(&mut self) -> bool {
         if self.blocks.len() == 1 {
             return false;
         }
-        let below = (0..self.blocks.len()).filter(|&at| self.is_below_capacity(at));
-        let Ok(mut queue) = memory::collected(below, self.blocks.len()) else { return false };
-        queue.sort_unstable_by_key(|&at| (self.blocks[at].len, at));
+        let Ok(queue) = self.sparsest_first() else { return false };
         for (sparser, &sparse) in queue.iter().enumerate() {
             let denser = &queue[sparser + 1..];
             if self.fits_into(sparse, denser) {

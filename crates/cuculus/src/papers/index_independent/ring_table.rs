@@ -128,6 +128,16 @@ impl<T: Buckets> Space for Placed<'_, T> {
         Some(self.ring.buckets())
     }
 
+    fn slots_in(&self, _: BucketIndex) -> u32 {
+        self.table.slots_per_bucket()
+    }
+
+    fn ways_out_of(&self, bucket: BucketIndex, slot: u32, visit: impl FnMut(BucketIndex)) {
+        let points = Points::of(self.table.entries(bucket)[slot as usize], self.candidates);
+        let owners = points.iter().map(|point| self.ring.owner(point));
+        owners.filter(|&target| target != bucket).for_each(visit);
+    }
+
     #[inline(always)]
     fn has_room(&self, bucket: BucketIndex) -> bool {
         self.table.find(bucket, Fingerprint::EMPTY).is_some()

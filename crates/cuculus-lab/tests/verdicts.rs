@@ -1,0 +1,161 @@
+//! Every verdict that does not depend on the clock, at the quick size: the claim, the verdict, and
+//! the number that decides, within five standard deviations of what five seeds gave. A change of
+//! the library that moves a load, a rate, a bound or a size moves one of these.
+//!
+//! `CUCULUS_VERDICTS=write cargo test -p cuculus-lab --test verdicts` rewrites the file, with five
+//! seeds; names of experiments instead of `write` rewrite their lines only. Read the difference
+//! before it is committed: each line is a claim in the documents.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use cuculus_lab::experiment::{Chance, Experiment, SEEDS, Settings, Size};
+use cuculus_lab::experiments::ALL;
+use cuculus_page::Finding;
+
+/// Standard deviations that a number may be off the mean of the seeds.
+const SIGMAS: f64 = 5.0;
+/// Five seeds say little of a deviation that is very small: so much of the value is allowed in any
+/// case, unless all seeds gave the same.
+const LEAST: f64 = 0.002;
+
+fn path() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/verdicts.tsv")
+}
+
+/// Times are another matter on every machine. The backup needs a network; its own tests do without.
+fn is_judged(experiment: &Experiment) -> bool {
+    experiment.chance != Chance::Clock && experiment.name != "dcf-backup"
+}
+
+/// What an experiment found with one seed. Its claims about times are left out.
+fn findings(experiment: &Experiment, seed: u64) -> Vec<Finding> {
+    let settings = Settings { size: Size::Quick, seed, seeds: 1, progress: &|_| (), given: &[] };
+    let outcome = experiment.run(&settings);
+    let outcome = outcome.unwrap_or_else(|error| panic!("{}: {error:#}", experiment.name));
+    let is_timed = |finding: &Finding| finding.claim.contains("the time");
+    outcome.findings.into_iter().filter(|finding| !is_timed(finding)).collect()
+}
+
+/// Runs each with these seeds, on two threads, and gives the findings in the order of the list.
+fn run(seeds: u64, wanted: impl Fn(&str) -> bool) -> Vec<(&'static str, Vec<Vec<Finding>>)> {
+    let judged = ALL.iter().filter(|of| is_judged(of) && wanted(of.name));
+    let judged: Vec<&Experiment> = judged.collect();
+    let next = AtomicUsize::new(0);
+    let found = Mutex::new(BTreeMap::new());
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while let Some(experiment) = judged.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let runs: Vec<Vec<Finding>> =
+                        (1..=seeds).map(|seed| findings(experiment, seed)).collect();
+                    found.lock().expect("no panic").insert(experiment.name, runs);
+                }
+            });
+        }
+    });
+    let mut found = found.into_inner().expect("no panic");
+    judged.iter().map(|of| (of.name, found.remove(of.name).unwrap_or_default())).collect()
+}
+
+/// A line of the file.
+struct Expected {
+    verdicts: Vec<String>,
+    mean: Option<f64>,
+    tolerance: f64,
+}
+
+/// What seeds gave for one claim.
+fn expected(runs: &[Vec<Finding>], claim: &str) -> Expected {
+    let same: Vec<&Finding> = runs.iter().flatten().filter(|of| of.claim == claim).collect();
+    let mut verdicts: Vec<String> = same.iter().map(|of| of.holds.word().to_owned()).collect();
+    verdicts.sort();
+    verdicts.dedup();
+    let values: Vec<f64> = same.iter().filter_map(|of| of.value).collect();
+    if values.is_empty() || values.len() < same.len() {
+        return Expected { verdicts, mean: None, tolerance: 0.0 };
+    }
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let sigma = (squares / (values.len() as f64 - 1.0).max(1.0)).sqrt();
+    let least = if sigma == 0.0 { 1e-6 } else { LEAST * mean.abs() };
+    Expected { verdicts, mean: Some(mean), tolerance: (SIGMAS * sigma).max(least) }
+}
+
+/// Rewrites the lines of some experiments, or of all.
+fn write(which: &str) {
+    let wanted = |name: &str| which == "write" || which.split(',').any(|one| one == name);
+    let before = fs::read_to_string(path()).unwrap_or_default();
+    let mut lines: BTreeMap<&str, String> = BTreeMap::new();
+    for line in before.lines().skip(1) {
+        let name = line.split('\t').next().unwrap_or_default();
+        if !wanted(name) {
+            let _ = writeln!(lines.entry(name).or_default(), "{line}");
+        }
+    }
+    for (name, runs) in run(SEEDS, wanted) {
+        let text = lines.entry(name).or_default();
+        for finding in runs.first().into_iter().flatten() {
+            let Expected { verdicts, mean, tolerance } = expected(&runs, &finding.claim);
+            let mean = mean.map_or_else(|| "-".to_owned(), |mean| format!("{mean:.6e}"));
+            let verdicts = verdicts.join("|");
+            let claim = &finding.claim;
+            let _ = writeln!(text, "{name}\t{verdicts}\t{mean}\t{tolerance:.3e}\t{claim}");
+        }
+    }
+    let ordered = ALL.iter().filter_map(|of| lines.remove(of.name));
+    let head = "experiment\tverdict\tvalue\ttolerance\tclaim\n".to_owned();
+    fs::write(path(), [head].into_iter().chain(ordered).collect::<String>()).expect("written");
+}
+
+#[test]
+fn every_verdict_is_as_it_is_written_down() {
+    if let Ok(which) = std::env::var("CUCULUS_VERDICTS") {
+        write(&which);
+        return;
+    }
+    let text = fs::read_to_string(path()).expect("the file of verdicts");
+    let mut written: BTreeMap<(String, String), Expected> = BTreeMap::new();
+    for line in text.lines().skip(1) {
+        let cells: Vec<&str> = line.split('\t').collect();
+        let [name, verdicts, mean, tolerance, claim] = cells[..] else { panic!("{line}") };
+        let verdicts = verdicts.split('|').map(str::to_owned).collect();
+        let tolerance = tolerance.parse().expect("a number");
+        let expected = Expected { verdicts, mean: mean.parse().ok(), tolerance };
+        written.insert((name.to_owned(), claim.to_owned()), expected);
+    }
+    let mut faults = Vec::new();
+    for (name, runs) in run(1, |_| true) {
+        for finding in runs.into_iter().flatten() {
+            let key = (name.to_owned(), finding.claim.clone());
+            let Some(expected) = written.remove(&key) else {
+                faults.push(format!("{name}: not written down: {}", finding.claim));
+                continue;
+            };
+            let verdict = finding.holds.word();
+            if !expected.verdicts.iter().any(|one| one == verdict) {
+                let expected = expected.verdicts.join(" or ");
+                faults.push(format!(
+                    "{name}: {}: {verdict}, not {expected}; measured {}",
+                    finding.claim, finding.measured
+                ));
+            }
+            if let (Some(mean), Some(value)) = (expected.mean, finding.value) {
+                let off = (value - mean).abs();
+                if off.is_nan() || off > expected.tolerance {
+                    faults.push(format!(
+                        "{name}: {}: {value}, not {mean} ± {}",
+                        finding.claim, expected.tolerance
+                    ));
+                }
+            }
+        }
+    }
+    faults.extend(written.keys().map(|(name, claim)| format!("{name}: not found: {claim}")));
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+}
