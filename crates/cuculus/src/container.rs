@@ -6,7 +6,7 @@ use std::io::{BufWriter, Read, Write};
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use crate::{DecodeError, KeyHasher};
+use crate::{DecodeError, KeyHasher, Note};
 
 /// Saving and loading. The bytes are the same on every platform, carry the hash function and its
 /// seed, and are checked in full before a filter is made of them.
@@ -28,7 +28,8 @@ pub trait Persist: Sized {
         bytes
     }
 
-    /// The filter that these bytes hold, from the first to the last.
+    /// The filter that these bytes hold, from the first to the last; a [`Note`](crate::Note) that
+    /// follows it is left out.
     ///
     /// # Errors
     /// [`DecodeError`] if they are anything else. Memory grows with the bytes that are there,
@@ -36,6 +37,7 @@ pub trait Persist: Sized {
     fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut rest = bytes;
         let filter = Self::read_from(&mut rest)?;
+        Note::read_from(&mut rest)?;
         match rest.len() {
             0 => Ok(filter),
             extra => Err(DecodeError::TrailingBytes { extra: extra as u64 }),
@@ -288,7 +290,11 @@ fn check_version(fields: &mut Fields<'_>, newest: u16) -> Result<u16, DecodeErro
 }
 
 /// Reads until `buffer` is `len` bytes long or the reader ends.
-fn read_up_to(reader: &mut impl Read, buffer: &mut Vec<u8>, len: usize) -> Result<(), DecodeError> {
+pub(crate) fn read_up_to(
+    reader: &mut impl Read,
+    buffer: &mut Vec<u8>,
+    len: usize,
+) -> Result<(), DecodeError> {
     while buffer.len() < len {
         let piece = (len - buffer.len()).min(PIECE);
         buffer

@@ -69,6 +69,7 @@ mod builder; // parameters and their checks
 mod container; // saved as bytes
 mod error; // what can go wrong
 mod filter; // what filters can do
+mod note; // what a program writes after a saved filter
 #[cfg(feature = "serde")]
 mod serde; // the same bytes, as serde values
 mod stats; // figures to print
@@ -93,6 +94,7 @@ pub use error::{BuildError, DecodeError, Full, FullCause};
 pub use filter::{Filter, Insert, Remove};
 pub use hash::{KeyHash, KeyHasher};
 pub use key::Key;
+pub use note::Note;
 
 // The code of the README, as tests.
 #[cfg(doctest)]

@@ -29,6 +29,7 @@ impl Place {
     /// Checks that a page can be written, before the work begins.
     pub(super) fn new(chosen: Option<&Path>) -> Result<Self> {
         let is_chosen = chosen.is_some();
+        chosen.map_or(Ok(()), crate::saved::is_directory_name)?;
         let place =
             Self { directory: chosen.map_or_else(std::env::temp_dir, Path::to_owned), is_chosen };
         place.check().with_context(|| cannot_write(&place.directory))?;
