@@ -67,7 +67,7 @@ impl Note {
     /// bytes that have arrived, whatever the length says.
     pub fn read_from<R: Read>(mut reader: R) -> Result<Option<Self>, DecodeError> {
         let mut bytes = Vec::new();
-        read_up_to(&mut reader, &mut bytes, HEADER)?;
+        read_up_to(&mut reader, &mut bytes, HEADER, 0)?;
         if bytes.is_empty() {
             return Ok(None);
         }
@@ -84,7 +84,7 @@ impl Note {
             return Err(DecodeError::Invalid { field: "length of the note", got: len, expected });
         }
         let end = HEADER + len as usize;
-        read_up_to(&mut reader, &mut bytes, end + CHECKSUM)?;
+        read_up_to(&mut reader, &mut bytes, end + CHECKSUM, 0)?;
         let Some((body, sum)) =
             bytes.split_at_checked(end).filter(|(_, sum)| sum.len() == CHECKSUM)
         else {
