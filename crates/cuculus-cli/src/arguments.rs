@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::{build, change, demo, info, merge, plan, query, shell, uniq};
+use crate::{build, change, dedup, demo, info, merge, plan, query, shell, uniq};
 
 /// Cuckoo filters for sets that change.
 #[derive(Parser)]
@@ -38,6 +38,7 @@ pub(crate) enum Command {
     /// end.
     Demo(demo::Options),
     Uniq(uniq::Options),
+    Dedup(dedup::Options),
     Build(build::Options),
     Add(change::Add),
     Remove(change::Remove),

@@ -9,16 +9,21 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use cuculus::papers::{ConsistentCuckooFilter, DynamicCuckooFilter, IndexIndependentCuckooFilter};
 use cuculus::{BuildError, CuckooFilter, ElasticFilter, Filter, KeyHash, KeyHasher};
-use serde_json::json;
 
-use crate::change::{self, Unique};
-use crate::input::Keys;
-use crate::saved::{AnyFilter, Replacement};
+use crate::change::{self, Added};
+use crate::count::{self, Count};
+use crate::input::{Keys, Source};
+use crate::keys::{Form, shown};
+use crate::rate::Rate;
+use crate::saved::{AnyFilter, FileNote, Holds, Replacement, Saved};
 
 /// Keys per batch when all hashes are in memory.
 const PIECE: usize = 4096;
 
 /// Build a filter of keys.
+///
+/// The filter is a set: a key that it contains is not stored again. To remove keys later, build it
+/// with --multiset, which stores every copy, so that each added key has an entry of its own.
 ///
 /// An elastic filter needs only the keys: it grows and shrinks with them and keeps its false
 /// positive rate. The other kinds are built for --capacity keys. Without --capacity their keys are
@@ -28,6 +33,7 @@ const PIECE: usize = 4096;
 Examples:
   cuculus build words.cf words.txt                   an elastic filter of the lines
   find / -print0 | cuculus build -0 names.cf         keys that may contain line ends
+  cuculus build --multiset words.cf words.txt        keys can be counted and removed
   cuculus build --kind cuckoo --fpr 1e-4 w.cf w.txt  fixed size, few false positives")]
 pub(crate) struct Options {
     /// The file to write
@@ -37,17 +43,19 @@ pub(crate) struct Options {
     /// The kind of filter
     #[arg(long, value_enum, default_value_t = FilterKind::Elastic)]
     kind: FilterKind,
-    /// The false positive rate: the share of absent keys that are reported as present
-    #[arg(long, value_name = "RATE", default_value_t = 0.01)]
-    fpr: f64,
-    /// The largest number of keys; for an elastic filter a hint that makes it smaller
-    #[arg(long, value_name = "KEYS")]
-    capacity: Option<usize>,
+    /// The false positive rate, the share of absent keys that are reported as present: 0.01 or 1%
+    #[arg(long, value_name = "RATE", default_value = "0.01")]
+    fpr: Rate,
+    /// The largest number of keys: 1000000, 1M or 1e6. For an elastic filter a hint that makes it
+    /// smaller
+    #[arg(long, value_name = "KEYS", value_parser = count::between(0, usize::MAX as u64))]
+    capacity: Option<Count>,
     /// The seed of the hash function; random if not given. Filters to be merged need the same seed
+    #[arg(long, value_parser = count::between(0, u64::MAX))]
+    seed: Option<Count>,
+    /// Store every copy of a key, so that copies are counted and removed one by one
     #[arg(long)]
-    seed: Option<u64>,
-    #[command(flatten)]
-    unique: Unique,
+    multiset: bool,
     /// Replace the file if it exists
     #[arg(long)]
     force: bool,
@@ -75,33 +83,45 @@ enum FilterKind {
 pub(crate) fn run(options: &Options, out: &mut impl Write) -> Result<ExitCode> {
     let replacement = Replacement::of_new(&options.file, options.force)?;
     let hasher = match options.seed {
-        Some(seed) => KeyHasher::fold_xxh3(seed),
+        Some(seed) => KeyHasher::fold_xxh3(seed.get()),
         None => KeyHasher::random()?,
     };
-    let is_counted = options.capacity.is_none() && !matches!(options.kind, FilterKind::Elastic);
-    let (filter, read, added) = if is_counted {
-        let hashes = collect(options, &hasher)?;
+    let form = Form::of(options.keys.encoding());
+    let capacity = options.capacity.map(|capacity| capacity.get() as usize);
+    let source = options.keys.source(form.clone(), &hasher, false)?;
+    let is_counted = capacity.is_none() && !matches!(options.kind, FilterKind::Elastic);
+    let (filter, added) = if is_counted {
+        let mut hashes = collect(source)?;
+        let read = hashes.len() as u64;
+        if !options.multiset {
+            hashes.sort_unstable();
+            hashes.dedup();
+        }
         let mut filter = build(options, &hasher, Some(hashes.len()))?;
         let added = insert_hashes(&mut filter, &hashes, options)?;
-        (filter, hashes.len() as u64, added)
+        (filter, Added { read, added })
     } else {
-        let mut filter = build(options, &hasher, options.capacity)?;
-        let source = options.keys.source(&hasher, false)?;
-        let (read, added) = change::insert_all(source, filter.as_insert()?, options.unique)?;
-        (filter, read, added)
+        let mut filter = build(options, &hasher, capacity)?;
+        let added = change::insert_all(source, filter.as_insert()?, !options.multiset)?;
+        (filter, added)
     };
-    filter.save(replacement)?;
-    let keys = filter.as_filter().len();
+    let holds = if options.multiset { Holds::Multiset } else { Holds::Set };
+    let mut note = FileNote::new(form, holds);
+    if !is_counted {
+        note.leave_out(added.added, filter.as_filter());
+    }
+    let saved = Saved::new(filter, note, &options.file);
+    saved.save(replacement)?;
     if options.json {
-        writeln!(out, "{}", json!({ "read": read, "added": added, "keys": keys }))?;
+        added.print(saved.as_filter().len(), out)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// The hashes of all keys.
-fn collect(options: &Options, hasher: &KeyHasher) -> Result<Vec<KeyHash>> {
+fn collect(source: Source) -> Result<Vec<KeyHash>> {
     let mut hashes = Vec::new();
-    options.keys.source(hasher, false)?.each_block(|block| {
+    source.each_block(|block| {
         hashes.extend_from_slice(&block.hashes);
         Ok(ControlFlow::Continue(()))
     })?;
@@ -111,27 +131,28 @@ fn collect(options: &Options, hasher: &KeyHasher) -> Result<Vec<KeyHash>> {
 /// Inserts keys by their hashes; returns how many were inserted.
 fn insert_hashes(filter: &mut AnyFilter, hashes: &[KeyHash], options: &Options) -> Result<u64> {
     let set = filter.as_insert()?;
-    let mut absent = Vec::new();
     for piece in hashes.chunks(PIECE) {
-        let inserted = match options.unique.is_set {
-            true => set.insert_absent_batch(piece, &mut absent),
-            false => set.insert_batch(piece),
-        };
-        inserted.map_err(|full| change::refusal(&full, &options.file.display().to_string()))?;
+        let inserted = set.insert_batch(piece);
+        inserted.map_err(|full| change::refusal(&full, &shown(&options.file)))?;
     }
     Ok(set.len() as u64)
 }
 
 fn build(options: &Options, hasher: &KeyHasher, capacity: Option<usize>) -> Result<AnyFilter> {
-    let (hasher, rate, keys) = (hasher.clone(), options.fpr, capacity.unwrap_or(0));
+    let (hasher, rate, keys) = (hasher.clone(), options.fpr.get(), capacity.unwrap_or(0));
     let cuckoo = || {
         let builder = CuckooFilter::builder().hasher(hasher.clone());
         builder.capacity(keys).false_positive_rate(rate)
     };
     let built: Result<AnyFilter, BuildError> = match options.kind {
         FilterKind::Elastic => {
-            let builder = ElasticFilter::builder().hasher(hasher).expected_items(keys);
-            builder.false_positive_rate(rate).build().map(AnyFilter::Elastic)
+            let builder = ElasticFilter::builder().hasher(hasher).false_positive_rate(rate);
+            let built = match builder.clone().expected_items(keys).build() {
+                // Larger than can be planned for, and only a hint.
+                Err(BuildError::OutOfRange { .. }) => builder.build(),
+                built => built,
+            };
+            built.map(AnyFilter::Elastic)
         }
         FilterKind::Cuckoo => cuckoo().build().map(AnyFilter::Cuckoo),
         FilterKind::SemiSorted => cuckoo().semi_sorted(true).build().map(AnyFilter::Cuckoo),
@@ -148,5 +169,5 @@ fn build(options: &Options, hasher: &KeyHasher, capacity: Option<usize>) -> Resu
             builder.false_positive_rate(rate).build().map(AnyFilter::Consistent)
         }
     };
-    built.context("cannot build this filter")
+    built.with_context(|| format!("cannot build this filter with --fpr {}", options.fpr.typed()))
 }

@@ -2,37 +2,36 @@
 
 use std::io::Write;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow, ensure};
 use clap::Args;
 use cuculus::{Full, FullCause, Insert};
 use serde_json::json;
 
 use crate::input::Keys;
-use crate::keys::Block;
-use crate::saved::{self, AnyFilter, Replacement};
+use crate::keys::shown;
+use crate::lossless;
+use crate::saved::{Saved, kind_name};
 use crate::text::thousands;
-use crate::{NOT_FOUND, input};
+use crate::uniq::mistaken;
+use crate::{NOT_FOUND, dedup, input};
 
 /// Add keys to a filter.
 ///
-/// The file is replaced atomically when all keys are in: after an error, or if the process is
-/// killed, it is unchanged. A key that is added twice is stored twice and must be removed twice;
-/// with --unique it is stored once.
+/// A set takes only keys that it does not contain; a multiset (`cuculus build --multiset`, or a file
+/// of the library) takes every copy. The file is replaced atomically when all keys are in: after an
+/// error, or if the process is killed, it is unchanged.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  cuculus add words.cf more.txt           add the keys in more.txt
-  cuculus add --unique words.cf more.txt  add only keys that are not in the filter")]
+  cuculus add words.cf more.txt  add the keys in more.txt")]
 pub(crate) struct Add {
     /// The filter
     file: PathBuf,
     #[command(flatten)]
     keys: Keys,
-    #[command(flatten)]
-    unique: Unique,
     /// Print the numbers of keys as JSON
     #[arg(long)]
     json: bool,
@@ -41,8 +40,9 @@ pub(crate) struct Add {
 /// Remove keys from a filter.
 ///
 /// Remove only keys that were added: removing a key that was never inserted can remove the entry of
-/// another key that looks the same. The file is replaced atomically. The exit code is 1 if some keys
-/// were not in the filter; the others are removed.
+/// another key that looks the same. In a set some keys share an entry because they look the same; if
+/// that is likely, nothing is removed without --force. The file is replaced atomically. The exit code
+/// is 1 if some keys were not in the filter; the others are removed.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -52,46 +52,61 @@ pub(crate) struct Remove {
     file: PathBuf,
     #[command(flatten)]
     keys: Keys,
+    /// Remove keys from a set although a key that stays may be lost with them
+    #[arg(long)]
+    force: bool,
     /// Print the numbers of keys as JSON
     #[arg(long)]
     json: bool,
 }
 
-#[derive(Args, Clone, Copy)]
-pub(crate) struct Unique {
-    /// Leave out keys that the filter already contains. A key that only looks like a stored key is
-    /// left out too, so do not remove keys from such a filter
-    #[arg(long = "unique")]
-    pub(crate) is_set: bool,
-}
-
 pub(crate) fn add(options: &Add, out: &mut impl Write) -> Result<ExitCode> {
-    let (replacement, mut filter) = open(&options.file)?;
-    let set = filter.as_insert().with_context(|| options.file.display().to_string())?;
-    let source = options.keys.source(set.hasher(), false)?;
-    let (read, added) = insert_all(source, set, options.unique)?;
-    filter.save(replacement)?;
-    let keys = filter.as_filter().len();
+    let (replacement, mut saved) = Saved::open(&options.file)?;
+    let (form, is_set) = (saved.form(options.keys.encoding())?, saved.note.is_set());
+    ensure!(
+        saved.note.dedup.is_none(),
+        "{} is the state of `cuculus dedup`; add documents with that",
+        shown(&options.file)
+    );
+    let set = saved.as_insert()?;
+    let source = options.keys.source(form, set.hasher(), false)?;
+    let added = insert_all(source, set, is_set)?;
+    saved.note.leave_out(added.added, saved.filter.as_filter());
+    saved.save(replacement)?;
     if options.json {
-        writeln!(out, "{}", json!({ "read": read, "added": added, "keys": keys }))?;
+        added.print(saved.as_filter().len(), out)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 pub(crate) fn remove(options: &Remove, out: &mut impl Write) -> Result<ExitCode> {
-    let (replacement, mut filter) = open(&options.file)?;
-    let set = filter.as_remove().with_context(|| options.file.display().to_string())?;
-    let source = options.keys.source(set.hasher(), false)?;
+    let (replacement, mut saved) = Saved::open(&options.file)?;
+    let (form, shared) = (saved.form(options.keys.encoding())?, saved.note.expected_left_out);
+    ensure!(
+        shared < lossless::WORTH_SAYING || options.force,
+        "{}: about {} keys of this {} share an entry with another key, and would be lost with it; \
+         build it with --multiset, or add --force",
+        shown(&options.file),
+        mistaken(shared),
+        kind_name(saved.filter.kind())
+    );
+    let ngrams = dedup::ngrams_of(&saved.note);
+    let set = saved.as_remove()?;
     let (mut read, mut removed) = (0, 0);
-    source.each_block(|block| {
-        read += block.len() as u64;
-        for &hash in &block.hashes {
-            removed += u64::from(set.remove_hash(hash));
-        }
-        Ok(ControlFlow::Continue(()))
-    })?;
-    filter.save(replacement)?;
-    let (keys, missing) = (filter.as_filter().len(), read - removed);
+    if let Some(ngrams) = ngrams {
+        (read, removed) = ngrams.remove_all(&options.keys.lines, &form, set)?;
+    } else {
+        let source = options.keys.source(form, set.hasher(), false)?;
+        source.each_block(|block| {
+            read += block.len() as u64;
+            for &hash in &block.hashes {
+                removed += u64::from(set.remove_hash(hash));
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+    }
+    saved.save(replacement)?;
+    let (keys, missing) = (saved.as_filter().len(), read - removed);
     if options.json {
         writeln!(out, "{}", json!({ "read": read, "removed": removed, "keys": keys }))?;
     }
@@ -106,50 +121,49 @@ pub(crate) fn remove(options: &Remove, out: &mut impl Write) -> Result<ExitCode>
     Ok(ExitCode::from(NOT_FOUND))
 }
 
-/// Locks a file against other writers and loads its filter.
-fn open(path: &Path) -> Result<(Replacement, AnyFilter)> {
-    Ok((Replacement::of_existing(path)?, saved::load(path)?))
+/// What came of inserting keys.
+#[derive(Default)]
+pub(crate) struct Added {
+    pub(crate) read: u64,
+    pub(crate) added: u64,
 }
 
-/// Inserts all keys; returns how many were read and how many were inserted.
+impl Added {
+    pub(crate) fn print(&self, keys: usize, out: &mut impl Write) -> Result<()> {
+        let Self { read, added, .. } = self;
+        Ok(writeln!(out, "{}", json!({ "read": read, "added": added, "keys": keys }))?)
+    }
+}
+
+/// Inserts all keys; into a set only those that it does not contain.
 pub(crate) fn insert_all(
     source: input::Source,
     set: &mut dyn Insert,
-    unique: Unique,
-) -> Result<(u64, u64)> {
-    let (mut read, mut added) = (0, 0);
+    is_set: bool,
+) -> Result<Added> {
+    let mut all = Added::default();
     let mut absent = Vec::new();
     source.each_block(|block| {
-        if unique.is_set {
-            insert_absent(set, block, &mut absent)?;
-            added += absent.iter().filter(|&&absent| absent).count() as u64;
+        if is_set {
+            lossless::insert_absent(set, block, &mut absent)?;
+            all.added += absent.iter().filter(|&&absent| absent).count() as u64;
         } else {
             let inserted = set.insert_batch(&block.hashes);
             inserted.map_err(|full| refusal(&full, &block.origin_of(full.inserted)))?;
-            added += block.len() as u64;
+            all.added += block.len() as u64;
         }
-        read += block.len() as u64;
+        all.read += block.len() as u64;
         Ok(ControlFlow::Continue(()))
     })?;
-    Ok((read, added))
-}
-
-/// Inserts the keys of a block that are not in the filter yet; `absent` says which.
-pub(crate) fn insert_absent(
-    set: &mut dyn Insert,
-    block: &Block,
-    absent: &mut Vec<bool>,
-) -> Result<()> {
-    let inserted = set.insert_absent_batch(&block.hashes, absent);
-    inserted.map_err(|full| refusal(&full, &block.origin_of(absent.len())))
+    Ok(all)
 }
 
 /// The library's error in terms of this tool's options.
 pub(crate) fn refusal(full: &Full, origin: &str) -> anyhow::Error {
     match full.cause {
         FullCause::EqualEntries { held } => anyhow!(
-            "{origin}: the key is stored {held} times already, the most that fit; use --unique to \
-             store each key once"
+            "{origin}: the key is stored {held} times already, the most that fit; build the filter \
+             without --multiset to store each key once"
         ),
         FullCause::NoRoom { .. } => anyhow!(
             "{origin}: the filter is full at {} keys; build one with a larger --capacity, or of \

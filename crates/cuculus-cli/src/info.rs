@@ -9,7 +9,8 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use crate::saved::{self, AnyFilter, kind_name};
+use crate::keys::{Form, Part, shown};
+use crate::saved::{AnyFilter, Holds, Saved, kind_name};
 use crate::text::{percent, thousands};
 
 /// Describe a filter in a file.
@@ -44,17 +45,17 @@ pub(crate) struct Verify {
 }
 
 pub(crate) fn info(options: &Info, out: &mut impl Write) -> Result<ExitCode> {
-    let saved = saved::load(&options.file)?;
+    let saved = Saved::load(&options.file)?;
     let filter = saved.as_filter();
     let file = fs::metadata(&options.file).context("cannot read the size of the file")?;
     let (keys, memory) = (filter.len(), filter.size_in_bytes());
     let bits_per_key = (keys > 0).then(|| memory as f64 * 8.0 / keys as f64);
     let (hash, seed) = (filter.hasher().name(), filter.hasher().seed());
-    let details = details(&saved);
+    let details = details(&saved.filter);
     if options.json {
         let common = json!({
             "file": options.file.display().to_string(),
-            "kind": kind_name(saved.kind()),
+            "kind": kind_name(saved.filter.kind()),
             "keys": keys,
             "file_bytes": file.len(),
             "memory_bytes": memory,
@@ -63,21 +64,32 @@ pub(crate) fn info(options: &Info, out: &mut impl Write) -> Result<ExitCode> {
             "utilization": filter.utilization(),
             "expected_false_positive_rate": filter.expected_false_positive_rate(),
             "hash": hash,
-            "seed": seed,
+            // As text: programs that read numbers as floating point would change it.
+            "seed": seed.map(|seed| seed.to_string()),
+            "holds": saved.note.holds,
+            "keys_are": saved.note.keys,
+            "expected_left_out": saved.note.expected_left_out,
             "details": details,
         });
         writeln!(out, "{common:#}")?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut line = |name: &str, value: String| writeln!(out, "{name:<22}{value}");
-    line("kind", kind_name(saved.kind()).to_owned())?;
+    line("kind", kind_name(saved.filter.kind()).to_owned())?;
     line("keys", thousands(keys as u64))?;
+    line("keys are", saved.note.keys.as_ref().map_or("not noted".to_owned(), described))?;
+    let holds = match saved.note.holds {
+        Some(Holds::Set) => "set: each key once",
+        Some(Holds::Multiset) => "multiset: every copy of a key",
+        None => "not noted; taken for a multiset",
+    };
+    line("holds", holds.to_owned())?;
     line("bytes in the file", thousands(file.len()))?;
     line("bytes in memory", thousands(memory as u64))?;
     line("bits per key", bits_per_key.map_or("–".to_owned(), |bits| format!("{bits:.2}")))?;
     let (slots, used) = (thousands(filter.slots() as u64), percent(filter.utilization(), 2));
     line("slots", format!("{slots}, {used} used"))?;
-    line("false positive rate", percent(filter.expected_false_positive_rate(), 4))?;
+    line("false positive rate", rate_text(filter.expected_false_positive_rate()))?;
     let seed = seed.map_or("with a secret key".to_owned(), |seed| format!("with seed {seed}"));
     line("hash", format!("{hash} {seed}"))?;
     for (name, value) in details {
@@ -88,6 +100,24 @@ pub(crate) fn info(options: &Info, out: &mut impl Write) -> Result<ExitCode> {
         line(&name.replace('_', " "), value)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A rate in percent, or as a power of ten if that would be all zeros.
+fn rate_text(rate: f64) -> String {
+    if rate == 0.0 || rate >= 1e-6 { percent(rate, 4) } else { format!("{rate:.1e}") }
+}
+
+/// How lines become keys, in words.
+fn described(form: &Form) -> String {
+    let part = match &form.part {
+        Part::Line => String::new(),
+        Part::Fields { fields, delimiter } => {
+            format!(", fields {} between {delimiter:?}", String::from(fields.clone()))
+        }
+        Part::Json(pointer) => format!(", the value at {pointer} of a JSON document"),
+    };
+    let case = if form.ignore_case { ", in lower case" } else { "" };
+    format!("{}{part}{case}", form.encoding)
 }
 
 /// Fields that only some kinds have.
@@ -160,7 +190,7 @@ fn details(saved: &AnyFilter) -> Map<String, Value> {
 pub(crate) fn verify(options: &Verify, out: &mut impl Write) -> Result<ExitCode> {
     let mut code = ExitCode::SUCCESS;
     for path in &options.files {
-        let loaded = saved::load(path);
+        let loaded = Saved::load(path);
         if loaded.is_err() {
             code = ExitCode::from(crate::ERROR);
         }
@@ -170,24 +200,24 @@ pub(crate) fn verify(options: &Verify, out: &mut impl Write) -> Result<ExitCode>
         }
         match loaded {
             Ok(saved) => {
-                let (kind, keys) = (kind_name(saved.kind()), saved.as_filter().len());
-                writeln!(out, "{}: ok, {kind}, {} keys", path.display(), thousands(keys as u64))?;
+                let (kind, keys) = (kind_name(saved.filter.kind()), saved.as_filter().len());
+                writeln!(out, "{}: ok, {kind}, {} keys", shown(path), thousands(keys as u64))?;
             }
-            Err(error) => crate::print_error(&format!("{error:#}")),
+            Err(error) => crate::print_error(&crate::in_one_line(&error)),
         }
     }
     Ok(code)
 }
 
-fn verdict(path: &Path, loaded: &Result<AnyFilter>) -> Value {
+fn verdict(path: &Path, loaded: &Result<Saved>) -> Value {
     let file = path.display().to_string();
     match loaded {
         Ok(saved) => json!({
             "file": file,
             "ok": true,
-            "kind": kind_name(saved.kind()),
+            "kind": kind_name(saved.filter.kind()),
             "keys": saved.as_filter().len(),
         }),
-        Err(error) => json!({ "file": file, "ok": false, "error": format!("{error:#}") }),
+        Err(error) => json!({ "file": file, "ok": false, "error": crate::in_one_line(error) }),
     }
 }

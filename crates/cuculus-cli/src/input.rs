@@ -8,13 +8,15 @@ use anyhow::Result;
 use clap::Args;
 use cuculus::KeyHasher;
 
-use crate::keys::{Block, Form, Inputs, Stream};
+use crate::interrupt;
+use crate::keys::{Block, Encoding, Fields, Form, Inputs, Keyless, Part, Pointer, Stream};
 use crate::progress::Meter;
 
-/// Lines as they are, without a key format.
+/// Lines, without a key format.
 #[derive(Args)]
 pub(crate) struct Lines {
-    /// Files with one key per line; standard input if none is given, and for `-`
+    /// Files with one key per line, plain or compressed with gzip or zstd; standard input if none is
+    /// given, and for `-`
     #[arg(value_name = "KEYS")]
     files: Vec<PathBuf>,
     /// Keys end in a zero byte, as from `find -print0`; printed keys do too
@@ -22,7 +24,7 @@ pub(crate) struct Lines {
     null: bool,
 }
 
-/// Lines as keys in one of several formats.
+/// Lines as keys in one of several encodings.
 #[derive(Args)]
 pub(crate) struct Keys {
     #[command(flatten)]
@@ -33,6 +35,37 @@ pub(crate) struct Keys {
     /// Keys are numbers below 2^64; the same keys as `u64` in the library
     #[arg(long)]
     u64: bool,
+}
+
+/// Which part of a line is compared.
+#[derive(Args)]
+pub(crate) struct Compared {
+    /// Compare only these fields, as `cut -f`: 2, or 1,3, or 2-4. A line without a delimiter is
+    /// compared as a whole
+    #[arg(short, long, value_name = "FIELDS", conflicts_with = "json_key")]
+    key: Option<Fields>,
+    /// The character between fields
+    #[arg(short, long, value_name = "CHARACTER", default_value = "\t", hide_default_value = true)]
+    #[arg(requires = "key", help = "The character between fields; a tab if not given")]
+    delimiter: char,
+    /// Lines are JSON documents: compare only the value at this pointer, such as /id. A document
+    /// without such a value is never a repetition
+    #[arg(short, long, value_name = "POINTER")]
+    json_key: Option<Pointer>,
+    /// Compare without regard to upper and lower case
+    #[arg(short, long)]
+    ignore_case: bool,
+}
+
+impl Compared {
+    pub(crate) fn form(&self) -> Form {
+        let part = match (&self.key, &self.json_key) {
+            (Some(fields), _) => Part::Fields { fields: fields.clone(), delimiter: self.delimiter },
+            (_, Some(pointer)) => Part::Json(pointer.clone()),
+            _ => Part::Line,
+        };
+        Form { part, ignore_case: self.ignore_case, encoding: Encoding::Text }
+    }
 }
 
 /// Lines that are being read and hashed.
@@ -47,34 +80,49 @@ impl Lines {
     }
 
     /// Starts reading and hashing. `prints`: whether the command prints lines meanwhile.
-    pub(crate) fn source(&self, form: Form, hasher: &KeyHasher, prints: bool) -> Result<Source> {
+    pub(crate) fn source(
+        &self,
+        form: Form,
+        keyless: Keyless,
+        hasher: &KeyHasher,
+        prints: bool,
+    ) -> Result<Source> {
         let inputs = Inputs::new(&self.files)?;
         let meter = Meter::new(inputs.size, prints);
-        let stream = Stream::start(inputs, self.separator(), form, hasher.clone())?;
+        let stream = Stream::start(inputs, self.separator(), form, keyless, hasher.clone())?;
         Ok(Source { stream, meter })
     }
 }
 
 impl Keys {
+    /// How keys are written.
+    pub(crate) fn encoding(&self) -> Encoding {
+        match (self.hex, self.u64) {
+            (true, _) => Encoding::Hex,
+            (_, true) => Encoding::U64,
+            _ => Encoding::Text,
+        }
+    }
+
     /// Starts reading and hashing. `prints`: whether the command prints keys meanwhile.
-    pub(crate) fn source(&self, hasher: &KeyHasher, prints: bool) -> Result<Source> {
-        let form = match (self.hex, self.u64) {
-            (true, _) => Form::Hex,
-            (_, true) => Form::U64,
-            _ => Form::Text,
-        };
-        self.lines.source(form, hasher, prints)
+    pub(crate) fn source(&self, form: Form, hasher: &KeyHasher, prints: bool) -> Result<Source> {
+        self.lines.source(form, Keyless::Refuse, hasher, prints)
     }
 }
 
 impl Source {
+    /// When the program is interrupted, the input ends.
+    pub(crate) fn ends_when_interrupted(&self) {
+        interrupt::ends_in_order(self.stream.stopper());
+    }
+
     /// Calls `work` with each block, until there are no more or it returns `Break`.
     pub(crate) fn each_block(
         mut self,
         mut work: impl FnMut(&Block) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         while let Some(block) = self.stream.next()? {
-            if work(&block)?.is_break() {
+            if work(&block)?.is_break() || interrupt::is_requested() {
                 break;
             }
             self.meter.advance(block.size() as u64);

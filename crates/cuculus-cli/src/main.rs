@@ -5,15 +5,19 @@ mod arguments; // the command line and its errors
 mod build; // a new filter in a file
 mod change; // add and remove keys
 mod count; // numbers as people write them
+mod dedup; // whole data sets, without repeated documents
 mod demo; // four filters follow a set
 mod info; // describe and check files
 mod input; // keys as options of the commands
+mod interrupt; // Ctrl-C
 mod keys; // read and hash lines
+mod lossless; // the filter of lines that were seen
 mod memory; // large pages for large filters
 mod merge; // merge filters
 mod plan; // compare the cost of filters
 mod progress; // progress bar on standard error
 mod query; // which keys a filter contains
+mod rate; // rates as people write them
 mod sample; // keys for the demo and the plan
 mod saved; // filters in files
 mod shell; // completions and manual pages
@@ -31,6 +35,8 @@ static ALLOCATOR: LargePages = LargePages;
 
 /// Exit code: not found, where that is the question.
 const NOT_FOUND: u8 = 1;
+/// Exit code: interrupted by Ctrl-C.
+const INTERRUPTED: u8 = 130;
 /// Exit code: an error, which was printed as one line.
 const ERROR: u8 = 2;
 
@@ -39,12 +45,15 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(refused) => return refused.report(),
     };
+    if !matches!(arguments.command, Command::Demo(_)) {
+        interrupt::handle();
+    }
     match run(&arguments.command, &mut io::stdout().lock()) {
         Ok(code) => code,
         // The reader of the output went away, as in `cuculus demo | head -1`.
         Err(error) if reader_left(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            print_error(&format!("{error:#}"));
+            print_error(&in_one_line(&error));
             ExitCode::from(ERROR)
         }
     }
@@ -54,6 +63,7 @@ fn run(command: &Command, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     match command {
         Command::Demo(options) => demo::run(options, out).map(|()| ExitCode::SUCCESS),
         Command::Uniq(options) => uniq::run(options, out),
+        Command::Dedup(options) => dedup::run(options, out),
         Command::Build(options) => build::run(options, out),
         Command::Add(options) => change::add(options, out),
         Command::Remove(options) => change::remove(options, out),
@@ -73,6 +83,18 @@ fn run(command: &Command, out: &mut impl Write) -> anyhow::Result<ExitCode> {
 /// Prints an error to standard error. If that is closed too, there is nobody to tell.
 fn print_error(message: &str) {
     let _ = writeln!(io::stderr(), "cuculus: {message}");
+}
+
+/// An error and its causes. Some errors say their cause themselves; it is not said twice.
+fn in_one_line(error: &anyhow::Error) -> String {
+    let mut line = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !line.ends_with(&cause) {
+            line += if line.is_empty() { "" } else { ": " };
+            line += &cause;
+        }
+    }
+    line.replace(['\n', '\r'], " ")
 }
 
 fn reader_left(error: &anyhow::Error) -> bool {

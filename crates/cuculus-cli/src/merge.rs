@@ -4,16 +4,18 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, anyhow, ensure};
 use clap::Args;
-use cuculus::{ElasticFilter, Filter};
+use cuculus::ElasticFilter;
 use serde_json::json;
 
-use crate::saved::{self, AnyFilter, Replacement, kind_name};
+use crate::keys::shown;
+use crate::saved::{AnyFilter, Holds, Saved, kind_name};
 
 /// Add the keys of other filters to a filter.
 ///
-/// All must be elastic filters with the same seed (`cuculus build --seed`). Their false positive
+/// All must be elastic filters with the same seed (`cuculus build --seed`) and keys of the same form.
+/// The result is a multiset: a key that two of them contain is stored twice. Their false positive
 /// rates together must not exceed the rate of the first. The first file is replaced atomically; the
 /// others do not change.
 #[derive(Args)]
@@ -32,29 +34,51 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options, out: &mut impl Write) -> Result<ExitCode> {
-    let replacement = Replacement::of_existing(&options.file)?;
-    let mut merged = load(&options.file)?;
-    let before = merged.len();
+    let (replacement, mut first) = Saved::open(&options.file)?;
+    let before = first.as_filter().len();
     for path in &options.others {
-        let other = load(path)?;
-        let at = || format!("cannot merge {} into {}", path.display(), options.file.display());
-        merged.merge(&other).with_context(at)?;
+        let at = || format!("cannot merge {} into {}", shown(path), shown(&options.file));
+        let other = Saved::load(path)?;
+        let (merged, other_filter) = (elastic(&mut first.filter, &options.file)?, &other.filter);
+        let AnyFilter::Elastic(other_filter) = other_filter else {
+            return Err(not_elastic(path, other_filter));
+        };
+        let (keys, others) = (&first.note.keys, &other.note.keys);
+        ensure!(
+            keys.is_none() || others.is_none() || keys == others,
+            "{}: their keys have different forms; build one filter of all keys instead",
+            at()
+        );
+        ensure!(
+            first.note.dedup.is_none() && other.note.dedup.is_none(),
+            "{}: the state of `cuculus dedup` cannot be merged",
+            at()
+        );
+        merged.merge(other_filter).with_context(at)?;
+        first.note.expected_left_out += other.note.expected_left_out;
     }
-    let keys = merged.len();
-    AnyFilter::Elastic(merged).save(replacement)?;
+    if first.note.holds.is_some() {
+        first.note.holds = Some(Holds::Multiset);
+    }
+    let keys = first.as_filter().len();
+    first.save(replacement)?;
     if options.json {
         writeln!(out, "{}", json!({ "added": keys - before, "keys": keys }))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn load(path: &Path) -> Result<ElasticFilter> {
-    match saved::load(path)? {
+fn elastic<'a>(filter: &'a mut AnyFilter, path: &Path) -> Result<&'a mut ElasticFilter> {
+    match filter {
         AnyFilter::Elastic(filter) => Ok(filter),
-        other => bail!(
-            "{} is a {}; only elastic filters can be merged; build one filter of all keys instead",
-            path.display(),
-            kind_name(other.kind())
-        ),
+        other => Err(not_elastic(path, other)),
     }
+}
+
+fn not_elastic(path: &Path, filter: &AnyFilter) -> Error {
+    anyhow!(
+        "{} is a {}; only elastic filters can be merged; build one filter of all keys instead",
+        shown(path),
+        kind_name(filter.kind())
+    )
 }

@@ -10,6 +10,7 @@ use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
 use crate::arguments::Arguments;
+use crate::keys::shown;
 
 const CANNOT_WRITE: &str = "cannot write to standard output";
 
@@ -54,10 +55,11 @@ pub(crate) fn man(options: &Man, out: &mut dyn Write) -> Result<()> {
             out.write_all(&text).context(CANNOT_WRITE)
         }
         Some(directory) => {
+            crate::saved::is_directory_name(directory)?;
             write_all(directory).with_context(|| {
-                format!("cannot write to {}; choose another --out", directory.display())
+                format!("cannot write to {}; choose another --out", shown(directory))
             })?;
-            writeln!(out, "{}", directory.display()).context(CANNOT_WRITE)
+            writeln!(out, "{}", shown(directory)).context(CANNOT_WRITE)
         }
     }
 }

@@ -3,135 +3,206 @@
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
-use cuculus::ElasticFilter;
 use serde_json::json;
 
-use crate::change;
-use crate::input::Lines;
-use crate::keys::{Form, Printer};
-use crate::saved::{self, AnyFilter, Replacement};
-use crate::text::{percent, thousands};
+use crate::input::{Compared, Lines};
+use crate::keys::{Form, Keyless, Printer, shown};
+use crate::lossless::{self, Mistakes};
+use crate::rate::Rate;
+use crate::saved::{AnyFilter, FileNote, Holds, Replacement, Saved};
+use crate::text::thousands;
+use crate::{INTERRUPTED, interrupt};
 
 /// Print each line the first time it is seen.
 ///
-/// Unlike `sort -u`, it keeps the order and prints each line at once. Unlike a hash table, it
-/// stores a short fingerprint per line, however long the lines are. The price: a new line can look
-/// like a line that was seen before, and is then lost. The expected number of lost lines is at most
-/// --fpr times the number of different lines: with the default of 0.00001, ten lines in a million.
-/// --stats prints the expected number. No line is printed twice.
+/// Unlike `sort -u`, it keeps the order and prints each line at once. Unlike a hash table, it stores
+/// some five bytes per different line, however long the lines are. The price: a new line can look
+/// like a line that was seen before, and is then lost. On average that is less than one line in a
+/// billion different ones. No line is printed twice.
 ///
-/// --save and --load continue where another run ended. The file is an elastic filter, which
-/// `cuculus query` and the other commands read too.
+/// --state continues where an earlier run ended. The file is an elastic filter, which `cuculus query`
+/// and the other commands read too.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  cuculus uniq access.log            print each line once, in the order of the file
-  tail -f log | cuculus uniq         print new lines as they arrive
-  cuculus uniq --count *.log         count the different lines
-  cuculus uniq --save seen.cf today  remember the lines; tomorrow: --load seen.cf --save seen.cf")]
+  cuculus uniq access.log              print each line once, in the order of the file
+  tail -f log | cuculus uniq           print new lines as they arrive
+  cuculus uniq --count *.log.gz        count the different lines
+  cuculus uniq --key 2 table.tsv       the first line for each value of the second field
+  cuculus uniq --json-key /id a.jsonl  the first document for each id
+  cuculus uniq --state seen.cf today   print what no earlier run has seen")]
 pub(crate) struct Options {
     #[command(flatten)]
     lines: Lines,
-    /// The probability that a new line is lost; from 0.00001
-    #[arg(long, value_name = "RATE", default_value_t = 1e-5, conflicts_with = "load")]
-    fpr: f64,
-    /// Print the number of different lines instead of the lines
+    #[command(flatten)]
+    compared: Compared,
+    /// Print only lines that were seen before, each time
+    #[arg(short, long)]
+    repeated: bool,
+    /// Print the number of lines instead of the lines
     #[arg(short, long)]
     count: bool,
+    /// Continue with the lines that are in this file, and save them there at the end. Created the
+    /// first time
+    #[arg(short, long, value_name = "FILE")]
+    state: Option<PathBuf>,
+    /// Use less memory and lose this share of new lines: from 0.00000001, such as 1e-6 or 0.1%
+    #[arg(long, value_name = "RATE")]
+    fpr: Option<Rate>,
+    /// Do not say that lines were probably lost
+    #[arg(short, long)]
+    quiet: bool,
     /// Print to standard error how many lines were read, printed and probably lost
     #[arg(long)]
     stats: bool,
     /// Print the output of --stats as JSON
     #[arg(long, requires = "stats")]
     json: bool,
-    /// Start with the lines that an earlier run saved
-    #[arg(long, value_name = "FILE")]
-    load: Option<PathBuf>,
-    /// Save the lines seen to a file at the end; the file must be new, or the one loaded
-    #[arg(long, value_name = "FILE")]
-    save: Option<PathBuf>,
 }
 
 /// What a run did.
 #[derive(Default)]
 struct Stats {
     lines: u64,
-    printed: u64,
-    /// New lines that looked like a line seen before.
-    expected_dropped_by_mistake: f64,
+    new: u64,
+    without_key: u64,
+    mistakes: Mistakes,
     false_positive_rate: f64,
     filter_bytes: usize,
 }
 
 pub(crate) fn run(options: &Options, out: &mut impl Write) -> Result<ExitCode> {
-    let replacement = match &options.save {
-        None => None,
-        Some(path) => Some(Replacement::of_new(path, options.load.as_ref() == Some(path))?),
-    };
-    let mut seen = match &options.load {
-        Some(path) => saved::load(path)?,
-        None => {
-            let filter = ElasticFilter::builder().false_positive_rate(options.fpr).build();
-            AnyFilter::Elastic(filter.context("--fpr")?)
+    let form = options.compared.form();
+    let (replacement, mut seen) = match &options.state {
+        Some(path) => {
+            let replacement = Replacement::of_new(path, true)?;
+            let seen = if path.exists() {
+                earlier(path, options, &form)?
+            } else {
+                nothing(options, &form)?
+            };
+            (Some(replacement), seen)
         }
+        None => (None, nothing(options, &form)?),
     };
-    let name = || options.load.as_ref().map_or(String::new(), |path| path.display().to_string());
-    let set = seen.as_insert().with_context(name)?;
-    let source = options.lines.source(Form::Text, set.hasher(), !options.count)?;
-    let mut printer = Printer::new(&mut *out, options.lines.separator());
     let mut stats = Stats::default();
-    let mut is_new = Vec::new();
+    let set = seen.as_insert()?;
+    let source = options.lines.source(form, Keyless::Note, set.hasher(), !options.count)?;
+    if replacement.is_some() {
+        source.ends_when_interrupted();
+    }
+    let mut printer = Printer::new(&mut *out, options.lines.separator());
+    let mut chosen = Vec::new();
     source.each_block(|block| {
-        change::insert_absent(set, block, &mut is_new)?;
-        let new = match options.count {
-            true => is_new.iter().filter(|&&is_new| is_new).count() as u64,
-            false => printer.print(block, &is_new)?,
-        };
+        lossless::insert_absent(set, block, &mut chosen)?;
+        let new = chosen.iter().filter(|&&is_new| is_new).count() as u64;
+        if options.repeated {
+            chosen.iter_mut().for_each(|is_new| *is_new = !*is_new);
+        }
+        if !options.count {
+            printer.print(block, &chosen)?;
+        }
+        let without_key = block.keyless.len() as u64;
         stats.lines += block.len() as u64;
-        stats.printed += new;
-        // A new line is printed with probability 1 - rate, so each printed line stands for
-        // rate / (1 - rate) lost ones.
-        let rate = set.expected_false_positive_rate();
-        stats.expected_dropped_by_mistake += new as f64 * rate / (1.0 - rate).max(f64::EPSILON);
+        stats.new += new;
+        stats.without_key += without_key;
+        stats.mistakes.add(new - without_key, set.expected_false_positive_rate());
         Ok(ControlFlow::Continue(()))
     })?;
     stats.false_positive_rate = set.expected_false_positive_rate();
     stats.filter_bytes = set.size_in_bytes();
     if options.count {
-        writeln!(out, "{}", stats.printed)?;
+        writeln!(out, "{}", if options.repeated { stats.lines - stats.new } else { stats.new })?;
         out.flush()?;
     }
     if let Some(replacement) = replacement {
+        seen.note.leave_out(stats.new - stats.without_key, seen.filter.as_filter());
         seen.save(replacement)?;
     }
     if options.stats {
-        report(&stats, options.json, &mut io::stderr().lock()).context("cannot write --stats")?;
+        report(&stats, options, &mut io::stderr().lock()).context("cannot write --stats")?;
     }
-    Ok(ExitCode::SUCCESS)
+    if stats.mistakes.are_worth_saying() && !options.quiet {
+        let printed = if options.repeated { "printed by mistake" } else { "lost" };
+        crate::print_error(&format!(
+            "of {} different lines about {:.1} were {printed}, since they look like others{}",
+            thousands(stats.new),
+            stats.mistakes.0,
+            if options.fpr.is_some() { "; without --fpr there would be fewer" } else { "" }
+        ));
+    }
+    Ok(ExitCode::from(if interrupt::is_requested() { INTERRUPTED } else { 0 }))
 }
 
-fn report(stats: &Stats, json: bool, out: &mut impl Write) -> io::Result<()> {
-    let Stats { lines, printed, expected_dropped_by_mistake, false_positive_rate, filter_bytes } =
-        *stats;
-    if json {
+/// A filter without lines.
+fn nothing(options: &Options, form: &Form) -> Result<Saved> {
+    let filter = AnyFilter::Elastic(lossless::filter(options.fpr.as_ref())?);
+    let path = options.state.as_deref().unwrap_or(Path::new(""));
+    Ok(Saved::new(filter, FileNote::new(form.clone(), Holds::Set), path))
+}
+
+/// What an earlier run has seen, if it compared lines in the same way.
+fn earlier(path: &Path, options: &Options, form: &Form) -> Result<Saved> {
+    let saved = Saved::load(path)?;
+    ensure!(
+        saved.note.keys.as_ref().is_none_or(|keys| keys == form),
+        "{} was made with other options for what is compared (--key, --delimiter, --json-key, \
+         --ignore-case, --hex, --u64); use the same, or another file",
+        shown(path)
+    );
+    ensure!(
+        saved.note.dedup.is_none(),
+        "{} is the state of `cuculus dedup`; use another file",
+        shown(path)
+    );
+    if let (AnyFilter::Elastic(filter), Some(rate)) = (&saved.filter, &options.fpr) {
+        let kept = filter.false_positive_rate();
+        ensure!(
+            kept == lossless::rate_of(Some(rate)),
+            "--fpr {}: {} was made with {kept}; use the same, or another file",
+            rate.typed(),
+            shown(path)
+        );
+    }
+    Ok(saved)
+}
+
+fn report(stats: &Stats, options: &Options, out: &mut impl Write) -> io::Result<()> {
+    let repeated = stats.lines - stats.new;
+    let printed = if options.repeated { repeated } else { stats.new };
+    if options.json {
         let json = json!({
-            "lines": lines,
+            "lines": stats.lines,
             "printed": printed,
-            "expected_dropped_by_mistake": expected_dropped_by_mistake,
-            "false_positive_rate": false_positive_rate,
-            "filter_bytes": filter_bytes,
+            "new": stats.new,
+            "without_key": stats.without_key,
+            "expected_dropped_by_mistake": stats.mistakes.0,
+            "false_positive_rate": stats.false_positive_rate,
+            "filter_bytes": stats.filter_bytes,
         });
         return writeln!(out, "{json}");
     }
-    writeln!(out, "lines read            {}", thousands(lines))?;
-    writeln!(out, "printed               {}", thousands(printed))?;
-    writeln!(out, "seen before           {}", thousands(lines - printed))?;
-    writeln!(out, "of these by mistake   {expected_dropped_by_mistake:.1} expected")?;
-    writeln!(out, "false positive rate   {}", percent(false_positive_rate, 4))?;
-    writeln!(out, "memory of the filter  {} bytes", thousands(filter_bytes as u64))
+    writeln!(out, "lines read            {}", thousands(stats.lines))?;
+    writeln!(out, "new                   {}", thousands(stats.new))?;
+    writeln!(out, "seen before           {}", thousands(repeated))?;
+    writeln!(out, "of these by mistake   {} expected", mistaken(stats.mistakes.0))?;
+    if stats.without_key > 0 {
+        writeln!(out, "without a key         {}", thousands(stats.without_key))?;
+    }
+    writeln!(out, "false positive rate   {:.1e}", stats.false_positive_rate)?;
+    writeln!(out, "memory of the filter  {} bytes", thousands(stats.filter_bytes as u64))
+}
+
+/// A number of lines that is often far below one.
+pub(crate) fn mistaken(expected: f64) -> String {
+    match expected {
+        0.0 => "0".to_owned(),
+        0.0..0.1 => format!("{expected:.1e}"),
+        _ => format!("{expected:.1}"),
+    }
 }

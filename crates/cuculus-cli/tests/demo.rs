@@ -94,6 +94,8 @@ fn a_browser_shows_the_page() {
     for page in [light, dark] {
         assert_ne!(page["backgroundColor"], page["color"]);
     }
+    // One key in sixteen is not drawn as if it were all of them.
+    assert!(html.contains("CCF 1/16, times 16"), "the legend says that the memory is multiplied");
     // Every filter has a line in every plot.
     assert_eq!(html.matches("<polyline").count(), 5 * NAMES.len());
 }

@@ -9,9 +9,10 @@ use std::process::{Command, Stdio};
 use binary::{is_refused, output_of, stderr_of, stdout_of};
 use tempfile::TempDir;
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "demo",
     "uniq",
+    "dedup",
     "build",
     "add",
     "remove",

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use crate::{DecodeError, KeyHasher};
+use crate::{DecodeError, KeyHasher, Note};
 
 /// Saving and loading. The bytes are the same on every platform, carry the hash function and its
 /// seed, and are checked in full before a filter is made of them.
@@ -28,7 +28,8 @@ pub trait Persist: Sized {
         bytes
     }
 
-    /// The filter that these bytes hold, from the first to the last.
+    /// The filter that these bytes hold, from the first to the last; a [`Note`](crate::Note) that
+    /// follows it is left out.
     ///
     /// # Errors
     /// [`DecodeError`] if they are anything else. Memory grows with the bytes that are there,
@@ -36,6 +37,9 @@ pub trait Persist: Sized {
     fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut rest = bytes;
         let filter = Self::read_from(&mut rest)?;
+        if !rest.is_empty() {
+            Note::read_from(&mut rest)?;
+        }
         match rest.len() {
             0 => Ok(filter),
             extra => Err(DecodeError::TrailingBytes { extra: extra as u64 }),
@@ -370,7 +374,7 @@ fn read_some(reader: &mut impl Read, buffer: &mut [u8]) -> std::io::Result<usize
 /// Reads until `buffer` is `len` bytes long or the reader ends. Memory is taken for as many bytes as
 /// have arrived already, or for a piece, and never for more than `len` bytes and `room` after them: so
 /// a false length costs nothing, and a true one is met exactly.
-fn read_up_to(
+pub(crate) fn read_up_to(
     reader: &mut impl Read,
     buffer: &mut Vec<u8>,
     len: usize,

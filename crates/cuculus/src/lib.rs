@@ -70,6 +70,7 @@ mod container; // saved as bytes
 mod error; // what can go wrong
 mod filter; // what filters can do
 mod memory; // lists whose memory may be refused
+mod note; // what a program writes after a saved filter
 #[cfg(feature = "serde")]
 mod serde; // the same bytes, as serde values
 mod stats; // figures to print
@@ -95,6 +96,7 @@ pub use error::{BuildError, DecodeError, Full, FullCause};
 pub use filter::{Filter, Insert, Remove};
 pub use hash::{KeyHash, KeyHasher};
 pub use key::Key;
+pub use note::Note;
 
 // The code of the README, as tests.
 #[cfg(doctest)]

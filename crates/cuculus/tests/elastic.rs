@@ -439,7 +439,7 @@ fn impossible_parameters_are_refused_in_one_line() {
         let error = refused(&builder(rate));
         assert!(matches!(error, BuildError::RateOutOfRange { .. }), "{error:?}");
     }
-    for rate in [1e-300, f64::MIN_POSITIVE, 9.99e-6] {
+    for rate in [1e-300, f64::MIN_POSITIVE, 9.99e-9] {
         let error = refused(&builder(rate));
         assert!(matches!(error, BuildError::RateTooSmall { .. }), "{error:?}");
     }
@@ -491,7 +491,7 @@ fn the_rate_is_proportional_to_the_keys_up_to_the_expected_number() {
 /// rate is used up.
 #[test]
 fn one_key_more_than_expected_is_taken() {
-    for rate in [0.05, 0.01, 0.001, 1e-4, 1e-5] {
+    for rate in [0.05, 0.01, 0.001, 1e-4, 1e-5, 1e-8] {
         for expected in 1..=200 {
             let mut filter = build(&builder(rate).expected_items(expected as usize));
             insert_all(&mut filter, 0..3 * expected);
@@ -513,6 +513,22 @@ fn many_more_keys_than_expected_are_taken() {
         remove_all(&mut filter, 1000..300_000);
         has_all(&filter, 0..1000);
     }
+}
+
+/// With all spare bytes entries are as long as can be: 39 bits beyond those that choose the segment,
+/// and never more than the path has.
+#[test]
+fn entries_are_as_long_as_can_be_on_request() {
+    let mut filter = build(&builder(1e-8).spare_bytes(1 << 40));
+    insert_all(&mut filter, 0..200_000);
+    has_all(&filter, 0..200_000);
+    keeps_its_rate(&filter);
+    // As if all of them had come when there were two segments, and when there were 256.
+    let rate = |bits: i32| 200_000.0 * 0.5f64.powi(bits) / 768.0;
+    let kept = filter.expected_false_positive_rate();
+    assert!(kept > rate(39 + 8) && kept < rate(39 + 1), "{kept:e}");
+    let bits = filter.size_in_bytes() as f64 * 8.0 / 200_000.0;
+    assert!((40.0..56.0).contains(&bits), "{bits} bits per key");
 }
 
 /// Small filters are small.

@@ -1,5 +1,5 @@
-//! `cargo xtask bench-cli`: compares the command-line tool on millions of lines with awk, sort and a
-//! program that only reads and hashes. Knows which programs run on which files; measuring and the
+//! `cargo xtask bench-cli`: compares the command-line tool on millions of lines with awk, sort,
+//! runiq, huniq and a program that only reads and hashes. Knows which programs run on which files; measuring and the
 //! contents of the files are modules.
 
 mod data; // files of lines
@@ -77,29 +77,45 @@ fn contests(options: &Options, release: &Path, directory: &Path) -> Result<Vec<C
     for share in [Share::Distinct, Share::Half] {
         let file = directory.join("lines");
         data::write(&file, options.lines, share)?;
-        let runs = vec![
+        let mut runs = vec![
             Run::new("read and hash only", &reference).file(&file),
             Run::new("cuculus uniq", &cuculus).arguments("uniq --stats --json").file(&file),
             Run::new("cuculus uniq, from a pipe", &cuculus)
                 .arguments("uniq --stats --json")
                 .piped(&file),
-            Run::new("cuculus uniq --save", &cuculus)
-                .arguments("uniq --stats --json --save")
+            Run::new("cuculus uniq --state", &cuculus)
+                .arguments("uniq --stats --json --state")
                 .file(&directory.join("seen"))
                 .file(&file)
                 .fresh(&directory.join("seen"))
                 .slow(),
+            Run::new("cuculus uniq --fpr 1e-5", &cuculus)
+                .arguments("uniq --quiet --stats --json --fpr 1e-5")
+                .file(&file),
             Run::new("awk '!seen[$0]++'", Path::new("awk"))
                 .argument("!seen[$0]++")
                 .file(&file)
                 .slow(),
             Run::new("sort -u", Path::new("sort")).arguments("-u").file(&file).slow(),
         ];
+        // Not needed for the tests: compared where somebody has installed them.
+        for name in ["runiq", "huniq"] {
+            match on_path(name) {
+                Some(program) => runs.push(Run::new(name, &program).piped(&file)),
+                None => eprintln!("{name} is not installed; `cargo install {name}` to compare"),
+            }
+        }
         let title = format!("uniq, {} lines of 24 bytes, {}", options.lines, share.name());
         contests.push(Contest { title, runs: measure::interleaved(&runs, options.rounds)? });
     }
     contests.push(queries(options, &cuculus, &reference, directory)?);
     Ok(contests)
+}
+
+/// Where a program is, if it is installed.
+fn on_path(name: &str) -> Option<PathBuf> {
+    let paths = env::var_os("PATH")?;
+    env::split_paths(&paths).map(|directory| directory.join(name)).find(|path| path.is_file())
 }
 
 /// Looks up all lines in filters that hold four fifths of them.

@@ -103,5 +103,8 @@ fn go(followers: &mut [Follower], stop: Stop, view: &View) -> Result<()> {
 
 /// The error for a page that cannot be written.
 fn cannot_write(place: &Path) -> String {
-    format!("cannot write a page to {}; choose another directory with --out", place.display())
+    format!(
+        "cannot write a page to {}; choose another directory with --out",
+        crate::keys::shown(place)
+    )
 }

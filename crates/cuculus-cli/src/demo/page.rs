@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use cuculus_page::{Axis, Finding, Holds, Page, Plot, Section, Shape};
+use cuculus_page::{Axis, Finding, Holds, Page, Palette, Plot, Section, Shape};
 
 use super::cannot_write;
 use super::follower::{Follower, Moment, kept};
@@ -16,6 +16,8 @@ use crate::text::{bytes, nanoseconds, percent, thousands};
 
 /// The page in a directory that the user chose.
 const FILE: &str = "demo.html";
+/// The horizontal axis of all plots.
+const OPERATIONS: &str = "operations in millions: keys inserted, then removed";
 /// Names tried in a directory that other programs use too.
 const MAX_ATTEMPTS: u32 = 1000;
 
@@ -29,6 +31,7 @@ impl Place {
     /// Checks that a page can be written, before the work begins.
     pub(super) fn new(chosen: Option<&Path>) -> Result<Self> {
         let is_chosen = chosen.is_some();
+        chosen.map_or(Ok(()), crate::saved::is_directory_name)?;
         let place =
             Self { directory: chosen.map_or_else(std::env::temp_dir, Path::to_owned), is_chosen };
         place.check().with_context(|| cannot_write(&place.directory))?;
@@ -90,6 +93,7 @@ impl Report {
                 thousands(LAST),
                 percent(self.promised_rate, 0)
             ),
+            palette: Palette::default(),
             facts: vec![
                 ("processor".to_owned(), processor()),
                 ("version".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
@@ -114,8 +118,13 @@ impl Report {
             question: "How much memory does each filter take while the set grows and shrinks?"
                 .to_owned(),
             findings: findings.into_iter().collect(),
+            notes: vec![
+                "A filter that follows only a part of the keys is drawn as if it followed all of \
+                 them: its memory is multiplied, as its name says."
+                    .to_owned(),
+            ],
             plots: vec![
-                self.plot("Memory", Axis::from_zero("megabytes"), |now| now.bytes as f64 / 1e6),
+                self.memory_for_all_keys(),
                 self.plot("Memory per key", Axis::logarithmic("bits per key"), |now| {
                     now.bits_per_key
                 }),
@@ -204,8 +213,24 @@ impl Report {
         }
     }
 
+    /// Memory as if every filter followed all keys. A filter of one key in sixteen would otherwise
+    /// look the smallest.
+    fn memory_for_all_keys(&self) -> Plot {
+        let (course, megabytes) = (Axis::from_zero(OPERATIONS), Axis::logarithmic("megabytes"));
+        self.filters.iter().fold(Plot::new("Memory", course, megabytes), |plot, filter| {
+            let times = filter.takes_every;
+            let name = match times {
+                1 => filter.name.to_owned(),
+                _ => format!("{}, times {times}", filter.name),
+            };
+            let at =
+                |now: &Moment| (now.operations as f64 / 1e6, now.bytes as f64 * times as f64 / 1e6);
+            plot.series(name, Shape::Line, filter.moments.iter().map(at))
+        })
+    }
+
     fn plot(&self, title: &str, y: Axis, of: fn(&Moment) -> f64) -> Plot {
-        let course = Axis::from_zero("operations in millions: keys inserted, then removed");
+        let course = Axis::from_zero(OPERATIONS);
         self.filters.iter().fold(Plot::new(title, course, y), |plot, filter| {
             let at = |moment: &Moment| (moment.operations as f64 / 1e6, of(moment));
             plot.series(filter.name, Shape::Line, filter.moments.iter().map(at))
@@ -223,5 +248,12 @@ fn processor() -> String {
 
 fn finding(claim: &str, measured: String, holds: bool) -> Finding {
     let holds = Holds::when(holds);
-    Finding { claim: claim.to_owned(), measured, holds, reason: String::new() }
+    Finding {
+        claim: claim.to_owned(),
+        measured,
+        holds,
+        reason: String::new(),
+        value: None,
+        about: None,
+    }
 }

@@ -23,8 +23,6 @@ const COLUMNS: [(&str, usize); 8] = [
     ("promised", 8),
     ("longest", 7),
 ];
-/// The exit code that shells use for an interrupted program.
-const INTERRUPTED: i32 = 130;
 /// Empty columns at the right edge.
 const MARGIN: usize = 1;
 /// Below this width the bar is short and its text has one word.
@@ -144,7 +142,7 @@ fn leave_cleanly_when_interrupted(all: &MultiProgress) {
         if io::stdin().is_terminal() {
             let _ = Term::stderr().clear_last_lines(1);
         }
-        std::process::exit(INTERRUPTED);
+        std::process::exit(crate::INTERRUPTED.into());
     });
 }
 

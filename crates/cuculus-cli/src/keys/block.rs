@@ -1,12 +1,13 @@
 //! A block of input: whole lines and their hashes. Knows where lines begin and end, not where the
 //! bytes come from.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use cuculus::KeyHash;
 
 /// Whole lines, contiguous in memory. Blocks are reused.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Block {
     /// The lines, then bytes that only the reader knows.
     pub(super) bytes: Vec<u8>,
@@ -17,8 +18,13 @@ pub(crate) struct Block {
     /// The input that the lines are from, and how many lines of it came before.
     pub(super) input: Option<Arc<str>>,
     pub(super) lines_before: u64,
+    /// The number of the input, and the bytes of it up to the end of this block.
+    pub(crate) input_index: usize,
+    pub(crate) position: u64,
     /// One per line.
     pub(crate) hashes: Vec<KeyHash>,
+    /// Lines without a key, whose hashes mean nothing. Only JSON documents can lack one.
+    pub(crate) keyless: Vec<u32>,
 }
 
 impl Block {
@@ -31,6 +37,11 @@ impl Block {
     pub(crate) fn origin_of(&self, i: usize) -> String {
         let input = self.input.as_deref().unwrap_or_default();
         format!("{input}:{}", self.lines_before + i as u64 + 1)
+    }
+
+    /// The lines of the input up to the end of this block.
+    pub(crate) fn lines_after(&self) -> u64 {
+        self.lines_before + self.len() as u64
     }
 
     /// The bytes of all lines, with separators.
@@ -65,6 +76,35 @@ impl Block {
             start = end as usize + 1;
             line
         })
+    }
+
+    /// Appends the chosen lines to a buffer, each with its separator.
+    pub(crate) fn copy_lines(&self, chosen: &[bool], separator: u8, buffer: &mut Vec<u8>) {
+        for run in self.runs(chosen) {
+            buffer.extend_from_slice(self.run(run.start, run.end));
+            if self.is_cut(run.end) {
+                buffer.push(separator);
+            }
+        }
+    }
+
+    /// Chosen lines that follow each other.
+    pub(super) fn runs<'a>(&self, chosen: &'a [bool]) -> impl Iterator<Item = Range<usize>> + 'a {
+        let position = |from: usize, wanted: bool| {
+            let rest = chosen.get(from..)?;
+            rest.iter().position(|&flag| flag == wanted).map(|at| from + at)
+        };
+        let mut from = 0;
+        std::iter::from_fn(move || {
+            let start = position(from, true)?;
+            from = position(start, false).unwrap_or(chosen.len());
+            Some(start..from)
+        })
+    }
+
+    /// Whether the line before line `end` lacks its separator.
+    pub(super) fn is_cut(&self, end: usize) -> bool {
+        end == self.len() && !self.is_terminated
     }
 
     /// Lines `from` to `to`, the last one excluded, with their separators; the very last may lack

@@ -1,64 +1,155 @@
-//! Key formats: a line as text, as bytes in hexadecimal, or as a number, and its hash.
+//! Key formats: which part of a line is the key, how its bytes are written, and its hash.
 
+use std::borrow::Cow;
+use std::fmt;
 use std::str;
 
 use cuculus::{KeyHash, KeyHasher};
+use serde::{Deserialize, Serialize};
 
 use super::block::Block;
+use super::part::{Found, Part};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// The bytes of the line.
+/// How a line becomes a key. Files keep it, so that a key is looked up as it was added.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Form {
+    #[serde(default)]
+    pub(crate) part: Part,
+    #[serde(default)]
+    pub(crate) ignore_case: bool,
+    #[serde(default)]
+    pub(crate) encoding: Encoding,
+}
+
+/// How the bytes of a key are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Encoding {
+    /// As they are.
+    #[default]
     Text,
-    /// The bytes that the line spells in hexadecimal.
+    /// In hexadecimal.
     Hex,
-    /// A number below 2^64, as the library hashes a `u64`.
+    /// As a number below 2^64, which the library hashes as a `u64`.
     U64,
+}
+
+impl fmt::Display for Encoding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Text => "text",
+            Self::Hex => "hexadecimal (--hex)",
+            Self::U64 => "numbers (--u64)",
+        })
+    }
+}
+
+/// What to do with a JSON document that has no key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keyless {
+    Refuse,
+    /// Noted in [`Block::keyless`].
+    Note,
 }
 
 /// A line that is not a key in this format: its index in the block, and why.
 pub(crate) struct Unreadable {
     pub(crate) line: usize,
-    pub(crate) why: &'static str,
+    pub(crate) why: String,
 }
 
 impl Form {
+    /// The bytes of a line as they are, or in another encoding.
+    pub(crate) fn of(encoding: Encoding) -> Self {
+        Self { encoding, ..Self::default() }
+    }
+
+    fn is_plain(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The bytes of the key of a line; none if it is a document without a key.
+    pub(crate) fn key_of<'a>(&self, line: &'a [u8]) -> Result<Option<Cow<'a, [u8]>>, String> {
+        Ok(match self.part.of(line)? {
+            Found::Key(key) if self.ignore_case => Some(in_lower_case(key)),
+            Found::Key(key) => Some(key),
+            Found::Nothing => None,
+        })
+    }
+
     /// Hashes all lines of a block.
-    pub(crate) fn hash(self, hasher: &KeyHasher, block: &mut Block) -> Result<(), Unreadable> {
+    pub(crate) fn hash(
+        &self,
+        hasher: &KeyHasher,
+        keyless: Keyless,
+        block: &mut Block,
+    ) -> Result<(), Unreadable> {
         let mut hashes = std::mem::take(&mut block.hashes);
-        hashes.clear();
-        let hashed = match self {
-            Self::Text => {
-                // A copy of its own, so that the compiler sees that the function stays the same.
-                let hasher = hasher.clone();
-                hashes.extend(block.lines().map(|line| hasher.hash(line)));
-                Ok(())
-            }
-            Self::Hex => {
-                let mut bytes = Vec::new();
-                hash_parsed(block, &mut hashes, |line| {
-                    decode_hex(line, &mut bytes)?;
-                    Ok(hasher.hash(&bytes))
-                })
-            }
-            Self::U64 => hash_parsed(block, &mut hashes, |line| {
-                Ok(hasher.hash(&parse_u64(line).ok_or(NOT_A_NUMBER)?))
-            }),
-        };
+        let mut without = std::mem::take(&mut block.keyless);
+        without.clear();
+        let hashed = self.hash_into(hasher, block, &mut hashes, &mut without);
         block.hashes = hashes;
-        hashed
+        let missing = without.first().map(|&line| line as usize);
+        block.keyless = without;
+        hashed?;
+        match (keyless, missing, &self.part) {
+            (Keyless::Refuse, Some(line), Part::Json(pointer)) => {
+                Err(Unreadable { line, why: format!("has no value at {pointer}") })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The hashes of all lines of a block for another filter.
+    pub(crate) fn hash_into(
+        &self,
+        hasher: &KeyHasher,
+        block: &Block,
+        hashes: &mut Vec<KeyHash>,
+        keyless: &mut Vec<u32>,
+    ) -> Result<(), Unreadable> {
+        hashes.clear();
+        if self.is_plain() {
+            // A copy of its own, so that the compiler sees that the function stays the same.
+            let hasher = hasher.clone();
+            hashes.extend(block.lines().map(|line| hasher.hash(line)));
+            return Ok(());
+        }
+        let mut bytes = Vec::new();
+        for (i, line) in block.lines().enumerate() {
+            let at = |why| Unreadable { line: i, why };
+            let Some(key) = self.key_of(line).map_err(at)? else {
+                keyless.push(i as u32);
+                hashes.push(KeyHash::new(0));
+                continue;
+            };
+            hashes.push(match self.encoding {
+                Encoding::Text => hasher.hash(&*key),
+                Encoding::Hex => {
+                    decode_hex(&key, &mut bytes).map_err(|why| at(why.to_owned()))?;
+                    hasher.hash(&bytes)
+                }
+                Encoding::U64 => {
+                    hasher.hash(&parse_u64(&key).ok_or_else(|| at(NOT_A_NUMBER.to_owned()))?)
+                }
+            });
+        }
+        Ok(())
     }
 }
 
-fn hash_parsed(
-    block: &Block,
-    hashes: &mut Vec<KeyHash>,
-    mut hash: impl FnMut(&[u8]) -> Result<KeyHash, &'static str>,
-) -> Result<(), Unreadable> {
-    for (i, line) in block.lines().enumerate() {
-        hashes.push(hash(line).map_err(|why| Unreadable { line: i, why })?);
+/// Upper case as lower case: of all letters in UTF-8, of the letters A to Z in other bytes.
+fn in_lower_case(key: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
+    if key.is_ascii() {
+        return match key.iter().any(u8::is_ascii_uppercase) {
+            true => key.to_ascii_lowercase().into(),
+            false => key,
+        };
     }
-    Ok(())
+    match str::from_utf8(&key) {
+        Ok(text) => text.to_lowercase().into_bytes().into(),
+        Err(_) => key.to_ascii_lowercase().into(),
+    }
 }
 
 const NOT_HEX: &str = "is not hexadecimal; write pairs of digits 0-9 and a-f, such as 00ff";
@@ -98,6 +189,14 @@ mod tests {
         for line in [&b"0"[..], b"0g", b"0x10", b" 00", b"\xff\xff"] {
             assert_eq!(decode_hex(line, &mut bytes), Err(NOT_HEX), "{line:?}");
         }
+    }
+
+    #[test]
+    fn case_is_ignored_in_text_and_in_other_bytes() {
+        let lower = |key: &'static [u8]| in_lower_case(key.into()).into_owned();
+        assert_eq!(lower(b"MiXed 9"), b"mixed 9");
+        assert_eq!(lower("STRASSE Ä É".as_bytes()), "strasse ä é".as_bytes());
+        assert_eq!(lower(b"A\xff\xc4"), b"a\xff\xc4");
     }
 
     #[test]

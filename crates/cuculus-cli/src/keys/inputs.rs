@@ -8,11 +8,13 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 
+use super::packed::{self, Packing};
+
 /// The inputs of a command: files, or standard input.
 #[derive(Clone)]
 pub(crate) struct Inputs {
     paths: Vec<PathBuf>,
-    /// The total size in bytes, if all are regular files.
+    /// The total size in bytes, if all are regular files that are not compressed.
     pub(crate) size: Option<u64>,
 }
 
@@ -32,6 +34,8 @@ impl Inputs {
                 bail!("{}: it is a directory; name files", cannot_read(path));
             }
             let bytes = metadata.filter(fs::Metadata::is_file).map(|metadata| metadata.len());
+            let bytes =
+                bytes.filter(|_| is_standard_input(path) || packing_of(path) == Packing::Plain);
             size = size.zip(bytes).map(|(sum, bytes)| sum.saturating_add(bytes));
         }
         Ok(Self { paths, size })
@@ -44,26 +48,33 @@ impl Inputs {
     /// The name of an input in error messages.
     fn name(&self, input: usize) -> String {
         match self.paths.get(input) {
-            Some(path) if !is_standard_input(path) => path.display().to_string(),
+            Some(path) if !is_standard_input(path) => shown(path),
             _ => "standard input".to_owned(),
         }
     }
 
     pub(super) fn open(&self, input: usize) -> Result<Input> {
-        let name = self.name(input).into();
-        match self.paths.get(input) {
+        let name: Arc<str> = self.name(input).into();
+        let (reader, is_regular): (Box<dyn Read + Send>, bool) = match self.paths.get(input) {
             Some(path) if !is_standard_input(path) => {
                 let file = File::open(path).with_context(|| cannot_read(path))?;
                 let is_regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
-                Ok(Input { name, reader: Box::new(file), is_regular })
+                (Box::new(file), is_regular)
             }
             _ => {
-                let is_regular =
-                    standard_input_metadata().is_some_and(|metadata| metadata.is_file());
-                Ok(Input { name, reader: standard_input(), is_regular })
+                let metadata = standard_input_metadata();
+                (standard_input(), metadata.is_some_and(|metadata| metadata.is_file()))
             }
-        }
+        };
+        let reader = packed::unpacked(reader).with_context(|| format!("cannot read {name}"))?;
+        Ok(Input { name, reader, is_regular })
     }
+}
+
+/// How a regular file is packed. If it cannot be read, that is found out later.
+pub(crate) fn packing_of(path: &Path) -> Packing {
+    let detected = File::open(path).and_then(|mut file| Packing::detect(&mut file));
+    detected.map_or(Packing::Plain, |(packing, _)| packing)
 }
 
 /// An input that is open.
@@ -74,12 +85,28 @@ pub(super) struct Input {
     pub(super) is_regular: bool,
 }
 
+impl Input {
+    /// Leaves out bytes; returns how many there were.
+    pub(super) fn skip(&mut self, bytes: u64) -> io::Result<u64> {
+        io::copy(&mut self.reader.by_ref().take(bytes), &mut io::sink())
+    }
+}
+
 fn is_standard_input(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
+/// A file name in a message: quoted and escaped if it has characters that would change the terminal
+/// or the line.
+pub(crate) fn shown(path: &Path) -> String {
+    match path.to_str() {
+        Some(text) if !text.is_empty() && !text.chars().any(char::is_control) => text.to_owned(),
+        _ => format!("{path:?}"),
+    }
+}
+
 fn cannot_read(path: &Path) -> String {
-    format!("cannot read {}", path.display())
+    format!("cannot read {}", shown(path))
 }
 
 /// Standard input as a file: reads are large, and the buffer of `Stdin` would copy them.

@@ -19,29 +19,20 @@ impl<W: Write> Printer<W> {
     pub(crate) fn print(&mut self, block: &Block, chosen: &[bool]) -> io::Result<u64> {
         self.buffer.clear();
         let mut printed = 0;
-        let mut from = 0;
-        while let Some(start) = position(chosen, from, true) {
-            let end = position(chosen, start, false).unwrap_or(chosen.len());
-            printed += (end - start) as u64;
-            let run = block.run(start, end);
-            if end - start == block.len() {
-                self.out.write_all(run)?;
+        for run in block.runs(chosen) {
+            printed += run.len() as u64;
+            let lines = block.run(run.start, run.end);
+            if run.len() == block.len() {
+                self.out.write_all(lines)?;
             } else {
-                self.buffer.extend_from_slice(run);
+                self.buffer.extend_from_slice(lines);
             }
-            if end == block.len() && !block.is_terminated {
+            if block.is_cut(run.end) {
                 self.buffer.push(self.separator);
             }
-            from = end;
         }
         self.out.write_all(&self.buffer)?;
         self.out.flush()?;
         Ok(printed)
     }
-}
-
-/// The first index from `from` on with the value `wanted`.
-fn position(flags: &[bool], from: usize, wanted: bool) -> Option<usize> {
-    let rest = flags.get(from..)?;
-    rest.iter().position(|&flag| flag == wanted).map(|at| from + at)
 }

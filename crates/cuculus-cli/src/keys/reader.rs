@@ -22,24 +22,47 @@ pub(crate) struct Reader {
     open: Option<Input>,
     input: usize,
     lines: u64,
+    /// Bytes of the input, unpacked, in the blocks so far.
+    position: u64,
     /// The beginning of a line that continues in the next block.
     rest: Vec<u8>,
 }
 
 impl Reader {
     pub(crate) fn new(inputs: Inputs, separator: u8) -> Self {
-        Self { inputs, separator, open: None, input: 0, lines: 0, rest: Vec::new() }
+        let rest = Vec::new();
+        Self { inputs, separator, open: None, input: 0, lines: 0, position: 0, rest }
+    }
+
+    /// Continues after a block that an earlier reader of the same inputs gave.
+    pub(crate) fn continue_after(&mut self, input: usize, position: u64, lines: u64) -> Result<()> {
+        (self.input, self.position, self.lines) = (input, position, lines);
+        if input >= self.inputs.len() {
+            return Ok(());
+        }
+        let mut open = self.inputs.open(input)?;
+        let skipped = open.skip(position);
+        let skipped = skipped.with_context(|| format!("cannot read {}", open.name))?;
+        if skipped < position {
+            bail!(
+                "{} has become shorter since the last run; start again without the state",
+                open.name
+            );
+        }
+        self.open = Some(open);
+        Ok(())
     }
 
     /// Fills a block with the next lines; returns whether there are any.
     pub(crate) fn read(&mut self, block: &mut Block) -> Result<bool> {
         block.ends.clear();
         block.hashes.clear();
+        block.keyless.clear();
         while self.input < self.inputs.len() {
             let open = match &mut self.open {
                 Some(open) => open,
                 none => {
-                    self.lines = 0;
+                    (self.lines, self.position) = (0, 0);
                     none.insert(self.inputs.open(self.input)?)
                 }
             };
@@ -47,6 +70,8 @@ impl Reader {
             block.lines_before = self.lines;
             let has_ended = fill(block, open, &mut self.rest, self.separator)?;
             self.lines += block.len() as u64;
+            self.position += block.size() as u64;
+            (block.input_index, block.position) = (self.input, self.position);
             if has_ended {
                 self.open = None;
                 self.input += 1;
@@ -63,9 +88,13 @@ impl Reader {
 /// line, before and after.
 fn fill(block: &mut Block, open: &mut Input, rest: &mut Vec<u8>, separator: u8) -> Result<bool> {
     let mut filled = rest.len();
-    if block.bytes.len() < (filled + 1).max(BLOCK) {
-        block.bytes.resize((2 * filled).max(BLOCK), 0);
+    // The same however long the block was before, so that the blocks of a file depend on nothing but
+    // the file.
+    let mut size = BLOCK;
+    while size <= filled {
+        size *= 2;
     }
+    block.bytes.resize(size, 0);
     block.bytes[..filled].copy_from_slice(rest);
     rest.clear();
     loop {

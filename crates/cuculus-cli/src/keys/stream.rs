@@ -2,7 +2,8 @@
 //! larger than the caches both take about the same time. Knows nothing of filters.
 
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
-use std::thread;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use cuculus::KeyHasher;
@@ -10,17 +11,21 @@ use cuculus::KeyHasher;
 use super::Block;
 use super::Inputs;
 use super::Reader;
-use super::form::{Form, Unreadable};
+use super::form::{Form, Keyless, Unreadable};
 
 /// Blocks in use: one is read, one waits, one is worked on, and one more evens out pauses.
 const BLOCKS: usize = 4;
+/// How often a caller that waits looks whether the thread still runs.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// Characters of a line that are shown in an error message.
 const SHOWN: usize = 60;
 
 /// Hashed blocks, in order.
 pub(crate) struct Stream {
-    full: Receiver<Result<Block>>,
+    full: Receiver<Option<Result<Block>>>,
     empty: Sender<Block>,
+    waker: SyncSender<Option<Result<Block>>>,
+    thread: JoinHandle<()>,
 }
 
 impl Stream {
@@ -30,6 +35,7 @@ impl Stream {
         inputs: Inputs,
         separator: u8,
         form: Form,
+        keyless: Keyless,
         hasher: KeyHasher,
     ) -> Result<Self> {
         let (to_caller, full) = sync_channel(BLOCKS);
@@ -40,14 +46,40 @@ impl Stream {
                 .map_err(|_| anyhow!("the reading thread could not be set up"))?;
         }
         let reader = Reader::new(inputs, separator);
-        let read = move || produce(reader, form, &hasher, &from_caller, &to_caller);
-        thread::Builder::new().spawn(read).context("cannot start the reading thread")?;
-        Ok(Self { full, empty })
+        let waker = to_caller.clone();
+        let hash = move |block: &mut Block| {
+            form.hash(&hasher, keyless, block).map_err(|error| error_in_line(block, &error))
+        };
+        let read = move || produce(reader, hash, &from_caller, &to_caller);
+        let thread = thread::Builder::new().spawn(read);
+        let thread = thread.context("cannot start the reading thread")?;
+        Ok(Self { full, empty, waker, thread })
+    }
+
+    /// Ends the stream from another thread, when the caller has taken what is read already.
+    pub(crate) fn stopper(&self) -> impl Fn() + Send + use<> {
+        let waker = self.waker.clone();
+        move || {
+            // If there is no room, the caller is not waiting.
+            let _ = waker.try_send(None);
+        }
     }
 
     /// The next block, or `None` at the end.
     pub(crate) fn next(&self) -> Result<Option<Block>> {
-        self.full.recv().ok().transpose()
+        loop {
+            match self.full.recv_timeout(PATIENCE) {
+                Ok(next) => return next.transpose(),
+                Err(_) if self.thread.is_finished() => {
+                    // What it sent last may have come in between.
+                    let last = self.full.try_recv().ok();
+                    return last
+                        .unwrap_or(Some(Err(anyhow!("the reading thread failed"))))
+                        .transpose();
+                }
+                Err(_) => {}
+            }
+        }
     }
 
     /// Returns a block to the thread for reuse.
@@ -59,31 +91,31 @@ impl Stream {
 
 fn produce(
     mut reader: Reader,
-    form: Form,
-    hasher: &KeyHasher,
+    hash: impl Fn(&mut Block) -> Result<()>,
     empty: &Receiver<Block>,
-    full: &SyncSender<Result<Block>>,
+    full: &SyncSender<Option<Result<Block>>>,
 ) {
     while let Ok(mut block) = empty.recv() {
         let read = reader.read(&mut block).and_then(|is_more| {
-            form.hash(hasher, &mut block).map_err(|error| error_in_line(&block, &error))?;
+            hash(&mut block)?;
             Ok(is_more)
         });
-        let sent = match read {
-            Ok(false) => return,
-            Ok(true) => full.send(Ok(block)),
-            Err(error) => full.send(Err(error)),
-        };
-        // The caller is done.
-        if sent.is_err() {
+        let is_over = !matches!(read, Ok(true));
+        let sent = full.send(match read {
+            Ok(false) => None,
+            Ok(true) => Some(Ok(block)),
+            Err(error) => Some(Err(error)),
+        });
+        // The input has ended, or the caller is done.
+        if is_over || sent.is_err() {
             return;
         }
     }
 }
 
-fn error_in_line(block: &Block, &Unreadable { line, why }: &Unreadable) -> anyhow::Error {
-    let text = String::from_utf8_lossy(block.line(line));
+pub(crate) fn error_in_line(block: &Block, Unreadable { line, why }: &Unreadable) -> anyhow::Error {
+    let text = String::from_utf8_lossy(block.line(*line));
     let shown: String = text.chars().take(SHOWN).collect();
     let more = if shown.len() < text.len() { "…" } else { "" };
-    anyhow!("{}: {shown:?}{more} {why}", block.origin_of(line))
+    anyhow!("{}: {shown:?}{more} {why}", block.origin_of(*line))
 }

@@ -13,6 +13,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::count::{self, Count};
+use crate::rate::Rate;
 use crate::text::{Table, bytes, percent, thousands, wrapped};
 use cost::Cost;
 use kinds::Kind;
@@ -33,8 +34,8 @@ pub(crate) struct Options {
     items: Count,
 
     /// The false positive rate: 0.01 or 1%
-    #[arg(long, value_name = "RATE", value_parser = rate)]
-    fpr: f64,
+    #[arg(long, value_name = "RATE")]
+    fpr: Rate,
 
     /// The largest number of keys, if it is not the usual number
     ///
@@ -61,20 +62,6 @@ struct Need {
     delete: bool,
 }
 
-/// A rate between 0 and 1, both excluded, as a number or a percentage.
-fn rate(text: &str) -> Result<f64, String> {
-    let (number, unit) = match text.strip_suffix('%') {
-        Some(number) => (number.trim_end(), 0.01),
-        None => (text, 1.0),
-    };
-    let rate = number.parse::<f64>().map(|rate| rate * unit);
-    let rate = rate.map_err(|_| "expected a rate such as 0.01, 1% or 1e-3".to_owned())?;
-    match rate > 0.0 && rate < 1.0 {
-        true => Ok(rate),
-        false => Err("the rate must be above 0 and below 1, such as 0.01 or 1%".to_owned()),
-    }
-}
-
 /// A kind and its cost, or why it cannot be used.
 struct Line {
     kind: Kind,
@@ -92,7 +79,7 @@ pub(crate) fn run(options: &Options, out: &mut dyn Write) -> Result<()> {
         peak >= items,
         "--peak {peak} is below --items {items}; the peak is the most keys at any time"
     );
-    let need = Need { items, peak, rate: options.fpr, delete: options.delete };
+    let need = Need { items, peak, rate: options.fpr.get(), delete: options.delete };
     let lines: Vec<Line> = kinds::costs(&need);
     let advice = advice::of(&need, &lines);
     let written = match options.json {
@@ -194,17 +181,6 @@ fn to_json(need: &Need, lines: &[Line], advice: &advice::Advice) -> serde_json::
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn rates_are_numbers_or_percentages() {
-        for (text, expected) in [("0.01", 0.01), ("1%", 0.01), ("1e-3", 0.001), ("0.5 %", 0.005)] {
-            let got = rate(text).unwrap();
-            assert!((got - expected).abs() < 1e-15, "{text}: {got}");
-        }
-        for text in ["0", "1", "100%", "-0.1", "NaN", "inf", "", "%", "one"] {
-            assert!(rate(text).is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn rates_have_at_least_two_digits() {

@@ -2,15 +2,16 @@
 
 use std::error::Error;
 use std::fmt;
+use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 
-use anyhow::Result as Anyhow;
 use cuculus::papers::{ConsistentCuckooFilter, DynamicCuckooFilter, IndexIndependentCuckooFilter};
 use cuculus::{
-    CuckooFilter, CuckooMaplet, DecodeError, ElasticFilter, Filter, Insert, Kind, Persist, Remove,
+    CuckooFilter, CuckooMaplet, DecodeError, ElasticFilter, Filter, Insert, Kind, Note, Persist,
+    Remove,
 };
 
-use super::replace::Replacement;
+use super::note::FileNote;
 
 /// Size of the write buffer in bytes.
 const WRITE_BUFFER: usize = 1 << 20;
@@ -53,8 +54,8 @@ macro_rules! with_set {
 }
 
 impl AnyFilter {
-    /// Reads a filter; bytes after its end are an error.
-    pub(crate) fn read_from(mut reader: impl Read) -> Result<Self, DecodeError> {
+    /// Reads a filter and its note, if it has one; other bytes after its end are an error.
+    pub(crate) fn read_from(mut reader: impl Read) -> Result<(Self, Option<Note>), DecodeError> {
         let mut prefix = Vec::with_capacity(Kind::PREFIX);
         reader.by_ref().take(Kind::PREFIX as u64).read_to_end(&mut prefix)?;
         let kind = Kind::of_prefix(&prefix)?;
@@ -69,20 +70,22 @@ impl AnyFilter {
             // A kind that the library knows but this program does not.
             other => return Err(DecodeError::Kind { got: other as u16, expected: 3 }),
         };
+        let note = Note::read_from(&mut whole)?;
         match io::copy(&mut whole, &mut io::sink())? {
-            0 => Ok(filter),
+            0 => Ok((filter, note)),
             extra => Err(DecodeError::TrailingBytes { extra }),
         }
     }
 
-    /// Writes the filter to a file, atomically.
-    pub(crate) fn save(&self, replacement: Replacement) -> Anyhow<()> {
-        replacement.commit(|file| {
-            // An elastic filter writes thousands of small parts.
-            let mut writer = BufWriter::with_capacity(WRITE_BUFFER, file);
-            with_filter!(self, filter => filter.write_to(&mut writer))?;
-            writer.flush()
-        })
+    /// Writes the filter, and the note if there is something to note.
+    pub(super) fn write_to(&self, file: &mut File, note: &FileNote) -> io::Result<()> {
+        // An elastic filter writes thousands of small parts.
+        let mut writer = BufWriter::with_capacity(WRITE_BUFFER, file);
+        with_filter!(self, filter => filter.write_to(&mut writer))?;
+        if *note != FileNote::default() {
+            Note::new(note.to_bytes()).write_to(&mut writer)?;
+        }
+        writer.flush()
     }
 
     pub(crate) fn kind(&self) -> Kind {

@@ -6,13 +6,18 @@
 //! killed process; here the file that a killed process leaves behind is not locked, and the next
 //! writer deletes it.
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::system::{Identity, keep_permissions, open_existing, sync_directory, try_lock};
+use crate::interrupt::Unfinished;
+use crate::keys::shown;
+
+use super::system::{
+    Identity, create_new, keep_permissions, open_existing, sync_directory, try_lock,
+};
 
 /// Attempts to take the lock while other writers create and delete the file.
 const TRIES: usize = 100;
@@ -25,11 +30,14 @@ pub(crate) struct Replacement {
     new_path: PathBuf,
     new: File,
     is_done: bool,
+    /// Removed when the program is interrupted.
+    unfinished: Unfinished,
 }
 
 impl Replacement {
     /// Begins to replace a file that must exist.
     pub(crate) fn of_existing(path: &Path) -> Result<Self> {
+        super::not_a_pipe(path)?;
         let there = || fs::metadata(path).with_context(|| cannot_open(path));
         // Before the new file is created, and again when no other writer can move it.
         there()?;
@@ -43,13 +51,14 @@ impl Replacement {
     pub(crate) fn of_new(path: &Path, may_exist: bool) -> Result<Self> {
         let begun = Self::begin(path)?;
         if !may_exist && begun.old()?.is_some() {
-            bail!("{} exists; choose another name, or add --force to replace it", path.display());
+            bail!("{} exists; choose another name, or add --force to replace it", shown(path));
         }
         Ok(begun)
     }
 
     fn begin(path: &Path) -> Result<Self> {
-        let at = || format!("cannot write {}", path.display());
+        super::not_a_pipe(path)?;
+        let at = || format!("cannot write {}", shown(path));
         let target = resolved(path).with_context(at)?;
         let name =
             target.file_name().with_context(|| format!("{}: the path has no file name", at()))?;
@@ -58,12 +67,17 @@ impl Replacement {
         new_name.push(".cuculus-new");
         let new_path = target.with_file_name(new_name);
         for _ in 0..TRIES {
-            if let Some(new) = locked(&new_path).with_context(at)? {
+            // What replaces a private file is private from the beginning.
+            let is_private = target.exists();
+            if let Some(new) = locked(&new_path, is_private).with_context(at)? {
                 return match new {
-                    Locked::ByUs(new) => Ok(Self { target, new_path, new, is_done: false }),
+                    Locked::ByUs(new) => {
+                        let unfinished = Unfinished::new(&new_path);
+                        Ok(Self { target, new_path, new, is_done: false, unfinished })
+                    }
                     Locked::ByAnother => bail!(
                         "{} is being written by another process; try again when it has ended",
-                        path.display()
+                        shown(path)
                     ),
                 };
             }
@@ -78,7 +92,7 @@ impl Replacement {
                 ensure!(
                     old.is_file(),
                     "{} is not a regular file; choose another",
-                    self.target.display()
+                    shown(&self.target)
                 );
                 Ok(Some(old))
             }
@@ -90,7 +104,7 @@ impl Replacement {
     /// Writes the new file and renames it over the old one. When this returns, the new file is
     /// fsynced; if the process ends before, the old file is unchanged.
     pub(crate) fn commit(mut self, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<()> {
-        let at = || format!("cannot write {}; the file is unchanged", self.target.display());
+        let at = || format!("cannot write {}; the file is unchanged", shown(&self.target));
         let old = self.old()?;
         let written = || {
             write(&mut self.new)?;
@@ -99,16 +113,13 @@ impl Replacement {
                 keep_permissions(&self.new, old)?;
             }
             self.new.sync_all()?;
-            fs::rename(&self.new_path, &self.target)
+            self.unfinished.finish(|| fs::rename(&self.new_path, &self.target))
         };
         written().with_context(at)?;
         self.is_done = true;
         let directory = self.target.parent().unwrap_or(Path::new("."));
         sync_directory(directory).with_context(|| {
-            format!(
-                "{} is written, but could be lost if the power fails now",
-                self.target.display()
-            )
+            format!("{} is written, but could be lost if the power fails now", shown(&self.target))
         })
     }
 }
@@ -123,7 +134,7 @@ impl Drop for Replacement {
 }
 
 pub(super) fn cannot_open(path: &Path) -> String {
-    format!("cannot open {}", path.display())
+    format!("cannot open {}", shown(path))
 }
 
 enum Locked {
@@ -132,8 +143,8 @@ enum Locked {
 }
 
 /// Creates a file and locks it; `None` if another writer interfered and the caller must try again.
-fn locked(path: &Path) -> io::Result<Option<Locked>> {
-    let (file, is_new) = match OpenOptions::new().write(true).create_new(true).open(path) {
+fn locked(path: &Path, is_private: bool) -> io::Result<Option<Locked>> {
+    let (file, is_new) = match create_new(path, is_private) {
         Ok(file) => (file, true),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match open_existing(path) {
             Ok(file) => (file, false),

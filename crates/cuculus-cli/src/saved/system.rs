@@ -2,9 +2,13 @@
 //! two writers at the same time are not prevented.
 
 #[cfg(not(unix))]
-pub(super) use other::{Identity, keep_permissions, open_existing, sync_directory, try_lock};
+pub(super) use other::{
+    Identity, create_new, keep_permissions, open_existing, sync_directory, try_lock,
+};
 #[cfg(unix)]
-pub(super) use unix::{Identity, keep_permissions, open_existing, sync_directory, try_lock};
+pub(super) use unix::{
+    Identity, create_new, keep_permissions, open_existing, sync_directory, try_lock,
+};
 
 #[cfg(unix)]
 mod unix {
@@ -23,6 +27,16 @@ mod unix {
         pub(in crate::saved) fn of(metadata: &Metadata) -> Self {
             Self(metadata.dev(), metadata.ino())
         }
+    }
+
+    /// Creates a file for writing that must not exist. A private one is for its owner only.
+    pub(in crate::saved) fn create_new(path: &Path, is_private: bool) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        if is_private {
+            options.mode(0o600);
+        }
+        options.open(path)
     }
 
     /// Opens an existing file for writing; never through a symbolic link, which somebody else may have
@@ -76,6 +90,10 @@ mod other {
         pub(in crate::saved) fn of(_: &Metadata) -> Self {
             Self
         }
+    }
+
+    pub(in crate::saved) fn create_new(path: &Path, _: bool) -> io::Result<File> {
+        OpenOptions::new().write(true).create_new(true).open(path)
     }
 
     pub(in crate::saved) fn open_existing(path: &Path) -> io::Result<File> {

@@ -17,7 +17,7 @@ fn every_kind_is_built_queried_changed_and_verified() {
     for (kind, name) in KINDS {
         let workshop = Workshop::new();
         let keys = lines("key", 5000);
-        let options = ["--kind", kind, "--capacity", "8000"];
+        let options = ["--kind", kind, "--capacity", "8k", "--multiset"];
         let file = workshop.build("filter", &options, &keys);
         let count = || json(&succeeds(&["info", "--json", &file], ""))["keys"].clone();
         assert_eq!(count(), 5000, "{kind}");
@@ -64,12 +64,11 @@ fn the_same_keys_and_seed_give_the_same_file() {
 #[test]
 fn keys_may_be_bytes_and_numbers() {
     let workshop = Workshop::new();
+    let hex = workshop.build("hex", &["--hex"], "616263\n64\n");
+    assert_eq!(succeeds(&["query", &hex, "--hex"], "616263\n64\n65\n"), "616263\n64\n");
     let text = workshop.build("text", &[], "abc\nd\n");
-    assert_eq!(succeeds(&["query", &text, "--hex"], "616263\n64\n65\n"), "616263\n64\n");
     assert_eq!(succeeds(&["query", &text, "--null"], "abc\0x\0d"), "abc\0d\0");
     let numbers = workshop.build("numbers", &["--u64"], "0\n18446744073709551615\n");
-    // A number is hashed as its eight bytes, little-endian.
-    assert_eq!(succeeds(&["query", &numbers, "--hex"], "0000000000000000\n"), "0000000000000000\n");
     assert_eq!(succeeds(&["query", &numbers, "--u64", "--count"], "0\n1\n2\n"), "1\n");
     let empty = workshop.build("empty", &[], "");
     assert_eq!(fed(&["query", &empty, "-q"], "abc\n").status.code(), Some(1));
@@ -124,7 +123,7 @@ fn the_exit_code_of_a_query_is_its_answer() {
 #[test]
 fn keys_are_counted_and_removed_as_often_as_they_were_added() {
     let workshop = Workshop::new();
-    let file = workshop.build("filter", &[], "a\nb\nb\nb\n");
+    let file = workshop.build("filter", &["--multiset"], "a\nb\nb\nb\n");
     assert_eq!(succeeds(&["count", &file], "a\nb\nc\n"), "1\ta\n3\tb\n0\tc\n");
     let sums = succeeds(&["count", &file, "--json"], "a\nb\nc\n");
     assert_eq!(json(&sums), serde_json::json!({"asked": 3, "found": 2, "copies": 4}));
@@ -135,15 +134,107 @@ fn keys_are_counted_and_removed_as_often_as_they_were_added() {
 }
 
 #[test]
-fn unique_keys_are_stored_once() {
+fn a_set_stores_each_key_once() {
     let workshop = Workshop::new();
     for kind in ["elastic", "cuckoo"] {
         let keys = "key\n".repeat(1000) + "other\n";
-        let file = workshop.build(kind, &["--kind", kind, "--unique"], &keys);
+        let file = workshop.build(kind, &["--kind", kind, "--force"], &keys);
         assert_eq!(succeeds(&["count", &file], "key\nother\n"), "1\tkey\n1\tother\n");
-        let added = succeeds(&["add", &file, "--unique", "--json"], "other\nthird\nthird\n");
+        let options = ["--kind", kind, "--force", "--capacity", "10"];
+        let file = workshop.build(kind, &options, &keys);
+        assert_eq!(succeeds(&["count", &file], "key\nother\n"), "1\tkey\n1\tother\n");
+        let added = succeeds(&["add", &file, "--json"], "other\nthird\nthird\n");
         assert_eq!(json(&added), serde_json::json!({"read": 3, "added": 1, "keys": 3}));
+        assert_eq!(json(&succeeds(&["info", &file, "--json"], ""))["holds"], "set");
     }
+}
+
+/// A million copies of one key, and each is counted.
+#[test]
+fn a_multiset_counts_copies_down() {
+    let workshop = Workshop::new();
+    for copies in [9, 1_000_000] {
+        let keys = "key\n".repeat(copies) + "other\n";
+        let file = workshop.build("filter", &["--multiset", "--force"], &keys);
+        let count = || succeeds(&["count", &file], "key\nother\n");
+        assert_eq!(count(), format!("{copies}\tkey\n1\tother\n"));
+        succeeds(&["remove", &file], "key\nkey\n");
+        assert_eq!(count(), format!("{}\tkey\n1\tother\n", copies - 2));
+        succeeds(&["add", &file], "key\n");
+        succeeds(&["remove", &file], "key\n".repeat(copies - 2));
+        assert_eq!(count(), "1\tkey\n1\tother\n");
+        succeeds(&["remove", &file], "key\n");
+        assert_eq!(count(), "0\tkey\n1\tother\n");
+        assert_eq!(json(&succeeds(&["info", &file, "--json"], ""))["holds"], "multiset");
+    }
+}
+
+/// A file of the library has no note: copies are kept, and keys may have any form.
+#[test]
+fn files_of_the_library_are_multisets() {
+    let golden =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../cuculus/tests/golden/v1/elastic-many.cuculus");
+    let workshop = Workshop::new();
+    let file = workshop.write("filter", std::fs::read(golden).expect("the golden file"));
+    let before = json(&succeeds(&["info", &file, "--json"], ""))["keys"].as_u64();
+    succeeds(&["add", &file], "a new key\na new key\n");
+    succeeds(&["add", &file, "--hex"], "00\n");
+    let info = json(&succeeds(&["info", &file, "--json"], ""));
+    assert_eq!(info["keys"].as_u64(), before.map(|keys| keys + 3));
+    assert_eq!((&info["holds"], &info["keys_are"]), (&json("null"), &json("null")));
+    assert_eq!(succeeds(&["count", &file], "a new key\n"), "2\ta new key\n");
+    assert!(succeeds(&["info", &file], "").contains("taken for a multiset"));
+}
+
+/// And the library loads files of this tool.
+#[test]
+fn the_library_loads_files_with_a_note() {
+    use cuculus::{ElasticFilter, Filter, Persist};
+    let workshop = Workshop::new();
+    workshop.build("filter", &[], "key\n");
+    let filter = ElasticFilter::from_bytes(&workshop.read("filter")).expect("a filter");
+    assert!(filter.contains("key") && filter.len() == 1);
+}
+
+#[test]
+fn several_filters_are_asked() {
+    let workshop = Workshop::new();
+    let files = ["a", "b", "c"].map(|name| {
+        let file = workshop.at(name);
+        succeeds(&["build", &file], format!("{name}1\n{name}2\n"));
+        file
+    });
+    let keys = "a1\nb2\nc1\nd\n";
+    let any = ["query", &files[0], "--or", &files[1], "--or", &files[2]];
+    assert_eq!(succeeds(&any, keys), "a1\nb2\nc1\n", "three seeds");
+    assert_eq!(succeeds(&["query", &files[0], "-o", &files[1], "-c"], keys), "2\n");
+    assert_eq!(succeeds(&[&any[..], &["--invert"]].concat(), keys), "d\n");
+    let numbers = workshop.build("numbers", &["--u64"], "1\n");
+    let output = fed(&["query", &files[0], "--or", &numbers], keys);
+    assert!(stderr_of(&output).contains("are numbers (--u64), not text"));
+}
+
+/// Keys of a set can look the same and share an entry. If that is likely, removing is refused.
+#[test]
+fn keys_that_may_share_an_entry_are_not_removed() {
+    let workshop = Workshop::new();
+    let (keys, some) = (lines("key", 50_000), lines("key", 10));
+    let set = workshop.build("set", &["--fpr", "1%"], &keys);
+    let info = json(&succeeds(&["info", &set, "--json"], ""));
+    let left_out = info["expected_left_out"].as_f64().expect("a number");
+    let really = 50_000 - info["keys"].as_u64().expect("a number");
+    assert!((really as f64) < left_out + 4.5 * left_out.sqrt(), "{really}, {left_out} expected");
+    assert!(really > 0 && left_out < 500.0, "{left_out}");
+    let before = workshop.read("set");
+    let output = fed(&["remove", &set], &some);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr_of(&output).contains("share an entry"), "{}", stderr_of(&output));
+    assert!(workshop.read("set") == before);
+    succeeds(&["remove", &set, "--force"], &some);
+    let multiset = workshop.build("multiset", &["--fpr", "1%", "--multiset"], &keys);
+    succeeds(&["remove", &multiset], &some);
+    let small = workshop.build("small", &[], &some);
+    succeeds(&["remove", &small], &some);
 }
 
 #[test]
@@ -170,7 +261,7 @@ fn info_describes_the_filter() {
         workshop.build("filter", &["--fpr", "0.001", "--kind", "cuckoo"], &lines("k", 10_000));
     let info = json(&succeeds(&["info", &file, "--json"], ""));
     assert_eq!(info["kind"], "cuckoo filter");
-    assert_eq!((&info["hash"], &info["seed"]), (&json("\"fold-xxh3\""), &json("1")));
+    assert_eq!((&info["hash"], &info["seed"]), (&json("\"fold-xxh3\""), &json("\"1\"")));
     assert_eq!(info["file_bytes"], workshop.read("filter").len());
     assert_eq!(info["details"]["capacity"], 10_000);
     let rate = info["expected_false_positive_rate"].as_f64().expect("a rate");
@@ -204,7 +295,7 @@ fn a_maplet_is_queried_but_not_changed() {
 #[test]
 fn the_help_of_each_command_states_its_promise() {
     for (command, part) in [
-        ("uniq", "--fpr times the number of different lines"),
+        ("uniq", "less than one line in a billion different ones"),
         ("query", "exit code is 0 if some key was found"),
         ("remove", "Remove only keys that were added"),
         ("build", "--capacity"),

@@ -6,6 +6,7 @@ mod binary;
 mod workshop; // a directory to work in, and the binary with something on its standard input
 
 mod commands; // each command on each kind of filter
+mod dedup; // data sets without repeated documents
 mod refusals; // errors are one line, and nothing is lost
 mod replacing; // a file is whole at any moment
 mod uniq; // each line once

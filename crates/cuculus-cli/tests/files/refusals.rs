@@ -35,7 +35,7 @@ fn missing_files_and_files_that_are_not_filters() {
     }
     is_refused(&["build", &workshop.at("new"), &missing], "cannot read ");
     is_refused(&["uniq", &missing], "cannot read ");
-    is_refused(&["uniq", "--load", &missing], "cannot open ");
+    is_refused(&["uniq", "--state", &text], "not a saved filter");
     is_refused(&["build", &workshop.at("no/such/directory")], "cannot write ");
     assert_eq!(workshop.files(), ["empty", "filter", "keys", "text"]);
 }
@@ -75,12 +75,13 @@ fn damage_is_found_wherever_it_is() {
 fn keys_that_cannot_be_read_are_named_with_file_and_line() {
     let workshop = Workshop::new();
     let filter = workshop.build("filter", &["--u64"], "1\n2\n");
+    let hex = workshop.build("hex", &["--hex"], "00\n");
     let before = workshop.read("filter");
     let bad = workshop.write("bad", "1\n2\nthree\n");
     for command in ["add", "remove", "query", "count"] {
         let output = fed(&[command, &filter, &bad, "--u64"], "");
         is_error(&output, &format!("{bad}:3: \"three\" is not a number"));
-        let output = fed(&[command, &filter, "--hex"], "00\n0\n");
+        let output = fed(&[command, &hex, "--hex"], "00\n0\n");
         is_error(&output, "standard input:2: \"0\" is not hexadecimal");
     }
     let late = lines("", 200_000) + "x\n";
@@ -89,7 +90,7 @@ fn keys_that_cannot_be_read_are_named_with_file_and_line() {
     let output = fed(&["build", &workshop.at("new"), "--u64"], "1\n\n");
     is_error(&output, "standard input:2: \"\"");
     assert!(workshop.read("filter") == before);
-    assert_eq!(workshop.files(), ["bad", "filter"]);
+    assert_eq!(workshop.files(), ["bad", "filter", "hex"]);
 }
 
 #[test]
@@ -104,17 +105,28 @@ fn options_that_conflict_or_cannot_be_kept() {
         (&["query"], "required"),
         (&["merge", &filter], "required"),
         (&["verify"], "required"),
-        (&["uniq", "--fpr", "0.1", "--load", &filter], "cannot be used with"),
         (&["uniq", "--json"], "--stats"),
-        (&["uniq", "--fpr", "0"], "is not between 0 and 1"),
-        (&["uniq", "--fpr", "0.000001"], "is below"),
-        (&["uniq", "--fpr", "2", "--save", &new], "is not between 0 and 1"),
-        (&["build", &new, "--fpr", "1.5"], "is not between 0 and 1"),
-        (&["build", &new, "--fpr", "x"], "invalid float"),
+        (&["uniq", "--fpr", "0"], "'0' for '--fpr <RATE>': the rate must be above 0"),
+        (&["uniq", "--fpr", "0.0000001%"], "--fpr 0.0000001%: "),
+        (&["uniq", "--fpr", "2", "--state", &new], "'2' for '--fpr <RATE>'"),
+        (&["build", &new, "--fpr", "150%"], "'150%' for '--fpr <RATE>'"),
+        (&["build", &new, "--fpr", "x"], "expected a rate such as"),
+        (&["build", &new, "--fpr", "1e-12"], "--fpr 1e-12: "),
+        (&["build", &new, "--capacity", "1.5"], "whole number"),
+        (&["build", &new, "--seed", "x"], "'x' for '--seed <SEED>'"),
         (&["build", &new, "--kind", "bloom"], "elastic, cuckoo"),
         (&["build", &new, "--kind", "cuckoo", "--capacity", "99999999999999"], "buckets"),
         (&["build", &filter], "--force"),
-        (&["uniq", "--save", &filter], "exists"),
+        (&["build", "-"], "not in a pipe"),
+        (&["query", "-"], "not in a pipe"),
+        (&["query", &filter, "--or", "-"], "not in a pipe"),
+        (&["add", "-"], "not in a pipe"),
+        (&["info", "-"], "not in a pipe"),
+        (&["verify", "-"], "not in a pipe"),
+        (&["merge", &filter, "-"], "not in a pipe"),
+        (&["merge", "-", &filter], "not in a pipe"),
+        (&["demo", "--out", "-"], "a directory"),
+        (&["man", "--out", "-"], "a directory"),
     ] {
         is_refused(arguments, hint);
     }
@@ -126,12 +138,8 @@ fn a_full_filter_names_the_key_that_did_not_fit() {
     let workshop = Workshop::new();
     let new = workshop.at("new");
     let fixed = ["build", &new, "--kind", "cuckoo", "--capacity", "100"];
-    let copies = fed(&fixed, "key\n".repeat(9));
+    let copies = fed(&[&fixed[..], &["--multiset"]].concat(), "key\n".repeat(9));
     is_error(&copies, "standard input:9: the key is stored 8 times already");
-    // An elastic filter counts them.
-    let counted = workshop.build("counted", &[], &"key\n".repeat(1000));
-    assert_eq!(json(stdout_of(&fed(&["info", &counted, "--json"], "")).trim())["keys"], 1000);
-    fs::remove_file(&counted).expect("built");
     is_error(&fed(&fixed, lines("key", 5000)), "larger --capacity");
     assert_eq!(workshop.files(), [""; 0]);
     let small = workshop.build("small", &["--kind", "cuckoo", "--capacity", "100"], "key\n");
@@ -143,7 +151,7 @@ fn a_full_filter_names_the_key_that_did_not_fit() {
 #[test]
 fn filters_that_cannot_be_merged() {
     let workshop = Workshop::new();
-    let a = workshop.build("a", &["--fpr", "0.00001"], &lines("a", 50_000));
+    let a = workshop.build("a", &["--fpr", "0.001%"], &lines("a", 50_000));
     let b = workshop.build("b", &["--fpr", "0.2", "--capacity", "50000"], &lines("b", 50_000));
     let cuckoo = workshop.build("cuckoo", &["--kind", "cuckoo"], "a\n");
     let other = workshop.at("other");
@@ -153,6 +161,8 @@ fn filters_that_cannot_be_merged() {
     is_refused(&["merge", &cuckoo, &a], "is a cuckoo filter");
     is_refused(&["merge", &a, &other], "different hash functions or seeds");
     is_refused(&["merge", &a, &b], "false positive rate");
+    let numbers = workshop.build("numbers", &["--u64"], "1\n");
+    is_refused(&["merge", &a, &numbers], "different forms");
     assert!(workshop.read("a") == before);
 }
 
@@ -183,11 +193,12 @@ fn a_full_disk_leaves_the_old_file() {
     let new = format!("{disk}/new");
     is_error(&fed(&["build", &new, "--capacity", "9000000", "--kind", "cuckoo"], ""), "No space");
     assert!(fs::metadata(&new).is_err());
-    let save = ["uniq", "--count", "--save", &new];
+    let save = ["uniq", "--count", "--state", &new];
     is_error(&fed(&save, lines("line", 1_000_000)), "No space left on device");
     assert!(fs::metadata(&new).is_err());
     // A smaller filter fits again.
-    succeeds(&["remove", &file], lines("key", 90_000));
+    let output = fed(&["remove", "--force", &file], lines("key", 90_000));
+    assert_ne!(output.status.code(), Some(2), "{}", stderr_of(&output));
 }
 
 /// The same without root: files may not be larger than 64 KiB.
@@ -208,4 +219,48 @@ fn a_file_size_limit_leaves_the_old_file() {
     is_error(&output, "File too large");
     assert!(workshop.read("filter") == before);
     assert_eq!(workshop.files(), ["filter", "keys"]);
+}
+
+#[test]
+fn keys_of_another_form_are_refused() {
+    let workshop = Workshop::new();
+    let files = [
+        workshop.build("text", &[], "10\n"),
+        workshop.build("hex", &["--hex"], "10\n"),
+        workshop.build("number", &["--u64"], "10\n"),
+    ];
+    let forms = [&[][..], &["--hex"], &["--u64"]];
+    for (file, own) in files.iter().zip(forms) {
+        for command in ["query", "count", "add", "remove"] {
+            for form in forms {
+                let output = fed(&[&[command, file], form].concat(), "10\n");
+                match form == own {
+                    true => assert_eq!(output.status.code(), Some(0), "{}", stderr_of(&output)),
+                    false => is_error(&output, "the keys of this file are "),
+                }
+            }
+            if command == "remove" {
+                succeeds(&[&["add", file], own].concat(), "10\n");
+            }
+        }
+    }
+}
+
+/// A name cannot write to the terminal, and an error is said once.
+#[test]
+fn names_are_escaped_and_causes_are_said_once() {
+    let workshop = Workshop::new();
+    let name = workshop.at("two\nlines\x1b[31m");
+    for command in ["query", "info", "verify", "add", "build"] {
+        let output = match command {
+            "build" => fed(&[command, &workshop.at("new"), &name], ""),
+            _ => fed(&[command, &name], ""),
+        };
+        is_error(&output, "two\\nlines\\u{1b}[31m\"");
+        assert_eq!(stderr_of(&output).matches("No such file").count(), 1, "{}", stderr_of(&output));
+    }
+    fs::create_dir(workshop.path("directory")).expect("a directory");
+    let output = fed(&["verify", &workshop.at("directory")], "");
+    is_error(&output, "Is a directory");
+    assert_eq!(stderr_of(&output).matches("Is a directory").count(), 1, "{}", stderr_of(&output));
 }

@@ -1,7 +1,7 @@
 //! A file is whole at any moment: the old or the new version, whatever happens to the writer.
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -86,7 +86,7 @@ fn a_second_writer_is_refused_and_readers_are_not() {
         &["remove", &file],
         &["merge", &file, &other],
         &["build", &file, "--force"],
-        &["uniq", "--load", &file, "--save", &file],
+        &["uniq", "--state", &file],
     ] {
         let second = fed(arguments, "from the second\n");
         assert_eq!(second.status.code(), Some(2), "{arguments:?}");
@@ -160,6 +160,92 @@ fn writers_that_race_lose_no_key() {
     assert_eq!(succeeds(&["query", &file], added.concat()), added.concat());
     assert_eq!(json(&succeeds(&["info", &file, "--json"], ""))["keys"], added.len());
     assert_eq!(workshop.files(), ["filter"]);
+}
+
+/// The state of `uniq`, killed at forty moments: what the next run prints shows that the state was
+/// the old or the new one.
+#[test]
+fn a_killed_uniq_leaves_the_old_state_or_the_new_one() {
+    let workshop = Workshop::new();
+    let (old, new) = (lines("old", 1000), lines("new", 400_000));
+    let state = workshop.at("filter");
+    succeeds(&["uniq", "--state", &state], &old);
+    let before = workshop.read("filter");
+    let keys = workshop.write("keys", &new);
+    let start = Instant::now();
+    succeeds(&["uniq", "--count", "--state", &state, &keys], "");
+    let takes = start.elapsed();
+    let after = workshop.read("filter");
+    workshop.write("filter", &before);
+    let mut random = 3u64;
+    let mut olds = 0;
+    for _ in 0..40 {
+        random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        let moment = takes.mul_f64((random >> 40) as f64 / (1u64 << 24) as f64 * 1.2);
+        let arguments = ["uniq", "--count", "--state", &state, &keys];
+        let mut child = piped(&arguments);
+        thread::sleep(moment);
+        child.kill().expect("it can be killed");
+        child.wait().expect("it ends");
+        let left = workshop.read("filter");
+        assert!(left == before || left == after, "killed after {moment:?}");
+        olds += usize::from(left == before);
+        workshop.write("filter", &before);
+    }
+    assert!(olds > 0, "no run was killed in time");
+    assert_eq!(succeeds(&["uniq", "--count", "--state", &state], old + &new), "400000\n");
+    assert_eq!(workshop.files(), ["filter", "keys"], "the next run clears up");
+}
+
+/// Ctrl-C leaves nothing behind; a run of `uniq` with a state saves what it has printed.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_writer_leaves_nothing_behind() {
+    let interrupt = |child: &std::process::Child| {
+        let id = child.id().to_string();
+        let sent = std::process::Command::new("kill").args(["-INT", &id]).status();
+        assert!(sent.expect("kill runs").success());
+    };
+    let workshop = Workshop::new();
+    let file = workshop.build("filter", &[], "key\n");
+    let before = workshop.read("filter");
+    let child = waiting_writer(&workshop, &["add", &file]);
+    interrupt(&child);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130));
+    assert_eq!(workshop.files(), ["filter"]);
+    assert!(workshop.read("filter") == before);
+
+    let mut child = waiting_writer(&workshop, &["uniq", "--state", &file]);
+    let mut printed = [0; 15];
+    child.stdout.as_mut().expect("a pipe").read_exact(&mut printed).expect("it prints");
+    interrupt(&child);
+    // Its input is still open.
+    let stdin = child.stdin.take();
+    let output = child.wait_with_output().expect("it ends");
+    drop(stdin);
+    assert_eq!(output.status.code(), Some(130), "{}", stderr_of(&output));
+    assert_eq!(workshop.files(), ["filter"]);
+    assert_eq!(succeeds(&["uniq", "--state", &file], "from the first\nkey\nmore\n"), "more\n");
+}
+
+/// From the moment that it is there, the new file is no wider than the old one.
+#[cfg(unix)]
+#[test]
+fn a_private_file_is_private_all_the_time() {
+    use std::os::unix::fs::PermissionsExt;
+    let workshop = Workshop::new();
+    let file = workshop.build("filter", &[], "key\n");
+    let mode = |name: &str| {
+        let metadata = fs::metadata(workshop.path(name)).expect("the file");
+        metadata.permissions().mode() & 0o777
+    };
+    assert_eq!(mode("filter") & 0o444, 0o444, "a new file is as wide as usual");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("permissions");
+    let child = waiting_writer(&workshop, &["add", &file]);
+    assert_eq!(mode(BESIDE), 0o600);
+    assert!(child.wait_with_output().expect("it ends").status.success());
+    assert_eq!(mode("filter"), 0o600);
 }
 
 #[cfg(unix)]

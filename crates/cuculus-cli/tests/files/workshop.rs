@@ -86,3 +86,15 @@ pub(crate) fn lines(prefix: &str, count: usize) -> String {
 pub(crate) fn json(text: &str) -> serde_json::Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
+
+/// The bytes as `gzip` would pack them.
+pub(crate) fn gzip(text: &str) -> Vec<u8> {
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    packer.write_all(text.as_bytes()).expect("a vector");
+    packer.finish().expect("a vector")
+}
+
+/// The bytes as `zstd` would pack them.
+pub(crate) fn zstd(text: &str) -> Vec<u8> {
+    zstd::encode_all(text.as_bytes(), 0).expect("a vector")
+}

@@ -9,8 +9,9 @@ use super::policy::Settings;
 use crate::BuildError;
 use crate::builder::{Parameters, check_range, check_rate, setters};
 
-/// The smallest rate for which entries of all ages fit their slots.
-pub(super) const SMALLEST_RATE: f64 = 1e-5;
+/// The smallest rate that billions of keys keep: a path has 52 bits, so each key takes at least
+/// 2^−52 / 768 of the rate, 3·10^−19, and older ones take more.
+pub(super) const SMALLEST_RATE: f64 = 1e-8;
 /// Blocks grow by the smallest step: larger ones hardly save time.
 const DEFAULT_LOAD: f64 = 0.98;
 pub(super) const MIN_LOAD: f64 = 0.5;
@@ -29,7 +30,7 @@ pub struct ElasticFilterBuilder {
 
 setters! { ElasticFilterBuilder, hasher in parameters.hasher;
     /// The largest share of absent keys that may be reported as present, at any size; 1 % by
-    /// default, one in 100,000 at least.
+    /// default, one in 100 million at least. For fewer, see [`spare_bytes`](Self::spare_bytes).
     false_positive_rate(rate: f64) => parameters.rate;
 
     /// A hint: the most keys that the filter will probably hold. Up to that number it needs three
@@ -64,6 +65,10 @@ impl ElasticFilterBuilder {
     /// smaller when it has grown large: 192 KiB are worth it for a set that will grow a
     /// thousandfold. With zero no entry is longer than the rate asks for now, and the filter is
     /// larger when it has grown.
+    ///
+    /// With 2^40, the most, entries are always as long as can be: some five bytes per key, and the
+    /// share of absent keys that are reported as present is about 3·10^−19 for each key in the
+    /// filter, far below any rate that can be asked for.
     pub fn spare_bytes(mut self, bytes: u64) -> Self {
         self.spare_bytes = Some(bytes);
         self

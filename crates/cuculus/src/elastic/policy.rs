@@ -82,7 +82,9 @@ impl Goal {
             Self::Ended { path, shorter, spare } => {
                 let path = path - is_among(index, shorter);
                 let needed = 1 + path.saturating_sub(depth).max(LEAST_EXTENSION);
-                Form { width: (needed + spare).min(MAX_WIDTH), ended: true }
+                // A code that holds all of the path has no use for more.
+                let longest = 1 + PATH_BITS.saturating_sub(depth).max(LEAST_EXTENSION);
+                Form { width: (needed + spare).min(longest).min(MAX_WIDTH), ended: true }
             }
         }
     }
