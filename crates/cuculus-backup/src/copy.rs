@@ -102,7 +102,7 @@ impl Copy<'_> {
             hole: None,
             failed: None,
         };
-        let saved = self.out.save_file(&mut bytes, |bytes| bytes.take_hole());
+        let saved = self.out.save_file(&mut bytes, FileBytes::take_hole);
         let (total, failed) = (bytes.total, bytes.failed.take());
         let content = match (saved, failed) {
             (_, Some(error)) | (Err(SaveError::Repository(error)), None) => return Err(error),

@@ -179,7 +179,7 @@ mod tests {
     }
 
     /// Two a day for 60 days, from Thursday, 1 January 1970 on.
-    fn kept(keep: Keep) -> Vec<u8> {
+    fn kept(keep: &Keep) -> Vec<u8> {
         let all: Vec<Snapshot> =
             (0..120).map(|i| snapshot(i, u64::from(i) * DAY / 2 + 1)).collect();
         let all: Vec<&Snapshot> = all.iter().collect();
@@ -191,19 +191,19 @@ mod tests {
 
     #[test]
     fn the_newest_of_each_period_is_kept() {
-        assert_eq!(kept(Keep { last: 3, ..Keep::default() }), [117, 118, 119]);
-        assert_eq!(kept(Keep { daily: 3, ..Keep::default() }), [115, 117, 119]);
+        assert_eq!(kept(&Keep { last: 3, ..Keep::default() }), [117, 118, 119]);
+        assert_eq!(kept(&Keep { daily: 3, ..Keep::default() }), [115, 117, 119]);
         // Sundays: days 59 (the last, a Sunday), 52, 45.
-        assert_eq!(kept(Keep { weekly: 3, ..Keep::default() }), [91, 105, 119]);
+        assert_eq!(kept(&Keep { weekly: 3, ..Keep::default() }), [91, 105, 119]);
         // 31 January is day 30, 28 February day 58; day 59 is 1 March.
-        assert_eq!(kept(Keep { monthly: 9, ..Keep::default() }), [61, 117, 119]);
+        assert_eq!(kept(&Keep { monthly: 9, ..Keep::default() }), [61, 117, 119]);
         let both = Keep { last: 1, daily: 2, ..Keep::default() };
-        assert_eq!(kept(both), [117, 119]);
-        assert_eq!(kept(Keep { hourly: 2, ..Keep::default() }), [118, 119]);
-        assert_eq!(kept(Keep { yearly: 2, ..Keep::default() }), [119]);
+        assert_eq!(kept(&both), [117, 119]);
+        assert_eq!(kept(&Keep { hourly: 2, ..Keep::default() }), [118, 119]);
+        assert_eq!(kept(&Keep { yearly: 2, ..Keep::default() }), [119]);
         let days = |days: i32| Keep { within: Some(Span::new().days(days)), ..Keep::default() };
-        assert_eq!(kept(days(1)), [117, 118, 119]);
-        assert_eq!(kept(days(19_000)).len(), 120);
-        assert_eq!(kept(Keep { tags: vec!["t7".into()], ..Keep::default() }), [7]);
+        assert_eq!(kept(&days(1)), [117, 118, 119]);
+        assert_eq!(kept(&days(19_000)).len(), 120);
+        assert_eq!(kept(&Keep { tags: vec!["t7".into()], ..Keep::default() }), [7]);
     }
 }

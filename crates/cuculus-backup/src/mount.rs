@@ -60,11 +60,11 @@ struct Inode {
 /// A directory or file that a program has open.
 enum Open {
     Dir {
-        nodes: DirReader,
+        nodes: Box<DirReader>,
         /// The offset of the next node, after the two names that every directory has.
         offset: u64,
         /// A node that did not fit in the last answer.
-        left: Option<Node>,
+        left: Option<Box<Node>>,
     },
     File(OpenFile),
 }
@@ -225,20 +225,20 @@ impl State {
         else {
             return Ok(None);
         };
-        if offset < at {
-            if let Some(Inode { kind: NodeKind::Dir(dir), .. }) = self.inodes.get(&number) {
-                (nodes, at, left) = (DirReader::new(dir), 0, None);
-            }
+        if offset < at
+            && let Some(Inode { kind: NodeKind::Dir(dir), .. }) = self.inodes.get(&number)
+        {
+            (nodes, at, left) = (Box::new(DirReader::new(dir)), 0, None);
         }
         let outcome = loop {
             let next = match left.take() {
-                Some(node) => Ok(Some(node)),
+                Some(node) => Ok(Some(*node)),
                 None => self.retry(|chunks| nodes.next(chunks)),
             };
             match next {
                 Ok(Some(node)) if at == offset => {
                     // Kept until the next is asked for: the answer may be full.
-                    left = Some(node.clone());
+                    left = Some(Box::new(node.clone()));
                     break Ok(Some(node));
                 }
                 Ok(Some(_)) => at += 1,
@@ -370,7 +370,7 @@ impl Filesystem for Mounted {
     fn opendir(&self, _: &Request, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
         let mut state = self.state();
         let nodes = match state.inodes.get(&ino.0) {
-            Some(Inode { kind: NodeKind::Dir(dir), .. }) => DirReader::new(dir),
+            Some(Inode { kind: NodeKind::Dir(dir), .. }) => Box::new(DirReader::new(dir)),
             _ => return reply.error(Errno::ENOTDIR),
         };
         let handle = state.open(Open::Dir { nodes, offset: 0, left: None });

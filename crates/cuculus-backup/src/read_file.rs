@@ -13,7 +13,7 @@ use crate::source::{Part, Source};
 use crate::tree::{self, NodeKind};
 
 /// Zeros written for holes at once.
-const ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
+static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 
 impl Repository {
     /// Writes the bytes of one file of a snapshot to `out`.

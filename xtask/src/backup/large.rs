@@ -140,7 +140,7 @@ impl Large {
             match listed.read(&mut buffer)? {
                 0 => break,
                 read => {
-                    lines += buffer[..read].iter().filter(|byte| **byte == b'\n').count() as u64
+                    lines += buffer[..read].iter().filter(|byte| **byte == b'\n').count() as u64;
                 }
             }
         }

@@ -56,7 +56,7 @@ impl Numbers {
     /// Half of it compresses.
     fn fill(&mut self, bytes: &mut [u8]) {
         for part in bytes.chunks_mut(4096) {
-            let plain = self.next() % 2 == 0;
+            let plain = self.next().is_multiple_of(2);
             for byte in part {
                 let number = (self.next() >> 32) as u8;
                 *byte = if plain { b"0123456789abcdef"[usize::from(number % 16)] } else { number };

@@ -450,11 +450,9 @@ fn count(roots: &Roots, path: &Path, exclude: &Exclude) -> u64 {
     let mut bytes = 0;
     while let Some(path) = waiting.pop() {
         match fs::symlink_metadata(&path) {
-            Ok(metadata) if metadata.is_dir() => {
-                if !exclude.matches(&path, true) {
-                    let entries = fs::read_dir(&path).into_iter().flatten().flatten();
-                    waiting.extend(entries.map(|entry| entry.path()));
-                }
+            Ok(metadata) if metadata.is_dir() && !exclude.matches(&path, true) => {
+                let entries = fs::read_dir(&path).into_iter().flatten().flatten();
+                waiting.extend(entries.map(|entry| entry.path()));
             }
             Ok(metadata) if metadata.is_file() && !exclude.matches(&path, false) => {
                 bytes += metadata.len();

@@ -107,7 +107,7 @@ impl Repository {
                 jobs,
                 directories: 0,
             };
-            walk.nodes(&options.target, b"", first, nodes, None);
+            walk.nodes(&options.target, b"", first, nodes, &None);
             walk.directories
         });
         Ok(RestoreReport {
@@ -232,7 +232,7 @@ impl<'a> Walk<'a> {
         within: &[u8],
         first: Option<Node>,
         mut nodes: DirReader,
-        parent: Parent<'a>,
+        parent: &Parent<'a>,
     ) {
         let mut next = first;
         while let Some(node) = next {
@@ -264,8 +264,8 @@ impl<'a> Walk<'a> {
             }
             let node = Node { kind: NodeKind::Dir(DirRef::default()), ..node };
             let (shared, target) = (self.shared, target.to_owned());
-            let directory = Arc::new(Directory { shared, target, node, _parent: parent });
-            self.nodes(&directory.target.clone(), path, first, nodes, Some(directory));
+            let directory = Directory { shared, target: target.clone(), node, _parent: parent };
+            self.nodes(&target, path, first, nodes, &Some(Arc::new(directory)));
             return Ok(());
         }
         let Some(link) = node.meta.link else {

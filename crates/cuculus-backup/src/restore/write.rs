@@ -96,7 +96,7 @@ fn contents(source: &mut Source<'_>, path: &Path, node: &Node, replaces: bool) -
             let mut file = open.map_err(Error::at("create", path))?;
             let mut ends_in_a_hole = false;
             let written = source.read(content, *size, &mut |part| {
-                let written = write(&mut file, part, ends_in_a_hole);
+                let written = write(&mut file, &part, ends_in_a_hole);
                 ends_in_a_hole = written.map_err(Error::at("write", path))?;
                 Ok(())
             });
@@ -121,12 +121,12 @@ fn contents(source: &mut Source<'_>, path: &Path, node: &Node, replaces: bool) -
 }
 
 /// Returns whether the file ends in a hole so far.
-fn write(file: &mut File, part: Part<'_>, ends_in_a_hole: bool) -> std::io::Result<bool> {
+fn write(file: &mut File, part: &Part<'_>, ends_in_a_hole: bool) -> std::io::Result<bool> {
     match part {
         Part::Bytes([]) => Ok(ends_in_a_hole),
         Part::Bytes(bytes) => file.write_all(bytes).map(|()| false),
         Part::Hole(len) => {
-            let skip = i64::try_from(len).map_err(|_| std::io::ErrorKind::FileTooLarge)?;
+            let skip = i64::try_from(*len).map_err(|_| std::io::ErrorKind::FileTooLarge)?;
             file.seek(SeekFrom::Current(skip)).map(|_| true)
         }
     }
