@@ -40,6 +40,9 @@ pub(crate) struct WrittenRun {
     pub(crate) ids: Vec<ChunkId>,
 }
 
+/// Tiny files make many groups of few bytes; a batch of them must not grow without bound.
+const GROUPS_PER_BATCH: usize = 128;
+
 /// Groups that travel between threads together: small files would make a message each.
 type Batch<G> = (ChunkKind, Vec<G>);
 
@@ -105,7 +108,8 @@ impl Sink {
             group.add(id, bytes);
         }
         let size: usize = batch.iter().map(|group| group.bytes.len()).sum();
-        if size >= self.group_size { self.end_batch(kind) } else { Ok(()) }
+        let full = size >= self.group_size || batch.len() >= GROUPS_PER_BATCH;
+        if full { self.end_batch(kind) } else { Ok(()) }
     }
 
     /// The next chunk is of another file or directory.
