@@ -4,9 +4,10 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::chunks::{Chunks, slice};
+use crate::config::{self, Version};
 use crate::digest::{Digest, State};
 use crate::error::{Error, Result};
-use crate::id::Name;
+use crate::id::{Name, random_bytes};
 use crate::index::{Index, Run};
 use crate::lookup::Answer;
 use crate::marks;
@@ -16,7 +17,6 @@ use crate::reachable::{Reachable, Visited};
 use crate::repository::Repository;
 use crate::snapshot::Snapshot;
 use crate::store::ObjectKind;
-use crate::tree::Piece;
 
 /// What a check found.
 #[derive(Clone, Debug, Default, serde::Serialize)]
@@ -35,13 +35,47 @@ pub struct CheckReport {
     pub read_bytes: u64,
 }
 
+/// Which packs a check reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum ReadData {
+    /// Only their footers.
+    #[default]
+    Nothing,
+    /// Every byte of every pack.
+    Everything,
+    /// Part `part` of `of`, from 1 on: all parts together are everything.
+    Part {
+        /// Which part.
+        part: u64,
+        /// How many parts there are.
+        of: u64,
+    },
+    /// A random choice of this fraction of the packs.
+    Fraction(f64),
+}
+
+impl ReadData {
+    fn chooses(self, pack: &Name) -> bool {
+        let number = u64::from_le_bytes(std::array::from_fn(|i| pack.0[i]));
+        match self {
+            Self::Nothing => false,
+            Self::Everything => true,
+            Self::Part { part, of } => number % of.max(1) == part.wrapping_sub(1),
+            // If the system has no random bytes, everything is read.
+            Self::Fraction(fraction) => random_bytes::<4>().map_or(true, |bytes| {
+                f64::from(u32::from_le_bytes(bytes)) < fraction * f64::from(u32::MAX)
+            }),
+        }
+    }
+}
+
 impl Repository {
     /// Checks that every snapshot can be restored, as far as the index and the footers of the packs
-    /// say; with `read_data`, also that every chunk has the right bytes.
+    /// say; also that every chunk of the packs that `read_data` chooses has the right bytes.
     ///
     /// # Errors
     /// Only if the repository cannot be listed; damage is in the report.
-    pub fn check(&self, read_data: bool, progress: &dyn Progress) -> Result<CheckReport> {
+    pub fn check(&self, read_data: ReadData, progress: &dyn Progress) -> Result<CheckReport> {
         let runs = || -> Result<HashSet<Name>> {
             Ok(self.store.list(ObjectKind::Run)?.into_iter().map(|(name, _)| name).collect())
         };
@@ -60,7 +94,7 @@ impl Repository {
         }
     }
 
-    fn check_once(&self, read_data: bool, progress: &dyn Progress) -> Result<CheckReport> {
+    fn check_once(&self, read_data: ReadData, progress: &dyn Progress) -> Result<CheckReport> {
         let mut check = Check::new(self, progress);
         // Snapshots before the index, which then has everything that they need.
         let snapshots = self.store.list(ObjectKind::Snapshot)?;
@@ -75,6 +109,8 @@ impl Repository {
         check.packs(&index, read_data)?;
         check.digest(&index)?;
         check.marks(&index)?;
+        check.configuration()?;
+        check.missing_snapshots()?;
         let mut chunks = self.chunks_of(index)?;
         check.snapshots(&mut chunks, snapshots)?;
         Ok(check.report)
@@ -141,7 +177,7 @@ impl<'a> Check<'a> {
         Ok(runs)
     }
 
-    pub(crate) fn packs(&mut self, index: &Index, read_data: bool) -> Result<()> {
+    pub(crate) fn packs(&mut self, index: &Index, read_data: ReadData) -> Result<()> {
         let stored: HashMap<Name, u64> =
             self.repository.store.list(ObjectKind::Pack)?.into_iter().collect();
         let mut entries: HashMap<Name, u64> = HashMap::new();
@@ -157,7 +193,8 @@ impl<'a> Check<'a> {
         }
         let mut packs: Vec<PackInfo> = index.packs().copied().collect();
         packs.sort_unstable_by_key(|pack| pack.name);
-        self.progress.phase(if read_data { "reading packs" } else { "checking packs" });
+        let reads = read_data != ReadData::Nothing;
+        self.progress.phase(if reads { "reading packs" } else { "checking packs" });
         self.progress.total(packs.iter().map(|pack| pack.size).sum());
         for info in packs {
             self.report.packs += 1;
@@ -166,7 +203,8 @@ impl<'a> Check<'a> {
                 self.error(format!("{} is missing", ObjectKind::Pack.describe(&info.name)));
             } else {
                 let count = entries.get(&info.name).copied().unwrap_or_default();
-                if let Err(error) = self.pack(index, &info, count, read_data) {
+                let read = read_data.chooses(&info.name);
+                if let Err(error) = self.pack(index, &info, count, read) {
                     self.damaged_packs
                         .extend(matches!(error, Error::Damaged(_)).then_some(info.name));
                     self.failed(error);
@@ -234,6 +272,30 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
+    fn configuration(&mut self) -> Result<()> {
+        let repository = self.repository;
+        for kind in config::damaged_copies(&*repository.store, &repository.config)? {
+            let what = kind.noun();
+            if kind == ObjectKind::ConfigCopy && repository.version == Version::V1 {
+                self.note(format!("there is no {what}; the next backup adds one"));
+            } else {
+                self.error(format!("the {what} is damaged or missing (`repair` replaces it)"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Snapshots that this machine has seen and that somebody without the key has removed.
+    fn missing_snapshots(&mut self) -> Result<()> {
+        for name in self.repository.missing_snapshots(false)? {
+            self.error(format!(
+                "snapshot {name} was here and is gone, and nobody with the key has forgotten it: \
+                 the repository may have been rolled back (--accept-missing-snapshots accepts it)"
+            ));
+        }
+        Ok(())
+    }
+
     fn marks(&mut self, index: &Index) -> Result<()> {
         match marks::all(&*self.repository.store, &self.repository.keys) {
             Ok(marks) => {
@@ -271,19 +333,28 @@ impl<'a> Check<'a> {
                 }
             };
             let mut damaged = 0;
+            // Of the file whose chunks are passing: whether it is whole, and, for version 1, what
+            // the index says of their lengths.
+            let (mut whole, mut indexed) = (true, 0u64);
             let visited = reachable.visit(chunks, &snapshot, &mut |item| {
-                if let Visited::File(node, pieces) = item {
-                    let mut bytes = 0u64;
-                    for piece in pieces {
-                        bytes = bytes.saturating_add(match piece {
-                            Piece::Hole(len) => *len,
-                            Piece::Chunk(id) => match lookup.locate(id)? {
-                                Answer::At(location) => location.len.into(),
-                                _ => u64::MAX,
-                            },
-                        });
+                match item {
+                    Visited::Tree(_) => {}
+                    Visited::Data { id, len } => match lookup.locate(id)? {
+                        Answer::At(location) if len == 0 || u64::from(location.len) == len => {
+                            indexed = indexed.saturating_add(if len == 0 {
+                                location.len.into()
+                            } else {
+                                0
+                            });
+                        }
+                        _ => whole = false,
+                    },
+                    Visited::Unreadable(_) => whole = false,
+                    Visited::File { node, bytes } => {
+                        let adds_up = bytes.saturating_add(indexed) == node.size();
+                        damaged += u64::from(!whole || !adds_up);
+                        (whole, indexed) = (true, 0);
                     }
-                    damaged += u64::from(bytes != node.size());
                 }
                 Ok(())
             });

@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use fastcdc::v2020::{Normalization, cut_gear, get_gear_with_seed, select_masks};
 
 use crate::config::Parameters;
+use crate::seal::Cuts;
 
 /// Bytes per read: several chunks, so that few bytes are moved within the buffer.
 const READ_SIZE: usize = 256 * 1024;
@@ -22,22 +23,33 @@ pub(crate) struct Chunker {
 }
 
 impl Chunker {
-    pub(crate) fn new(parameters: &Parameters, seed: u64) -> Self {
-        let (gear, gear_shifted) = get_gear_with_seed(seed);
+    pub(crate) fn new(parameters: &Parameters, cuts: &Cuts) -> Self {
+        let (gear, gear_shifted) = match cuts {
+            Cuts::Seed(seed) => {
+                let (gear, shifted) = get_gear_with_seed(*seed);
+                (gear.to_vec(), shifted.to_vec())
+            }
+            // The second table is for two bytes at a time: everything is one bit further.
+            Cuts::Table(table) => (table.to_vec(), table.iter().map(|entry| entry << 1).collect()),
+        };
         Self {
             least: parameters.min_chunk_size as usize,
             mean: parameters.mean_chunk_size as usize,
             most: parameters.max_chunk_size as usize,
             masks: select_masks(parameters.mean_chunk_size as usize, Normalization::Level1),
-            gear: gear.into_owned(),
-            gear_shifted: gear_shifted.into_owned(),
+            gear,
+            gear_shifted,
             buffer: vec![0; READ_SIZE + parameters.max_chunk_size as usize],
         }
     }
 
+    pub(crate) fn longest(&self) -> usize {
+        self.most
+    }
+
     /// The length of the first chunk. `bytes` is the rest of the stream, or at least as long as the
     /// longest chunk.
-    fn cut(&self, bytes: &[u8]) -> usize {
+    pub(crate) fn cut(&self, bytes: &[u8]) -> usize {
         let (small, large) = self.masks;
         let (least, mean, most) = (self.least, self.mean, self.most);
         let (gear, shifted) = (&self.gear, &self.gear_shifted);
@@ -83,6 +95,7 @@ impl Chunker {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::seal::Master;
 
     fn chunks_of(chunker: &mut Chunker, source: impl Read) -> Vec<Vec<u8>> {
         let mut chunks = vec![];
@@ -116,7 +129,7 @@ mod tests {
     #[test]
     fn cuts_do_not_depend_on_how_the_bytes_arrive() {
         let data = noise(3_000_000);
-        let mut chunker = Chunker::new(&Parameters::default(), 3);
+        let mut chunker = Chunker::new(&Parameters::default(), &table());
         let whole = chunks_of(&mut chunker, &data[..]);
         assert_eq!(whole.concat(), data);
         let dribble = Dribble(&data, fastrand::Rng::with_seed(1));
@@ -128,7 +141,7 @@ mod tests {
     #[test]
     fn an_insertion_changes_the_chunks_around_it_only() {
         let mut data = noise(1_000_000);
-        let mut chunker = Chunker::new(&Parameters::default(), 3);
+        let mut chunker = Chunker::new(&Parameters::default(), &table());
         let before = chunks_of(&mut chunker, &data[..]);
         data.insert(500_000, 1);
         let after = chunks_of(&mut chunker, &data[..]);
@@ -140,11 +153,18 @@ mod tests {
     /// format.
     #[test]
     fn cuts_are_what_they_always_were() {
-        let mut chunker = Chunker::new(&Parameters::default(), 0);
-        let lengths: Vec<usize> =
-            chunks_of(&mut chunker, &noise(60_000)[..]).iter().map(Vec::len).collect();
-        assert_eq!(lengths, CUTS);
+        for (cuts, expected) in [(Cuts::Seed(0), CUTS_V1), (table(), CUTS_V2)] {
+            let mut chunker = Chunker::new(&Parameters::default(), &cuts);
+            let lengths: Vec<usize> =
+                chunks_of(&mut chunker, &noise(60_000)[..]).iter().map(Vec::len).collect();
+            assert_eq!(lengths, expected);
+        }
     }
 
-    const CUTS: [usize; 6] = [8534, 12197, 7558, 8210, 12264, 11237];
+    const CUTS_V1: &[usize] = &[8534, 12197, 7558, 8210, 12264, 11237];
+    const CUTS_V2: &[usize] = &[13323, 8340, 5464, 14694, 4727, 8359, 5093];
+
+    fn table() -> Cuts {
+        Cuts::Table(Master([3; 32]).gear_table())
+    }
 }

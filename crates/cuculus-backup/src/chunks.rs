@@ -15,8 +15,6 @@ use crate::store::{Object, ObjectKind};
 /// Groups kept in memory, about 24 MiB. The chunks of one version of a tree are in as many places
 /// as there were versions, and each place is read in order.
 const OPEN_GROUPS: usize = 96;
-/// The largest stored directory, about ten million names.
-const MAX_DIRECTORY_BYTES: usize = 1 << 30;
 /// Packs kept open.
 const OPEN_PACKS: usize = 64;
 
@@ -47,19 +45,6 @@ impl Chunks {
         })?;
         out.extend_from_slice(bytes);
         Ok(())
-    }
-
-    /// The bytes of a list of chunks that must fit in memory: a directory.
-    pub(crate) fn read_all(&mut self, ids: &[ChunkId]) -> Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        for id in ids {
-            self.read(id, &mut bytes)?;
-            // A forged list can name the same chunk any number of times.
-            if bytes.len() > MAX_DIRECTORY_BYTES {
-                return Err(Error::damage(DamagedPart::Directory, "larger than 1 GiB"));
-            }
-        }
-        Ok(bytes)
     }
 
     /// The bytes of a group.

@@ -1,17 +1,30 @@
-//! The configuration of a repository: its parameters, fixed when it was created, and how its master
-//! key is reached. Knows nothing of chunks.
+//! The configuration of a repository: its version, its parameters, fixed when it was created, and
+//! how its master key is reached. Knows nothing of chunks.
+//!
+//! It is stored twice. If both copies are lost, the keys of an encrypted repository of version 2
+//! have all that is in it.
 
 use crate::codec::{Decoded, Malformed, Reader, Writer};
 use crate::error::{Error, Result};
-use crate::id::Name;
-use crate::key;
+use crate::key::{self, Kdf, Scheme};
 use crate::seal::{Keys, Master};
 use crate::store::{ObjectKind, SINGLETON, Store};
 
-/// The last byte is the format version.
-pub(crate) const MAGIC: [u8; 8] = *b"CUCBACK1";
+/// The last byte of the magic bytes is the format version.
+pub(crate) const MAGIC: [u8; 8] = *b"CUCBACK2";
+const MAGIC_V1: [u8; 8] = *b"CUCBACK1";
 const MAGIC_STEM: [u8; 7] = *b"CUCBACK";
-const VERSION: u8 = b'1';
+
+/// The objects that hold the configuration.
+pub(crate) const COPIES: [ObjectKind; 2] = [ObjectKind::Config, ObjectKind::ConfigCopy];
+
+/// The format version of a repository.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Version {
+    /// Read for ever, and written as it was.
+    V1,
+    V2,
+}
 
 /// The parameters of a repository, chosen once when it is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +43,10 @@ pub struct Parameters {
     pub compression_level: i32,
     /// The false positive rate of the digest, in parts per million.
     pub digest_rate_ppm: u32,
+    /// The memory that turning a passphrase into a key takes, in KiB: 19 to 256 MiB.
+    pub kdf_memory_kib: u32,
+    /// How often that memory is filled: at least twice, and at most 1 GiB in all.
+    pub kdf_passes: u32,
 }
 
 impl Default for Parameters {
@@ -50,6 +67,8 @@ impl Parameters {
             pack_size: 8 * 1024 * 1024,
             compression_level: 3,
             digest_rate_ppm: 10_000,
+            kdf_memory_kib: 64 * 1024,
+            kdf_passes: 3,
         }
     }
 
@@ -74,14 +93,16 @@ impl Parameters {
             && u64::from(self.group_size) + u64::from(self.max_chunk_size) <= 12 << 20
             && (1 << 16..=1 << 30).contains(&self.pack_size)
             && (-7..=22).contains(&self.compression_level)
-            && (10..=200_000).contains(&self.digest_rate_ppm);
+            && (10..=200_000).contains(&self.digest_rate_ppm)
+            && Kdf::allows(self.kdf_memory_kib, self.kdf_passes);
         if sound {
             return Ok(());
         }
         Err(Error::InvalidParameters)
     }
 
-    fn encode(&self, writer: &mut Writer) {
+    /// Without the cost of a passphrase, which is in the header.
+    pub(crate) fn encode(&self, writer: &mut Writer) {
         for number in [
             self.min_chunk_size,
             self.mean_chunk_size,
@@ -95,7 +116,7 @@ impl Parameters {
         writer.u32(self.digest_rate_ppm);
     }
 
-    fn decode(reader: &mut Reader<'_>) -> Decoded<Self> {
+    pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Self> {
         let parameters = Self {
             min_chunk_size: reader.u32()?,
             mean_chunk_size: reader.u32()?,
@@ -104,6 +125,7 @@ impl Parameters {
             pack_size: reader.u32()?,
             compression_level: reader.u32()? as i32,
             digest_rate_ppm: reader.u32()?,
+            ..Self::default()
         };
         parameters.check().map(|()| parameters).map_err(|_| Malformed)
     }
@@ -117,87 +139,222 @@ pub(crate) fn create(
 ) -> Result<()> {
     parameters.check()?;
     let master = Master::random()?;
-    let keys = Keys::new(&master, passphrase.is_some());
+    let access = match passphrase {
+        None => Access::Open(Master(master.0)),
+        Some(passphrase) => {
+            let kdf = Kdf::new(parameters)?;
+            key::add(store, &Scheme::Shared(kdf), (&master, parameters), passphrase)?;
+            Access::Shared(kdf)
+        }
+    };
+    write(store, &encode(&access, &master, parameters)?)
+}
+
+fn write(store: &dyn Store, bytes: &[u8]) -> Result<()> {
+    COPIES.iter().try_for_each(|kind| store.put(*kind, &SINGLETON, bytes))
+}
+
+/// How the master key is reached.
+enum Access {
+    /// It is in the configuration: the repository is not encrypted.
+    Open(Master),
+    /// Version 1: in keys with a salt each.
+    PerKey,
+    /// In keys that share a salt.
+    Shared(Kdf),
+}
+
+/// The configuration in version 2. The header, with the mode and the cost of a passphrase, is
+/// authenticated by the seal of the parameters.
+fn encode(access: &Access, master: &Master, parameters: &Parameters) -> Result<Vec<u8>> {
     let mut writer = Writer::default();
     writer.raw(&MAGIC);
-    writer.u8(u8::from(passphrase.is_some()));
-    if passphrase.is_none() {
-        writer.raw(&master.0);
+    match access {
+        Access::Open(master) => {
+            writer.u8(0);
+            writer.raw(&master.0);
+        }
+        Access::PerKey => return Err(Error::InvalidParameters),
+        Access::Shared(kdf) => {
+            writer.u8(1);
+            kdf.encode(&mut writer);
+        }
     }
-    let mut body = Writer::default();
+    let encrypted = !matches!(access, Access::Open(_));
+    let keys = Keys::new(master, encrypted, Version::V2);
+    let (header, mut body) = (writer.0.clone(), Writer::default());
     parameters.encode(&mut body);
-    keys.seal.seal(&MAGIC, &body.0, &mut writer.0)?;
-    if let Some(passphrase) = passphrase {
-        key::add(store, &master, passphrase)?;
-    }
-    // Last: without it there is no repository, and creating one can be tried again.
-    store.put(ObjectKind::Config, &SINGLETON, &writer.0)
+    keys.seal.seal(&header, &body.0, &mut writer.0)?;
+    Ok(writer.0)
 }
 
 /// A configuration that was read, before the keys are available.
 pub(crate) struct Locked {
-    /// A hash of the configuration, which never changes and contains random bytes.
-    pub(crate) id: Name,
-    /// The master key, if the repository is not encrypted.
-    open: Option<Master>,
-    body: Vec<u8>,
+    /// What may be the configuration: the first that opens is.
+    candidates: Vec<Candidate>,
+    /// The bytes of each copy, if it exists.
+    copies: Vec<(ObjectKind, Option<Vec<u8>>)>,
+}
+
+struct Candidate {
+    version: Version,
+    access: Access,
+    /// The bytes of the whole configuration, of which the sealed ones begin at `body`; none if it
+    /// was lost and the keys replace it.
+    bytes: Vec<u8>,
+    body: usize,
+}
+
+/// What an opened configuration yields.
+pub(crate) struct Unlocked {
+    pub(crate) version: Version,
+    pub(crate) parameters: Parameters,
+    pub(crate) keys: Keys,
+    pub(crate) scheme: Scheme,
+    /// The bytes that every copy should have.
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Locked {
     pub(crate) fn read(store: &dyn Store, location: &str) -> Result<Self> {
-        let bytes = store.get(ObjectKind::Config, &SINGLETON).map_err(|error| {
-            if !error.is_missing() {
-                return error;
+        let copies = read_copies(store)?;
+        let (mut candidates, mut versions) = (Vec::<Candidate>::new(), Vec::new());
+        let missing = copies.iter().filter(|(_, bytes)| bytes.is_none()).count();
+        for bytes in copies.iter().filter_map(|(_, bytes)| bytes.clone()) {
+            if candidates.iter().any(|other| other.bytes == bytes) {
+                continue;
             }
-            Error::NotARepository { location: location.into() }
-        })?;
-        if let Some((&MAGIC_STEM, [version, ..])) = bytes.split_first_chunk()
-            && *version != VERSION
-        {
-            return Err(Error::UnknownVersion { found: char::from(*version) });
+            if let Some((&MAGIC_STEM, [version, ..])) = bytes.split_first_chunk() {
+                versions.push(*version);
+            }
+            candidates.extend(Candidate::decode(bytes));
         }
-        Self::decode(&bytes).map_err(|Malformed| damaged())
+        if candidates.is_empty() {
+            if let Some(found) = versions.iter().find(|version| !matches!(version, b'1' | b'2')) {
+                return Err(Error::UnknownVersion { found: char::from(*found) });
+            }
+            let headers = key::headers(store).or_else(|error| match missing {
+                2 => Ok(Vec::new()),
+                _ => Err(error),
+            })?;
+            candidates.extend(headers.into_iter().map(|kdf| Candidate {
+                version: Version::V2,
+                access: Access::Shared(kdf),
+                bytes: Vec::new(),
+                body: 0,
+            }));
+        }
+        match candidates.is_empty() {
+            true if missing == COPIES.len() => {
+                Err(Error::NotARepository { location: location.into() })
+            }
+            true => Err(damaged()),
+            false => Ok(Self { candidates, copies }),
+        }
     }
 
-    fn decode(bytes: &[u8]) -> Decoded<Self> {
-        let mut reader = Reader(bytes);
-        if reader.array()? != MAGIC {
-            return Err(Malformed);
-        }
-        let open = match reader.u8()? {
-            0 => Some(Master(reader.array()?)),
-            1 => None,
-            _ => return Err(Malformed),
-        };
-        Ok(Self { id: Name::of(bytes), open, body: reader.0.to_vec() })
+    /// The copies that are not what they should be.
+    pub(crate) fn damaged_copies(&self, bytes: &[u8]) -> Vec<ObjectKind> {
+        let copies = self.copies.iter().filter(|(_, found)| found.as_deref() != Some(bytes));
+        copies.map(|(kind, _)| *kind).collect()
     }
 
+    /// Whether a passphrase is needed. If the copies disagree, one is forged: then the answer is
+    /// yes, because nothing must be written in the clear.
     pub(crate) fn needs_passphrase(&self) -> bool {
-        self.open.is_none()
+        self.candidates.iter().any(|one| !matches!(one.access, Access::Open(_)))
     }
 
-    pub(crate) fn unlock(
-        &self,
-        store: &dyn Store,
-        passphrase: Option<&str>,
-    ) -> Result<(Parameters, Keys)> {
-        let unwrapped;
-        let master = match (&self.open, passphrase) {
-            (Some(master), _) => master,
-            (None, Some(passphrase)) => {
-                unwrapped = key::open(store, passphrase)?;
-                &unwrapped
+    pub(crate) fn unlock(&self, store: &dyn Store, passphrase: Option<&str>) -> Result<Unlocked> {
+        let encrypted = self.needs_passphrase();
+        let mut first = None;
+        for one in &self.candidates {
+            if encrypted && matches!(one.access, Access::Open(_)) {
+                continue;
             }
-            (None, None) => {
-                return Err(Error::PassphraseNeeded);
+            match one.unlock(store, passphrase) {
+                Ok(unlocked) => return Ok(unlocked),
+                Err(error) => first = first.or(Some(error)),
             }
-        };
-        let keys = Keys::new(master, self.needs_passphrase());
-        let body = keys.seal.open(&MAGIC, self.body.clone()).map_err(|Malformed| damaged())?;
-        let mut reader = Reader(&body);
-        let parameters = Parameters::decode(&mut reader).map_err(|Malformed| damaged())?;
-        Ok((parameters, keys))
+        }
+        Err(first.unwrap_or_else(damaged))
     }
+}
+
+impl Candidate {
+    fn decode(bytes: Vec<u8>) -> Option<Self> {
+        let read = || -> Decoded<(Version, Access, usize)> {
+            let mut reader = Reader(&bytes);
+            let version = match reader.array()? {
+                MAGIC => Version::V2,
+                MAGIC_V1 => Version::V1,
+                _ => return Err(Malformed),
+            };
+            let access = match (reader.u8()?, version) {
+                (0, _) => Access::Open(Master(reader.array()?)),
+                (1, Version::V1) => Access::PerKey,
+                (1, Version::V2) => Access::Shared(Kdf::decode(&mut reader)?),
+                _ => return Err(Malformed),
+            };
+            Ok((version, access, bytes.len() - reader.0.len()))
+        };
+        let (version, access, body) = read().ok()?;
+        Some(Self { version, access, bytes, body })
+    }
+
+    fn unlock(&self, store: &dyn Store, passphrase: Option<&str>) -> Result<Unlocked> {
+        let scheme = match &self.access {
+            Access::Shared(kdf) => Scheme::Shared(*kdf),
+            Access::Open(_) | Access::PerKey => Scheme::PerKey,
+        };
+        let from_key;
+        let (master, in_key) = match (&self.access, passphrase) {
+            (Access::Open(_), Some(_)) => return Err(Error::UnwantedPassphrase),
+            (Access::Open(master), None) => (master, None),
+            (_, Some(passphrase)) => {
+                from_key = key::open(store, &scheme, passphrase)?;
+                (&from_key.0, from_key.1)
+            }
+            (_, None) => return Err(Error::PassphraseNeeded),
+        };
+        let encrypted = !matches!(self.access, Access::Open(_));
+        let keys = Keys::new(master, encrypted, self.version);
+        if let (true, Some(mut parameters)) = (self.bytes.is_empty(), in_key) {
+            scheme.apply(&mut parameters);
+            let bytes = encode(&self.access, master, &parameters)?;
+            return Ok(Unlocked { version: self.version, parameters, keys, scheme, bytes });
+        }
+        let (header, body) = self.bytes.split_at(self.body);
+        let place = if self.version == Version::V1 { &MAGIC_V1 } else { header };
+        let body = keys.seal.open(place, body.to_vec()).map_err(|Malformed| damaged())?;
+        let mut reader = Reader(&body);
+        let mut parameters = Parameters::decode(&mut reader).map_err(|Malformed| damaged())?;
+        scheme.apply(&mut parameters);
+        let (version, bytes) = (self.version, self.bytes.clone());
+        Ok(Unlocked { version, parameters, keys, scheme, bytes })
+    }
+}
+
+fn read_copies(store: &dyn Store) -> Result<Vec<(ObjectKind, Option<Vec<u8>>)>> {
+    let read = |kind: ObjectKind| match store.get(kind, &SINGLETON) {
+        Ok(bytes) => Ok((kind, Some(bytes))),
+        Err(error) if error.is_missing() => Ok((kind, None)),
+        Err(error) => Err(error),
+    };
+    COPIES.into_iter().map(read).collect()
+}
+
+/// The copies that are not what they should be.
+pub(crate) fn damaged_copies(store: &dyn Store, bytes: &[u8]) -> Result<Vec<ObjectKind>> {
+    let copies = read_copies(store)?.into_iter();
+    Ok(copies.filter(|(_, found)| found.as_deref() != Some(bytes)).map(|(kind, _)| kind).collect())
+}
+
+/// Writes every copy that is missing or damaged.
+pub(crate) fn repair_copies(store: &dyn Store, bytes: &[u8]) -> Result<u64> {
+    let damaged = damaged_copies(store, bytes)?;
+    damaged.iter().try_for_each(|kind| store.put(*kind, &SINGLETON, bytes))?;
+    Ok(damaged.len() as u64)
 }
 
 fn damaged() -> Error {

@@ -31,8 +31,8 @@ pub(crate) struct Digest {
     /// Whether the filter has every id once. It has, unless it refused an insertion because too
     /// many ids share one 64-bit hash; such a digest is not saved.
     exact: bool,
-    /// Whether it was loaded, not rebuilt.
-    was_saved: bool,
+    /// The generation that it was loaded for, if it was not rebuilt.
+    saved_for: Option<Generation>,
 }
 
 impl Digest {
@@ -44,7 +44,7 @@ impl Digest {
         let filter = builder
             .build()
             .map_err(|error| Error::io("cannot create the digest")(io::Error::other(error)))?;
-        Ok(Self { filter, exact: true, was_saved: false })
+        Ok(Self { filter, exact: true, saved_for: None })
     }
 
     /// The saved digest if it belongs to this generation of the index, otherwise a new one.
@@ -105,8 +105,8 @@ impl Digest {
         self.filter.expected_false_positive_rate()
     }
 
-    pub(crate) fn was_saved(&self) -> bool {
-        self.was_saved
+    pub(crate) fn was_saved_for(&self, generation: &Generation) -> bool {
+        self.saved_for.as_ref() == Some(generation)
     }
 
     /// The saved digest, if it is intact and belongs to this generation.
@@ -140,7 +140,7 @@ impl Digest {
         let nothing_follows = frames.read(&mut [0]).is_ok_and(|read| read == 0);
         match read {
             Ok(filter) if nothing_follows && saved == *generation => {
-                State::Current(Box::new(Self { filter, exact: true, was_saved: true }))
+                State::Current(Box::new(Self { filter, exact: true, saved_for: Some(saved) }))
             }
             Ok(_) if nothing_follows => State::Stale,
             _ => State::Damaged,

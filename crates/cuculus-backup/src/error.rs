@@ -28,7 +28,7 @@ pub enum Error {
     },
     /// The repository has a format version that this program does not read.
     UnknownVersion {
-        /// The last byte of the magic bytes; `1` is supported.
+        /// The last byte of the magic bytes; `1` and `2` are supported.
         found: char,
     },
     /// A new repository, or a restore, needs an empty place.
@@ -44,6 +44,23 @@ pub enum Error {
     PassphraseNeeded,
     /// No key of the repository opens with this passphrase.
     WrongPassphrase,
+    /// A passphrase was given, and the repository is not encrypted: somebody may have replaced it.
+    UnwantedPassphrase,
+    /// The repository is not the one that this machine knows at this location.
+    RepositoryChanged {
+        /// Where it is.
+        location: String,
+        /// The id of the repository that was here, and whether it was encrypted.
+        known: (String, bool),
+        /// The id of the repository that is here, as far as it is known, and whether it is
+        /// encrypted.
+        found: (Option<String>, bool),
+    },
+    /// What this machine remembers of a repository cannot be read.
+    DamagedPin {
+        /// The file.
+        path: PathBuf,
+    },
     /// The repository is not encrypted, so it has no passphrases.
     NotEncrypted,
     /// The repository is encrypted, and its last key file is gone.
@@ -56,6 +73,18 @@ pub enum Error {
     KeyInUse,
     /// The repository has no snapshot yet.
     NoSnapshots,
+    /// There are snapshots, but none that the filter chooses.
+    NoMatchingSnapshot,
+    /// A path of a snapshot is a directory or a link, not a file.
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The name for what is read from standard input is not a name of a file.
+    InvalidFileName {
+        /// What was given.
+        name: String,
+    },
     /// No snapshot or key has a name that begins like this.
     NotFound {
         /// What was looked for.
@@ -92,6 +121,15 @@ pub enum Error {
     NothingToForget,
     /// [`PruneOptions::max_unused`](crate::PruneOptions::max_unused) is negative or not a number.
     InvalidMaxUnused(f64),
+    /// A directory is too large for a repository of version 1, which could not read it back.
+    TooLargeForVersion1,
+    /// The store confirmed a write, and what was written cannot be found.
+    LostWrite {
+        /// What was written.
+        kind: ObjectKind,
+        /// Its name.
+        name: Name,
+    },
     /// Another process is changing the index of the repository.
     Busy {
         /// The process and its machine.
@@ -240,19 +278,45 @@ impl fmt::Display for Error {
             ),
             Self::UnknownVersion { found } => write!(
                 f,
-                "the repository has format version {found:?}, and this program reads version '1'; \
+                "the repository has format version {found:?}, and this program reads versions 1 and \
+                 2; \
                  use a newer cuculus-backup"
             ),
             Self::NotEmpty { location, remedy } => write!(f, "{location} is not empty; {remedy}"),
             Self::InvalidParameters => f.write_str(
-                "the mean chunk size must be a power of two from 1 KiB to 1 MiB, and the \
-                 zstd level from -7 to 22",
+                "the mean chunk size must be a power of two from 1 KiB to 1 MiB, the zstd level \
+                 from -7 to 22, the memory for a passphrase from 19 to 256 MiB, and its passes from \
+                 2 to 16 with at most 1 GiB in all",
             ),
             Self::PassphraseNeeded => f.write_str(
                 "the repository is encrypted; set CUCULUS_BACKUP_PASSPHRASE, or use \
                  --passphrase-file or --passphrase-command",
             ),
             Self::WrongPassphrase => f.write_str("wrong passphrase (or a damaged key); try again"),
+            Self::UnwantedPassphrase => f.write_str(
+                "a passphrase was given, but the repository is not encrypted: somebody may have \
+                 replaced it, and what is backed up could be read; if it should be like this, give \
+                 no passphrase",
+            ),
+            Self::RepositoryChanged { location, known, found } => {
+                let mode = |encrypted: bool| if encrypted { "encrypted" } else { "not encrypted" };
+                let short = |id: &str| id.get(..8).unwrap_or(id).to_owned();
+                let id = found.0.as_deref().map_or("another one".into(), short);
+                write!(
+                    f,
+                    "{location} has changed: it was repository {} ({}) and is now {id} ({}); \
+                     somebody may have replaced it; if you did, use --new-repository-id",
+                    short(&known.0),
+                    mode(known.1),
+                    mode(found.1),
+                )
+            }
+            Self::DamagedPin { path } => write!(
+                f,
+                "{} is damaged, so nobody knows whether this is the same repository as before; \
+                 remove the file to trust the repository as it is",
+                path.display()
+            ),
             Self::NotEncrypted => {
                 f.write_str("the repository is not encrypted, so it has no passphrase")
             }
@@ -272,8 +336,23 @@ impl fmt::Display for Error {
             Self::NoSnapshots => {
                 f.write_str("the repository has no snapshot yet; `backup PATH` takes one")
             }
+            Self::NoMatchingSnapshot => f.write_str(
+                "no snapshot has this host, these tags and these paths; `snapshots` lists them",
+            ),
+            Self::NotAFile { path } => write!(
+                f,
+                "{} is not a file; `restore --include` restores directories and links",
+                path.display()
+            ),
+            Self::InvalidFileName { name } => {
+                write!(f, "{name:?} is not the name of a file; choose one without a slash")
+            }
             Self::NotFound { kind, prefix } => {
-                let list = if *kind == ObjectKind::Key { "key list" } else { "snapshots" };
+                let list = match kind {
+                    ObjectKind::Key => "key list",
+                    ObjectKind::Intent => "unlock",
+                    _ => "snapshots",
+                };
                 write!(
                     f,
                     "there is no {} {prefix:?}; `cuculus-backup {list}` lists them",
@@ -303,6 +382,15 @@ impl fmt::Display for Error {
                 f,
                 "--max-unused must be a percentage from 0 to 100000000, not {}",
                 100.0 * found
+            ),
+            Self::TooLargeForVersion1 => f.write_str(
+                "a directory is too large for a repository of version 1; `copy` its snapshots to a \
+                 new repository and back up there",
+            ),
+            Self::LostWrite { kind, name } => write!(
+                f,
+                "{} was written and cannot be found; the storage loses data: use another",
+                kind.describe(name)
             ),
             Self::Busy { by } => {
                 write!(f, "{by} is changing this repository; try again when it has finished")

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::config::{self, Locked, Parameters};
+use crate::config::{self, Locked, Parameters, Version};
 use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::id::{ChunkId, Name};
@@ -21,7 +21,7 @@ const MASTER: [u8; 32] = [7; 32];
 /// may panic, and nothing may be accepted that cannot be used.
 pub fn decode(input: &[u8]) {
     let Some((&kind, bytes)) = input.split_first() else { return };
-    let keys = Arc::new(Keys::new(&Master(MASTER), false));
+    let keys = Arc::new(Keys::new(&Master(MASTER), false, Version::V2));
     match kind % 11 {
         0 => pack_footer(&keys, bytes),
         1 => group(&keys, bytes),
@@ -88,10 +88,16 @@ fn directory(bytes: &[u8]) {
     let Some((&[low, high], bytes)) = bytes.split_first_chunk() else { return };
     let len = usize::from(u16::from_le_bytes([low, high]));
     let (contents, metadata) = bytes.split_at(bytes.len().min(len));
-    let Ok(nodes) = tree::decode(contents, metadata) else { return };
-    let (contents, metadata) = tree::encode(&nodes);
-    let again = tree::decode(&contents, &metadata);
-    assert!(again.is_ok_and(|again| again == nodes), "a directory is not what it was");
+    if let Ok(nodes) = tree::decode(contents, metadata) {
+        let (contents, metadata) = tree::encode(&nodes);
+        let again = tree::decode(&contents, &metadata);
+        assert!(again.is_ok_and(|again| again == nodes), "a directory is not what it was");
+    }
+    if let Ok(nodes) = tree::decode_v1(contents, metadata) {
+        let (contents, metadata) = tree::encode_v1(&nodes);
+        let again = tree::decode_v1(&contents, &metadata);
+        assert!(again.is_ok_and(|again| again == nodes), "a directory is not what it was");
+    }
 }
 
 fn open(locked: &Locked) {
@@ -102,7 +108,7 @@ fn open(locked: &Locked) {
 
 fn parameters(keys: &Keys, bytes: &[u8]) {
     let head = [&config::MAGIC[..], &[0], &MASTER].concat();
-    let object = [head, seal(keys, &config::MAGIC, bytes)].concat();
+    let object = [&head[..], &seal(keys, &head, bytes)].concat();
     if let Ok(locked) = Locked::read(&One::new(object), "here") {
         open(&locked);
     }
@@ -112,8 +118,9 @@ fn parameters(keys: &Keys, bytes: &[u8]) {
 fn passphrase(bytes: &[u8]) {
     let Some((&[memory, passes], bytes)) = bytes.split_first_chunk() else { return };
     let numbers = [u32::from(memory % 64), u32::from(passes % 4)].map(u32::to_le_bytes);
-    let object = [&key::MAGIC[..], numbers.as_flattened(), bytes].concat();
-    let _ = key::open(&One::new(object), "a passphrase");
+    let object = [&key::MAGIC_V1[..], numbers.as_flattened(), bytes].concat();
+    let _ = key::open_v1(&One::new(object), "a passphrase");
+    let _ = key::Hashed::of([7; 32]).open(bytes);
 }
 
 /// A digest with frames of these bytes: the generation, then a filter.

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use crate::chunks::Chunks;
 use crate::digest::{Digest, State};
 use crate::error::{DamagedPart, Error, Result};
 use crate::index::Run;
@@ -12,7 +13,7 @@ use crate::intent;
 use crate::repository::Repository;
 use crate::snapshot::Snapshot;
 use crate::store::ObjectKind;
-use crate::tree::{self, DirRef, Node, NodeKind};
+use crate::tree::{self, DirReader, DirRef, Node, NodeKind};
 
 /// The sizes of a repository and its parts.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize)]
@@ -174,8 +175,7 @@ impl Repository {
         each: &mut dyn FnMut(Change, &[u8]) -> Result<()>,
     ) -> Result<()> {
         let mut chunks = self.chunks()?;
-        let mut read = |dir: &DirRef| tree::read_dir(&mut chunks, dir);
-        differences(&mut read, &first.root, &second.root, b"", each)
+        differences(&mut chunks, &first.root, &second.root, b"", each)
     }
 
     /// Compares the digest with the index, chunk by chunk; rebuilds it if `repair` is set and they
@@ -229,7 +229,7 @@ impl DigestReport {
     }
 }
 
-fn listed(path: &[u8], node: &Node) -> ListEntry {
+pub(crate) fn listed(path: &[u8], node: &Node) -> ListEntry {
     let (kind, target) = match &node.kind {
         NodeKind::File { .. } => ('-', None),
         NodeKind::Dir(_) => ('d', None),
@@ -245,7 +245,7 @@ fn listed(path: &[u8], node: &Node) -> ListEntry {
 
 /// Directories with the same chunks are not entered.
 fn differences(
-    read: &mut dyn FnMut(&DirRef) -> Result<Vec<Node>>,
+    chunks: &mut Chunks,
     first: &DirRef,
     second: &DirRef,
     within: &[u8],
@@ -258,22 +258,27 @@ fn differences(
         return Err(Error::damage(DamagedPart::Directory, tree::PATH_TOO_LONG));
     }
     let nothing = DirRef::default();
-    let mut nodes = |dir: &DirRef| if *dir == nothing { Ok(Vec::new()) } else { read(dir) };
-    let (before, after) = (nodes(first)?, nodes(second)?);
-    let mut names: Vec<&[u8]> = before.iter().chain(&after).map(|node| &node.name[..]).collect();
-    names.sort_unstable();
-    names.dedup();
-    let find = |nodes: &[Node], name: &[u8]| {
-        let at = nodes.binary_search_by(|node| node.name.as_slice().cmp(name));
-        at.ok().and_then(|at| nodes.get(at).cloned())
+    // Nothing, and not an empty directory: there is none on this side.
+    let next = |nodes: &mut DirReader, dir: &DirRef, chunks: &mut Chunks| {
+        if *dir == nothing { Ok(None) } else { nodes.next(chunks) }
     };
-    for name in names {
-        let path = [within, b"/", name].concat();
-        let (before, after) = (find(&before, name), find(&after, name));
-        let change = match (&before, &after) {
+    let (mut befores, mut afters) = (DirReader::new(first), DirReader::new(second));
+    let mut before = next(&mut befores, first, chunks)?;
+    let mut after = next(&mut afters, second, chunks)?;
+    while let Some(name) = least(&before, &after) {
+        let path = [within, b"/", &name].concat();
+        let take = |side: &mut Option<Node>| side.take_if(|node| node.name == name);
+        let (old, new) = (take(&mut before), take(&mut after));
+        if old.is_some() {
+            before = next(&mut befores, first, chunks)?;
+        }
+        if new.is_some() {
+            after = next(&mut afters, second, chunks)?;
+        }
+        let change = match (&old, &new) {
             (None, _) => Some(Change::Added),
             (_, None) => Some(Change::Removed),
-            (Some(before), Some(after)) => compare(before, after),
+            (Some(old), Some(new)) => compare(old, new),
         };
         if let Some(change) = change {
             each(change, &path)?;
@@ -282,9 +287,15 @@ fn differences(
             Some(Node { kind: NodeKind::Dir(dir), .. }) => dir.clone(),
             _ => DirRef::default(),
         };
-        differences(read, &dir(&before), &dir(&after), &path, each)?;
+        differences(chunks, &dir(&old), &dir(&new), &path, each)?;
     }
     Ok(())
+}
+
+/// The name that comes first.
+fn least(one: &Option<Node>, other: &Option<Node>) -> Option<Vec<u8>> {
+    let names = [one, other].into_iter().flatten().map(|node| &node.name);
+    names.min().cloned()
 }
 
 fn compare(before: &Node, after: &Node) -> Option<Change> {

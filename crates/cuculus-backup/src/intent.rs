@@ -2,11 +2,9 @@
 //! index, and removes it after its last write. Knows how to tell live from dead processes; nothing
 //! of what they do.
 //!
-//! There is no lock that can be left behind: the intent of a dead process does not count. On the
-//! same machine the operating system says whether it runs (same boot, same process namespace,
-//! process id and start time); the intent of another machine counts while it is renewed.
+//! There is no lock that can be left behind: the intent of a dead process does not count. `origin`
+//! says how a process is told dead.
 
-use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -15,13 +13,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::codec::{Decoded, Malformed, Reader, Writer};
 use crate::error::{Error, Result};
 use crate::id::Name;
+use crate::origin::{self, Origin};
+use crate::repository::Repository;
 use crate::seal::Keys;
-use crate::store::{ObjectKind, Store};
+use crate::store::{ObjectKind, Store, by_prefix};
 
-/// How often an intent is renewed, and for how many seconds after that an intent of another machine
-/// counts.
+/// How often an intent is renewed.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(60);
-const REMOTE_TIMEOUT_SECONDS: u64 = 24 * 60 * 60;
 
 /// What a process is about to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,25 +32,13 @@ pub(crate) enum Work {
 
 struct Intent {
     work: Work,
-    host: String,
-    /// The boot and the process namespace that `process` belongs to.
-    machine: String,
-    process: u64,
-    started: u64,
+    origin: Origin,
     heartbeat: u64,
 }
 
 impl Intent {
     fn of_this_process(work: Work) -> Self {
-        let process = u64::from(std::process::id());
-        Self {
-            work,
-            host: host(),
-            machine: machine(),
-            process,
-            started: start_time_of(process).unwrap_or_default(),
-            heartbeat: now(),
-        }
+        Self { work, origin: Origin::of_this_process(), heartbeat: now() }
     }
 
     fn encode(&self) -> Vec<u8> {
@@ -61,10 +47,11 @@ impl Intent {
             Work::Backup => 0,
             Work::Maintenance => 1,
         });
-        writer.bytes(self.host.as_bytes());
-        writer.bytes(self.machine.as_bytes());
-        writer.varint(self.process);
-        writer.varint(self.started);
+        let Origin { host, machine, process, started } = &self.origin;
+        writer.bytes(host.as_bytes());
+        writer.bytes(machine.as_bytes());
+        writer.varint(*process);
+        writer.varint(*started);
         writer.varint(self.heartbeat);
         writer.0
     }
@@ -80,35 +67,25 @@ impl Intent {
         let (process, started) = (reader.varint()?, reader.varint()?);
         let heartbeat = reader.varint()?;
         reader.end()?;
-        Ok(Self { work, host, machine, process, started, heartbeat })
+        Ok(Self { work, origin: Origin { host, machine, process, started }, heartbeat })
     }
 
     /// Whether its process may still change something at the time `now`. `late_writes` is how long
     /// after the death of a process its last writes may take effect.
-    ///
-    /// The clock of another machine may be wrong. If it is ahead, its intents count for longer; if
-    /// it is a day behind, it is declared dead, and notices that before it does harm.
     fn may_still_write(&self, now: u64, late_writes: Duration) -> bool {
-        if !self.is_of_this_machine() {
-            return self.heartbeat.saturating_add(REMOTE_TIMEOUT_SECONDS) > now;
+        let alive = self.origin.may_be_alive(self.heartbeat, now);
+        if !self.origin.is_of_this_machine() {
+            return alive;
         }
         // It died after its last heartbeat and before the next.
         let settled = self.heartbeat.saturating_add((HEARTBEAT_INTERVAL + late_writes).as_secs());
-        self.is_running() || (!late_writes.is_zero() && settled > now)
+        alive || (!late_writes.is_zero() && settled > now)
     }
 
-    fn is_of_this_machine(&self) -> bool {
-        !self.machine.is_empty() && self.machine == machine()
-    }
-
-    /// Whether the process runs; only known for processes of this machine.
-    fn is_running(&self) -> bool {
-        start_time_of(self.process) == Some(self.started)
-    }
-
-    fn describe(&self) -> String {
-        let who = format!("process {} on {}", self.process, self.host);
-        if self.is_of_this_machine() && !self.is_running() {
+    fn describe(&self, now: u64) -> String {
+        let Origin { host, process, .. } = &self.origin;
+        let who = format!("process {process} on {host}");
+        if self.origin.is_of_this_machine() && !self.origin.may_be_alive(self.heartbeat, now) {
             return format!(
                 "{who} (it has ended, but its last writes may take effect for two minutes)"
             );
@@ -212,7 +189,7 @@ pub(crate) fn live_writers(
         let plain = keys.seal.open(&place(&name), bytes);
         match plain.and_then(|plain| Intent::decode(&plain)) {
             Ok(intent) if intent.may_still_write(now(), store.late_writes()) => {
-                live_writers.push((name, intent.work, intent.describe()));
+                live_writers.push((name, intent.work, intent.describe(now())));
             }
             _ => store.remove(ObjectKind::Intent, &name)?,
         }
@@ -241,30 +218,81 @@ pub(crate) fn now_in_nanoseconds() -> u64 {
     since.map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
 
-pub(crate) fn host() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
+pub(crate) use origin::host;
+
+/// A process at work, as `unlock` shows it.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Lock {
+    /// The name of its intent.
+    pub name: String,
+    /// What it does: `backup`, `maintenance`, or `unknown` if the intent cannot be read.
+    pub work: String,
+    /// The machine that it runs on.
+    pub host: String,
+    /// Its process id.
+    pub process: u64,
+    /// Its last sign of life, in seconds since 1970.
+    pub heartbeat: u64,
+    /// Whether it counts. If it does not, any other command removes it.
+    pub counts: bool,
 }
 
-/// Process ids are unique within one boot and one process namespace; containers have their own.
-/// Empty if the system does not say; then heartbeats decide.
-fn machine() -> String {
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id");
-    let table = fs::read_link("/proc/self/ns/pid");
-    match (boot, table) {
-        (Ok(boot), Ok(table)) => format!("{} {}", boot.trim(), table.display()),
-        _ => String::new(),
+/// All intents, whether they count or not; nothing is removed.
+pub(crate) fn locks(store: &dyn Store, keys: &Keys) -> Result<Vec<Lock>> {
+    let mut locks = Vec::new();
+    for (name, _) in store.list(ObjectKind::Intent)? {
+        let bytes = match store.get(ObjectKind::Intent, &name) {
+            Ok(bytes) => bytes,
+            Err(error) if error.is_missing() => continue,
+            Err(error) => return Err(error),
+        };
+        let plain = keys.seal.open(&place(&name), bytes);
+        let intent = plain.and_then(|plain| Intent::decode(&plain)).ok();
+        let work = match intent.as_ref().map(|intent| intent.work) {
+            Some(Work::Backup) => "backup",
+            Some(Work::Maintenance) => "maintenance",
+            None => "unknown",
+        };
+        let (late, now) = (store.late_writes(), now());
+        locks.push(Lock {
+            name: name.to_string(),
+            work: work.into(),
+            host: intent.as_ref().map(|i| i.origin.host.clone()).unwrap_or_default(),
+            process: intent.as_ref().map_or(0, |intent| intent.origin.process),
+            heartbeat: intent.as_ref().map_or(0, |intent| intent.heartbeat),
+            counts: intent.is_some_and(|intent| intent.may_still_write(now, late)),
+        });
     }
+    locks.sort_by_key(|lock| lock.heartbeat);
+    Ok(locks)
 }
 
-/// When a process started, in ticks since boot; `None` if there is no such process.
-fn start_time_of(process: u64) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The second field is a name in parentheses and may contain anything.
-    let (_, rest) = stat.rsplit_once(')')?;
-    let mut fields = rest.split_whitespace();
-    // A zombie has ended; only its parent does not know yet.
-    let runs = fields.next().is_some_and(|state| !matches!(state, "Z" | "X"));
-    fields.nth(18).filter(|_| runs)?.parse().ok()
+impl Repository {
+    /// The processes that are at work in the repository, or were.
+    ///
+    /// # Errors
+    /// If the intents cannot be listed.
+    pub fn locks(&self) -> Result<Vec<Lock>> {
+        locks(&*self.store, &self.keys)
+    }
+
+    /// Removes the intents whose names begin like this, whatever state their processes are in. A
+    /// backup whose intent was removed fails before it writes its snapshot, so nothing is lost.
+    ///
+    /// # Errors
+    /// If a name matches no intent or several; nothing is removed then.
+    pub fn unlock(&self, prefixes: &[String]) -> Result<Vec<Lock>> {
+        let names: Vec<Name> =
+            self.store.list(ObjectKind::Intent)?.into_iter().map(|(name, _)| name).collect();
+        let mut chosen = Vec::new();
+        for prefix in prefixes {
+            chosen.push(*by_prefix(ObjectKind::Intent, &names, |name| name, prefix)?);
+        }
+        let mut removed = self.locks()?;
+        removed.retain(|lock| chosen.iter().any(|name| name.to_string() == lock.name));
+        self.store.remove_all(ObjectKind::Intent, &chosen, &|| Ok(()))?;
+        Ok(removed)
+    }
 }
 
 #[cfg(test)]
@@ -273,23 +301,11 @@ mod tests {
 
     const LATE_WRITES: Duration = Duration::from_secs(60);
 
-    fn dead() -> Intent {
-        // Every process started later than this.
-        Intent { started: 1, ..Intent::of_this_process(Work::Backup) }
-    }
-
-    #[test]
-    fn live_processes_count_however_long_they_are_silent() {
-        let alive = Intent::of_this_process(Work::Backup);
-        assert!(
-            alive.may_still_write(alive.heartbeat + 10 * REMOTE_TIMEOUT_SECONDS, Duration::ZERO)
-        );
-        assert!(alive.may_still_write(alive.heartbeat + 10 * REMOTE_TIMEOUT_SECONDS, LATE_WRITES));
-    }
-
     #[test]
     fn dead_processes_count_while_their_writes_may_take_effect() {
-        let dead = dead();
+        let mut dead = Intent::of_this_process(Work::Backup);
+        // Every process started later than this.
+        dead.origin.started = 1;
         assert!(!dead.may_still_write(dead.heartbeat, Duration::ZERO));
         // It may have died just before its next heartbeat.
         assert!(dead.may_still_write(
@@ -300,22 +316,6 @@ mod tests {
             dead.heartbeat + HEARTBEAT_INTERVAL.as_secs() + LATE_WRITES.as_secs(),
             LATE_WRITES
         ));
-        assert!(dead.describe().contains("has ended"));
-    }
-
-    #[test]
-    fn another_machine_counts_for_a_day_whatever_its_clock() {
-        for machine in ["elsewhere", ""] {
-            let intent = Intent { machine: machine.into(), ..dead() };
-            assert!(
-                intent
-                    .may_still_write(intent.heartbeat + REMOTE_TIMEOUT_SECONDS - 1, Duration::ZERO)
-            );
-            assert!(
-                !intent.may_still_write(intent.heartbeat + REMOTE_TIMEOUT_SECONDS, LATE_WRITES)
-            );
-            // Its clock is ahead of ours.
-            assert!(intent.may_still_write(intent.heartbeat - 1000, Duration::ZERO));
-        }
+        assert!(dead.describe(now()).contains("has ended"));
     }
 }

@@ -39,6 +39,8 @@ mod store; // objects in a directory or a bucket
 
 mod config; // the parameters of a repository
 mod key; // the master key under a passphrase
+mod local_state; // where this machine keeps what it knows of repositories
+mod pin; // the repository that this machine expects
 mod repository; // store, keys and parameters together
 
 mod chunker; // bytes to chunks
@@ -51,21 +53,30 @@ mod chunks; // chunks read back
 mod pack; // files of compressed, sealed chunks
 mod sink; // new chunks to packs and index
 
+mod forgotten; // snapshots that were removed on purpose
 mod snapshot; // one finished backup
 mod tree; // stored directories
 
 mod intent; // which processes are at work
-mod marks; // packs about to be removed
+mod marks;
+mod origin; // whether a process may be alive // packs about to be removed
 
 mod backup;
 mod check;
+mod copy; // snapshots of another repository
+mod filter; // which snapshots
 mod forget;
 mod inspect; // ls, diff, stats, verify-digest
+#[cfg(feature = "mount")]
+mod mount; // snapshots as a file system
 mod passphrases; // add, change, remove
 mod prune;
 mod reachable; // every chunk that snapshots need
+mod read_file; // dump, find
 mod repair;
 mod restore;
+mod retag; // tag
+mod source; // trees and files read while others may change the repository
 
 mod progress; // callbacks of long operations
 
@@ -74,12 +85,15 @@ mod progress; // callbacks of long operations
 pub mod fuzz; // every decoder, for the fuzzer
 
 pub use backup::{BackupOptions, BackupReport, DigestMode, LookupOptions};
-pub use check::CheckReport;
+pub use check::{CheckReport, ReadData};
 pub use config::Parameters;
+pub use copy::CopyReport;
 pub use error::{Damage, DamagedPart, Error, Result};
-pub use forget::{ForgetReport, Keep};
+pub use filter::SnapshotFilter;
+pub use forget::{ForgetReport, GroupBy, Keep};
 pub use id::{ChunkId, Name};
 pub use inspect::{Change, DigestReport, ListEntry, Stats};
+pub use intent::Lock;
 pub use lookup::Lookups;
 pub use passphrases::KeyInfo;
 pub use progress::Progress;
@@ -87,5 +101,6 @@ pub use prune::{PruneOptions, PruneReport};
 pub use repair::{DamagedPath, RepairReport};
 pub use repository::{LockedRepository, Repository};
 pub use restore::{RestoreOptions, RestoreReport};
+pub use retag::TagChange;
 pub use snapshot::Snapshot;
 pub use store::ObjectKind;

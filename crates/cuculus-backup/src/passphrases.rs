@@ -25,7 +25,7 @@ impl Repository {
     /// If the repository is not encrypted, or the passphrase is wrong.
     pub fn keys(&self, current: &str) -> Result<Vec<KeyInfo>> {
         self.master(current)?;
-        let own = key::opened_by(&*self.store, current)?;
+        let own = self.opened_by(current)?;
         let mut names = self.key_names()?;
         names.sort_unstable();
         let key = |name: Name| KeyInfo { current: own.contains(&name), name: name.to_string() };
@@ -39,10 +39,10 @@ impl Repository {
     pub fn add_passphrase(&self, current: &str, new: &str) -> Result<Name> {
         let master = self.master(current)?;
         let _announcement = intent::maintenance(&self.store, &self.keys)?;
-        if !key::opened_by(&*self.store, new)?.is_empty() {
+        if !self.opened_by(new)?.is_empty() {
             return Err(Error::PassphraseInUse);
         }
-        key::add(&*self.store, &master, new)
+        self.add_key(&master, new)
     }
 
     /// Replaces the passphrase `current` by `new`.
@@ -57,10 +57,10 @@ impl Repository {
         }
         let _announcement = intent::maintenance(&self.store, &self.keys)?;
         // It does if an earlier attempt was interrupted between the two steps.
-        if key::opened_by(&*self.store, new)?.is_empty() {
-            key::add(&*self.store, &master, new)?;
+        if self.opened_by(new)?.is_empty() {
+            self.add_key(&master, new)?;
         }
-        for name in key::opened_by(&*self.store, current)? {
+        for name in self.opened_by(current)? {
             self.store.remove(ObjectKind::Key, &name)?;
         }
         Ok(())
@@ -74,7 +74,7 @@ impl Repository {
     pub fn remove_passphrase(&self, current: &str, prefix: &str) -> Result<Name> {
         self.master(current)?;
         let _announcement = intent::maintenance(&self.store, &self.keys)?;
-        let (own, names) = (key::opened_by(&*self.store, current)?, self.key_names()?);
+        let (own, names) = (self.opened_by(current)?, self.key_names()?);
         let name = *by_prefix(ObjectKind::Key, &names, |name| name, prefix)?;
         if names.len() == 1 {
             return Err(Error::LastKey);
@@ -95,6 +95,14 @@ impl Repository {
         if !self.keys.seal.is_secret() {
             return Err(Error::NotEncrypted);
         }
-        key::open(&*self.store, current)
+        Ok(key::open(&*self.store, &self.scheme, current)?.0)
+    }
+
+    fn opened_by(&self, passphrase: &str) -> Result<Vec<Name>> {
+        key::opened_by(&*self.store, &self.scheme, passphrase)
+    }
+
+    fn add_key(&self, master: &Master, passphrase: &str) -> Result<Name> {
+        key::add(&*self.store, &self.scheme, (master, &self.parameters), passphrase)
     }
 }

@@ -1,29 +1,49 @@
 //! Every chunk that a snapshot needs. Knows trees; nothing of what the caller does with the chunks.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::chunks::Chunks;
-use crate::error::{Damage, Error, Result};
-use crate::id::ChunkId;
+use crate::codec::Writer;
+use crate::config::Version;
+use crate::error::{Damage, DamagedPart, Error, Result};
+use crate::id::{ChunkId, IdMap, Name};
 use crate::snapshot::Snapshot;
-use crate::tree::{self, DirRef, Node, NodeKind, Piece};
+use crate::tree::{self, Content, DirReader, DirRef, Node, NodeKind, Piece};
 
 /// Walks snapshots; what several of them share is visited once.
 #[derive(Default)]
 pub(crate) struct Reachable {
-    dirs: HashSet<DirRef>,
-    /// Directories whose files have been visited, by the chunks of their contents: directories that
-    /// differ only in metadata have the same files.
-    contents: HashSet<Vec<ChunkId>>,
+    dirs: HashSet<Name>,
+    /// Directories whose files have been visited, by their contents: directories that differ only in
+    /// metadata have the same files.
+    contents: HashSet<Name>,
+    /// Lists of chunks that have been visited, and the bytes that they stand for. The most recent
+    /// ones: large files share lists with their older versions.
+    lists: IdMap<u64>,
 }
 
+/// More lists than this are visited again: 8 MiB.
+const MAX_LISTS: usize = 1 << 17;
+
 /// What a walk comes across.
-#[derive(Clone, Copy)]
 pub(crate) enum Visited<'a> {
-    /// A chunk of a tree.
+    /// A chunk of a tree: part of a directory, or a list of chunks.
     Tree(&'a ChunkId),
-    /// A file.
-    File(&'a Node, &'a [Piece]),
+    /// A chunk of the file that follows; its length is 0 in version 1.
+    Data { id: &'a ChunkId, len: u64 },
+    /// A file, after its chunks, and the bytes that they stand for.
+    File { node: &'a Node, bytes: u64 },
+    /// A list of chunks of the file that follows cannot be read.
+    Unreadable(Error),
+}
+
+pub(crate) type Each<'a> = &'a mut dyn FnMut(Visited<'_>) -> Result<()>;
+
+/// Stands for some content in sets: sixteen bytes instead of a list.
+pub(crate) fn key_of(contents: &[&Content]) -> Name {
+    let mut writer = Writer::default();
+    contents.iter().for_each(|c| tree::encode_content(Version::V2, &mut writer, c));
+    Name::of(&writer.0)
 }
 
 impl Reachable {
@@ -33,30 +53,102 @@ impl Reachable {
         &mut self,
         chunks: &mut Chunks,
         snapshot: &Snapshot,
-        each: &mut dyn FnMut(Visited<'_>) -> Result<()>,
+        each: Each<'_>,
     ) -> Result<()> {
-        let mut waiting = vec![snapshot.root.clone()];
-        while let Some(dir) = waiting.pop() {
-            if !self.dirs.insert(dir.clone()) {
-                continue;
+        self.dir(chunks, &snapshot.root, 0, each).map_err(|error| match error {
+            Error::Damaged(damage) => {
+                Error::Damaged(Damage { snapshot: Some(snapshot.name), ..damage })
             }
-            let ids = dir.contents.iter().chain(&dir.metadata);
-            ids.into_iter().try_for_each(|id| each(Visited::Tree(id)))?;
-            let nodes = tree::read_dir(chunks, &dir).map_err(|error| match error {
-                Error::Damaged(damage) => {
-                    Error::Damaged(Damage { snapshot: Some(snapshot.name), ..damage })
+            other => other,
+        })
+    }
+
+    fn dir(
+        &mut self,
+        chunks: &mut Chunks,
+        dir: &DirRef,
+        depth: usize,
+        each: Each<'_>,
+    ) -> Result<()> {
+        if !self.dirs.insert(key_of(&[&dir.contents, &dir.metadata])) {
+            return Ok(());
+        }
+        if depth > tree::MAX_PATH_LEN / 2 {
+            return Err(Error::damage(DamagedPart::Directory, tree::PATH_TOO_LONG));
+        }
+        for half in [&dir.contents, &dir.metadata] {
+            self.content(chunks, half, true, each)?;
+        }
+        let new = self.contents.insert(key_of(&[&dir.contents]));
+        let mut nodes = DirReader::new(dir);
+        while let Some(node) = nodes.next(chunks)? {
+            match &node.kind {
+                NodeKind::Dir(below) => self.dir(chunks, below, depth + 1, each)?,
+                NodeKind::File { content, .. } if new => {
+                    let bytes = match self.content(chunks, content, false, each) {
+                        Ok(bytes) => bytes,
+                        Err(error @ Error::Damaged(_)) => {
+                            each(Visited::Unreadable(error))?;
+                            0
+                        }
+                        Err(error) => return Err(error),
+                    };
+                    each(Visited::File { node: &node, bytes })?;
                 }
-                other => other,
-            })?;
-            let new = self.contents.insert(dir.contents);
-            for node in nodes {
-                match &node.kind {
-                    NodeKind::Dir(below) => waiting.push(below.clone()),
-                    NodeKind::File { pieces, .. } if new => each(Visited::File(&node, pieces))?,
-                    _ => {}
-                }
+                _ => {}
             }
         }
+        Ok(())
+    }
+
+    /// Passes the chunks of some content on; returns the bytes that they stand for.
+    fn content(
+        &mut self,
+        chunks: &mut Chunks,
+        content: &Content,
+        is_tree: bool,
+        each: Each<'_>,
+    ) -> Result<u64> {
+        let mut bytes = 0u64;
+        for piece in &content.pieces {
+            bytes = bytes.saturating_add(piece.len());
+            match piece {
+                Piece::Chunk { id, len } if content.levels > 0 => {
+                    let (id, len, levels) = (*id, *len, content.levels - 1);
+                    self.list(chunks, &id, len, levels, is_tree, each)?;
+                }
+                Piece::Chunk { id, .. } if is_tree => each(Visited::Tree(id))?,
+                Piece::Chunk { id, len } => each(Visited::Data { id, len: *len })?,
+                Piece::Hole(_) => {}
+            }
+        }
+        Ok(bytes)
+    }
+
+    fn list(
+        &mut self,
+        chunks: &mut Chunks,
+        id: &ChunkId,
+        len: u64,
+        levels: u8,
+        is_tree: bool,
+        each: Each<'_>,
+    ) -> Result<()> {
+        match self.lists.get(id) {
+            Some(known) if *known == len => return Ok(()),
+            Some(_) => {
+                let detail = "its lengths do not add up";
+                return Err(Error::damage(DamagedPart::ChunkList, detail));
+            }
+            None => {}
+        }
+        each(Visited::Tree(id))?;
+        let pieces = tree::read_list(chunks, id, len)?;
+        self.content(chunks, &Content { levels, pieces }, is_tree, each)?;
+        if self.lists.len() >= MAX_LISTS {
+            self.lists = HashMap::default();
+        }
+        self.lists.insert(*id, len);
         Ok(())
     }
 }

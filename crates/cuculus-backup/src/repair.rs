@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::check::Check;
+use crate::check::{Check, ReadData};
 use crate::chunks::{Chunks, slice};
+use crate::config;
 use crate::error::{Error, Result};
 use crate::id::Name;
 use crate::index::{Entry, Index, write_sorted};
@@ -14,11 +15,12 @@ use crate::marks;
 use crate::pack::{Decompressor, Location, read_footer};
 use crate::progress::Progress;
 use crate::prune::PruneReport;
+use crate::reachable::key_of;
 use crate::repository::Repository;
 use crate::sink::ChunkKind;
 use crate::snapshot::Snapshot;
 use crate::store::{Object, ObjectKind};
-use crate::tree::{self, DirRef, NodeKind, Piece};
+use crate::tree::{self, Content, DirReader, DirRef, NodeKind, Piece, Pieces};
 
 /// What a repair did, and what stays damaged until it is backed up again.
 #[derive(Clone, Debug, Default, serde::Serialize)]
@@ -27,6 +29,8 @@ pub struct RepairReport {
     pub packs: u64,
     /// Index runs that were rebuilt from the packs.
     pub runs: u64,
+    /// Copies of the configuration that were damaged or missing and have been replaced.
+    pub configurations: u64,
     /// Snapshots that were damaged and have been removed.
     pub snapshots: Vec<String>,
     /// Chunks that are lost.
@@ -58,7 +62,8 @@ impl Repository {
         let announcement = intent::maintenance(&self.store, &self.keys)?;
         // An intact copy in the cache must not hide damage in the repository.
         self.store.clear_cache();
-        let mut report = RepairReport::default();
+        let configurations = config::repair_copies(&*self.store, &self.config)?;
+        let mut report = RepairReport { configurations, ..RepairReport::default() };
         self.remove_unreadable(&mut report)?;
         let mut check = Check::new(self, progress);
         let runs = check.runs()?;
@@ -76,7 +81,7 @@ impl Repository {
         // Snapshots before the index, which then has everything that they need.
         let seen = self.snapshots()?.iter().map(|snapshot| snapshot.name).collect();
         let mut index = self.index()?;
-        check.packs(&index, true)?;
+        check.packs(&index, ReadData::Everything)?;
         if check.report.errors.len() > check.damaged_packs.len() {
             return Err(not_damage(&check));
         }
@@ -99,7 +104,7 @@ impl Repository {
     fn remove_unreadable(&self, report: &mut RepairReport) -> Result<()> {
         for (name, _) in self.store.list(ObjectKind::Snapshot)? {
             if let Err(Error::Damaged(_)) = Snapshot::load(&*self.store, &self.keys, &name) {
-                self.store.remove(ObjectKind::Snapshot, &name)?;
+                self.remove_snapshots(&[name])?;
                 report.snapshots.push(name.to_string());
             }
         }
@@ -176,6 +181,7 @@ impl Repository {
                         sink.put(ChunkKind::Data, *id, chunk)?;
                     }
                 }
+                sink.end_stream(ChunkKind::Data);
             }
             sink.finish()?;
             self.index_moved_chunks(index, &mut sink)?;
@@ -227,30 +233,33 @@ struct Search<'a> {
     chunks: &'a mut Chunks,
     lookup: Lookup,
     /// Directories below which nothing is damaged; snapshots share most of them.
-    whole: HashSet<DirRef>,
+    whole: HashSet<Name>,
 }
 
 impl Search<'_> {
     /// Returns whether a directory and everything below it is intact; passes damaged paths to
     /// `damaged`.
     fn dir(&mut self, dir: &DirRef, path: &[u8], damaged: &mut dyn FnMut(&[u8])) -> Result<bool> {
-        if self.whole.contains(dir) {
+        let key = key_of(&[&dir.contents, &dir.metadata]);
+        if self.whole.contains(&key) {
             return Ok(true);
         }
-        let nodes = match tree::read_dir(self.chunks, dir) {
-            Ok(nodes) if path.len() <= tree::MAX_PATH_LEN => nodes,
-            Ok(_) | Err(Error::Damaged(_)) => {
-                damaged(&[path, b"/"].concat());
-                return Ok(false);
-            }
-            Err(error) => return Err(error),
-        };
         let mut whole = true;
-        for node in nodes {
+        let mut nodes = DirReader::new(dir);
+        loop {
+            let node = match nodes.next(self.chunks) {
+                Ok(Some(node)) if path.len() <= tree::MAX_PATH_LEN => node,
+                Ok(None) => break,
+                Ok(_) | Err(Error::Damaged(_)) => {
+                    damaged(&[path, b"/"].concat());
+                    return Ok(false);
+                }
+                Err(error) => return Err(error),
+            };
             let path = [path, b"/", &node.name].concat();
             match &node.kind {
                 NodeKind::Dir(below) => whole &= self.dir(below, &path, damaged)?,
-                NodeKind::File { pieces, .. } if !self.has_all(pieces)? => {
+                NodeKind::File { content, .. } if !self.has_all(content)? => {
                     damaged(&path);
                     whole = false;
                 }
@@ -258,19 +267,25 @@ impl Search<'_> {
             }
         }
         if whole {
-            self.whole.insert(dir.clone());
+            self.whole.insert(key);
         }
         Ok(whole)
     }
 
-    fn has_all(&mut self, pieces: &[Piece]) -> Result<bool> {
-        for piece in pieces {
-            if let Piece::Chunk(id) = piece
-                && !matches!(self.lookup.locate(id)?, Answer::At(_))
-            {
-                return Ok(false);
+    fn has_all(&mut self, content: &Content) -> Result<bool> {
+        let mut pieces = Pieces::new(content);
+        loop {
+            match pieces.next(self.chunks) {
+                Ok(None) => return Ok(true),
+                Ok(Some(Piece::Hole(_))) => {}
+                Ok(Some(Piece::Chunk { id, .. })) => {
+                    if !matches!(self.lookup.locate(&id)?, Answer::At(_)) {
+                        return Ok(false);
+                    }
+                }
+                Err(Error::Damaged(_)) => return Ok(false),
+                Err(error) => return Err(error),
             }
         }
-        Ok(true)
     }
 }

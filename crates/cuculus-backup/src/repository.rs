@@ -1,18 +1,25 @@
 //! A repository: its store, keys and parameters. Knows how the parts are opened; the operations are
 //! in modules of their own.
 
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::chunks::Chunks;
-use crate::config::{self, Locked, Parameters};
+use crate::config::{self, Locked, Parameters, Unlocked, Version};
 use crate::error::Result;
+use crate::forgotten;
+use crate::id::Name;
 use crate::index::{Index, Run};
+use crate::key::Scheme;
+use crate::local_state;
 use crate::locality::{self, Locality};
 use crate::lookup::{Lookup, Prefilter};
+use crate::pack::PackInfo;
+use crate::pin::Pin;
 use crate::seal::Keys;
 use crate::snapshot::{self, Snapshot};
-use crate::store::{RepositoryLocation, Store};
+use crate::store::{ObjectKind, RepositoryLocation, Store};
 
 /// A repository of backups.
 pub struct Repository {
@@ -21,6 +28,12 @@ pub struct Repository {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) keys: Arc<Keys>,
     pub(crate) parameters: Parameters,
+    pub(crate) version: Version,
+    pub(crate) scheme: Scheme,
+    /// What every copy of the configuration should be.
+    pub(crate) config: Vec<u8>,
+    pin: Option<Pin>,
+    warnings: Vec<String>,
 }
 
 impl Repository {
@@ -45,7 +58,7 @@ impl Repository {
         let text = location.display().to_string();
         let location = RepositoryLocation::find(location)?;
         let locked = Locked::read(location.store(), &text)?;
-        Ok(LockedRepository { location, locked, cache: None })
+        Ok(LockedRepository { location, locked, cache: None, pins: None })
     }
 
     /// Opens a repository.
@@ -54,6 +67,44 @@ impl Repository {
     /// If there is none, the passphrase is wrong, or the configuration is damaged.
     pub fn open(location: &Path, passphrase: Option<&str>) -> Result<Self> {
         Self::find(location)?.open(passphrase)
+    }
+
+    /// The id that machines remember: nobody can make another repository with the same one.
+    #[must_use]
+    pub fn id(&self) -> Name {
+        self.keys.repository
+    }
+
+    /// What the user should know although nothing has failed, one line each.
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Snapshots that this machine has seen in the repository, that are gone, and that nobody who
+    /// has the key has forgotten: the storage was rolled back, or somebody removed them. Always
+    /// empty if the repository was opened without [`LockedRepository::remembered`]. With `accept`
+    /// they are returned for the last time.
+    ///
+    /// # Errors
+    /// If the snapshots cannot be listed.
+    pub fn missing_snapshots(&self, accept: bool) -> Result<Vec<String>> {
+        let Some(pin) = &self.pin else { return Ok(Vec::new()) };
+        let listed = self.store.list(ObjectKind::Snapshot)?;
+        let present = listed.into_iter().map(|(name, _)| name).collect();
+        pin.compare(&present, || forgotten::all(&*self.store, &self.keys), accept)
+    }
+
+    /// Removes snapshots on purpose: other machines that have seen them are told.
+    pub(crate) fn remove_snapshots(&self, names: &[Name]) -> Result<()> {
+        forgotten::record(&*self.store, &self.keys, names)?;
+        self.store.remove_all(ObjectKind::Snapshot, names, &|| Ok(()))?;
+        self.pin.as_ref().map_or(Ok(()), |pin| pin.update(&[], names))
+    }
+
+    /// Remembers a snapshot that was written.
+    pub(crate) fn remember(&self, name: &Name) -> Result<()> {
+        self.pin.as_ref().map_or(Ok(()), |pin| pin.update(&[*name], &[]))
     }
 
     /// The parameters that it was created with.
@@ -87,6 +138,21 @@ impl Repository {
         self.chunks_of(self.index()?)
     }
 
+    /// Packs of the index that are not in the store as they should be: one listing. Read after the
+    /// index, because a pack exists before a run names it.
+    pub(crate) fn missing_packs(&self, index: &Index) -> Result<HashSet<Name>> {
+        let stored: HashMap<Name, u64> = self.store.list(ObjectKind::Pack)?.into_iter().collect();
+        let gone = |pack: &&PackInfo| stored.get(&pack.name) != Some(&pack.size);
+        Ok(index.packs().filter(gone).map(|pack| pack.name).collect())
+    }
+
+    /// For readers that met a missing pack: what it held may have been stored again elsewhere.
+    pub(crate) fn chunks_of_present_packs(&self) -> Result<Chunks> {
+        let mut index = self.index()?;
+        index.hide(self.missing_packs(&index)?);
+        self.chunks_of(index)
+    }
+
     /// Opens the same runs again: one index to read with, one to look up in.
     pub(crate) fn index_like(&self, index: &Index) -> Result<Index> {
         let open = |run: &Run| Run::open(&*self.store, &self.keys, &run.name());
@@ -105,6 +171,8 @@ pub struct LockedRepository {
     location: RepositoryLocation,
     locked: Locked,
     cache: Option<PathBuf>,
+    /// Whether the repository is remembered, and if so whether a change is accepted.
+    pins: Option<bool>,
 }
 
 impl LockedRepository {
@@ -122,13 +190,64 @@ impl LockedRepository {
         self
     }
 
+    /// Remembers the repository below the cache directory at first use, and refuses another one at
+    /// the same location later, unless `accept_change` is set.
+    #[must_use]
+    pub fn remembered(mut self, accept_change: bool) -> Self {
+        self.pins = Some(accept_change);
+        self
+    }
+
     /// Opens it.
     ///
     /// # Errors
-    /// If the passphrase is wrong, the configuration is damaged, or the cache cannot be written.
+    /// If the passphrase is wrong or not wanted, the configuration is damaged, the cache cannot be
+    /// written, or it is not the repository that this machine remembers.
     pub fn open(self, passphrase: Option<&str>) -> Result<Repository> {
-        let (parameters, keys) = self.locked.unlock(self.location.store(), passphrase)?;
-        let (store, path) = self.location.ready(&self.locked.id, self.cache.as_deref())?;
-        Ok(Repository { path, store, keys: Arc::new(keys), parameters })
+        let encrypted = self.needs_passphrase();
+        let mut warnings = Vec::new();
+        let pin = self.pins.and_then(|accept| match self.pin() {
+            Ok(pin) => Some((pin, accept)),
+            Err(error) => {
+                warnings.push(format!(
+                    "warning: a replaced or rolled back repository would not be noticed: {error}"
+                ));
+                None
+            }
+        });
+        if let Some((pin, false)) = &pin {
+            pin.expects(encrypted)?;
+        }
+        let store = self.location.store();
+        let Unlocked { version, parameters, keys, scheme, bytes } =
+            self.locked.unlock(store, passphrase)?;
+        for kind in self.locked.damaged_copies(&bytes) {
+            // Version 1 had no copy; the next backup adds one.
+            if version == Version::V2 || kind == ObjectKind::Config {
+                warnings.push(format!(
+                    "warning: the {} is damaged or missing; `cuculus-backup repair` replaces it",
+                    kind.noun()
+                ));
+            }
+        }
+        if let Some((pin, accept)) = &pin {
+            pin.confirm(&keys.repository, encrypted, *accept)?;
+        }
+        let (store, path) = self.location.ready(&keys.repository, self.cache.as_deref())?;
+        Ok(Repository {
+            path,
+            store,
+            keys: Arc::new(keys),
+            parameters,
+            version,
+            scheme,
+            config: bytes,
+            pin: pin.map(|(pin, _)| pin),
+            warnings,
+        })
+    }
+
+    fn pin(&self) -> Result<Pin> {
+        Pin::new(&local_state::directory(self.cache.as_deref())?, self.location.identity())
     }
 }

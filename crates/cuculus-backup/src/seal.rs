@@ -6,8 +6,9 @@ use chacha20poly1305::{Tag, XChaCha20Poly1305, XNonce};
 use zeroize::Zeroize;
 
 use crate::codec::{Malformed, Reader};
+use crate::config::Version;
 use crate::error::Result;
-use crate::id::{ChunkId, random_bytes};
+use crate::id::{ChunkId, Name, random_bytes};
 
 const NONCE_LEN: usize = 24;
 const TAG_LEN: usize = 16;
@@ -28,6 +29,34 @@ impl Master {
     fn derive_u128(&self, use_of_key: &str) -> u128 {
         Reader(&self.derive(use_of_key)).array().map(u128::from_le_bytes).unwrap_or_default()
     }
+
+    /// Names the repository. Nobody can make a repository with the same id without the master key.
+    pub(crate) fn repository_id(&self) -> Name {
+        let mut id = [0; Name::LEN];
+        id.copy_from_slice(&self.derive("repository id")[..Name::LEN]);
+        Name(id)
+    }
+
+    /// Every entry of the chunker's table is secret.
+    pub(crate) fn gear_table(&self) -> Box<[u64; 256]> {
+        let mut reader = blake3::Hasher::new_keyed(&self.derive("gear table")).finalize_xof();
+        let mut table = Box::new([0; 256]);
+        for entry in table.iter_mut() {
+            let mut bytes = [0; 8];
+            reader.fill(&mut bytes);
+            *entry = u64::from_le_bytes(bytes);
+        }
+        table
+    }
+}
+
+/// What the cuts of the chunker depend on.
+pub(crate) enum Cuts {
+    /// Version 1: a public table, each entry xored with this seed. Chunk lengths of chosen files
+    /// reveal the seed.
+    Seed(u64),
+    /// A secret table.
+    Table(Box<[u64; 256]>),
 }
 
 impl Drop for Master {
@@ -41,13 +70,16 @@ pub(crate) struct Keys {
     chunk_ids: [u8; 32],
     /// Hashes in the digest are as secret as chunk ids.
     pub(crate) digest: u128,
-    /// Seed of the chunker, so that chunk lengths do not reveal known files.
-    pub(crate) cuts: u64,
+    /// So that chunk lengths do not reveal known files.
+    pub(crate) cuts: Cuts,
     pub(crate) seal: Seal,
+    pub(crate) repository: Name,
+    /// Which encoding of trees the repository has.
+    pub(crate) version: Version,
 }
 
 impl Keys {
-    pub(crate) fn new(master: &Master, encrypted: bool) -> Self {
+    pub(crate) fn new(master: &Master, encrypted: bool, version: Version) -> Self {
         let seal = if encrypted {
             Seal::Cipher(Box::new(XChaCha20Poly1305::new(&master.derive("seal").into())))
         } else {
@@ -56,8 +88,13 @@ impl Keys {
         Self {
             chunk_ids: master.derive("chunk ids"),
             digest: master.derive_u128("digest"),
-            cuts: master.derive_u128("cuts") as u64,
+            cuts: match version {
+                Version::V1 => Cuts::Seed(master.derive_u128("cuts") as u64),
+                Version::V2 => Cuts::Table(master.gear_table()),
+            },
             seal,
+            repository: master.repository_id(),
+            version,
         }
     }
 
@@ -73,6 +110,10 @@ impl Drop for Keys {
     fn drop(&mut self) {
         self.chunk_ids.zeroize();
         self.digest.zeroize();
+        match &mut self.cuts {
+            Cuts::Seed(seed) => seed.zeroize(),
+            Cuts::Table(table) => table.zeroize(),
+        }
     }
 }
 
@@ -180,7 +221,7 @@ mod tests {
     #[test]
     fn every_changed_bit_and_every_other_place_is_noticed() {
         for encrypted in [false, true] {
-            let keys = Keys::new(&Master([7; 32]), encrypted);
+            let keys = Keys::new(&Master([7; 32]), encrypted, Version::V2);
             let mut sealed = vec![];
             keys.seal.seal(b"here", b"some bytes", &mut sealed).expect("sealed");
             assert_eq!(sealed.len(), 10 + keys.seal.overhead());
@@ -199,9 +240,26 @@ mod tests {
 
     #[test]
     fn chunk_ids_depend_on_the_key() {
-        let [one, other] = [1, 2].map(|byte| Keys::new(&Master([byte; 32]), true));
+        let [one, other] = [1, 2].map(|byte| Keys::new(&Master([byte; 32]), true, Version::V2));
         assert_eq!(one.chunk_id(b"chunk"), one.chunk_id(b"chunk"));
         assert_ne!(one.chunk_id(b"chunk"), other.chunk_id(b"chunk"));
         assert_ne!(one.chunk_id(b"chunk"), one.chunk_id(b"chunks"));
+    }
+
+    /// Version 2 hides every entry of the chunker's table; version 1 hid 64 bits for all of them.
+    #[test]
+    fn the_table_of_the_chunker_depends_on_the_key_in_every_entry() {
+        let [one, other] = [1, 2].map(|byte| Master([byte; 32]).gear_table());
+        let differences: std::collections::HashSet<u64> =
+            one.iter().zip(other.iter()).map(|(one, other)| one ^ other).collect();
+        // One word xored over a public table would leave one difference.
+        assert_eq!(differences.len(), 256);
+        assert_eq!(*one, *Master([1; 32]).gear_table());
+    }
+
+    #[test]
+    fn the_id_of_a_repository_depends_on_its_master_key() {
+        let [one, other] = [1, 2].map(|byte| Master([byte; 32]).repository_id());
+        assert_ne!(one, other);
     }
 }

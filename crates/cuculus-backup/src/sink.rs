@@ -17,6 +17,8 @@ use crate::store::Store;
 /// After this many packs their chunks are written to the index, so that an interrupted backup keeps
 /// most of its work and few ids are held in memory.
 const PACKS_PER_RUN: usize = 32;
+/// Or after this many chunks: packs of data that compresses well have more.
+const ENTRIES_PER_RUN: usize = 128 * 1024;
 
 /// Trees and data are in separate packs, so that walking trees reads few packs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,21 +27,38 @@ pub(crate) enum ChunkKind {
     Tree,
 }
 
+/// What a sink has written in all.
+#[derive(Default)]
+pub(crate) struct Written {
+    pub(crate) bytes: u64,
+    pub(crate) packs: Vec<PackInfo>,
+}
+
 /// A run that was written, and the ids in it.
 pub(crate) struct WrittenRun {
     pub(crate) run: Run,
     pub(crate) ids: Vec<ChunkId>,
 }
 
+/// Tiny files make many groups of few bytes; a batch of them must not grow without bound.
+const GROUPS_PER_BATCH: usize = 128;
+
+/// Groups that travel between threads together: small files would make a message each.
+type Batch<G> = (ChunkKind, Vec<G>);
+
 pub(crate) struct Sink {
-    open: [Group; 2],
+    /// The batches being gathered; chunks go to the last group of each.
+    open: [Vec<Group>; 2],
     group_size: usize,
-    jobs: Option<SyncSender<(ChunkKind, Group)>>,
+    /// Whether chunks of different files are compressed apart. Otherwise whoever can place a file
+    /// in the backup and sees the sizes of packs could find out whether it agrees with a secret one.
+    apart: bool,
+    jobs: Option<SyncSender<Batch<Group>>>,
     /// Past the workers, for groups that are sealed already.
-    sealed: Option<SyncSender<(ChunkKind, SealedGroup)>>,
+    sealed: Option<SyncSender<Batch<SealedGroup>>>,
     written: Receiver<WrittenRun>,
     workers: Vec<JoinHandle<Result<()>>>,
-    packer: Option<JoinHandle<Result<u64>>>,
+    packer: Option<JoinHandle<Result<Written>>>,
 }
 
 impl Sink {
@@ -70,38 +89,57 @@ impl Sink {
             packs: HashMap::new(),
             in_flight: InFlight::default(),
             finished_runs,
-            bytes: 0,
+            written: Written::default(),
         };
         let packer = Some(thread::spawn(move || packer.run(&packing)));
         let group_size = parameters.group_size as usize;
         let (jobs, sealed) = (Some(jobs), Some(sealed));
-        Ok(Self { open: Default::default(), group_size, jobs, sealed, written, workers, packer })
+        // Who can read the repository needs no sizes to learn what is in it.
+        let (open, apart) = (Default::default(), keys.seal.is_secret());
+        Ok(Self { open, group_size, apart, jobs, sealed, written, workers, packer })
     }
 
     pub(crate) fn put(&mut self, kind: ChunkKind, id: ChunkId, bytes: &[u8]) -> Result<()> {
-        let group = &mut self.open[kind as usize];
-        group.add(id, bytes);
-        if group.bytes.len() >= self.group_size { self.end_group(kind) } else { Ok(()) }
+        let batch = &mut self.open[kind as usize];
+        if batch.is_empty() {
+            batch.push(Group::default());
+        }
+        if let Some(group) = batch.last_mut() {
+            group.add(id, bytes);
+        }
+        let size: usize = batch.iter().map(|group| group.bytes.len()).sum();
+        let full = size >= self.group_size || batch.len() >= GROUPS_PER_BATCH;
+        if full { self.end_batch(kind) } else { Ok(()) }
     }
 
-    fn end_group(&mut self, kind: ChunkKind) -> Result<()> {
-        let group = std::mem::take(&mut self.open[kind as usize]);
-        if group.chunks.is_empty() {
+    /// The next chunk is of another file or directory.
+    pub(crate) fn end_stream(&mut self, kind: ChunkKind) {
+        let batch = &mut self.open[kind as usize];
+        if self.apart && batch.last().is_some_and(|group| !group.chunks.is_empty()) {
+            batch.push(Group::default());
+        }
+    }
+
+    fn end_batch(&mut self, kind: ChunkKind) -> Result<()> {
+        let mut batch = std::mem::take(&mut self.open[kind as usize]);
+        batch.retain(|group| !group.chunks.is_empty());
+        if batch.is_empty() {
             return Ok(());
         }
-        let sent = self.jobs.as_ref().is_some_and(|jobs| jobs.send((kind, group)).is_ok());
+        let sent = self.jobs.as_ref().is_some_and(|jobs| jobs.send((kind, batch)).is_ok());
         if sent { Ok(()) } else { self.failed() }
     }
 
     /// Adds a group as it is stored in another pack.
     pub(crate) fn put_sealed(&mut self, kind: ChunkKind, group: SealedGroup) -> Result<()> {
-        let sent = self.sealed.as_ref().is_some_and(|sealed| sealed.send((kind, group)).is_ok());
+        let sent =
+            self.sealed.as_ref().is_some_and(|sealed| sealed.send((kind, vec![group])).is_ok());
         if sent { Ok(()) } else { self.failed() }
     }
 
     /// A channel is closed: a thread has failed, and its error is the reason.
     fn failed(&mut self) -> Result<()> {
-        self.join().and(Err(ended_early()))
+        self.join().and_then(|_| Err(ended_early()))
     }
 
     /// Runs that were written since the last call.
@@ -110,14 +148,13 @@ impl Sink {
     }
 
     /// Writes everything that is pending; [`written_runs`](Self::written_runs) returns the runs.
-    /// Returns the bytes written.
-    pub(crate) fn finish(&mut self) -> Result<u64> {
-        self.end_group(ChunkKind::Data)?;
-        self.end_group(ChunkKind::Tree)?;
+    pub(crate) fn finish(&mut self) -> Result<Written> {
+        self.end_batch(ChunkKind::Data)?;
+        self.end_batch(ChunkKind::Tree)?;
         self.join()
     }
 
-    fn join(&mut self) -> Result<u64> {
+    fn join(&mut self) -> Result<Written> {
         self.jobs = None;
         self.sealed = None;
         // The error of the packer first: the workers fail because of it, not the reverse.
@@ -146,16 +183,18 @@ impl Drop for Sink {
 }
 
 fn seal_all(
-    waiting: &Mutex<Receiver<(ChunkKind, Group)>>,
-    sealed: &SyncSender<(ChunkKind, SealedGroup)>,
+    waiting: &Mutex<Receiver<Batch<Group>>>,
+    sealed: &SyncSender<Batch<SealedGroup>>,
     compressor: &mut Compressor,
     keys: &Keys,
 ) -> Result<()> {
     loop {
         let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok((kind, group)) = next else { return Ok(()) };
+        let Ok((kind, batch)) = next else { return Ok(()) };
+        let batch = batch.into_iter().map(|group| compressor.seal(keys, group));
+        let batch = batch.collect::<Result<Vec<SealedGroup>>>()?;
         // The packer has failed and reports why.
-        if sealed.send((kind, compressor.seal(keys, group)?)).is_err() {
+        if sealed.send((kind, batch)).is_err() {
             return Ok(());
         }
     }
@@ -182,28 +221,29 @@ struct Packer {
     packs: HashMap<Name, PackInfo>,
     in_flight: InFlight,
     finished_runs: Sender<WrittenRun>,
-    bytes: u64,
+    written: Written,
 }
 
 impl Packer {
-    fn run(mut self, groups: &Receiver<(ChunkKind, SealedGroup)>) -> Result<u64> {
-        while let Ok((kind, group)) = groups.recv() {
+    fn run(mut self, batches: &Receiver<Batch<SealedGroup>>) -> Result<Written> {
+        while let Ok((kind, batch)) = batches.recv() {
             let pack = match &mut self.open[kind as usize] {
                 Some(pack) => pack,
                 none => none.insert(PackWriter::new(&*self.store)?),
             };
-            pack.add(group)?;
+            batch.into_iter().try_for_each(|group| pack.add(group))?;
             if pack.size() >= self.pack_size {
                 self.end_pack(kind)?;
             }
-            if self.packs.len() + self.in_flight.0.len() >= PACKS_PER_RUN {
+            let packs = self.packs.len() + self.in_flight.0.len();
+            if packs >= PACKS_PER_RUN || self.entries.len() >= ENTRIES_PER_RUN {
                 self.end_run()?;
             }
         }
         self.end_pack(ChunkKind::Data)?;
         self.end_pack(ChunkKind::Tree)?;
         self.end_run()?;
-        Ok(self.bytes)
+        Ok(self.written)
     }
 
     fn end_pack(&mut self, kind: ChunkKind) -> Result<()> {
@@ -223,7 +263,8 @@ impl Packer {
         let locations = footer.locations(info.name);
         self.entries.extend(locations.map(|(id, location)| Entry { id, location }));
         self.packs.insert(info.name, info);
-        self.bytes += info.size;
+        self.written.bytes += info.size;
+        self.written.packs.push(info);
         Ok(())
     }
 
@@ -235,7 +276,7 @@ impl Packer {
             return Ok(());
         }
         let run = write_sorted(&*self.store, &self.keys, &mut self.entries, &self.packs)?;
-        self.bytes += run.size_in_bytes();
+        self.written.bytes += run.size_in_bytes();
         self.packs.clear();
         let ids = self.entries.drain(..).map(|entry| entry.id).collect();
         // If nobody receives, the backup has failed elsewhere.

@@ -2,11 +2,12 @@
 //! the tree.
 
 use crate::codec::{Decoded, Malformed, Reader, Writer};
+use crate::config::Version;
 use crate::error::{Error, Result};
 use crate::id::Name;
 use crate::seal::Keys;
 use crate::store::{ObjectKind, Store, by_prefix, load_all, read_or_refetch};
-use crate::tree::DirRef;
+use crate::tree::{self, DirRef};
 
 /// One finished backup.
 #[derive(Clone, Debug)]
@@ -35,7 +36,7 @@ pub(crate) fn place(name: &Name) -> Vec<u8> {
 }
 
 impl Snapshot {
-    fn encode(&self) -> Vec<u8> {
+    fn encode(&self, version: Version) -> Vec<u8> {
         let mut writer = Writer::default();
         writer.varint(self.time);
         writer.bytes(self.host.as_bytes());
@@ -44,12 +45,12 @@ impl Snapshot {
         writer.varint(self.files);
         writer.varint(self.bytes);
         writer.varint(self.unreadable);
-        crate::tree::encode_ids(&mut writer, &self.root.contents);
-        crate::tree::encode_ids(&mut writer, &self.root.metadata);
+        tree::encode_content(version, &mut writer, &self.root.contents);
+        tree::encode_content(version, &mut writer, &self.root.metadata);
         writer.0
     }
 
-    fn decode(name: Name, bytes: &[u8]) -> Decoded<Self> {
+    fn decode(version: Version, name: Name, bytes: &[u8]) -> Decoded<Self> {
         let mut reader = Reader(bytes);
         let snapshot = Self {
             name,
@@ -61,8 +62,8 @@ impl Snapshot {
             bytes: reader.varint()?,
             unreadable: reader.varint()?,
             root: DirRef {
-                contents: crate::tree::decode_ids(&mut reader)?,
-                metadata: crate::tree::decode_ids(&mut reader)?,
+                contents: tree::decode_content(version, &mut reader)?,
+                metadata: tree::decode_content(version, &mut reader)?,
             },
         };
         reader.end()?;
@@ -71,8 +72,22 @@ impl Snapshot {
 
     pub(crate) fn save(&self, store: &dyn Store, keys: &Keys) -> Result<()> {
         let mut sealed = Vec::new();
-        keys.seal.seal(&place(&self.name), &self.encode(), &mut sealed)?;
+        keys.seal.seal(&place(&self.name), &self.encode(keys.version), &mut sealed)?;
         store.put(ObjectKind::Snapshot, &self.name, &sealed)
+    }
+
+    /// Reads it back from the store, not from a cache.
+    pub(crate) fn confirm(&self, store: &dyn Store, keys: &Keys) -> Result<()> {
+        let lost = Error::LostWrite { kind: ObjectKind::Snapshot, name: self.name };
+        let sealed = match store.get(ObjectKind::Snapshot, &self.name) {
+            Ok(sealed) => sealed,
+            Err(error) if error.is_missing() => return Err(lost),
+            Err(error) => return Err(error),
+        };
+        match keys.seal.open(&place(&self.name), sealed) {
+            Ok(plain) if plain == self.encode(keys.version) => Ok(()),
+            _ => Err(lost),
+        }
     }
 
     pub(crate) fn load(store: &dyn Store, keys: &Keys, name: &Name) -> Result<Self> {
@@ -81,7 +96,7 @@ impl Snapshot {
         read_or_refetch(&*object, || {
             let sealed = object.read_at(0, object.len())?;
             let plain = keys.seal.open(&place(name), sealed).map_err(damaged)?;
-            Self::decode(*name, &plain).map_err(damaged)
+            Self::decode(keys.version, *name, &plain).map_err(damaged)
         })
     }
 }
@@ -94,9 +109,12 @@ pub(crate) fn all(store: &dyn Store, keys: &Keys) -> Result<Vec<Snapshot>> {
     Ok(snapshots)
 }
 
+/// The word for the newest snapshot.
+pub(crate) const LATEST: &str = "latest";
+
 /// The snapshot whose name begins with `word`, or the newest for `latest`.
 pub(crate) fn choose<'a>(snapshots: &'a [Snapshot], word: &str) -> Result<&'a Snapshot> {
-    if word == "latest" {
+    if word == LATEST {
         return snapshots.last().ok_or(Error::NoSnapshots);
     }
     by_prefix(ObjectKind::Snapshot, snapshots, |snapshot| &snapshot.name, word)

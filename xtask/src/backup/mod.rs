@@ -2,15 +2,20 @@
 //! backup with other tools, and longer runs of its tests. Knows how each is called; the digest is
 //! measured by the backup's own benchmark.
 
+mod large; // a file of two terabytes, a directory of two million files
 mod peers; // the backup compared with restic and borg
 mod tools; // the command lines of the three tools
 mod versions; // many versions of one large package
+mod workloads; // what is backed up in the comparison
 
 use crate::run::{Failure, cargo, step};
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     if arguments.iter().any(|word| word == "--peers") {
         return peers::run(arguments);
+    }
+    if arguments.first().is_some_and(|word| word == "--large") {
+        return large::run(arguments);
     }
     let mut command = cargo(["bench", "-p", "cuculus-backup", "--bench", "backup", "--"]);
     command.args(arguments);

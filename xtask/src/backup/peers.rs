@@ -10,23 +10,32 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use super::tools::{self, Job, Tool};
-use super::versions::{self, VERSIONS};
+use super::versions::VERSIONS;
+use super::workloads::Workload;
 use crate::run::{Failure, program, target_directory};
 use crate::usage::{self, Usage};
 
 struct Options {
+    workload: Workload,
     versions: usize,
     json: bool,
 }
 
 impl Options {
     fn parse(words: &[String]) -> Result<Self, Failure> {
-        let mut options = Self { versions: VERSIONS.len(), json: false };
+        let mut options =
+            Self { workload: Workload::Versions, versions: VERSIONS.len(), json: false };
         let mut words = words.iter();
         while let Some(word) = words.next() {
             match word.as_str() {
                 "--peers" => {}
                 "--json" => options.json = true,
+                "--workload" => {
+                    let workload = words.next().and_then(|word| Workload::parse(word));
+                    options.workload = workload.ok_or_else(|| {
+                        Failure::Usage("--workload needs versions, image or small".into())
+                    })?;
+                }
                 "--versions" => {
                     let number = words.next().and_then(|number| number.parse().ok());
                     let fits = number.filter(|number| (1..=VERSIONS.len()).contains(number));
@@ -37,7 +46,8 @@ impl Options {
                 }
                 _ => {
                     return Err(Failure::Usage(format!(
-                        "bench-backup --peers does not take {word:?}; it takes [--versions N] [--json]"
+                        "bench-backup --peers does not take {word:?}; it takes \
+                         [--workload versions|image|small] [--versions N] [--json]"
                     )));
                 }
             }
@@ -53,6 +63,7 @@ struct Figures {
     repository_bytes: u64,
     unchanged: Usage,
     restore: Usage,
+    check: Usage,
     forget: Usage,
     bytes_after: u64,
 }
@@ -60,10 +71,11 @@ struct Figures {
 /// The steps that take time, and the sizes, each with its name and how to get it.
 type Step = (&'static str, fn(&Figures) -> Usage);
 type Size = (&'static str, fn(&Figures) -> u64);
-const STEPS: [Step; 4] = [
+const STEPS: [Step; 5] = [
     ("backups", |figures| figures.backups),
     ("unchanged again", |figures| figures.unchanged),
     ("restore of the last", |figures| figures.restore),
+    ("check", |figures| figures.check),
     ("forget half and prune", |figures| figures.forget),
 ];
 const SIZES: [Size; 3] = [
@@ -74,7 +86,7 @@ const SIZES: [Size; 3] = [
 
 pub(super) fn run(arguments: &[String]) -> Result<(), Failure> {
     let options = Options::parse(arguments)?;
-    let sources = versions::fetched(options.versions)?;
+    let sources = options.workload.sources(options.versions)?;
     let directory = env::current_dir()?.join(target_directory().join("backup-peers"));
     // Left from an interrupted run.
     remove(&directory)?;
@@ -123,6 +135,7 @@ fn measure(tools: &[Tool], sources: &[PathBuf], target: &Path) -> Result<Vec<Fig
         figures.unchanged = took(tool, &Job::Backup(last))?;
         figures.restore = took(tool, &Job::Restore(target))?;
         compare(tool, last, target)?;
+        figures.check = took(tool, &Job::Check)?;
         figures.forget = took(tool, &forget)?;
         figures.bytes_after = bytes_below(&tool.repository())?;
         // The remaining snapshots can still be restored.

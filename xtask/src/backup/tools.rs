@@ -32,6 +32,8 @@ pub(super) enum Job<'a> {
     Backup(&'a Path),
     /// Restore the newest snapshot to a directory.
     Restore(&'a Path),
+    /// Check that everything is there, without reading all data.
+    Check,
     /// Of this number of snapshots, forget the oldest, and free what only they needed.
     Forget {
         snapshots: usize,
@@ -72,7 +74,8 @@ impl Tool {
         match self.which {
             Which::Cuculus => command
                 .env("CUCULUS_BACKUP_REPO", repository)
-                .env("CUCULUS_BACKUP_PASSPHRASE", PASSPHRASE),
+                .env("CUCULUS_BACKUP_PASSPHRASE", PASSPHRASE)
+                .env("XDG_CACHE_HOME", self.place.join("cache")),
             Which::Restic => command
                 .env("RESTIC_REPOSITORY", repository)
                 .env("RESTIC_PASSWORD", PASSPHRASE)
@@ -119,6 +122,9 @@ impl Tool {
                 command.current_dir(target);
                 vec![command]
             }
+            // borg's check of the repository reads everything; that of the archives does not.
+            (Which::Borg, Job::Check) => vec![self.command(&["check", "--archives-only"])],
+            (_, Job::Check) => vec![self.command(&["check"])],
             (Which::Cuculus, Job::Forget { oldest, .. }) => {
                 let list = output_of(&mut self.command(&["snapshots"]))?;
                 let mut names = list.lines().filter_map(|line| line.split_whitespace().next());

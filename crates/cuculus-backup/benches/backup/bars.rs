@@ -38,7 +38,8 @@ struct Row {
     lookups: Option<Lookups>,
 }
 
-pub(crate) fn run(versions: &Path, memory: usize) -> Result<Report, Failure> {
+/// Also returns every look-up of each backup.
+pub(crate) fn run(versions: &Path, memory: usize) -> Result<(Report, Trace), Failure> {
     let mut paths: Vec<PathBuf> = Vec::new();
     for entry in fs::read_dir(versions)? {
         paths.push(entry?.path());
@@ -66,7 +67,7 @@ pub(crate) fn run(versions: &Path, memory: usize) -> Result<Report, Failure> {
     let (both, _) = ours("digest and cache", DigestMode::Normal, rest, &paths, &mut report)?;
     report.rows.extend([cache, both]);
     report.rows.extend(engine(&trace, memory, report.chunks)?);
-    Ok(report)
+    Ok((report, trace))
 }
 
 /// Sorts 9.10 after 9.9.
@@ -75,7 +76,7 @@ fn numbers(path: &Path) -> Vec<u64> {
     name.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok()).collect()
 }
 
-type Trace = Vec<Vec<ChunkId>>;
+pub(crate) type Trace = Vec<Vec<ChunkId>>;
 
 fn ours(
     name: &'static str,

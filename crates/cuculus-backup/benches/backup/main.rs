@@ -5,6 +5,7 @@
 
 mod bars; // five ways to find out what is stored
 mod digests; // the memory of three digests
+mod run_filters; // the digest against a filter in each run of the index
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -34,6 +35,7 @@ struct Options {
 #[derive(Serialize)]
 struct Report {
     bars: Option<bars::Report>,
+    run_filters: Vec<run_filters::Row>,
     digests: Vec<digests::Row>,
 }
 
@@ -51,17 +53,21 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<(), Failure> {
-    let bars = match &options.trees {
-        Some(trees) => Some(bars::run(trees, options.memory * 1024)?),
-        None => None,
+    let (bars, run_filters) = match &options.trees {
+        Some(trees) => {
+            let (bars, trace) = bars::run(trees, options.memory * 1024)?;
+            (Some(bars), run_filters::run(&trace)?)
+        }
+        None => (None, Vec::new()),
     };
-    let report = Report { bars, digests: digests::run(options.items)? };
+    let report = Report { bars, run_filters, digests: digests::run(options.items)? };
     if options.json {
         println!("{}", serde_json::to_string_pretty(&report)?);
         return Ok(());
     }
     if let Some(bars) = &report.bars {
         bars.print();
+        run_filters::print(&report.run_filters);
     }
     digests::print(&report.digests);
     Ok(())

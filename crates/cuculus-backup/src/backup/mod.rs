@@ -2,16 +2,19 @@
 //! argument rests: write the intent, read the marks, read the index, write packs, runs and the
 //! snapshot, remove the intent.
 
+mod copying; // the writing half of a copy
 mod exclude; // which paths to leave out
 mod files; // the content of one file
 mod metadata; // metadata of one file
+mod names; // the names of one directory
 mod roots; // several paths as one tree
 mod saver; // store a chunk unless it is stored already
 mod walk; // walk directories
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
+use crate::config::{self, Version};
 use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::id::{ChunkId, Name};
@@ -20,13 +23,18 @@ use crate::intent::{self, Announcement, Work};
 use crate::locality::{self, Locality};
 use crate::lookup::{Lookup, Lookups, Prefilter};
 use crate::marks;
+use crate::pack::PackInfo;
 use crate::progress::Progress;
 use crate::repository::Repository;
 use crate::snapshot::Snapshot;
 use crate::store::ObjectKind;
+use crate::tree::DirRef;
 
 use saver::Saver;
 use walk::Walk;
+
+pub(crate) use copying::Copying;
+pub(crate) use files::SaveError;
 
 /// How a backup finds out which chunks are stored already. Anything but the default is for
 /// measurements and tests; no setting loses data.
@@ -62,8 +70,11 @@ impl Default for LookupOptions {
 pub struct BackupOptions {
     /// Files and directories to back up.
     pub paths: Vec<PathBuf>,
-    /// Patterns of paths to leave out: with a slash they match whole paths, without one names.
+    /// Patterns of paths to leave out, as in gitignore: without a slash they match names, with one
+    /// at the beginning whole paths, otherwise paths relative to those that are backed up.
     pub exclude: Vec<String>,
+    /// Leave out the contents of directories with a valid `CACHEDIR.TAG`.
+    pub exclude_caches: bool,
     /// Do not enter file systems other than those of the paths.
     pub one_file_system: bool,
     /// Read every file, even if it looks unchanged since the last snapshot.
@@ -101,6 +112,8 @@ pub struct BackupReport {
     pub stored_bytes: u64,
     /// Files that could not be read, or that changed while they were read.
     pub problems: u64,
+    /// Packs that the index names and that are gone; what they held was not relied on.
+    pub missing_packs: u64,
     /// Memory of the digest, in bytes.
     pub digest_bytes: u64,
     /// How the look-ups were answered.
@@ -118,62 +131,125 @@ impl Repository {
     /// If a path does not exist, or the repository cannot be read or written. There is no snapshot
     /// then; chunks that were stored are used by the next attempt.
     pub fn backup(&self, options: &BackupOptions, progress: &dyn Progress) -> Result<BackupReport> {
-        let announcement = Announcement::new(&self.store, &self.keys, Work::Backup)?;
-        let marked = marks::marked_packs(&*self.store, &self.keys)?;
-        let mut index = self.index()?;
-        index.hide(marked);
-        let before = index.generation();
-        let prefilter = self.prefilter(options.lookup.digest, &index)?;
-        let cache = Locality::new(options.lookup.cached_chunks);
-        let mut lookup = Lookup::new(&self.store, &self.keys, index, prefilter, cache);
-        lookup.trace = options.lookup.trace.then(Vec::new);
+        let roots = roots::Roots::of(&options.paths)?;
+        self.run_backup(options, roots.paths(), progress, |walk, parent| {
+            walk.save_roots(&roots, parent)
+        })
+    }
+
+    /// Takes a snapshot of what can be read from `source`, as a file of this name.
+    ///
+    /// # Errors
+    /// If the name is not that of a file, or `source` or the repository cannot be read or written;
+    /// there is no snapshot then.
+    pub fn backup_stream(
+        &self,
+        options: &BackupOptions,
+        name: &str,
+        source: &mut dyn std::io::Read,
+        progress: &dyn Progress,
+    ) -> Result<BackupReport> {
+        if matches!(name, "" | "." | "..") || name.contains(['/', '\0']) {
+            return Err(Error::InvalidFileName { name: name.into() });
+        }
+        let paths = vec![[b"/", name.as_bytes()].concat()];
+        self.run_backup(options, paths, progress, |walk, _| walk.save_stream(name, source))
+    }
+
+    fn run_backup(
+        &self,
+        options: &BackupOptions,
+        paths: Vec<Vec<u8>>,
+        progress: &dyn Progress,
+        save: impl FnOnce(&mut Walk<'_>, Option<&Snapshot>) -> Result<DirRef>,
+    ) -> Result<BackupReport> {
+        // A dry run writes nothing at all, so that it works with a repository that cannot be
+        // written. A prune beside it may make it fail.
+        let announcement = match options.dry_run {
+            true => None,
+            false => Some(Announcement::new(&self.store, &self.keys, Work::Backup)?),
+        };
+        if self.version == Version::V1 && !options.dry_run {
+            // Repositories were made without a copy of their configuration.
+            config::repair_copies(&*self.store, &self.config)?;
+        }
+        let (lookup, missing) = self.begin_lookups(&options.lookup, progress)?;
         let sink = if options.dry_run { None } else { Some(self.sink()?) };
 
         let host = options.host.clone().unwrap_or_else(intent::host);
         let time = options.time.unwrap_or_else(intent::now_in_nanoseconds);
         let saver = Saver::new(lookup, sink, &self.parameters);
-        let mut walk = Walk::new(self, options, saver, progress)?;
-        let roots = roots::Roots::of(&options.paths)?;
-        let parent = self.parent(&host, &roots.paths())?;
-        let root = walk.save_roots(&roots, parent.as_ref())?;
+        let mut walk = Walk::new(self, options, &paths, saver, progress)?;
+        let parent = self.parent(&host, &paths)?;
+        let root = save(&mut walk, parent.as_ref())?;
         let (mut report, saver) = walk.finish();
-        let (mut lookup, stored) = saver.finish()?;
-        report.stored_bytes = stored;
+        let (mut lookup, written) = saver.finish()?;
+        report.stored_bytes = written.bytes;
+        report.missing_packs = missing;
         report.lookups = lookup.counts();
         report.trace = lookup.trace.take().unwrap_or_default();
         if let Prefilter::Digest(digest) = &lookup.prefilter {
             report.digest_bytes = digest.size_in_bytes();
         }
-        if options.dry_run {
-            return Ok(report);
-        }
+        let Some(announcement) = announcement else { return Ok(report) };
 
         let snapshot = Snapshot {
             name: Name::random()?,
             time,
             host,
-            paths: roots.paths(),
+            paths,
             tags: options.tags.clone(),
             files: report.files,
             bytes: report.bytes,
             unreadable: report.problems,
             root,
         };
+        self.confirm_packs(&written.packs)?;
         self.commit(&snapshot, &announcement)?;
         report.snapshot = Some(snapshot.name.to_string());
 
-        // The rest saves work later; the snapshot is safe without it.
         drop(announcement);
+        self.tidy(lookup).map(|()| report)
+    }
+
+    /// Reads the marks and the index, in this order, and prepares to look chunks up. Also returns
+    /// the number of packs that the index names and that are gone.
+    fn begin_lookups(
+        &self,
+        options: &LookupOptions,
+        progress: &dyn Progress,
+    ) -> Result<(Lookup, u64)> {
+        let marked = marks::marked_packs(&*self.store, &self.keys)?;
+        let mut index = self.index()?;
+        index.hide(marked);
+        let missing = self.missing_packs(&index)?;
+        for pack in &missing {
+            progress.problem(&format!(
+                "warning: {} is missing or cut off; what it held is stored again where it is met, \
+                 and `check` lists what is lost",
+                ObjectKind::Pack.describe(pack)
+            ));
+        }
+        index.hide(missing.iter().copied());
+        let prefilter = self.prefilter(options.digest, &index)?;
+        let cache = Locality::new(options.cached_chunks);
+        let mut lookup = Lookup::new(&self.store, &self.keys, index, prefilter, cache);
+        lookup.trace = options.trace.then(Vec::new);
+        Ok((lookup, missing.len() as u64))
+    }
+
+    /// After a snapshot: what saves work later. The snapshot is safe without it.
+    fn tidy(&self, mut lookup: Lookup) -> Result<()> {
         let index = &mut lookup.index;
-        let merged = self.merge_runs(index);
-        if let (Prefilter::Digest(digest), Ok(())) = (&lookup.prefilter, &merged) {
+        self.merge_runs(index)?;
+        if let Prefilter::Digest(digest) = &lookup.prefilter {
             let generation = index.generation();
             // A rebuilt digest is worth saving even if nothing was stored.
-            if generation != before || !digest.was_saved() {
+            if !digest.was_saved_for(&generation) {
                 digest.save(&*self.store, &self.keys, &generation)?;
             }
         }
-        merged.map(|()| report)
+        Ok(())
     }
 
     fn prefilter(&self, asked: DigestMode, index: &Index) -> Result<Prefilter> {
@@ -191,12 +267,32 @@ impl Repository {
 
     /// Writes the snapshot, and removes it again if this run was declared dead since: then a
     /// prune may have removed chunks that it needs.
-    fn commit(&self, snapshot: &Snapshot, announcement: &Announcement) -> Result<()> {
+    pub(crate) fn commit(&self, snapshot: &Snapshot, announcement: &Announcement) -> Result<()> {
         announcement.confirm()?;
         snapshot.save(&*self.store, &self.keys)?;
+        snapshot.confirm(&*self.store, &self.keys)?;
         announcement.confirm().inspect_err(|_| {
             let _ = self.store.remove(ObjectKind::Snapshot, &snapshot.name);
-        })
+        })?;
+        self.remember(&snapshot.name)
+    }
+
+    /// Everything that was written can be found again: a store may confirm a write and lose it.
+    fn confirm_packs(&self, written: &[PackInfo]) -> Result<()> {
+        if written.is_empty() {
+            return Ok(());
+        }
+        let lost = |pack: &Name| Error::LostWrite { kind: ObjectKind::Pack, name: *pack };
+        let stored: HashMap<Name, u64> = self.store.list(ObjectKind::Pack)?.into_iter().collect();
+        let index = self.index()?;
+        for pack in written {
+            let found =
+                stored.get(&pack.name) == Some(&pack.size) && index.pack(&pack.name) == Some(pack);
+            if !found {
+                return Err(lost(&pack.name));
+            }
+        }
+        Ok(())
     }
 
     /// The newest snapshot of the same host and paths.

@@ -4,7 +4,7 @@ use crate::config::Parameters;
 use crate::error::Result;
 use crate::id::{ChunkId, IdSet};
 use crate::lookup::{Answer, Lookup};
-use crate::sink::{ChunkKind, Sink};
+use crate::sink::{ChunkKind, Sink, Written};
 
 pub(super) struct Saver {
     lookup: Lookup,
@@ -46,6 +46,14 @@ impl Saver {
         Ok(id)
     }
 
+    /// What follows is of another file or directory, and is compressed apart.
+    pub(super) fn end_stream(&mut self) {
+        if let Some(sink) = &mut self.sink {
+            sink.end_stream(ChunkKind::Data);
+            sink.end_stream(ChunkKind::Tree);
+        }
+    }
+
     /// Whether a chunk is stored or being written.
     pub(super) fn has(&mut self, id: &ChunkId) -> Result<bool> {
         Ok(self.pending.contains(id) || matches!(self.lookup.locate(id)?, Answer::At(_)))
@@ -59,9 +67,9 @@ impl Saver {
         }
     }
 
-    /// Writes everything that is pending; returns the bytes written.
-    pub(super) fn finish(mut self) -> Result<(Lookup, u64)> {
-        let mut stored = 0;
+    /// Writes everything that is pending; returns what was written.
+    pub(super) fn finish(mut self) -> Result<(Lookup, Written)> {
+        let mut stored = Written::default();
         if let Some(sink) = &mut self.sink {
             stored = sink.finish()?;
             self.take_written_runs();

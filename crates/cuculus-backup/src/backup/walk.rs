@@ -1,10 +1,11 @@
 //! Walks directories, depth first. Knows the file system and the last snapshot; files that look
 //! unchanged are taken from there without being read.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -14,19 +15,22 @@ use rustix::fs::OFlags;
 use super::exclude::Exclude;
 use super::files::{self, SaveError};
 use super::metadata::{self, FileKind, MUST_READ};
+use super::names::Names;
 use super::roots::Roots;
 use super::saver::Saver;
 use super::{BackupOptions, BackupReport};
 use crate::chunker::Chunker;
 use crate::chunks::Chunks;
+use crate::config::{Parameters, Version};
 use crate::error::Result;
-use crate::id::ChunkId;
-use crate::intent::now;
+use crate::intent::{now, now_in_nanoseconds};
 use crate::progress::Progress;
 use crate::repository::Repository;
 use crate::sink::ChunkKind;
 use crate::snapshot::Snapshot;
-use crate::tree::{self, DirRef, Meta, Node, NodeKind, Piece};
+use crate::tree::{
+    self, Content, ContentBuilder, DirReader, DirRef, DirWriter, Meta, Node, NodeKind, Piece,
+};
 
 pub(super) struct Walk<'a> {
     saver: Saver,
@@ -34,35 +38,69 @@ pub(super) struct Walk<'a> {
     /// Trees of the last snapshot.
     earlier: Chunks,
     exclude: Exclude,
+    exclude_caches: bool,
     /// Device and inode of the repository, which is left out of its own backups.
     repository: Option<(u64, u64)>,
     one_file_system: bool,
     read_all: bool,
     /// Files with several hard links that were saved already.
     links: HashMap<(u64, u64), NodeKind>,
+    version: Version,
+    parameters: Parameters,
     progress: &'a dyn Progress,
     report: BackupReport,
 }
 
-/// The nodes of a directory in the last snapshot; empty if it was not there or cannot be read.
-type Earlier = Vec<Node>;
+/// The nodes of a directory in the last snapshot, in the order of their names. An unreadable tree
+/// only means that files are read again.
+struct Earlier {
+    nodes: Option<DirReader>,
+    next: Option<Node>,
+}
+
+impl Earlier {
+    fn new(dir: Option<&DirRef>) -> Self {
+        Self { nodes: dir.map(DirReader::new), next: None }
+    }
+
+    /// The node of this name; names are asked for in order.
+    fn take(&mut self, name: &[u8], chunks: &mut Chunks) -> Option<Node> {
+        loop {
+            if self.next.is_none() {
+                self.next = self.nodes.as_mut()?.next(chunks).ok().flatten();
+                if self.next.is_none() {
+                    self.nodes = None;
+                }
+            }
+            match self.next.as_ref()?.name.as_slice().cmp(name) {
+                Ordering::Less => self.next = None,
+                Ordering::Equal => return self.next.take(),
+                Ordering::Greater => return None,
+            }
+        }
+    }
+}
 
 impl<'a> Walk<'a> {
     pub(super) fn new(
         repository: &Repository,
         options: &BackupOptions,
+        roots: &[Vec<u8>],
         saver: Saver,
         progress: &'a dyn Progress,
     ) -> Result<Self> {
         Ok(Self {
             saver,
-            chunker: Chunker::new(&repository.parameters, repository.keys.cuts),
+            chunker: Chunker::new(&repository.parameters, &repository.keys.cuts),
             earlier: repository.chunks()?,
-            exclude: Exclude::new(&options.exclude)?,
+            exclude: Exclude::new(&options.exclude, roots)?,
+            exclude_caches: options.exclude_caches,
             repository: fs::metadata(&repository.path).map(|dir| (dir.dev(), dir.ino())).ok(),
             one_file_system: options.one_file_system,
             read_all: options.read_all,
             links: HashMap::new(),
+            version: repository.version,
+            parameters: repository.parameters,
             progress,
             report: BackupReport::default(),
         })
@@ -94,6 +132,34 @@ impl<'a> Walk<'a> {
         self.save_ancestor(root, roots, earlier.as_ref())
     }
 
+    /// Saves a stream as a file of this name in the root directory.
+    pub(super) fn save_stream(&mut self, name: &str, source: &mut dyn Read) -> Result<DirRef> {
+        self.progress.phase("saving");
+        let list = ContentBuilder::new(self.version, &self.parameters);
+        let mut counted = Counted { source, progress: self.progress };
+        let saved = files::save_stream(&mut counted, &mut self.chunker, &mut self.saver, list);
+        self.saver.end_stream();
+        let (size, content) = saved.map_err(|error| match error {
+            // Half of what a program writes looks like all of it.
+            SaveError::File(error) => crate::Error::io("cannot read standard input")(error),
+            SaveError::Repository(error) => error,
+        })?;
+        (self.report.files, self.report.bytes) = (1, size);
+        let (uid, gid) = (rustix::process::getuid(), rustix::process::getgid());
+        let time = now_in_nanoseconds();
+        let meta = Meta {
+            mode: 0o600,
+            uid: uid.as_raw(),
+            gid: gid.as_raw(),
+            modified: ((time / 1_000_000_000) as i64, (time % 1_000_000_000) as u32),
+            ..Meta::default()
+        };
+        let mut dir = self.dir_writer();
+        let kind = NodeKind::File { size, content };
+        self.add_node(&mut dir, Some(Node { name: name.as_bytes().to_vec(), kind, meta }))?;
+        self.end_dir(dir)
+    }
+
     /// A parent directory of what is saved: it contains only what leads there.
     fn save_ancestor(
         &mut self,
@@ -101,11 +167,11 @@ impl<'a> Walk<'a> {
         roots: &Roots,
         earlier: Option<&DirRef>,
     ) -> Result<DirRef> {
-        let mut earlier = self.read_earlier(earlier);
-        let mut nodes = Vec::new();
+        let mut earlier = Earlier::new(earlier);
+        let mut dir = self.dir_writer();
         for (name, below) in &roots.below {
             let path = path.join(name);
-            let before = take(&mut earlier, name);
+            let before = earlier.take(name.as_bytes(), &mut self.earlier);
             let node = if below.whole {
                 let device = fs::symlink_metadata(&path).map(|metadata| metadata.dev()).ok();
                 self.save_node(&path, before, device)?
@@ -118,14 +184,26 @@ impl<'a> Walk<'a> {
                     Err(error) => self.problem(&path, &error),
                 }
             };
-            nodes.extend(node);
+            self.add_node(&mut dir, node)?;
         }
-        self.save_nodes(&nodes)
+        self.end_dir(dir)
     }
 
-    fn read_earlier(&mut self, dir: Option<&DirRef>) -> Earlier {
-        // An unreadable tree only means that files are read again.
-        dir.and_then(|dir| tree::read_dir(&mut self.earlier, dir).ok()).unwrap_or_default()
+    fn dir_writer(&self) -> DirWriter {
+        DirWriter::new(self.version, &self.parameters)
+    }
+
+    fn add_node(&mut self, dir: &mut DirWriter, node: Option<Node>) -> Result<()> {
+        let Some(node) = node else { return Ok(()) };
+        dir.add(node, &self.chunker, &mut |chunk| self.saver.save(ChunkKind::Tree, chunk))?;
+        self.saver.end_stream();
+        Ok(())
+    }
+
+    fn end_dir(&mut self, dir: DirWriter) -> Result<DirRef> {
+        let dir = dir.finish(&self.chunker, &mut |chunk| self.saver.save(ChunkKind::Tree, chunk));
+        self.saver.end_stream();
+        dir
     }
 
     /// Reports something that could not be saved. The backup goes on.
@@ -141,47 +219,32 @@ impl<'a> Walk<'a> {
         earlier: Option<&DirRef>,
         device: Option<u64>,
     ) -> Result<DirRef> {
-        let mut names = Vec::new();
+        let mut names = Names::default();
         match fs::read_dir(path) {
             Err(error) => _ = self.problem::<()>(path, &error),
             Ok(entries) => {
                 for entry in entries {
                     match entry {
-                        Ok(entry) => names.push(entry.file_name()),
+                        Ok(entry) => names.push(&entry.file_name()),
                         Err(error) => _ = self.problem::<()>(path, &error),
                     }
                 }
             }
         }
-        names.sort_unstable();
-        let mut earlier = self.read_earlier(earlier);
-        let mut nodes = Vec::with_capacity(names.len());
-        for name in names {
-            let path = path.join(&name);
-            if !self.exclude.matches(&path) {
-                let before = take(&mut earlier, &name);
-                nodes.extend(self.save_node(&path, before, device)?);
-            }
+        if self.exclude_caches && is_cache(path) {
+            // Of a cache only the directory stays, and the file that says what it is.
+            names = Names::default();
+            names.push(OsStr::new(CACHE_TAG));
         }
-        self.save_nodes(&nodes)
-    }
-
-    fn save_nodes(&mut self, nodes: &[Node]) -> Result<DirRef> {
-        let (contents, metadata) = tree::encode(nodes);
-        Ok(DirRef { contents: self.save_tree(&contents)?, metadata: self.save_tree(&metadata)? })
-    }
-
-    fn save_tree(&mut self, bytes: &[u8]) -> Result<Vec<ChunkId>> {
-        let mut ids = Vec::new();
-        let saved = self.chunker.chunks(bytes, |chunk| {
-            ids.push(self.saver.save(ChunkKind::Tree, chunk)?);
-            Ok(())
-        });
-        match saved {
-            Ok(_) => Ok(ids),
-            Err(SaveError::Repository(error)) => Err(error),
-            Err(SaveError::File(error)) => Err(crate::Error::io("cannot read memory")(error)),
+        names.sort();
+        let mut earlier = Earlier::new(earlier);
+        let mut dir = self.dir_writer();
+        for name in names.iter() {
+            let before = earlier.take(name.as_bytes(), &mut self.earlier);
+            let node = self.save_node(&path.join(name), before, device)?;
+            self.add_node(&mut dir, node)?;
         }
+        self.end_dir(dir)
     }
 
     /// Saves one path; `None` if it cannot be saved, or need not be.
@@ -191,12 +254,15 @@ impl<'a> Walk<'a> {
         before: Option<Node>,
         device: Option<u64>,
     ) -> Result<Option<Node>> {
-        let found = fs::symlink_metadata(path).and_then(|found| {
-            let meta = metadata::meta(&found, path, now())?;
-            Ok((found, meta))
-        });
-        let (found, mut meta) = match found {
+        let found = match fs::symlink_metadata(path) {
             Ok(found) => found,
+            Err(error) => return Ok(self.problem(path, &error)),
+        };
+        if self.exclude.matches(path, found.is_dir()) {
+            return Ok(None);
+        }
+        let mut meta = match metadata::meta(&found, path, now()) {
+            Ok(meta) => meta,
             Err(error) => return Ok(self.problem(path, &error)),
         };
         let what = match metadata::kind(&found) {
@@ -207,7 +273,7 @@ impl<'a> Walk<'a> {
                 let earlier = before.as_ref().and_then(dir_of);
                 // A mount point is kept as an empty directory.
                 let dir = if elsewhere {
-                    self.save_nodes(&[])?
+                    self.end_dir(self.dir_writer())?
                 } else {
                     self.save_dir(path, earlier, device)?
                 };
@@ -273,22 +339,34 @@ impl<'a> Walk<'a> {
         meta: &Meta,
         before: Node,
     ) -> Result<Option<NodeKind>> {
-        let NodeKind::File { size, pieces } = before.kind else { return Ok(None) };
+        let NodeKind::File { size, content } = before.kind else { return Ok(None) };
         let same = size == found.len()
             && meta.modified == before.meta.modified
             && meta.stamp == before.meta.stamp
             && meta.stamp != MUST_READ;
-        if !same {
+        if !same || !self.has_all(&content)? {
             return Ok(None);
         }
-        for piece in &pieces {
-            if let Piece::Chunk(id) = piece
-                && !self.saver.has(id)?
-            {
-                return Ok(None);
+        Ok(Some(NodeKind::File { size, content }))
+    }
+
+    /// Whether every chunk of a content is stored, and every list of chunks.
+    fn has_all(&mut self, content: &Content) -> Result<bool> {
+        for piece in &content.pieces {
+            let Piece::Chunk { id, len } = piece else { continue };
+            if !self.saver.has(id)? {
+                return Ok(false);
+            }
+            if content.levels > 0 {
+                // A list that cannot be read only means that the file is read again.
+                let list = tree::read_list(&mut self.earlier, id, *len);
+                let Ok(pieces) = list else { return Ok(false) };
+                if !self.has_all(&Content { levels: content.levels - 1, pieces })? {
+                    return Ok(false);
+                }
             }
         }
-        Ok(Some(NodeKind::File { size, pieces }))
+        Ok(true)
     }
 
     fn read_file(
@@ -302,12 +380,29 @@ impl<'a> Walk<'a> {
         if !opened.is_file() || opened.ino() != found.ino() {
             return Err(io::Error::other("it was replaced while it was read").into());
         }
-        let (size, pieces) = files::save(&mut file, &mut self.chunker, &mut self.saver)?;
+        let list = ContentBuilder::new(self.version, &self.parameters);
+        let saved = files::save(&mut file, &mut self.chunker, &mut self.saver, list);
+        self.saver.end_stream();
+        let (size, content) = saved?;
         if !metadata::same(found, &file.metadata()?) || size != found.len() {
             meta.stamp = MUST_READ;
             self.problem::<()>(path, &"it changed while it was read; what was read is saved");
         }
-        Ok(NodeKind::File { size, pieces })
+        Ok(NodeKind::File { size, content })
+    }
+}
+
+/// Reports what passes through.
+struct Counted<'a> {
+    source: &'a mut dyn Read,
+    progress: &'a dyn Progress,
+}
+
+impl Read for Counted<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.source.read(buffer)?;
+        self.progress.advance(read as u64);
+        Ok(read)
     }
 }
 
@@ -324,6 +419,16 @@ fn open(path: &Path) -> io::Result<File> {
     })
 }
 
+/// The file that marks a directory as a cache, and how it begins (bford.info/cachedir).
+const CACHE_TAG: &str = "CACHEDIR.TAG";
+const CACHE_SIGNATURE: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55";
+
+fn is_cache(path: &Path) -> bool {
+    let mut start = vec![0; CACHE_SIGNATURE.len()];
+    let read = open(&path.join(CACHE_TAG)).and_then(|mut tag| tag.read_exact(&mut start));
+    read.is_ok() && start == CACHE_SIGNATURE
+}
+
 fn bytes(name: &OsStr) -> Vec<u8> {
     name.as_bytes().to_vec()
 }
@@ -333,14 +438,6 @@ fn dir_of(node: &Node) -> Option<&DirRef> {
         NodeKind::Dir(dir) => Some(dir),
         _ => None,
     }
-}
-
-/// Takes the node of this name, which is not needed again.
-fn take(earlier: &mut Earlier, name: &OsStr) -> Option<Node> {
-    let at = earlier.binary_search_by(|node| node.name.as_slice().cmp(name.as_bytes())).ok()?;
-    let node = earlier.get_mut(at)?;
-    let what = std::mem::replace(&mut node.kind, NodeKind::Fifo);
-    Some(Node { name: node.name.clone(), kind: what, meta: node.meta.clone() })
 }
 
 /// The number of bytes to save, as far as it can be counted; only for the progress bar.
@@ -353,13 +450,13 @@ fn count(roots: &Roots, path: &Path, exclude: &Exclude) -> u64 {
     let mut bytes = 0;
     while let Some(path) = waiting.pop() {
         match fs::symlink_metadata(&path) {
-            Ok(metadata) if metadata.is_dir() => {
+            Ok(metadata) if metadata.is_dir() && !exclude.matches(&path, true) => {
                 let entries = fs::read_dir(&path).into_iter().flatten().flatten();
-                waiting.extend(
-                    entries.map(|entry| entry.path()).filter(|path| !exclude.matches(path)),
-                );
+                waiting.extend(entries.map(|entry| entry.path()));
             }
-            Ok(metadata) if metadata.is_file() => bytes += metadata.len(),
+            Ok(metadata) if metadata.is_file() && !exclude.matches(&path, false) => {
+                bytes += metadata.len();
+            }
             _ => {}
         }
     }

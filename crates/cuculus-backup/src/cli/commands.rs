@@ -4,17 +4,24 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use cuculus_backup::{
-    BackupOptions, Change, Error, Keep, ListEntry, Parameters, PruneOptions, PruneReport,
-    Repository, RestoreOptions, Snapshot,
+    BackupOptions, Change, Error, Keep, ListEntry, Lock, Parameters, PruneOptions, PruneReport,
+    ReadData, Repository, RestoreOptions, Snapshot,
 };
 use serde::Serialize;
 use serde_json::json;
 
-use super::arguments::{Arguments, Backup, Command, Forget, Init, Restore};
+use zeroize::Zeroizing;
+
+use super::arguments::{Arguments, Backup, Command, Filter, Forget, Init, Restore};
 use super::progress::{TerminalProgress, Unit};
-use super::{Outcome, Result, keys, passphrase, text, usage};
+use super::{Outcome, Result, keys, lists, manual, passphrase, text, usage};
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
+    match &arguments.command {
+        Command::Completions { shell } => return manual::completions(*shell),
+        Command::Manual { directory } => return manual::pages(directory),
+        _ => {}
+    }
     let repo = arguments
         .repo
         .as_deref()
@@ -22,25 +29,53 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
     if let Command::Init(options) = &arguments.command {
         return init(arguments, repo, options);
     }
-    let found = Repository::find(repo)?.cache_in(arguments.cache_dir.as_deref());
-    let passphrase =
-        if found.needs_passphrase() { passphrase::find(arguments, false)? } else { None };
-    let repository = found.open(passphrase.as_ref().map(|text| text.as_str()))?;
+    let (repository, passphrase) = open(arguments, repo, &arguments.passphrase())?;
+    // `check` has them in its report.
+    if !matches!(arguments.command, Command::Check { .. }) || arguments.accept_missing_snapshots {
+        warn_of_missing(&repository, arguments.accept_missing_snapshots)?;
+    }
+    #[cfg(feature = "mount")]
+    if let Command::Mount { target, filter } = &arguments.command {
+        repository.mount(target, &filter.chosen())?;
+        return Ok(Outcome::Done);
+    }
     let cli = Cli { arguments, repository };
     match &arguments.command {
-        Command::Init(_) => Ok(Outcome::Done),
+        Command::Init(_) | Command::Completions { .. } | Command::Manual { .. } => {
+            Ok(Outcome::Done)
+        }
+        #[cfg(feature = "mount")]
+        Command::Mount { .. } => Ok(Outcome::Done),
         Command::Backup(options) => cli.backup(options),
-        Command::Snapshots => cli.snapshots(),
-        Command::Ls { snapshot, path, long } => cli.ls(snapshot, path.as_deref(), *long),
-        Command::Diff { first, second } => cli.diff(first, second),
+        Command::Snapshots(filter) => cli.snapshots(filter),
+        Command::Ls { snapshot, path, long, filter } => {
+            let snapshot = cli.snapshot(snapshot, filter)?;
+            cli.ls(&snapshot, path.as_deref(), *long)
+        }
+        Command::Find { patterns, snapshot, long, filter } => {
+            cli.find(patterns, snapshot.as_deref(), *long, filter)
+        }
+        Command::Diff { first, second, filter } => {
+            cli.diff(&cli.snapshot(first, filter)?, &cli.snapshot(second, filter)?)
+        }
+        Command::Dump { snapshot, path, filter } => {
+            cli.dump(&cli.snapshot(snapshot, filter)?, path)
+        }
         Command::Restore(options) => cli.restore(options),
         Command::Forget(options) => cli.forget(options),
+        Command::Tag(options) => cli.tag(options),
+        Command::Copy(options) => cli.copy(options),
         Command::Prune(options) => {
             let max_unused = options.max_unused / 100.0;
             let report = cli.prune(&PruneOptions { max_unused, dry_run: options.dry_run })?;
             cli.print(&report, || prune_text(&report, options.dry_run))
         }
-        Command::Check { read_data } => cli.check(*read_data),
+        Command::Check { read_data, read_data_subset } => cli.check(match read_data_subset {
+            Some(subset) => subset.0,
+            None if *read_data => ReadData::Everything,
+            None => ReadData::Nothing,
+        }),
+        Command::Unlock { locks } => cli.unlock(locks),
         Command::Repair => cli.repair(),
         Command::Key(command) => {
             let current = passphrase.as_ref().map(|text| text.as_str()).unwrap_or_default();
@@ -51,10 +86,44 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
     }
 }
 
+/// Opens a repository, and prints what the user should know of it.
+pub(super) fn open(
+    arguments: &Arguments,
+    repo: &Path,
+    source: &passphrase::Source<'_>,
+) -> Result<(Repository, Option<Zeroizing<String>>)> {
+    let found = Repository::find(repo)?
+        .cache_in(arguments.cache_dir.as_deref())
+        .remembered(arguments.new_repository_id);
+    // One that was given for an encrypted repository must not be ignored.
+    let passphrase = if found.needs_passphrase() { source.find()? } else { source.given()? };
+    let repository = found.open(passphrase.as_ref().map(|text| text.as_str()))?;
+    repository.warnings().iter().for_each(|warning| crate::print_error(warning));
+    Ok((repository, passphrase))
+}
+
+fn warn_of_missing(repository: &Repository, accept: bool) -> Result<()> {
+    let missing = repository.missing_snapshots(accept)?;
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<&str> = missing.iter().map(|name| name.get(..8).unwrap_or(name)).collect();
+    let advice = if accept { "accepted" } else { "--accept-missing-snapshots accepts that" };
+    crate::print_error(&format!(
+        "warning: snapshots that this machine has seen are gone, and nobody with the key has \
+         forgotten them: {}; the repository may have been rolled back; {advice}",
+        names.join(" ")
+    ));
+    Ok(())
+}
+
 fn init(arguments: &Arguments, repo: &Path, options: &Init) -> Result<Outcome> {
     let mut parameters = Parameters::with_mean_chunk(options.chunk_size.saturating_mul(1024));
     parameters.compression_level = options.compression;
-    let passphrase = if options.no_encryption { None } else { passphrase::find(arguments, true)? };
+    parameters.kdf_memory_kib = options.kdf_memory.saturating_mul(1024);
+    parameters.kdf_passes = options.kdf_passes;
+    let source = arguments.passphrase();
+    let passphrase = if options.no_encryption { None } else { source.new_one().find()? };
     if passphrase.is_none() && !options.no_encryption {
         return Err(usage(
             "no passphrase; set CUCULUS_BACKUP_PASSPHRASE, use --passphrase-file or \
@@ -63,17 +132,25 @@ fn init(arguments: &Arguments, repo: &Path, options: &Init) -> Result<Outcome> {
     }
     Repository::create(repo, &parameters, passphrase.as_ref().map(|text| text.as_str()))?;
     let encrypted = passphrase.is_some();
+    // From now on this machine expects this repository here; one that was here before is forgotten.
+    let found = Repository::find(repo)?.cache_in(arguments.cache_dir.as_deref()).remembered(true);
+    let opened = found.open(passphrase.as_ref().map(|text| text.as_str()))?;
+    opened.warnings().iter().for_each(|warning| crate::print_error(warning));
     let message = || {
         let how = if encrypted {
             "encrypted; without the passphrase nobody can read it"
         } else {
             "not encrypted"
         };
-        format!("created the repository {} ({how})", repo.display())
+        format!("created the repository {} with id {} ({how})", repo.display(), opened.id().short())
     };
     print(
         arguments,
-        &json!({ "repository": repo.display().to_string(), "encrypted": encrypted }),
+        &json!({
+            "repository": repo.display().to_string(),
+            "id": opened.id().to_string(),
+            "encrypted": encrypted,
+        }),
         message,
     )
 }
@@ -95,18 +172,18 @@ fn print(
     Ok(Outcome::Done)
 }
 
-fn failed(source: io::Error) -> Error {
+pub(super) fn failed(source: io::Error) -> Error {
     Error::Io { what: "cannot write to standard output".into(), source }
 }
 
 pub(super) struct Cli<'a> {
-    arguments: &'a Arguments,
+    pub(super) arguments: &'a Arguments,
     pub(super) repository: Repository,
 }
 
 impl Cli<'_> {
-    fn progress(&self, unit: Unit) -> TerminalProgress {
-        TerminalProgress::new(unit, self.arguments.quiet)
+    pub(super) fn progress(&self, unit: Unit) -> TerminalProgress {
+        TerminalProgress::new(unit, self.arguments.progress, self.arguments.quiet)
     }
 
     pub(super) fn print(
@@ -117,19 +194,27 @@ impl Cli<'_> {
         print(self.arguments, value, text)
     }
 
-    fn backup(&self, options: &Backup) -> Result<Outcome> {
+    fn backup(&self, given: &Backup) -> Result<Outcome> {
         let options = BackupOptions {
-            paths: options.paths.clone(),
-            exclude: options.exclude.clone(),
-            one_file_system: options.one_file_system,
-            read_all: options.read_all,
-            tags: options.tag.clone(),
-            host: options.host.clone(),
-            time: options.time.map(|time| u64::try_from(time.as_nanosecond()).unwrap_or(0)),
-            dry_run: options.dry_run,
+            paths: lists::paths(given)?,
+            exclude: lists::patterns(given)?,
+            exclude_caches: given.exclude_caches,
+            one_file_system: given.one_file_system,
+            read_all: given.read_all,
+            tags: given.tag.clone(),
+            host: given.host.clone(),
+            time: given.time.map(|time| u64::try_from(time.as_nanosecond()).unwrap_or(0)),
+            dry_run: given.dry_run,
             ..BackupOptions::default()
         };
-        let report = self.repository.backup(&options, &self.progress(Unit::Bytes))?;
+        let progress = self.progress(Unit::Bytes);
+        let report = if given.stdin {
+            let mut input = io::stdin().lock();
+            self.repository.backup_stream(&options, &given.stdin_name, &mut input, &progress)?
+        } else {
+            self.repository.backup(&options, &progress)?
+        };
+        drop(progress);
         self.print(&report, || {
             let what = match &report.snapshot {
                 Some(name) => format!("snapshot {}", name.get(..8).unwrap_or(name)),
@@ -152,8 +237,12 @@ impl Cli<'_> {
         Ok(if report.problems > 0 { Outcome::Incomplete } else { Outcome::Done })
     }
 
-    fn snapshots(&self) -> Result<Outcome> {
-        let snapshots = self.repository.snapshots()?;
+    pub(super) fn snapshot(&self, word: &str, filter: &Filter) -> Result<Snapshot> {
+        Ok(self.repository.snapshot_where(word, &filter.chosen())?)
+    }
+
+    fn snapshots(&self, filter: &Filter) -> Result<Outcome> {
+        let snapshots = self.repository.snapshots_where(&filter.chosen())?;
         let values: Vec<_> = snapshots.iter().map(snapshot_json).collect();
         self.print(&values, || {
             let lines: Vec<String> = snapshots.iter().map(snapshot_line).collect();
@@ -161,27 +250,29 @@ impl Cli<'_> {
         })
     }
 
-    fn ls(&self, word: &str, path: Option<&Path>, long: bool) -> Result<Outcome> {
-        let snapshot = self.repository.snapshot(word)?;
+    fn ls(&self, snapshot: &Snapshot, path: Option<&Path>, long: bool) -> Result<Outcome> {
         let mut out = BufWriter::new(io::stdout().lock());
-        self.repository.list(&snapshot, path, &mut |listed| {
-            let line = if self.arguments.json {
-                listed_json(listed).to_string()
-            } else if long {
-                listed_line(listed)
-            } else {
-                text::escaped(&listed.path)
-            };
-            writeln!(out, "{line}").map_err(failed)
+        self.repository.list(snapshot, path, &mut |listed| {
+            writeln!(out, "{}", self.listed(listed, long)).map_err(failed)
         })?;
         out.flush().map_err(failed)?;
         Ok(Outcome::Done)
     }
 
-    fn diff(&self, first: &str, second: &str) -> Result<Outcome> {
-        let snapshots = [self.repository.snapshot(first)?, self.repository.snapshot(second)?];
+    /// One line of a listing.
+    pub(super) fn listed(&self, listed: &ListEntry, long: bool) -> String {
+        if self.arguments.json {
+            listed_json(listed).to_string()
+        } else if long {
+            listed_line(listed)
+        } else {
+            text::escaped(&listed.path)
+        }
+    }
+
+    fn diff(&self, first: &Snapshot, second: &Snapshot) -> Result<Outcome> {
         let mut out = BufWriter::new(io::stdout().lock());
-        self.repository.diff(&snapshots[0], &snapshots[1], &mut |change, path| {
+        self.repository.diff(first, second, &mut |change, path| {
             let (sign, word) = match change {
                 Change::Added => ('+', "added"),
                 Change::Removed => ('-', "removed"),
@@ -201,7 +292,7 @@ impl Cli<'_> {
     }
 
     fn restore(&self, options: &Restore) -> Result<Outcome> {
-        let snapshot = self.repository.snapshot(&options.snapshot)?;
+        let snapshot = self.snapshot(&options.snapshot, &options.filter)?;
         let options = RestoreOptions {
             target: options.target.clone(),
             include: options.include.clone(),
@@ -228,11 +319,17 @@ impl Cli<'_> {
     fn forget(&self, options: &Forget) -> Result<Outcome> {
         let keep = Keep {
             last: options.keep_last,
+            hourly: options.keep_hourly,
             daily: options.keep_daily,
             weekly: options.keep_weekly,
             monthly: options.keep_monthly,
+            yearly: options.keep_yearly,
+            within: options.keep_within,
+            tags: options.keep_tag.clone(),
         };
-        let done = self.repository.forget(&options.snapshots, &keep, options.dry_run)?;
+        let (filter, by) = (options.filter.chosen(), options.group_by.0);
+        let names = &options.snapshots;
+        let done = self.repository.forget(names, &keep, &filter, by, options.dry_run)?;
         let prune = options.prune && !options.dry_run;
         let pruned = if prune { Some(self.prune(&PruneOptions::default())?) } else { None };
         let names = |snapshots: &[Snapshot]| -> Vec<String> {
@@ -256,7 +353,7 @@ impl Cli<'_> {
         Ok(self.repository.prune(options, &self.progress(Unit::Steps))?)
     }
 
-    fn check(&self, read_data: bool) -> Result<Outcome> {
+    fn check(&self, read_data: ReadData) -> Result<Outcome> {
         let report = self.repository.check(read_data, &self.progress(Unit::Bytes))?;
         self.print(&report, || {
             let mut lines: Vec<String> =
@@ -277,6 +374,31 @@ impl Cli<'_> {
         Ok(if report.errors.is_empty() { Outcome::Done } else { Outcome::CheckFailed })
     }
 
+    fn unlock(&self, names: &[String]) -> Result<Outcome> {
+        let remove = !names.is_empty();
+        let locks =
+            if remove { self.repository.unlock(names)? } else { self.repository.locks()? };
+        self.print(&json!({ "locks": locks, "removed": remove }), || {
+            let line = |lock: &Lock| {
+                let state = match (remove, lock.counts) {
+                    (true, _) => "removed",
+                    (false, true) => "at work, or may be",
+                    (false, false) => "dead; any other command removes it",
+                };
+                format!(
+                    "{}  {}  {}  process {} on {}: {state}",
+                    lock.name.get(..8).unwrap_or(&lock.name),
+                    text::time(i64::try_from(lock.heartbeat).unwrap_or(0)),
+                    lock.work,
+                    lock.process,
+                    text::escaped(lock.host.as_bytes()),
+                )
+            };
+            let lines: Vec<String> = locks.iter().map(line).collect();
+            if lines.is_empty() { "no locks".into() } else { lines.join("\n") }
+        })
+    }
+
     fn repair(&self) -> Result<Outcome> {
         let report = self.repository.repair(&self.progress(Unit::Bytes))?;
         self.print(&report, || {
@@ -288,6 +410,9 @@ impl Cli<'_> {
                 let snapshot = damaged.snapshot.get(..8).unwrap_or(&damaged.snapshot);
                 let path = text::escaped(damaged.path.as_bytes());
                 lines.push(format!("damaged: {snapshot} {path}"));
+            }
+            if report.configurations > 0 {
+                lines.push(format!("{} configurations replaced", report.configurations));
             }
             let mut message = format!(
                 "{} packs and {} index runs replaced, {} chunks lost",
@@ -379,7 +504,7 @@ fn prune_text(report: &PruneReport, dry_run: bool) -> String {
     message
 }
 
-fn snapshot_line(snapshot: &Snapshot) -> String {
+pub(super) fn snapshot_line(snapshot: &Snapshot) -> String {
     let paths: Vec<String> = snapshot.paths.iter().map(|path| text::escaped(path)).collect();
     let tags: String =
         snapshot.tags.iter().map(|tag| format!(" [{}]", text::escaped(tag.as_bytes()))).collect();

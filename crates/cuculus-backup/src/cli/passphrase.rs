@@ -14,25 +14,26 @@ use super::arguments::NewPassphrase;
 use super::{Result, usage};
 
 /// Where to look for one passphrase, in this order; the terminal comes last.
-struct Source<'a> {
-    file: Option<&'a PathBuf>,
-    command: Option<&'a String>,
-    variable: &'static str,
-    prompt: &'static str,
+pub(crate) struct Source<'a> {
+    pub(super) file: Option<&'a PathBuf>,
+    pub(super) command: Option<&'a String>,
+    pub(super) variable: &'static str,
+    pub(super) prompt: &'static str,
     /// A new passphrase is asked for twice.
-    new: bool,
+    pub(super) new: bool,
 }
 
-/// The passphrase of the repository, if there is a source for it.
-pub(crate) fn find(arguments: &Arguments, new: bool) -> Result<Option<Zeroizing<String>>> {
-    Source {
-        file: arguments.passphrase_file.as_ref(),
-        command: arguments.passphrase_command.as_ref(),
-        variable: "CUCULUS_BACKUP_PASSPHRASE",
-        prompt: "Passphrase: ",
-        new,
+impl Arguments {
+    /// Where the passphrase of the repository comes from.
+    pub(crate) fn passphrase(&self) -> Source<'_> {
+        Source {
+            file: self.passphrase_file.as_ref(),
+            command: self.passphrase_command.as_ref(),
+            variable: "CUCULUS_BACKUP_PASSPHRASE",
+            prompt: "Passphrase: ",
+            new: false,
+        }
     }
-    .find()
 }
 
 /// A passphrase to add to the repository.
@@ -53,7 +54,21 @@ pub(crate) fn find_new(options: &NewPassphrase) -> Result<Zeroizing<String>> {
 }
 
 impl Source<'_> {
-    fn find(&self) -> Result<Option<Zeroizing<String>>> {
+    /// For a passphrase that does not open anything yet.
+    pub(super) fn new_one(self) -> Self {
+        Self { new: true, ..self }
+    }
+
+    /// The passphrase if one was given in advance; nobody is asked.
+    pub(super) fn given(&self) -> Result<Option<Zeroizing<String>>> {
+        let is_given = self.file.is_some()
+            || self.command.is_some()
+            || std::env::var_os(self.variable).is_some();
+        let found = if is_given { self.find()? } else { None };
+        Ok(found.filter(|text| !text.is_empty()))
+    }
+
+    pub(super) fn find(&self) -> Result<Option<Zeroizing<String>>> {
         let failed = |what: &str, error: io::Error| Error::Io {
             what: format!("cannot read the passphrase from {what}"),
             source: error,

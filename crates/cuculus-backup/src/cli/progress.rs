@@ -1,12 +1,19 @@
-//! Progress on standard error: on a terminal a bar with the rate and the time left; problems in any
-//! case.
+//! Progress on standard error: on a terminal a bar with the rate and the time left, or lines of JSON
+//! for programs; problems in any case.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use cuculus_backup::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::json;
+
+use super::arguments;
+
+/// Between two lines of JSON.
+const JSON_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What a bar counts.
 #[derive(Clone, Copy)]
@@ -19,11 +26,34 @@ pub(crate) struct TerminalProgress {
     bar: ProgressBar,
     shown: bool,
     done: AtomicU64,
+    json: Option<Mutex<JsonLines>>,
+}
+
+/// The state of the lines of JSON.
+struct JsonLines {
+    unit: Unit,
+    phase: String,
+    total: Option<u64>,
+    /// When the last line was written.
+    last: Instant,
+}
+
+impl JsonLines {
+    fn print(&mut self, done: u64) {
+        self.last = Instant::now();
+        let unit = if matches!(self.unit, Unit::Bytes) { "bytes" } else { "steps" };
+        let line = json!({
+            "progress": { "phase": self.phase, "done": done, "total": self.total, "unit": unit }
+        });
+        // If nobody reads, nothing is lost but the progress.
+        let _ = writeln!(io::stderr(), "{line}");
+    }
 }
 
 impl TerminalProgress {
-    pub(crate) fn new(unit: Unit, quiet: bool) -> Self {
-        let shown = io::stderr().is_terminal() && !quiet;
+    pub(crate) fn new(unit: Unit, how: arguments::ProgressStyle, quiet: bool) -> Self {
+        let bar_wanted = how == arguments::ProgressStyle::Auto;
+        let shown = bar_wanted && io::stderr().is_terminal() && !quiet;
         let target =
             if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);
@@ -36,33 +66,54 @@ impl TerminalProgress {
         if shown {
             bar.enable_steady_tick(Duration::from_millis(200));
         }
-        Self { bar, shown, done: AtomicU64::new(0) }
+        let lines = JsonLines { unit, phase: String::new(), total: None, last: Instant::now() };
+        let json = (how == arguments::ProgressStyle::Json).then(|| Mutex::new(lines));
+        Self { bar, shown, done: AtomicU64::new(0), json }
+    }
+
+    fn with_json(&self, change: impl FnOnce(&mut JsonLines)) {
+        if let Some(json) = &self.json {
+            change(&mut json.lock().unwrap_or_else(PoisonError::into_inner));
+        }
     }
 }
 
 impl Progress for TerminalProgress {
     fn wants_total(&self) -> bool {
-        self.shown
+        self.shown || self.json.is_some()
     }
 
     fn total(&self, units: u64) {
         self.bar.set_length(units);
         self.bar.reset();
+        self.with_json(|json| json.total = Some(units));
     }
 
     fn advance(&self, units: u64) {
-        if self.shown {
-            // Without a total there is nothing to draw.
-            let done = self.done.fetch_add(units, Ordering::Relaxed) + units;
-            if self.bar.length().is_some() {
-                self.bar.set_position(done);
-            }
+        if !self.shown && self.json.is_none() {
+            return;
         }
+        let done = self.done.fetch_add(units, Ordering::Relaxed) + units;
+        // Without a total there is nothing to draw.
+        if self.shown && self.bar.length().is_some() {
+            self.bar.set_position(done);
+        }
+        self.with_json(|json| {
+            if json.last.elapsed() >= JSON_INTERVAL {
+                json.print(done);
+            }
+        });
     }
 
     fn phase(&self, name: &str) {
-        self.done.store(0, Ordering::Relaxed);
+        let done = self.done.swap(0, Ordering::Relaxed);
         self.bar.set_message(name.to_owned());
+        self.with_json(|json| {
+            if !json.phase.is_empty() {
+                json.print(done);
+            }
+            json.phase = name.to_owned();
+        });
     }
 
     fn problem(&self, what: &str) {
@@ -74,5 +125,10 @@ impl Progress for TerminalProgress {
 impl Drop for TerminalProgress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+        self.with_json(|json| {
+            if !json.phase.is_empty() {
+                json.print(self.done.load(Ordering::Relaxed));
+            }
+        });
     }
 }

@@ -7,7 +7,6 @@ use crate::error::{DamagedPart, Error, Result};
 use crate::id::{ChunkId, Name};
 use crate::index::{FoundEntry, Index, Run};
 use crate::reachable::Visited;
-use crate::tree::Piece;
 
 /// Ids looked up together: about 10 MiB with their locations.
 const BATCH_SIZE: usize = 128 * 1024;
@@ -17,6 +16,8 @@ pub(super) struct LookupBatch<'a, F> {
     index: &'a Index,
     /// Packs about to be removed.
     avoid: &'a HashSet<Name>,
+    /// Packs that are not there: what the index says of them does not count.
+    absent: HashSet<Name>,
     /// Receives each id, its location if it has one (outside of `avoid` if possible), and whether
     /// it belongs to a tree.
     each: F,
@@ -24,20 +25,21 @@ pub(super) struct LookupBatch<'a, F> {
 }
 
 impl<'a, F: FnMut(&ChunkId, Option<FoundEntry>, bool) -> Result<()>> LookupBatch<'a, F> {
-    pub(super) fn new(index: &'a Index, avoid: &'a HashSet<Name>, each: F) -> Self {
-        Self { index, avoid, each, ids: Vec::new() }
+    pub(super) fn new(
+        index: &'a Index,
+        avoid: &'a HashSet<Name>,
+        absent: HashSet<Name>,
+        each: F,
+    ) -> Self {
+        Self { index, avoid, absent, each, ids: Vec::new() }
     }
 
     pub(super) fn add(&mut self, item: Visited<'_>) -> Result<()> {
         match item {
             Visited::Tree(id) => self.ids.push((*id, true)),
-            Visited::File(_, pieces) => {
-                let chunks = pieces.iter().filter_map(|piece| match piece {
-                    Piece::Chunk(id) => Some((*id, false)),
-                    Piece::Hole(_) => None,
-                });
-                self.ids.extend(chunks);
-            }
+            Visited::Data { id, .. } => self.ids.push((*id, false)),
+            Visited::File { .. } => {}
+            Visited::Unreadable(error) => return Err(error),
         }
         if self.ids.len() < BATCH_SIZE { Ok(()) } else { self.look_up() }
     }
@@ -53,7 +55,8 @@ impl<'a, F: FnMut(&ChunkId, Option<FoundEntry>, bool) -> Result<()>> LookupBatch
         let going = |found: &FoundEntry| self.avoid.contains(&found.location.pack);
         let ids = self.ids.iter().map(|(id, _)| *id);
         self.index.find_all(&ids, |number, found| {
-            if let Some(place) = places.get_mut(number)
+            if !self.absent.contains(&found.location.pack)
+                && let Some(place) = places.get_mut(number)
                 && place.is_none_or(|before| going(&before) && !going(&found))
             {
                 *place = Some(found);

@@ -12,7 +12,8 @@ use std::collections::{HashMap, HashSet};
 
 use crate::digest::Digest;
 use crate::error::{Error, Result};
-use crate::id::Name;
+use crate::forgotten;
+use crate::id::{ChunkId, Name};
 use crate::index::{Index, Run};
 use crate::intent::{self, Announcement, Work};
 use crate::marks::{self, Mark};
@@ -88,6 +89,7 @@ impl Repository {
             report.freed_bytes += self.store.sweep_drafts()?;
         }
         self.remove_replaced_runs()?;
+        forgotten::merge(&*self.store, &self.keys)?;
         let mut plan = self.plan(options, progress, &mut report)?;
         if plan.going.is_empty() {
             return Ok(report);
@@ -133,7 +135,10 @@ impl Repository {
         progress.phase("finding chunks in use");
         progress.total(snapshots.len() as u64);
         let mut reachable = Reachable::default();
-        let mut batch = LookupBatch::new(&index, &hidden, |id, at, tree| live.mark(id, at, tree));
+        // A chunk whose only pack is gone is missing; one that was stored again is not.
+        let absent = self.missing_packs(&index)?;
+        let mark = |id: &ChunkId, at, is_tree| live.mark(id, at, is_tree);
+        let mut batch = LookupBatch::new(&index, &hidden, absent, mark);
         for snapshot in &snapshots {
             reachable.visit(&mut chunks, snapshot, &mut |item| batch.add(item))?;
             progress.advance(1);
@@ -264,7 +269,8 @@ impl Repository {
         let mut chunks = self.chunks()?;
         let index = self.index_like(&chunks.lookup.index)?;
         let mut reachable = Reachable::default();
-        let mut batch = LookupBatch::new(&index, marked, |_, found, _| {
+        let absent = self.missing_packs(&index)?;
+        let mut batch = LookupBatch::new(&index, marked, absent, |_, found, _| {
             // A chunk that is not stored is in no marked pack either.
             let pack = found.map(|found| found.location.pack);
             needed.extend(pack.filter(|pack| marked.contains(pack)));

@@ -97,6 +97,8 @@ impl Repository {
                 let chunk = chunk.filter(|chunk| self.keys.chunk_id(chunk) == id);
                 sink.put(kind, id, chunk.ok_or_else(damaged)?)?;
             }
+            // Groups of different files stay apart.
+            sink.end_stream(kind);
         }
         Ok(())
     }

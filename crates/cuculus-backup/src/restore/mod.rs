@@ -2,25 +2,30 @@
 //! its contents. A file whose bytes cannot be restored exactly is left out and reported.
 
 mod apply; // metadata
+mod write; // one file
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{Seek, SeekFrom, Write};
+use std::fs::{self, DirBuilder};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 
-use crate::chunks::Chunks;
 use crate::error::{DamagedPart, Error, Result};
-use crate::id::ChunkId;
 use crate::progress::Progress;
 use crate::repository::Repository;
 use crate::snapshot::Snapshot;
-use crate::tree::{self, DirRef, Node, NodeKind, Piece};
+use crate::source::Source;
+use crate::tree::{self, DirReader, DirRef, Node, NodeKind};
 
-/// Bytes per write.
-const WRITE_SIZE: usize = 1 << 20;
+/// Threads that read packs and write files; each has its own caches.
+const MAX_WORKERS: usize = 4;
+/// Files that wait for a worker.
+const JOBS_PER_WORKER: usize = 64;
 
 /// What to restore, and where to.
 #[derive(Clone, Debug, Default)]
@@ -61,31 +66,56 @@ impl Repository {
         options: &RestoreOptions,
         progress: &dyn Progress,
     ) -> Result<RestoreReport> {
-        let mut chunks = self.chunks()?;
+        let mut source = Source::new(self)?;
         let include: Vec<Vec<u8>> = options.include.iter().map(|path| normal(path)).collect();
         for (path, given) in include.iter().zip(&options.include) {
-            if tree::resolve(&mut chunks, &snapshot.root, path)?.is_none() && !path.is_empty() {
+            let found = tree::resolve(&mut source.chunks, &snapshot.root, path)?;
+            if found.is_none() && !path.is_empty() {
                 return Err(Error::PathNotFound { path: given.clone(), snapshot: snapshot.name });
             }
         }
+        let mut nodes = DirReader::new(&snapshot.root);
+        let first = source.next_node(&mut nodes)?;
         if !options.dry_run {
             prepare(&options.target, options.overwrite)?;
         }
         progress.total(snapshot.bytes);
         progress.phase("restoring");
-        let mut restore = Restore {
-            repository: self,
-            chunks,
-            include,
+        let shared = Shared {
             overwrite: options.overwrite,
             dry_run: options.dry_run,
-            links: HashMap::new(),
             progress,
-            report: RestoreReport::default(),
+            files: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            problems: AtomicU64::new(0),
         };
-        let nodes = restore.read_dir(&snapshot.root)?;
-        restore.write_nodes(&options.target, b"", nodes);
-        Ok(restore.report)
+        let mut sources = Vec::new();
+        for _ in 0..thread::available_parallelism().map_or(1, |n| n.get().min(MAX_WORKERS)) {
+            sources.push(Source::new(self)?);
+        }
+        let (jobs, waiting) = mpsc::sync_channel::<Job<'_>>(JOBS_PER_WORKER * sources.len());
+        let waiting = Mutex::new(waiting);
+        let directories = thread::scope(|scope| {
+            for source in sources {
+                scope.spawn(|| work(&shared, source, &waiting));
+            }
+            let mut walk = Walk {
+                shared: &shared,
+                source,
+                include,
+                links: HashMap::new(),
+                jobs,
+                directories: 0,
+            };
+            walk.nodes(&options.target, b"", first, nodes, &None);
+            walk.directories
+        });
+        Ok(RestoreReport {
+            files: shared.files.load(Ordering::Acquire),
+            directories,
+            bytes: shared.bytes.load(Ordering::Acquire),
+            problems: shared.problems.load(Ordering::Acquire),
+        })
     }
 }
 
@@ -112,47 +142,80 @@ fn prepare(target: &Path, overwrite: bool) -> Result<()> {
     Ok(())
 }
 
-struct Restore<'a> {
-    repository: &'a Repository,
-    chunks: Chunks,
-    include: Vec<Vec<u8>>,
+/// What all threads of a restore share.
+struct Shared<'a> {
     overwrite: bool,
     dry_run: bool,
-    /// The first restored path of each file with several hard links.
-    links: HashMap<(u64, u64), PathBuf>,
     progress: &'a dyn Progress,
-    report: RestoreReport,
+    files: AtomicU64,
+    bytes: AtomicU64,
+    problems: AtomicU64,
 }
 
-impl Restore<'_> {
-    /// A prune may have moved chunks since the index was read: then reads the index again, once.
-    fn retry<T>(&mut self, mut read: impl FnMut(&mut Chunks) -> Result<T>) -> Result<T> {
-        match read(&mut self.chunks) {
-            Err(error) if error.is_missing() => {
-                self.chunks = self.repository.chunks()?;
-                read(&mut self.chunks)
-            }
-            outcome => outcome,
-        }
-    }
-
-    fn read_dir(&mut self, dir: &DirRef) -> Result<Vec<Node>> {
-        self.retry(|chunks| tree::read_dir(chunks, dir))
-    }
-
-    fn read_chunk(&mut self, id: &ChunkId, out: &mut Vec<u8>) -> Result<()> {
-        let before = out.len();
-        self.retry(|chunks| {
-            out.truncate(before);
-            chunks.read(id, out)
-        })
-    }
-
-    fn problem(&mut self, path: &Path, what: &dyn std::fmt::Display) {
-        self.report.problems += 1;
+impl Shared<'_> {
+    fn problem(&self, path: &Path, what: &dyn std::fmt::Display) {
+        self.problems.fetch_add(1, Ordering::Relaxed);
         self.progress.problem(&format!("{}: {what}", path.display()));
     }
 
+    fn count_file(&self, node: &Node) {
+        self.files.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(node.size(), Ordering::Relaxed);
+        self.progress.advance(node.size());
+    }
+}
+
+/// A restored directory. Its metadata is applied when the last thread that writes below it is done:
+/// a file that is created changes its directory's time.
+struct Directory<'a> {
+    shared: &'a Shared<'a>,
+    target: PathBuf,
+    node: Node,
+    _parent: Option<Arc<Directory<'a>>>,
+}
+
+impl Drop for Directory<'_> {
+    fn drop(&mut self) {
+        if !self.shared.dry_run {
+            for problem in apply::metadata(&self.target, &self.node) {
+                self.shared.problem(&self.target, &problem);
+            }
+        }
+    }
+}
+
+/// A file, link or device to restore.
+struct Job<'a> {
+    target: PathBuf,
+    node: Node,
+    _parent: Option<Arc<Directory<'a>>>,
+}
+
+/// Restores files until there are no more.
+fn work<'a>(shared: &Shared<'a>, mut source: Source<'_>, waiting: &Mutex<Receiver<Job<'a>>>) {
+    loop {
+        let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(job) = next else { return };
+        if let Err(error) = write::node(shared, &mut source, &job.target, &job.node) {
+            shared.problem(&job.target, &error);
+        }
+    }
+}
+
+/// Walks the tree; files go to the workers.
+struct Walk<'a> {
+    shared: &'a Shared<'a>,
+    source: Source<'a>,
+    include: Vec<Vec<u8>>,
+    /// The first restored path of each file with several hard links.
+    links: HashMap<(u64, u64), PathBuf>,
+    jobs: SyncSender<Job<'a>>,
+    directories: u64,
+}
+
+type Parent<'a> = Option<Arc<Directory<'a>>>;
+
+impl<'a> Walk<'a> {
     /// Whether a path is included, or leads to one that is.
     fn wanted(&self, path: &[u8]) -> bool {
         let below = |path: &[u8], dir: &[u8]| {
@@ -162,156 +225,75 @@ impl Restore<'_> {
             || self.include.iter().any(|asked| below(path, asked) || below(asked, path))
     }
 
-    fn write_nodes(&mut self, target: &Path, within: &[u8], nodes: Vec<Node>) {
-        for node in nodes {
+    /// Restores a directory, of which the first node was read already.
+    fn nodes(
+        &mut self,
+        target: &Path,
+        within: &[u8],
+        first: Option<Node>,
+        mut nodes: DirReader,
+        parent: &Parent<'a>,
+    ) {
+        let mut next = first;
+        while let Some(node) = next {
             let path = [within, b"/", &node.name].concat();
             if self.wanted(&path) {
                 let target = target.join(OsStr::from_bytes(&node.name));
-                if let Err(error) = self.write_node(&target, &path, &node) {
-                    self.problem(&target, &error);
+                if let Err(error) = self.node(&target, &path, node, parent.clone()) {
+                    self.shared.problem(&target, &error);
                 }
             }
+            next = match self.source.next_node(&mut nodes) {
+                Ok(next) => next,
+                Err(error) => return self.shared.problem(target, &error),
+            };
         }
     }
 
-    fn write_node(&mut self, target: &Path, path: &[u8], node: &Node) -> Result<()> {
+    fn node(&mut self, target: &Path, path: &[u8], node: Node, parent: Parent<'a>) -> Result<()> {
         if path.len() > tree::MAX_PATH_LEN {
             return Err(Error::damage(DamagedPart::Directory, tree::PATH_TOO_LONG));
         }
         if let NodeKind::Dir(dir) = &node.kind {
-            let nodes = self.read_dir(dir)?;
-            self.report.directories += 1;
-            if !self.dry_run {
+            let mut nodes = DirReader::new(dir);
+            // Before anything in its place is replaced.
+            let first = self.source.next_node(&mut nodes)?;
+            self.directories += 1;
+            if !self.shared.dry_run {
                 self.make_dir(target)?;
             }
-            self.write_nodes(target, path, nodes);
-        } else {
-            self.make_room(target)?;
-            if self.write_link(target, node)? {
-                return Ok(());
-            }
-            self.write_contents(target, node)?;
-            self.report.files += 1;
-        }
-        if self.dry_run {
+            let node = Node { kind: NodeKind::Dir(DirRef::default()), ..node };
+            let (shared, target) = (self.shared, target.to_owned());
+            let directory = Directory { shared, target: target.clone(), node, _parent: parent };
+            self.nodes(&target, path, first, nodes, &Some(Arc::new(directory)));
             return Ok(());
         }
-        if let Some(link) = node.meta.link {
-            self.links.insert(link, target.to_path_buf());
+        let Some(link) = node.meta.link else {
+            let job = Job { target: target.to_owned(), node, _parent: parent };
+            // The workers end after this sender is dropped, not before.
+            let _ = self.jobs.send(job);
+            return Ok(());
+        };
+        // Files with several names are few, and the first must exist before the others.
+        match self.links.get(&link) {
+            Some(first) if !self.shared.dry_run => write::link(self.shared, first, target, &node),
+            _ => {
+                write::node(self.shared, &mut self.source, target, &node)?;
+                self.links.insert(link, target.to_owned());
+                Ok(())
+            }
         }
-        for problem in apply::metadata(target, node) {
-            self.problem(target, &problem);
-        }
-        Ok(())
     }
 
     /// An existing directory is fine; a link to one is not, since it may lead out of the target.
-    fn make_dir(&mut self, target: &Path) -> Result<()> {
+    fn make_dir(&self, target: &Path) -> Result<()> {
         match fs::symlink_metadata(target) {
             Ok(there) if there.is_dir() => return Ok(()),
-            Ok(_) => self.make_room(target)?,
-            Err(_) => {}
+            Ok(_) if self.shared.overwrite => {
+                fs::remove_file(target).map_err(Error::at("replace", target))?;
+            }
+            _ => {}
         }
         DirBuilder::new().mode(0o700).create(target).map_err(Error::at("create", target))
-    }
-
-    fn make_room(&self, target: &Path) -> Result<()> {
-        if !self.overwrite || self.dry_run {
-            return Ok(());
-        }
-        match fs::symlink_metadata(target) {
-            Ok(there) if there.is_dir() => Err(Error::DirectoryInTheWay),
-            Ok(_) => fs::remove_file(target).map_err(Error::at("replace", target)),
-            Err(_) => Ok(()),
-        }
-    }
-
-    /// Makes a hard link if another link to the same file was restored already.
-    fn write_link(&mut self, target: &Path, node: &Node) -> Result<bool> {
-        let Some(first) = node.meta.link.and_then(|link| self.links.get(&link)) else {
-            return Ok(false);
-        };
-        fs::hard_link(first, target).map_err(Error::at("link", target))?;
-        self.report.files += 1;
-        self.progress.advance(node.size());
-        Ok(true)
-    }
-
-    fn write_contents(&mut self, target: &Path, node: &Node) -> Result<()> {
-        match &node.kind {
-            NodeKind::File { size, pieces } if self.dry_run => {
-                self.write_pieces(None, *size, pieces)
-            }
-            _ if self.dry_run => Ok(()),
-            NodeKind::File { size, pieces } => {
-                let mut options = OpenOptions::new();
-                let open = options.write(true).create_new(true).mode(0o600).open(target);
-                let mut file = open.map_err(Error::at("create", target))?;
-                let written = self.write_pieces(Some((&mut file, target)), *size, pieces);
-                written.inspect_err(|_| {
-                    // Half a file would look like a whole one.
-                    let _ = fs::remove_file(target);
-                })
-            }
-            NodeKind::Symlink(to) => {
-                let made = std::os::unix::fs::symlink(OsStr::from_bytes(to), target);
-                made.map_err(Error::at("create", target))
-            }
-            NodeKind::Fifo | NodeKind::Char(_) | NodeKind::Block(_) => apply::special(target, node),
-            NodeKind::Dir(_) => Ok(()),
-        }
-    }
-
-    fn write_pieces(
-        &mut self,
-        mut file: Option<(&mut File, &Path)>,
-        size: u64,
-        pieces: &[Piece],
-    ) -> Result<()> {
-        let mut buffer = Vec::new();
-        let mut position = 0u64;
-        let mut flush = |buffer: &mut Vec<u8>, skip: u64| -> Result<()> {
-            if let Some((file, path)) = &mut file {
-                let written = file.write_all(buffer).and_then(|()| match i64::try_from(skip) {
-                    Ok(0) => Ok(0),
-                    Ok(skip) => file.seek(SeekFrom::Current(skip)),
-                    Err(_) => Err(std::io::ErrorKind::FileTooLarge.into()),
-                });
-                written.map_err(Error::at("write", path))?;
-            }
-            buffer.clear();
-            Ok(())
-        };
-        for piece in pieces {
-            let before = buffer.len() as u64;
-            match piece {
-                Piece::Chunk(id) => {
-                    self.read_chunk(id, &mut buffer)?;
-                    position = position.saturating_add(buffer.len() as u64 - before);
-                    if buffer.len() >= WRITE_SIZE {
-                        flush(&mut buffer, 0)?;
-                    }
-                }
-                Piece::Hole(len) => {
-                    position = position.saturating_add(*len);
-                    flush(&mut buffer, *len)?;
-                }
-            }
-        }
-        flush(&mut buffer, 0)?;
-        if position != size {
-            return Err(Error::damage(
-                DamagedPart::ChunkList,
-                format!("{position} of {size} bytes"),
-            ));
-        }
-        if let Some((file, path)) = file
-            && matches!(pieces.last(), Some(Piece::Hole(_)))
-        {
-            file.set_len(size).map_err(Error::at("write", path))?;
-        }
-        self.report.bytes += size;
-        self.progress.advance(size);
-        Ok(())
     }
 }

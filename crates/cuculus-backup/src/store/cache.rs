@@ -12,6 +12,7 @@ use super::ObjectKind;
 use super::local::LocalObject;
 use crate::error::{Error, Result};
 use crate::id::Name;
+use crate::local_state;
 
 const DRAFTS: &str = "tmp";
 /// A draft that is older was left by a killed process.
@@ -29,25 +30,10 @@ fn failed(source: io::Error, path: &Path) -> Error {
     Error::Io { what, source }
 }
 
-/// `cuculus-backup` in the user's cache directory.
-fn usual_directory() -> Result<PathBuf> {
-    let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
-    let caches = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
-    caches.map(|caches| caches.join("cuculus-backup")).ok_or_else(|| {
-        let reason = "and XDG_CACHE_HOME are not set; choose a cache directory with --cache-dir";
-        Error::InvalidSetting { variable: "HOME", reason: reason.into() }
-    })
-}
-
 impl ObjectCache {
     /// The cache of a repository, below the given directory or the user's cache directory.
     pub(super) fn open(directory: Option<&Path>, repository: &Name) -> Result<Self> {
-        let directory = match directory {
-            Some(directory) => {
-                std::path::absolute(directory).map_err(|error| failed(error, directory))?
-            }
-            None => usual_directory()?,
-        };
+        let directory = local_state::directory(directory)?;
         let cache = Self { folder: directory.join(repository.to_string()) };
         for folder in
             ObjectKind::ALL.into_iter().filter(|kind| kind.is_cached()).map(ObjectKind::folder)

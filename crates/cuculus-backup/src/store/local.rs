@@ -47,6 +47,15 @@ impl LocalStore {
         for folder in ObjectKind::folders().chain([DRAFTS]) {
             private(&root.join(folder))?;
         }
+        // A repository that has lost its configuration is no empty place.
+        for kind in [ObjectKind::Pack, ObjectKind::Snapshot] {
+            if !self.list(kind)?.is_empty() {
+                return Err(Error::NotEmpty {
+                    location: root.display().to_string(),
+                    remedy: "it holds a repository without its configuration",
+                });
+            }
+        }
         Ok(())
     }
 
@@ -80,7 +89,16 @@ impl Store for LocalStore {
         }
         let mut folders = vec![root];
         while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(&folder).map_err(Error::at("read", &folder))? {
+            let entries = match fs::read_dir(&folder) {
+                // Repositories of version 1 were made without it.
+                Err(error)
+                    if kind == ObjectKind::Forgotten && error.kind() == io::ErrorKind::NotFound =>
+                {
+                    continue;
+                }
+                entries => entries.map_err(Error::at("read", &folder))?,
+            };
+            for entry in entries {
                 let entry = entry.map_err(Error::at("read", &folder))?;
                 let name = entry.file_name();
                 let Some(text) = name.to_str() else { continue };
@@ -155,10 +173,10 @@ impl Draft for LocalDraft {
         let path = self.store.path(self.kind, &self.name);
         let folder = path.parent().unwrap_or(&self.store.root);
         self.file.sync_all().map_err(Error::at("write", &path))?;
-        if self.kind == ObjectKind::Pack && !folder.exists() {
+        if matches!(self.kind, ObjectKind::Pack | ObjectKind::Forgotten) && !folder.exists() {
             let made = DirBuilder::new().mode(0o700).recursive(true).create(folder);
             made.map_err(Error::at("create", folder))?;
-            sync_folder(&self.store.root.join(self.kind.folder()))?;
+            sync_folder(folder.parent().unwrap_or(&self.store.root))?;
         }
         fs::rename(&self.path, &path).map_err(Error::at("write", &path))?;
         self.kept = true;

@@ -57,6 +57,18 @@ impl RepositoryLocation {
         }
     }
 
+    /// Identifies the place, whatever way it was written.
+    pub(crate) fn identity(&self) -> String {
+        match self {
+            Self::Directory(_, path) => {
+                let full = std::fs::canonicalize(path).or_else(|_| std::path::absolute(path));
+                full.unwrap_or_else(|_| path.clone()).display().to_string()
+            }
+            #[cfg(feature = "s3")]
+            Self::Bucket(store) => store.identity(),
+        }
+    }
+
     /// The store to work with, and the local directory that belongs to the repository.
     #[cfg_attr(
         not(feature = "s3"),

@@ -25,6 +25,8 @@ pub(crate) use location::RepositoryLocation;
 pub enum ObjectKind {
     /// The configuration; there is one, and it is read first.
     Config,
+    /// A copy of the configuration.
+    ConfigCopy,
     /// The master key, encrypted with a passphrase.
     Key,
     /// A process at work.
@@ -37,19 +39,23 @@ pub enum ObjectKind {
     Snapshot,
     /// Packs about to be removed.
     Mark,
+    /// Snapshots that were removed on purpose.
+    Forgotten,
     /// The filter of all chunk ids of one generation of the index; there is one.
     Digest,
 }
 
 impl ObjectKind {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Config,
+        Self::ConfigCopy,
         Self::Key,
         Self::Intent,
         Self::Pack,
         Self::Run,
         Self::Snapshot,
         Self::Mark,
+        Self::Forgotten,
         Self::Digest,
     ];
 
@@ -57,12 +63,14 @@ impl ObjectKind {
     pub(crate) fn folder(self) -> &'static str {
         match self {
             Self::Config => "config",
+            Self::ConfigCopy => "config.copy",
             Self::Key => "keys",
             Self::Intent => "intents",
             Self::Pack => "packs",
             Self::Run => "index",
             Self::Snapshot => "snapshots",
             Self::Mark => "marks",
+            Self::Forgotten => "forgotten",
             Self::Digest => "digest",
         }
     }
@@ -84,7 +92,7 @@ impl ObjectKind {
     }
 
     pub(crate) fn is_single(self) -> bool {
-        matches!(self, Self::Config | Self::Digest)
+        matches!(self, Self::Config | Self::ConfigCopy | Self::Digest)
     }
 
     /// Whether objects of a remote repository are cached locally: those that are read in small
@@ -98,6 +106,7 @@ impl ObjectKind {
     pub(crate) fn noun(self) -> &'static str {
         match self {
             Self::Config => "configuration",
+            Self::ConfigCopy => "copy of the configuration",
             Self::Digest => "digest",
             Self::Key => "key",
             Self::Intent => "intent",
@@ -105,6 +114,7 @@ impl ObjectKind {
             Self::Run => "index run",
             Self::Snapshot => "snapshot",
             Self::Mark => "mark",
+            Self::Forgotten => "record of forgotten snapshots",
         }
     }
 

@@ -1,21 +1,13 @@
 //! One entry of a directory: its name, type and metadata.
 
-use crate::id::ChunkId;
+use super::content::Content;
 
 /// A stored directory, in two parts: names and contents, and metadata. A new version of a tree
 /// often changes the times of every file and the contents of few; then only the second part is new.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct DirRef {
-    pub(crate) contents: Vec<ChunkId>,
-    pub(crate) metadata: Vec<ChunkId>,
-}
-
-/// Part of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Piece {
-    Chunk(ChunkId),
-    /// This many bytes that were never written.
-    Hole(u64),
+    pub(crate) contents: Content,
+    pub(crate) metadata: Content,
 }
 
 /// The type of a file, with what only this type has.
@@ -23,7 +15,7 @@ pub(crate) enum Piece {
 pub(crate) enum NodeKind {
     File {
         size: u64,
-        pieces: Vec<Piece>,
+        content: Content,
     },
     Dir(DirRef),
     Symlink(Vec<u8>),

@@ -1,35 +1,37 @@
-//! Reads stored directories and walks them. Knows nothing of file systems.
+//! Walks stored directories. Knows nothing of file systems.
 
-use super::encoding::decode;
+use super::dir::DirReader;
 use super::node::{DirRef, Node, NodeKind};
+use super::{MAX_PATH_LEN, PATH_TOO_LONG};
 use crate::chunks::Chunks;
-use crate::codec::Malformed;
 use crate::error::{DamagedPart, Error, Result};
 
-/// The nodes of a stored directory.
-pub(crate) fn read_dir(chunks: &mut Chunks, dir: &DirRef) -> Result<Vec<Node>> {
-    let contents = chunks.read_all(&dir.contents)?;
-    let metadata = chunks.read_all(&dir.metadata)?;
-    decode(&contents, &metadata).map_err(|Malformed| Error::damage(DamagedPart::Directory, ""))
+/// Receives each node with its path.
+pub(crate) type Each<'a> = &'a mut dyn FnMut(&[u8], &Node) -> Result<()>;
+
+/// Passes every node below `dir` to `each`, each directory before its contents.
+pub(crate) fn list(chunks: &mut Chunks, dir: &DirRef, each: Each<'_>) -> Result<()> {
+    list_below(chunks, dir, b"", each)
 }
 
-/// Passes every node below `dir` to `each`, with its path, each directory before its contents.
-pub(crate) fn list(
-    chunks: &mut Chunks,
-    dir: &DirRef,
-    each: &mut dyn FnMut(&[u8], &Node) -> Result<()>,
-) -> Result<()> {
-    let mut waiting = vec![(Vec::new(), dir.clone())];
-    while let Some((path, dir)) = waiting.pop() {
-        let mut below = Vec::new();
-        for node in read_dir(chunks, &dir)? {
-            let path = [&path[..], b"/", &node.name].concat();
-            each(&path, &node)?;
-            if let NodeKind::Dir(dir) = node.kind {
-                below.push((path, dir));
-            }
+fn list_below(chunks: &mut Chunks, dir: &DirRef, path: &[u8], each: Each<'_>) -> Result<()> {
+    if path.len() > MAX_PATH_LEN {
+        return Err(Error::damage(DamagedPart::Directory, PATH_TOO_LONG));
+    }
+    let mut directories = 0u64;
+    let mut nodes = DirReader::new(dir);
+    while let Some(node) = nodes.next(chunks)? {
+        each(&[path, b"/", &node.name].concat(), &node)?;
+        directories += u64::from(matches!(node.kind, NodeKind::Dir(_)));
+    }
+    // Read again rather than kept: a directory may have millions of directories.
+    let mut nodes = DirReader::new(dir);
+    while directories > 0 {
+        let Some(node) = nodes.next(chunks)? else { break };
+        if let NodeKind::Dir(below) = &node.kind {
+            directories -= 1;
+            list_below(chunks, below, &[path, b"/", &node.name].concat(), each)?;
         }
-        waiting.extend(below.into_iter().rev());
     }
     Ok(())
 }
@@ -44,11 +46,21 @@ pub(crate) fn resolve(chunks: &mut Chunks, root: &DirRef, path: &[u8]) -> Result
         } else if found.is_some() {
             return Ok(None);
         }
-        let nodes = read_dir(chunks, &dir)?;
-        let Some(node) = nodes.into_iter().find(|node| node.name == name) else {
+        found = find(chunks, &dir, name)?;
+        if found.is_none() {
             return Ok(None);
-        };
-        found = Some(node);
+        }
     }
     Ok(found)
+}
+
+/// The node of this name in a directory.
+pub(crate) fn find(chunks: &mut Chunks, dir: &DirRef, name: &[u8]) -> Result<Option<Node>> {
+    let mut nodes = DirReader::new(dir);
+    while let Some(node) = nodes.next(chunks)? {
+        if node.name.as_slice() >= name {
+            return Ok(Some(node).filter(|node| node.name == name));
+        }
+    }
+    Ok(None)
 }

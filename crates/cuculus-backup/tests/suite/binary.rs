@@ -47,8 +47,10 @@ impl Place {
     /// With a new repository that is created with these options.
     pub(crate) fn with(at: Backend, encrypted: bool, options: &[&str]) -> Self {
         let place = Self::empty(at, encrypted);
-        let plain: &[&str] = if encrypted { &[] } else { &["--no-encryption"] };
-        place.succeeds(&[&["init"], plain, options].concat());
+        // The cheapest cost of a passphrase that is allowed: the tests run hundreds of commands.
+        let cost = &["--kdf-memory", "19", "--kdf-passes", "2"];
+        let how: &[&str] = if encrypted { cost } else { &["--no-encryption"] };
+        place.succeeds(&[&["init"], how, options].concat());
         place
     }
 

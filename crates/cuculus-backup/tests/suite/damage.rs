@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use cuculus_backup::{
     BackupOptions, DamagedPart, Error, LookupOptions, ObjectKind, Parameters, Progress,
-    PruneOptions, Repository, RestoreOptions, Snapshot,
+    PruneOptions, ReadData, Repository, RestoreOptions, Snapshot,
 };
 
 use crate::trees::{self, manifest};
@@ -25,7 +25,9 @@ impl Sample {
         let dir = tempfile::tempdir().expect("a directory");
         let sample = Self { dir, encrypted };
         let passphrase = encrypted.then_some(PASSPHRASE);
-        Repository::create(&sample.repo(), &Parameters::default(), passphrase).expect("made");
+        let parameters =
+            Parameters { kdf_memory_kib: 19 * 1024, kdf_passes: 2, ..Parameters::default() };
+        Repository::create(&sample.repo(), &parameters, passphrase).expect("made");
         let source = sample.source();
         trees::files(&source, 1, 6);
         let repository = sample.open().expect("opened");
@@ -109,15 +111,16 @@ fn every_changed_byte_is_noticed(encrypted: bool, tries_a_file: usize) {
     let source = sample.source();
     let opened = sample.open().expect("opened");
     let snapshots = opened.snapshots().expect("read");
-    assert!(opened.check(true, &()).expect("checked").errors.is_empty());
+    assert!(opened.check(ReadData::Everything, &()).expect("checked").errors.is_empty());
     assert!(restores_exactly_or_complains(&opened, &snapshots[0], &source, "nothing"));
     let mut random = fastrand::Rng::with_seed(3);
     for path in sample.files() {
         let whole = fs::read(&path).expect("a file");
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
         // Opening a repository needs its keys, which takes a tenth of a second.
-        let is_lock = ["config", "keys"].iter().any(|word| path.to_string_lossy().contains(word));
-        let tries = if is_lock && encrypted { 12 } else { tries_a_file };
+        let is_lock = path.to_string_lossy().contains("keys");
+        let is_config = name.starts_with("config");
+        let tries = if (is_lock || is_config) && encrypted { 12 } else { tries_a_file };
         let places: Vec<usize> = if whole.len() <= tries {
             (0..whole.len()).collect()
         } else {
@@ -130,24 +133,35 @@ fn every_changed_byte_is_noticed(encrypted: bool, tries_a_file: usize) {
             fs::write(&path, &changed).expect("a file");
             let what = format!("{} changed at {place}", path.display());
             if is_lock {
-                let outcome = sample.open().and_then(|repository| repository.check(true, &()));
+                let outcome = sample
+                    .open()
+                    .and_then(|repository| repository.check(ReadData::Everything, &()));
                 assert!(outcome.is_err_and(|error| !error.to_string().contains('\n')), "{what}");
                 continue;
             }
-            let report = opened.check(true, &()).expect("checked");
+            if is_config {
+                // There is another copy, and the key.
+                let opened = sample.open().expect("opened");
+                let report = opened.check(ReadData::Everything, &()).expect("checked");
+                let errors = &report.errors;
+                assert!(errors.iter().any(|line| line.contains("configuration")), "{what}");
+                continue;
+            }
+            let report = opened.check(ReadData::Everything, &()).expect("checked");
             let named = |line: &String| line.contains(&name) || line.contains("the digest");
             assert!(report.errors.iter().any(named), "{what}: {:?}", report.errors);
             restores_exactly_or_complains(&opened, &snapshots[0], &source, &what);
         }
         for len in [0, whole.len() / 2, whole.len() - 1] {
             fs::write(&path, &whole[..len]).expect("a file");
-            let outcome = sample.open().and_then(|repository| repository.check(true, &()));
+            let outcome =
+                sample.open().and_then(|repository| repository.check(ReadData::Everything, &()));
             let noticed = outcome.map_or(true, |report| !report.errors.is_empty());
             assert!(noticed, "{} cut to {len}", path.display());
         }
         fs::write(&path, &whole).expect("a file");
     }
-    assert!(opened.check(true, &()).expect("checked").errors.is_empty());
+    assert!(opened.check(ReadData::Everything, &()).expect("checked").errors.is_empty());
 }
 
 /// Bytes tried per file; `cargo xtask soak-backup` sets more.
@@ -192,8 +206,10 @@ fn errors_are_typed() {
     let damaged = repository.snapshots();
     assert!(matches!(damaged, Err(Error::Damaged(damage)) if damage.part == part));
 
-    fs::write(sample.repo().join("config"), "CUCBACK2").expect("a file");
-    assert!(matches!(refused(None), Some(Error::UnknownVersion { found: '2' })));
+    for name in ["config", "config.copy"] {
+        fs::write(sample.repo().join(name), "CUCBACK3").expect("a file");
+    }
+    assert!(matches!(refused(None), Some(Error::UnknownVersion { found: '3' })));
 }
 
 /// Every missing object is noticed, except for the digest and snapshots.
@@ -203,7 +219,7 @@ fn every_missing_object_is_noticed() {
     for path in sample.files() {
         let whole = fs::read(&path).expect("a file");
         fs::remove_file(&path).expect("a file");
-        let outcome = sample.open().and_then(|repository| repository.check(false, &()));
+        let outcome = sample.open().and_then(|repository| repository.check(ReadData::Nothing, &()));
         let noticed = outcome.as_ref().map_or(true, |report| !report.errors.is_empty());
         let is_help = path.ends_with("digest");
         // A missing snapshot looks like a forgotten one.

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use cuculus_backup::{
-    BackupOptions, BackupReport, DigestMode, Keep, LookupOptions, Parameters, PruneOptions,
-    Repository, RestoreOptions,
+    BackupOptions, BackupReport, DigestMode, GroupBy, Keep, LookupOptions, Parameters,
+    PruneOptions, ReadData, Repository, RestoreOptions, SnapshotFilter,
 };
 
 use crate::trees::{self, manifest};
@@ -48,8 +48,15 @@ impl Versions {
         assert!(manifest(&tree) == manifest(&source));
     }
 
+    fn forget_all_but_one(&self) {
+        let keep = Keep { last: 1, ..Keep::default() };
+        let all = SnapshotFilter::default();
+        let forgot = self.repository.forget(&[], &keep, &all, GroupBy::default(), false);
+        forgot.expect("forgot");
+    }
+
     fn is_sound(&self) {
-        let report = self.repository.check(true, &()).expect("checked");
+        let report = self.repository.check(ReadData::Everything, &()).expect("checked");
         assert!(report.errors.is_empty(), "{:?}", report.errors);
     }
 }
@@ -116,7 +123,7 @@ fn a_digest_that_errs_half_of_the_time_loses_nothing() {
     // The digest matches the index again, and the second copies are removed.
     versions.backup(DigestMode::Normal, 0);
     assert!(versions.repository.verify_digest(false).expect("read").is_exact());
-    versions.repository.forget(&[], &Keep { last: 1, ..Keep::default() }, false).expect("forgot");
+    versions.forget_all_but_one();
     let options = PruneOptions { max_unused: 0.0, dry_run: false };
     let pruned = versions.repository.prune(&options, &()).expect("pruned");
     assert!(pruned.unused_bytes > 0);
@@ -146,7 +153,7 @@ fn what_is_eliminated_leaves_the_digest_too() {
     let before = versions.repository.stats().expect("read");
     let digest = versions.repository.verify_digest(false).expect("read");
     assert!(digest.is_exact(), "{digest:?}");
-    versions.repository.forget(&[], &Keep { last: 1, ..Keep::default() }, false).expect("forgot");
+    versions.forget_all_but_one();
     let options = PruneOptions { max_unused: 0.0, dry_run: false };
     let dry = PruneOptions { dry_run: true, ..options };
     let planned = versions.repository.prune(&dry, &()).expect("planned");

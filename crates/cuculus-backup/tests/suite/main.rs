@@ -4,13 +4,18 @@ mod binary; // runs the binary
 mod trees; // trees to save, and comparisons
 
 mod cli; // messages and exit codes
+mod commands; // snapshots and paths that are chosen
 mod crash; // killed and concurrent processes
 mod damage; // changed and missing bytes
 mod golden; // repositories of earlier versions
 mod lookups; // wrong answers of digest and cache
+#[cfg(feature = "mount")]
+mod mount; // snapshots as a file system
 mod passphrases; // added, changed, removed
 mod places; // laws for directories and buckets
 mod repair; // damage, repair, another backup
 mod round_trip; // exact restores
 #[cfg(feature = "s3")]
-mod s3; // requests, the cache, a server that dies
+mod s3;
+mod safety; // nothing good is destroyed
+mod threats; // an enemy holds the storage // requests, the cache, a server that dies

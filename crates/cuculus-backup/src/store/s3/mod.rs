@@ -121,6 +121,11 @@ impl S3Store {
         })
     }
 
+    /// The location with its server.
+    pub(super) fn identity(&self) -> String {
+        format!("{} at {}", self.0.name, self.0.server)
+    }
+
     pub(super) fn begin(&self, kind: ObjectKind, name: &Name) -> S3Draft {
         S3Draft::new(Arc::clone(&self.0), kind, *name)
     }
@@ -228,7 +233,7 @@ impl Store for S3Store {
         let failed = self.0.failed(format!("cannot read {}", kind.describe(name)));
         match answer.map_err(failed) {
             Ok(_) => Ok(all),
-            Err(error) if error.is_missing() && kind == ObjectKind::Config => {
+            Err(error) if error.is_missing() && matches!(kind, ObjectKind::Config) => {
                 Err(self.explain(error))
             }
             Err(error) => Err(error),

@@ -1,0 +1,19 @@
+//! Where this machine keeps what it knows of repositories: the cache of remote ones, and the pins.
+//! Knows directories only.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+
+/// The given directory, or `cuculus-backup` in the user's cache directory.
+pub(crate) fn directory(given: Option<&Path>) -> Result<PathBuf> {
+    if let Some(given) = given {
+        return std::path::absolute(given).map_err(Error::at("find", given));
+    }
+    let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+    let caches = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
+    caches.map(|caches| caches.join("cuculus-backup")).ok_or_else(|| {
+        let reason = "and XDG_CACHE_HOME are not set; choose a cache directory with --cache-dir";
+        Error::InvalidSetting { variable: "HOME", reason: reason.into() }
+    })
+}

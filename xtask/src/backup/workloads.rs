@@ -1,0 +1,109 @@
+//! What is backed up in the comparison: versions of a package, an image file with edits, or many
+//! small files. Knows how each is made; nothing of what is measured.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::versions;
+use crate::run::{Failure, target_directory};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Workload {
+    /// Versions of one package, side by side.
+    Versions,
+    /// An image of 400 MB and two versions of it with edits.
+    Image,
+    /// 200,000 small files.
+    Small,
+}
+
+const IMAGE_BYTES: usize = 400_000_000;
+const SMALL_FILES: usize = 200_000;
+
+impl Workload {
+    pub(super) fn parse(word: &str) -> Option<Self> {
+        match word {
+            "versions" => Some(Self::Versions),
+            "image" => Some(Self::Image),
+            "small" => Some(Self::Small),
+            _ => None,
+        }
+    }
+
+    /// The directories to back up, in order; made if they are missing.
+    pub(super) fn sources(self, versions: usize) -> Result<Vec<PathBuf>, Failure> {
+        let root = std::env::current_dir()?.join(target_directory().join("backup-workloads"));
+        Ok(match self {
+            Self::Versions => return versions::fetched(versions),
+            Self::Image => images(&root)?,
+            Self::Small => vec![small(&root.join("small"))?],
+        })
+    }
+}
+
+/// A generator of numbers; the same for the same seed.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    /// Half of it compresses.
+    fn fill(&mut self, bytes: &mut [u8]) {
+        for part in bytes.chunks_mut(4096) {
+            let plain = self.next().is_multiple_of(2);
+            for byte in part {
+                let number = (self.next() >> 32) as u8;
+                *byte = if plain { b"0123456789abcdef"[usize::from(number % 16)] } else { number };
+            }
+        }
+    }
+}
+
+fn images(root: &Path) -> io::Result<Vec<PathBuf>> {
+    let places: Vec<PathBuf> = (0..3).map(|number| root.join(format!("image{number}"))).collect();
+    if places.iter().all(|place| place.join("done").exists()) {
+        return Ok(places);
+    }
+    let mut numbers = Numbers(88_172_645_463_325_252);
+    let mut image = vec![0; IMAGE_BYTES];
+    numbers.fill(&mut image);
+    for (number, place) in places.iter().enumerate() {
+        // Blocks are overwritten, as in a disk image, and in the last version some bytes inserted.
+        for _ in 0..if number == 0 { 0 } else { 2000 } {
+            let at = numbers.next() as usize % (image.len() - 8192) / 4096 * 4096;
+            numbers.fill(&mut image[at..at + 4096]);
+        }
+        if number == 2 {
+            let at = image.len() / 3;
+            image.splice(at..at, b"inserted".iter().copied());
+        }
+        fs::create_dir_all(place)?;
+        File::create(place.join("disk.img"))?.write_all(&image)?;
+        File::create(place.join("done"))?;
+    }
+    Ok(places)
+}
+
+fn small(place: &Path) -> io::Result<PathBuf> {
+    if place.join("done").exists() {
+        return Ok(place.to_owned());
+    }
+    let mut numbers = Numbers(2_463_534_242);
+    for number in 0..SMALL_FILES {
+        let folder = place.join(format!("d{:03}", number / 500));
+        if number % 500 == 0 {
+            fs::create_dir_all(&folder)?;
+        }
+        let mut bytes = vec![0; 100 + numbers.next() as usize % 1900];
+        numbers.fill(&mut bytes);
+        fs::write(folder.join(format!("f{number}")), bytes)?;
+    }
+    File::create(place.join("done"))?;
+    Ok(place.to_owned())
+}
