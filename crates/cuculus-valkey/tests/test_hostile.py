@@ -173,7 +173,7 @@ def test_scandump_says_what_is_wrong(client):
     examples(client)
     dump = "CF.SCANDUMP"
     refused(client, "not found", dump, "missing", 0)
-    for position in ["x", "-1", "", "1.5", 10**9]:
+    for position in ["x", "-1", "", "1.5"]:
         refused(client, "Invalid position", dump, "large", position)
     assert client.execute_command(dump, "empty", 0) == [0, None]
     end, _ = client.execute_command(dump, "large", 1)

@@ -38,7 +38,6 @@ impl Command for ScanDump {
                 let chunk = Range::new(start, CHUNK).of(|range| value.write_body(range));
                 let chunk = chunk.ok_or(NO_MEMORY)?;
                 match chunk.len() as u64 {
-                    0 if start > value.body_len() => return Err(BAD_POSITION.into()),
                     0 => (0, None),
                     len => (position + len, Some(chunk)),
                 }

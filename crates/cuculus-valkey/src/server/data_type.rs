@@ -11,6 +11,7 @@ use valkey_module::raw::{
     RedisModuleString, RedisModuleType, RedisModuleTypeMethods,
 };
 
+use super::guard::guarded;
 use super::rdb::Dump;
 use super::{Named, defrag, engine};
 use crate::value::{Pieces, Value};
@@ -92,6 +93,9 @@ pub(super) unsafe fn register(ctx: *mut RedisModuleCtx) -> Result<(), ()> {
 
 // SAFETY of the callbacks: the server calls them with pointers that live as long as the call, and
 // with values from `give`, to which nothing else has access meanwhile.
+//
+// Saving and rewriting are not guarded against panics: they run in a child process, whose end fails
+// the save, and a file with half a value would be worse.
 
 extern "C" fn rdb_save(io: *mut RedisModuleIO, value: *mut c_void) {
     // SAFETY: see above.
@@ -107,12 +111,13 @@ extern "C" fn rdb_load(io: *mut RedisModuleIO, encoding: c_int) -> *mut c_void {
         return ptr::null_mut();
     }
     // SAFETY: see above.
-    match unsafe { Dump::new(io) }.load() {
-        Ok(value) => give(value).cast(),
-        Err(error) => {
+    match guarded(|| unsafe { Dump::new(io) }.load()) {
+        Some(Ok(value)) => give(value).cast(),
+        Some(Err(error)) => {
             log_warning(io, &format!("cannot load a filter: {error}"));
             ptr::null_mut()
         }
+        None => ptr::null_mut(),
     }
 }
 
@@ -164,10 +169,12 @@ extern "C" fn digest(digest: *mut RedisModuleDigest, value: *mut c_void) {
         unsafe { engine!(RedisModule_DigestAddStringBuffer(digest, start, bytes.len())) };
         Ok(())
     };
-    let mut pieces = Pieces::new(CHUNK, add);
-    let _ = add(&value.header().to_bytes())
-        .and_then(|()| value.write_body(&mut pieces))
-        .and_then(|()| pieces.finish());
+    guarded(|| {
+        let mut pieces = Pieces::new(CHUNK, add);
+        add(&value.header().to_bytes())
+            .and_then(|()| value.write_body(&mut pieces))
+            .and_then(|()| pieces.finish())
+    });
     // SAFETY: see above.
     unsafe { engine!(RedisModule_DigestEndSequence(digest)) };
 }
@@ -178,21 +185,21 @@ extern "C" fn mem_usage(
     _sample: usize,
 ) -> usize {
     // SAFETY: see above.
-    unsafe { &*value.cast::<Value>() }.size_in_bytes()
+    guarded(|| unsafe { &*value.cast::<Value>() }.size_in_bytes()).unwrap_or(0)
 }
 
 extern "C" fn free_effort(_ctx: *mut RedisModuleKeyOptCtx, value: *const c_void) -> usize {
     // SAFETY: see above.
-    1 + unsafe { &*value.cast::<Value>() }.size_in_bytes() / PART
+    1 + guarded(|| unsafe { &*value.cast::<Value>() }.size_in_bytes()).unwrap_or(0) / PART
 }
 
 extern "C" fn copy(_ctx: *mut RedisModuleKeyOptCtx, value: *const c_void) -> *mut c_void {
     // SAFETY: see above.
-    let copy = unsafe { &*value.cast::<Value>() }.duplicate();
+    let copy = guarded(|| unsafe { &*value.cast::<Value>() }.duplicate()).flatten();
     copy.map_or(ptr::null_mut(), |copy| give(copy).cast())
 }
 
 extern "C" fn free(value: *mut c_void) {
     // SAFETY: see above; the server frees a value once.
-    drop(unsafe { take(value.cast()) });
+    guarded(|| drop(unsafe { take(value.cast()) }));
 }

@@ -7,8 +7,8 @@ use std::alloc::Layout;
 use std::io::{self, Read, Write};
 
 use cuculus::{
-    BuildError, CuckooFilter, DecodeError, ElasticFilter, Filter, Full, Insert, KeyHash, KeyHasher,
-    Persist, Remove, analysis,
+    BuildError, CuckooFilter, CuckooFilterBuilder, DecodeError, ElasticFilter,
+    ElasticFilterBuilder, Filter, Full, Insert, KeyHash, KeyHasher, Persist, Remove, analysis,
 };
 
 use super::pieces::Count;
@@ -103,9 +103,9 @@ impl Stored {
             return Err(CreateError::Invalid);
         }
         let filter = if parameters.is_fixed() {
-            fixed(&parameters).map(|filter| AnyFilter::Fixed(filter.into()))
+            fixed(&parameters).build().map(|filter| AnyFilter::Fixed(filter.into()))
         } else {
-            elastic(&parameters).map(AnyFilter::Elastic)
+            elastic(&parameters).build().map(AnyFilter::Elastic)
         };
         match filter {
             Ok(filter) => Ok(Self { parameters, deleted: 0, filter }),
@@ -169,7 +169,18 @@ impl Stored {
         with!(&self.filter, filter => filter.count_hash(hash))
     }
 
-    /// Adds an item.
+    /// Whether a filter of fixed size holds all the items that it was made for. It might find
+    /// room for a few more, with long searches.
+    #[inline]
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        match &self.filter {
+            AnyFilter::Elastic(_) => false,
+            AnyFilter::Fixed(filter) => filter.len() >= self.parameters.capacity as usize,
+        }
+    }
+
+    /// Adds an item, even if the filter [is full](Self::is_full) and still finds room.
     ///
     /// # Errors
     /// [`Full`], with the cause; then nothing has changed.
@@ -276,36 +287,32 @@ impl Stored {
 
     pub(super) fn read<R: Read>(header: Header, body: &mut R) -> Result<Self, LoadError> {
         let Header { parameters, deleted, .. } = header;
-        let filter = if parameters.is_fixed() {
-            AnyFilter::Fixed(CuckooFilter::read_from(body)?.into())
+        // A filter that this module would not have made may take as much time and memory per item
+        // as its parameters say.
+        let (filter, is_ours) = if parameters.is_fixed() {
+            let filter = CuckooFilter::read_from(body)?;
+            let is_ours = fixed(&parameters).describes(&filter);
+            (AnyFilter::Fixed(filter.into()), is_ours)
         } else {
             let filter = ElasticFilter::read_from(body)?;
-            if filter.false_positive_rate() != parameters.rate {
-                return Err(LoadError::WrongFilter);
-            }
-            AnyFilter::Elastic(filter)
+            let is_ours = elastic(&parameters).describes(&filter);
+            (AnyFilter::Elastic(filter), is_ours)
         };
-        let seed = KeyHasher::xxh3(parameters.seed);
-        if *with!(&filter, filter => filter.hasher()) != seed {
-            return Err(LoadError::WrongFilter);
-        }
-        Ok(Self { parameters, deleted, filter })
+        if is_ours { Ok(Self { parameters, deleted, filter }) } else { Err(LoadError::WrongFilter) }
     }
 }
 
-fn fixed(parameters: &Parameters) -> Result<CuckooFilter, BuildError> {
+fn fixed(parameters: &Parameters) -> CuckooFilterBuilder {
     CuckooFilter::builder()
         .capacity(parameters.capacity as usize)
         .false_positive_rate(parameters.rate)
         .slots_per_bucket(FIXED_SLOTS)
         .seed(parameters.seed)
-        .build()
 }
 
-fn elastic(parameters: &Parameters) -> Result<ElasticFilter, BuildError> {
+fn elastic(parameters: &Parameters) -> ElasticFilterBuilder {
     ElasticFilter::builder()
         .false_positive_rate(parameters.rate)
         .expected_items(parameters.expected_items())
         .seed(parameters.seed)
-        .build()
 }
