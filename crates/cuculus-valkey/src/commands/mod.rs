@@ -40,7 +40,7 @@ const SIZE_CHECK_INTERVAL: usize = 256;
 fn ready(value: &mut Value) -> Result<&mut Stored, Refusal> {
     match value {
         Value::Ready(stored) => Ok(stored),
-        Value::Loading(_) => Err(still_loading()),
+        Value::Loading(_) | Value::Assembling(_) => Err(still_loading()),
     }
 }
 
@@ -48,7 +48,7 @@ fn ready(value: &mut Value) -> Result<&mut Stored, Refusal> {
 fn readable(found: Found<&Value>) -> Result<Option<&Stored>, Refusal> {
     match found {
         Found::Value(Value::Ready(stored)) => Ok(Some(stored)),
-        Found::Value(Value::Loading(_)) => Err(still_loading()),
+        Found::Value(Value::Loading(_) | Value::Assembling(_)) => Err(still_loading()),
         Found::Nothing | Found::Other => Ok(None),
     }
 }

@@ -19,7 +19,7 @@ use crate::value::{Pieces, Value};
 /// The server requires nine characters. They are part of every dump.
 const NAME: &core::ffi::CStr = c"cuculusCF";
 const ENCODING: c_int = 1;
-/// The chunk size of SCANDUMP and of append-only files.
+/// The chunk size of append-only files, and of SCANDUMP for filters of fixed size.
 pub(crate) const CHUNK: usize = 4 << 20;
 /// Bytes per unit of free effort: the server frees values of many units in the background.
 const PART: usize = 1 << 16;
@@ -129,11 +129,11 @@ fn log_warning(io: *mut RedisModuleIO, message: &str) {
     unsafe { engine!(RedisModule_LogIOError(io, level, format, message.as_ptr())) };
 }
 
-/// Writes the chunks that SCANDUMP would return, as LOADCHUNK commands.
+/// Writes the value as LOADCHUNK commands, in its own bytes: after a restart it is the same.
 extern "C" fn aof_rewrite(io: *mut RedisModuleIO, key: *mut RedisModuleString, value: *mut c_void) {
     // SAFETY: see above.
     let value = unsafe { &*value.cast::<Value>() };
-    let emit = |position: u64, chunk: &[u8]| {
+    let emit = |position: u64, chunk: &[u8]| -> io::Result<()> {
         let (name, format) = (Named::LoadChunk.text().as_ptr(), c"slb".as_ptr());
         let position = position as c_longlong;
         // SAFETY: see above; the format announces a string, a number, and bytes with their length.
@@ -148,16 +148,10 @@ extern "C" fn aof_rewrite(io: *mut RedisModuleIO, key: *mut RedisModuleString, v
                 chunk.len()
             ));
         }
-    };
-    let mut position = 1;
-    emit(position, &value.header().to_bytes());
-    let mut chunks = Pieces::new(CHUNK, |chunk: &[u8]| {
-        position += chunk.len() as u64;
-        emit(position, chunk);
         Ok(())
-    });
+    };
     // The server records write errors and fails the rewrite itself.
-    let _ = value.write_body(&mut chunks).and_then(|()| chunks.finish());
+    let _ = value.each_chunk(CHUNK, emit);
 }
 
 extern "C" fn digest(digest: *mut RedisModuleDigest, value: *mut c_void) {

@@ -8,7 +8,8 @@ use std::io::{self, Read, Write};
 
 use cuculus::{
     BuildError, CuckooFilter, CuckooFilterBuilder, DecodeError, ElasticFilter,
-    ElasticFilterBuilder, Filter, Full, Insert, KeyHash, KeyHasher, Persist, Remove, analysis,
+    ElasticFilterBuilder, Filter, Full, Insert, KeyHash, KeyHasher, Persist, PieceError, Remove,
+    Sections, analysis,
 };
 
 use super::pieces::Count;
@@ -20,6 +21,10 @@ const FIXED_SLOTS: u32 = 4;
 /// Elastic filters shrink automatically. Up to this many items, rewriting all entries frees a few
 /// more bytes and takes less than a millisecond.
 const COMPACT_LIMIT: usize = 1 << 15;
+/// Items and sections in one chunk of SCANDUMP: together about a millisecond, here and where it is
+/// loaded.
+const MOST_COPIED: usize = 8192;
+const MOST_SECTIONS: u64 = 64;
 
 /// A filter and its parameters.
 #[derive(Clone, Debug)]
@@ -272,6 +277,43 @@ impl Stored {
     pub(super) fn header(&self) -> Header {
         let Self { parameters, deleted, .. } = *self;
         Header { parameters, deleted, body_len: self.body_len() }
+    }
+
+    /// How to copy the filter in sections; `None` for a filter of fixed size, which has none.
+    #[must_use]
+    pub fn sections(&self) -> Option<Sections> {
+        match &self.filter {
+            AnyFilter::Elastic(filter) => Some(filter.sections()),
+            AnyFilter::Fixed(_) => None,
+        }
+    }
+
+    /// The next sections, and how to go on; `None` if memory is short or there are no sections.
+    #[must_use]
+    pub fn copy_sections(&self, from: Sections) -> Option<(Vec<u8>, Sections)> {
+        match &self.filter {
+            AnyFilter::Elastic(filter) => {
+                filter.copy_sections(from, MOST_SECTIONS, MOST_COPIED).ok()
+            }
+            AnyFilter::Fixed(_) => None,
+        }
+    }
+
+    /// Adds what [`copy_sections`](Self::copy_sections) returned.
+    pub(super) fn add_sections(
+        &mut self,
+        from: Sections,
+        to: Sections,
+        piece: &[u8],
+    ) -> Result<(), PieceError> {
+        match &mut self.filter {
+            AnyFilter::Elastic(filter) => filter.add_sections(from, to, piece),
+            AnyFilter::Fixed(_) => Err(PieceError::Invalid),
+        }
+    }
+
+    pub(super) fn with_deleted(self, deleted: u64) -> Self {
+        Self { deleted, ..self }
     }
 
     pub(super) fn body_len(&self) -> u64 {
