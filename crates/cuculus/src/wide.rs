@@ -20,6 +20,15 @@ pub enum Instructions {
 pub(crate) trait Job {
     type Output;
     fn run(self) -> Self::Output;
+
+    /// The same with other steps, for a processor that has the wider instructions.
+    #[inline(always)]
+    fn run_wide(self) -> Self::Output
+    where
+        Self: Sized,
+    {
+        self.run()
+    }
 }
 
 /// What was found out about the processor, kept so that it is found out once.
@@ -73,5 +82,5 @@ fn detected() -> bool {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn run_wide<J: Job>(job: J) -> J::Output {
-    job.run()
+    job.run_wide()
 }

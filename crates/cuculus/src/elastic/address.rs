@@ -57,7 +57,9 @@ impl Scheme {
         let bits = hash.get();
         match self {
             Self::Current => {
-                let home = ((bits >> 48) * HOMES as u64) >> 16;
+                // 768 / 2^16 is 3 / 2^8.
+                const { assert!(HOMES == 3 << 8) };
+                let home = ((bits >> 48) * 3) >> 8;
                 Address { path: bits & ((1 << PATH_BITS) - 1), home: home as u16 }
             }
             Self::First => first_address(bits),

@@ -1,15 +1,14 @@
 //! Many keys at once in the elastic filter: descriptions are prefetched first, then groups, then
 //! keys are looked at, so that the waits for memory overlap.
 
-use super::address::{Address, Scheme};
+use super::address::Scheme;
 use super::levels::Levels;
+use super::probe::TOGETHER;
 use crate::KeyHash;
 use crate::wide::Job;
 
-/// Keys that are looked up together.
-const TOGETHER: usize = 32;
 /// With fewer segments their descriptions are in the processor's cache anyway.
-const FAR: usize = 4096;
+const FAR: usize = 512;
 
 /// Prefetches the groups of some keys.
 #[inline(always)]
@@ -21,7 +20,7 @@ pub(super) fn prefetch(levels: &Levels, scheme: Scheme, hashes: &[KeyHash]) {
         levels.main.prefetch_segment(scheme.address(hash));
     }
     for &hash in hashes {
-        levels.main.probe(scheme.address(hash)).prefetch();
+        levels.main.prefetch_group(scheme.address(hash));
     }
 }
 
@@ -39,40 +38,49 @@ impl<K, H: Fn(&K) -> KeyHash> Job for Contains<'_, K, H> {
 
     #[inline(always)]
     fn run(self) {
+        self.look_up::<false>();
+    }
+
+    #[inline(always)]
+    fn run_wide(self) {
+        self.look_up::<true>();
+    }
+}
+
+impl<K, H: Fn(&K) -> KeyHash> Contains<'_, K, H> {
+    #[inline(always)]
+    fn look_up<const WIDE: bool>(self) {
         let Self { levels, scheme, keys, hash, hits } = self;
         let main = &levels.main;
         let is_far = main.segment_count() > FAR;
+        let (mut hashes, mut next) = ([KeyHash::new(0); TOGETHER], [KeyHash::new(0); TOGETHER]);
+        // The first time round nothing is looked at.
+        let nothing: &mut [bool] = &mut [];
         let mut chunks = keys.chunks(TOGETHER);
-        let mut next = [Address { path: 0, home: 0 }; TOGETHER];
-        let work_out = |chunk: &[K], to: &mut [Address; TOGETHER]| {
-            for (address, key) in to.iter_mut().zip(chunk) {
-                *address = scheme.address(hash(key));
-                if is_far {
-                    main.prefetch_segment(*address);
+        for hits in core::iter::once(nothing).chain(hits.chunks_mut(TOGETHER)) {
+            core::mem::swap(&mut hashes, &mut next);
+            let chunk = chunks.next().unwrap_or_default();
+            for (to, key) in next.iter_mut().zip(chunk) {
+                *to = hash(key);
+            }
+            if is_far {
+                for &hash in &next[..chunk.len()] {
+                    main.prefetch_segment(scheme.address(hash));
                 }
             }
-        };
-        if let Some(chunk) = chunks.next() {
-            work_out(chunk, &mut next);
-        }
-        for hits in hits.chunks_mut(TOGETHER) {
-            let addresses = next;
-            if let Some(chunk) = chunks.next() {
-                work_out(chunk, &mut next);
+            if main.len() == 0 || hits.is_empty() {
+                continue;
             }
-            if main.len() > 0 {
-                let mut probes = [main.probe(addresses[0]); TOGETHER];
-                for (probe, &address) in probes.iter_mut().zip(&addresses) {
-                    *probe = main.probe(address);
-                    probe.prefetch();
-                }
-                for (hit, probe) in hits.iter_mut().zip(&probes) {
-                    *hit = probe.hit_prefetched();
+            if let Ok(all) = hits.try_into() {
+                main.look_up_many(scheme, &hashes, all);
+            } else {
+                for (hit, &hash) in hits.iter_mut().zip(&hashes) {
+                    *hit = main.contains::<WIDE>(scheme.address(hash));
                 }
             }
             for level in &levels.overflow {
-                for (hit, &address) in hits.iter_mut().zip(&addresses) {
-                    *hit |= level.contains(address);
+                for (hit, &hash) in hits.iter_mut().zip(&hashes) {
+                    *hit |= level.contains::<WIDE>(scheme.address(hash));
                 }
             }
         }

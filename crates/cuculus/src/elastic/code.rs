@@ -27,6 +27,12 @@ pub(super) struct Form {
 }
 
 impl Form {
+    /// Whether codes of another form are so much like these that a segment is not rewritten for
+    /// the difference.
+    pub(super) fn is_near(self, other: Self) -> bool {
+        self.ended == other.ended && self.width.abs_diff(other.width) <= u32::from(self.ended)
+    }
+
     /// The longest extension.
     #[inline(always)]
     pub(super) fn longest(self) -> u32 {

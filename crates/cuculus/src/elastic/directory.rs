@@ -65,6 +65,15 @@ impl Directory {
         unsafe { self.pages.get_unchecked(index / PAGE).get_unchecked(index % PAGE) }
     }
 
+    /// [`get_mut`](Self::get_mut) for [`index`](Self::index).
+    #[inline(always)]
+    pub(super) fn find_mut(&mut self, path: u64) -> &mut Segment {
+        assert!(self.count > 0, "no segments");
+        let index = self.index(path);
+        // SAFETY: as for `find`.
+        unsafe { self.pages.get_unchecked_mut(index / PAGE).get_unchecked_mut(index % PAGE) }
+    }
+
     /// Prefetches the description of a path's segment.
     #[inline(always)]
     pub(super) fn prefetch(&self, path: u64) {

@@ -167,9 +167,84 @@ impl Draft {
         depth: u32,
         changes: &mut Changes,
     ) -> Result<(), Unfit> {
+        let mut taken = [0u64; MAX_SLOTS.div_ceil(64) + 1];
+        let is_cut = if from.form.ended && self.form.ended {
+            self.make_ended_from(from, step, depth, changes, &mut taken)
+        } else {
+            self.make_other_from(from, step, depth, changes, &mut taken)?
+        };
+        if let Step::Down(_) = step {
+            let mut first = 0;
+            for (count, &of) in self.counts.iter_mut().zip(&from.counts) {
+                *count = ones(&taken, first, usize::from(of));
+                first += usize::from(of);
+            }
+        } else {
+            self.counts = from.counts;
+        }
+        if is_cut {
+            self.sort_homes(depth, changes)?;
+        }
+        for counted in from.counted() {
+            let code = counted.code();
+            let Some(length) = step.length(from.form.length(code)) else { continue };
+            if step.takes(code) {
+                let made = step.made(code, from.form, self.form, length);
+                self.add_counted(counted.home(), made, counted.more)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The loop of [`make_from_one`](Self::make_from_one) for ended codes, which are most. Sets the
+    /// bits of the codes that were taken, and says whether some were shortened.
+    #[inline(always)]
+    fn make_ended_from(
+        &mut self,
+        from: &Self,
+        step: Step,
+        depth: u32,
+        changes: &mut Changes,
+        taken: &mut [u64],
+    ) -> bool {
+        let (all, made_all, longest) =
+            (mask(from.form.width), mask(self.form.width), self.form.longest());
+        let down = u32::from(matches!(step, Step::Down(_)));
+        let (mut len, mut is_cut) = (0, false);
+        for (codes, taken) in from.codes[..from.len].chunks(64).zip(taken) {
+            for (i, &code) in codes.iter().enumerate() {
+                // The end is the highest zero.
+                let length = 63 - (!code & all | 1).leading_zeros();
+                let is_taken = step.takes(code) & (length >= down);
+                let extension = (code & mask(length)) >> down;
+                let length = length.wrapping_sub(down) & 63;
+                let kept = length.min(longest);
+                self.codes[len] = extension & mask(kept) | made_all & !mask(kept + 1);
+                // Never as many as codes, as long as one is still to come.
+                len += usize::from(is_taken);
+                *taken |= u64::from(is_taken) << i;
+                if is_taken & (length > longest) {
+                    is_cut = true;
+                    changes.shorten(depth + length, depth + longest);
+                }
+            }
+        }
+        self.len = len;
+        is_cut
+    }
+
+    /// The same for codes of any form.
+    #[inline(never)]
+    fn make_other_from(
+        &mut self,
+        from: &Self,
+        step: Step,
+        depth: u32,
+        changes: &mut Changes,
+        taken: &mut [u64],
+    ) -> Result<bool, Unfit> {
         let (form, longest) = (self.form, self.form.longest());
         let (mut len, mut is_too_short, mut is_cut) = (0, false, false);
-        let mut taken = [0u64; MAX_SLOTS.div_ceil(64) + 1];
         for (i, &code) in from.codes[..from.len].iter().enumerate() {
             let length = from.form.length(code);
             let has_side = length > 0;
@@ -194,27 +269,7 @@ impl Draft {
             return Err(Unfit::TooShort);
         }
         self.len = len;
-        if let Step::Down(_) = step {
-            let mut first = 0;
-            for (count, &of) in self.counts.iter_mut().zip(&from.counts) {
-                *count = ones(&taken, first, usize::from(of));
-                first += usize::from(of);
-            }
-        } else {
-            self.counts = from.counts;
-        }
-        if is_cut {
-            self.sort_homes(depth, changes)?;
-        }
-        for counted in from.counted() {
-            let code = counted.code();
-            let Some(length) = step.length(from.form.length(code)) else { continue };
-            if step.takes(code) {
-                let made = step.made(code, from.form, form, length);
-                self.add_counted(counted.home(), made, counted.more)?;
-            }
-        }
-        Ok(())
+        Ok(is_cut)
     }
 
     /// Brings the codes of each home in order, and counts those beyond the third of a kind.

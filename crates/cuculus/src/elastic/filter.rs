@@ -332,7 +332,12 @@ impl Job for ContainsOne<'_> {
 
     #[inline(always)]
     fn run(self) -> bool {
-        self.filter.levels.contains(self.filter.address(self.hash))
+        self.filter.levels.contains::<false>(self.filter.address(self.hash))
+    }
+
+    #[inline(always)]
+    fn run_wide(self) -> bool {
+        self.filter.levels.contains::<true>(self.filter.address(self.hash))
     }
 }
 
@@ -364,8 +369,7 @@ impl Job for RemoveOne<'_> {
 
     #[inline(always)]
     fn run(mut self) -> bool {
-        let Some(found) = self.levels.longest_match(self.key) else { return false };
-        self.levels.remove(found, &mut self.cx)
+        self.levels.remove(self.key, &mut self.cx)
     }
 }
 

@@ -33,11 +33,36 @@ pub(super) fn before(header: u32, home: u32) -> (u32, u32) {
     (sum(up_to) - count, count)
 }
 
+/// [`before`] for a processor that counts ones with one instruction.
+#[inline(always)]
+pub(super) fn before_by_ones(header: u32, home: u32) -> (u32, u32) {
+    let below = header & ((1 << (2 * home)) - 1);
+    let twos = below & 0xaaaa_aaaa;
+    (below.count_ones() + twos.count_ones(), header >> (2 * home) & 3)
+}
+
 /// The sum of all fields.
 #[inline(always)]
 pub(super) fn sum(header: u32) -> u32 {
     let pairs = (header & 0x3333_3333) + (header >> 2 & 0x3333_3333);
     ((pairs + (pairs >> 4)) & 0x0f0f_0f0f).wrapping_mul(0x0101_0101) >> 24
+}
+
+/// Three codes, one after the other; whatever is there.
+#[inline(always)]
+pub(super) fn three(bytes: &[u8], at: usize, width: u32) -> [u64; INLINE] {
+    core::array::from_fn(
+        #[inline(always)]
+        |i| read(bytes, at + i * width as usize, width),
+    )
+}
+
+/// Writes three codes, one after the other.
+#[inline(always)]
+pub(super) fn set_three(bytes: &mut [u8], at: usize, width: u32, codes: [u64; INLINE]) {
+    write(bytes, at, width, codes[0]);
+    write(bytes, at + width as usize, width, codes[1]);
+    write(bytes, at + 2 * width as usize, width, codes[2]);
 }
 
 /// The codes of the homes of a group.
@@ -236,15 +261,21 @@ pub(super) struct Tails {
     len: usize,
     codes: [u64; IN_PLACE],
     codes_len: usize,
-    /// The inline codes of the home that was changed.
+    /// The inline codes of the home that is changed.
     inline: [u64; INLINE],
-    slot: [u64; INLINE * GROUP_HOMES],
 }
 
 impl Tails {
-    /// Reads the tails of a group. `None` if there are too many codes in them.
+    /// Reads the tails of a group, to change a home with three codes or more. `None` if there are
+    /// too many codes in them.
     #[inline(always)]
-    pub(super) fn read(bytes: &[u8], at: usize, slots: usize, width: u32) -> Option<Self> {
+    pub(super) fn read(
+        bytes: &[u8],
+        at: usize,
+        slots: usize,
+        width: u32,
+        home: u32,
+    ) -> Option<Self> {
         let header = read(bytes, at, HEADER as u32) as u32;
         let mut tails = Self {
             header,
@@ -252,8 +283,11 @@ impl Tails {
             len: 0,
             codes: [0; IN_PLACE],
             codes_len: 0,
-            inline: [0; INLINE],
-            slot: [0; INLINE * GROUP_HOMES],
+            inline: three(
+                bytes,
+                at + HEADER + before(header, home).0 as usize * width as usize,
+                width,
+            ),
         };
         let slot = |i: usize| read(bytes, at + HEADER + i * width as usize, width);
         let inline = sum(header) as usize;
@@ -262,10 +296,7 @@ impl Tails {
             let home = threes.trailing_zeros() / 2;
             threes &= threes - 1;
             let first = before(header, home).0 as usize;
-            for i in first..first + INLINE {
-                tails.slot[i] = slot(i);
-            }
-            if tails.slot[first] > tails.slot[first + 1] {
+            if slot(first) > slot(first + 1) {
                 tails.marked[tails.len].home = home as u8;
                 tails.len += 1;
             }
@@ -309,12 +340,11 @@ impl Tails {
     }
 
     /// All codes of a home with three or more, sorted, and their number.
-    fn run(&self, home: u32, skipped: usize, tail: usize) -> [u64; IN_PLACE + INLINE] {
+    fn run(&self, skipped: usize, tail: usize) -> [u64; IN_PLACE + INLINE] {
         let mut run = [0; IN_PLACE + INLINE];
-        let first = before(self.header, home).0 as usize;
-        let inline = &self.slot[first..first + INLINE];
+        let inline = self.inline;
         if tail == 0 {
-            run[..INLINE].copy_from_slice(inline);
+            run[..INLINE].copy_from_slice(&inline);
         } else {
             (run[0], run[1], run[2 + tail]) = (inline[1], inline[2], inline[0]);
             run[2..2 + tail].copy_from_slice(&self.codes[skipped..skipped + tail]);
@@ -326,7 +356,7 @@ impl Tails {
     #[inline(always)]
     pub(super) fn insert(&mut self, home: u32, code: u64) -> Added {
         let (place, skipped, tail) = self.place(home);
-        let mut run = self.run(home, skipped, tail);
+        let mut run = self.run(skipped, tail);
         let count = INLINE + tail;
         let at = run[..count].iter().filter(|&&held| held < code).count();
         let equal = run[..count].iter().filter(|&&held| held == code).count();
@@ -353,7 +383,7 @@ impl Tails {
     #[inline(always)]
     pub(super) fn remove(&mut self, home: u32, code: u64) -> bool {
         let (place, skipped, tail) = self.place(home);
-        let mut run = self.run(home, skipped, tail);
+        let mut run = self.run(skipped, tail);
         let count = INLINE + tail;
         let Some(at) = run[..count].iter().position(|&held| held == code) else { return false };
         run.copy_within(at + 1..count, at);
@@ -421,24 +451,25 @@ pub(super) fn tail(bytes: &[u8], at: usize, slots: usize, width: u32, home: u32)
     let header = read(bytes, at, HEADER as u32) as u32;
     let inline = sum(header) as usize;
     let threes = header & header >> 1 & 0x5555_5555;
-    // Alone with three or more, so its tail is all that follows.
-    if threes & (threes - 1) == 0 {
+    let mut marked = 0;
+    let mut left = threes;
+    while left != 0 {
+        let lowest = left & left.wrapping_neg();
+        left ^= lowest;
+        let first = before(header, lowest.trailing_zeros() / 2).0 as usize;
+        marked |= if slot(first) > slot(first + 1) { lowest } else { 0 };
+    }
+    // The only one, so its tail is all that follows.
+    if marked & marked.wrapping_sub(1) == 0 {
         return (inline, slots - inline);
     }
-    // Tails of homes before it and of itself if it is not the last, then the codes.
-    let (mut left, mut next) = (threes, inline);
+    // How long the tails are of all but the last, then the codes.
+    let mut next = inline;
     let (mut skipped, mut own, mut others) = (0, None, 0);
-    let is_marked = |home: u32| {
-        let first = before(header, home).0 as usize;
-        slot(first) > slot(first + 1)
-    };
-    let last = (0..16).rev().find(|&home| threes >> (2 * home) & 1 == 1 && is_marked(home));
+    let mut left = marked ^ 1 << (31 - marked.leading_zeros());
     while left != 0 {
         let other = left.trailing_zeros() / 2;
         left &= left - 1;
-        if Some(other) == last || !is_marked(other) {
-            continue;
-        }
         let mut number = 0;
         while next < slots {
             let digit = slot(next);
@@ -530,7 +561,7 @@ mod tests {
             let Some(&home) = full.get(random.below(full.len().max(1))) else { continue };
             let first: usize = counts[..home].iter().map(|&n| usize::from(n)).sum();
             let run = first..first + usize::from(counts[home]);
-            let mut tails = Tails::read(&bytes, 0, old, width).expect("few codes");
+            let mut tails = Tails::read(&bytes, 0, old, width, home as u32).expect("few codes");
             if counts[home] > 3 && random.below(2) == 0 {
                 let code = codes[run.start + random.below(run.len())];
                 assert!(tails.remove(home as u32, code));
@@ -572,6 +603,7 @@ mod tests {
             let field = |home: u32| header >> (2 * home) & 3;
             for home in 0..16 {
                 assert_eq!(before(header, home), ((0..home).map(field).sum(), field(home)));
+                assert_eq!(before_by_ones(header, home), before(header, home));
             }
             assert_eq!(sum(header), (0..16).map(field).sum());
         }

@@ -65,6 +65,11 @@ impl Lengths {
         self.counts.get(at).copied().unwrap_or(0)
     }
 
+    /// A length that no entry is longer than.
+    pub(super) fn longest(&self) -> u32 {
+        (self.first + self.counts.len() as u32).saturating_sub(1)
+    }
+
     /// Lengths that occur, with how often.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         (self.first..).zip(self.counts.iter().copied()).filter(|&(_, count)| count > 0)
@@ -78,10 +83,16 @@ impl Lengths {
         Ok(Self { counts, first: self.first, sum: self.sum })
     }
 
+    /// Whether entries of a length can be added.
+    #[inline(always)]
+    pub(super) fn counts(&self, length: u32) -> bool {
+        (length.wrapping_sub(self.first) as usize) < self.counts.len()
+    }
+
     /// Makes sure that entries of a length can be added.
     #[inline(always)]
     pub(super) fn reserve(&mut self, length: u32) -> Result<(), OutOfMemory> {
-        if (length.wrapping_sub(self.first) as usize) < self.counts.len() {
+        if self.counts(length) {
             return Ok(());
         }
         self.reserve_unseen(length)

@@ -2,7 +2,7 @@
 //! one after the other (linear hashing), and each is as large as its own entries want it. Knows
 //! entries and forms; what becomes of an entry too short for its segment is the filter's matter.
 
-use super::address::Address;
+use super::address::{Address, Scheme};
 use super::code::{Form, MAX_WIDTH, Step, mask};
 use super::directory::Directory;
 use super::draft::{Draft, Shape, Unfit};
@@ -10,9 +10,9 @@ use super::group::MOST_EQUAL;
 use super::lengths::{Changes, Lengths};
 use super::policy::Settings;
 use super::pool::UNIT;
-use super::probe::Probe;
+use super::probe::{self, Probes, TOGETHER};
 use super::segment::{Change, Counted, MAX_SLOTS, MAX_UNITS, Removed, Segment};
-use crate::FullCause;
+use crate::{FullCause, KeyHash};
 use crate::table::OutOfMemory;
 use crate::wide::{Chosen, Instructions};
 
@@ -157,14 +157,47 @@ impl Level {
     }
 
     #[inline(always)]
-    pub(super) fn contains(&self, key: Address) -> bool {
-        self.directory.len() > 0 && self.probe(key).hit()
+    pub(super) fn contains<const WIDE: bool>(&self, key: Address) -> bool {
+        self.directory.len() > 0 && self.hit::<WIDE>(key).unwrap_or_else(|| self.hit_slowly(key))
     }
 
-    /// There must be a segment.
+    /// [`contains`](Self::contains), if that can be said fast. There must be a segment.
     #[inline(always)]
-    pub(super) fn probe(&self, key: Address) -> Probe<'_> {
-        Probe::new(self.directory.find(key.path), key)
+    fn hit<const WIDE: bool>(&self, key: Address) -> Option<bool> {
+        probe::hit::<WIDE>(self.directory.find(key.path), key)
+    }
+
+    /// What a probe leaves to say. There must be a segment.
+    #[inline(never)]
+    pub(super) fn hit_slowly(&self, key: Address) -> bool {
+        probe::hit_slowly(self.directory.find(key.path), key)
+    }
+
+    /// [`contains`](Self::contains) for many keys. There must be a segment.
+    #[inline(always)]
+    pub(super) fn look_up_many(
+        &self,
+        scheme: Scheme,
+        hashes: &[KeyHash; TOGETHER],
+        hits: &mut [bool; TOGETHER],
+    ) {
+        let probes = Probes::new(
+            #[inline(always)]
+            |i| {
+                let key = scheme.address(hashes[i]);
+                (self.directory.find(key.path), key)
+            },
+        );
+        let slow = probes.look_up(hits);
+        for at in slow.iter() {
+            hits[at] = self.hit_slowly(scheme.address(hashes[at]));
+        }
+    }
+
+    /// Prefetches the group of a key. There must be a segment.
+    #[inline(always)]
+    pub(super) fn prefetch_group(&self, key: Address) {
+        probe::prefetch(self.directory.find(key.path), key);
     }
 
     /// Prefetches the description of a key's segment.
@@ -215,6 +248,27 @@ impl Level {
         let segment = self.directory.find(key.path);
         let (code, length) = segment.longest_match(key)?;
         Some(Match { key, code, known: segment.depth() + length })
+    }
+
+    /// Takes the longest entry that may be of a key out, if that takes no more than moving the
+    /// codes after it. Otherwise nothing has changed.
+    #[inline(always)]
+    pub(super) fn remove_quickly(&mut self, key: Address, cx: &mut Context<'_>) -> bool {
+        if self.directory.len() == 0 {
+            return false;
+        }
+        let segment = self.directory.find_mut(key.path);
+        if segment.is_wide() {
+            return false;
+        }
+        let Some(length) = segment.remove_quickly(key) else { return false };
+        cx.lengths.remove(segment.depth() + length);
+        self.entries -= 1;
+        let is_due = segment.units() > cx.settings.most_units(segment.needed_units());
+        if is_due {
+            self.shrink(self.directory.index(key.path), cx);
+        }
+        true
     }
 
     /// Takes an entry out, and shrinks its segment if that is due. Says whether it is gone: only
@@ -269,8 +323,30 @@ impl Level {
         cx.settings.goal(0, cx.lengths).form(index, depth)
     }
 
-    /// Puts an entry into its segment, which grows if it must. Nothing has changed after an error.
+    /// Puts an entry into its segment, if that takes no more than moving the codes after it.
+    /// Otherwise nothing has changed.
     #[inline(always)]
+    pub(super) fn insert_quickly(&mut self, new: PartialKey, cx: &mut Context<'_>) -> bool {
+        if self.directory.len() == 0 {
+            return false;
+        }
+        let segment = self.directory.find_mut(new.key.path);
+        let (form, depth) = (segment.form(), segment.depth());
+        if segment.is_wide() || !form.ended || new.bits < depth || self.is_overflow {
+            return false;
+        }
+        let length = (new.bits - depth).min(form.longest());
+        let is_quick = cx.lengths.counts(depth + length)
+            && cx.settings.allows(cx.lengths.sum_with(depth + length))
+            && segment.insert_quickly(new.key, form.encode(new.key.path >> depth, length));
+        if is_quick {
+            self.entries += 1;
+            cx.lengths.add(depth + length);
+        }
+        is_quick
+    }
+
+    /// Puts an entry into its segment, which grows if it must. Nothing has changed after an error.
     pub(super) fn insert(
         &mut self,
         new: PartialKey,
@@ -415,7 +491,7 @@ impl Level {
         if segment.slots() >= MAX_SLOTS {
             return Err(FullCause::Crowded);
         }
-        if serves && form == goal && segment.slots() + MOST_ADDED <= MAX_SLOTS {
+        if serves && goal.is_near(form) && segment.slots() + MOST_ADDED <= MAX_SLOTS {
             // The same codes in a larger block.
             let units = (segment.units() + cx.settings.growth(segment.units())).min(MAX_UNITS);
             if units > segment.units() && self.directory.resize(index, units).is_ok() {

@@ -31,9 +31,9 @@ impl Levels {
     }
 
     #[inline(always)]
-    pub(super) fn contains(&self, key: Address) -> bool {
+    pub(super) fn contains<const WIDE: bool>(&self, key: Address) -> bool {
         if self.overflow.is_empty() {
-            return self.main.contains(key);
+            return self.main.contains::<WIDE>(key);
         }
         self.contains_in_any(key)
     }
@@ -42,8 +42,8 @@ impl Levels {
     #[inline(never)]
     fn contains_in_any(&self, key: Address) -> bool {
         self.overflow.iter().for_each(|level| level.prefetch_segment(key));
-        let in_main = self.main.contains(key);
-        self.overflow.iter().fold(in_main, |found, level| found | level.contains(key))
+        let in_main = self.main.contains::<false>(key);
+        self.overflow.iter().fold(in_main, |found, level| found | level.contains::<false>(key))
     }
 
     /// Puts an entry where it belongs. Nothing has changed after an error.
@@ -53,18 +53,25 @@ impl Levels {
         new: PartialKey,
         cx: &mut Context<'_>,
     ) -> Result<(), FullCause> {
-        if new.bits < self.main.depth_at(new.key.path) {
-            let inserted = self.insert_below(0, new, 1, cx);
-            self.drop_empty();
-            return inserted;
+        if !self.main.insert_quickly(new, cx) {
+            self.insert_slowly(new, cx)?;
         }
-        self.main.insert(new, cx)?;
         // Not after an operation that has rewritten a segment already.
         if self.main.wants_split(cx) && cx.work.now == 0 {
             self.split(0, cx);
             self.drop_empty();
         }
         Ok(())
+    }
+
+    #[inline(never)]
+    fn insert_slowly(&mut self, new: PartialKey, cx: &mut Context<'_>) -> Result<(), FullCause> {
+        if new.bits >= self.main.depth_at(new.key.path) {
+            return self.main.insert(new, cx);
+        }
+        let inserted = self.insert_below(0, new, 1, cx);
+        self.drop_empty();
+        inserted
     }
 
     /// Splits segments until there are enough of them for some entries more.
@@ -198,13 +205,24 @@ impl Levels {
         })
     }
 
-    /// Removes what was found on a level, and shrinks.
+    /// Removes the longest entry that may be of a key, and shrinks. Says whether there was one.
     #[inline(always)]
-    pub(super) fn remove(&mut self, (level, found): (usize, Match), cx: &mut Context<'_>) -> bool {
+    pub(super) fn remove(&mut self, key: Address, cx: &mut Context<'_>) -> bool {
+        // With other levels, all must be asked first.
+        if self.overflow.is_empty() && self.main.remove_quickly(key, cx) {
+            return self.shrink(true, cx);
+        }
+        let Some((level, found)) = self.longest_match(key) else { return false };
         if level > 0 {
             return self.remove_in_overflow(level - 1, found, cx);
         }
         let removed = self.main.remove(found, cx);
+        self.shrink(removed, cx)
+    }
+
+    /// Merges two segments after a removal, if it is time.
+    #[inline(always)]
+    fn shrink(&mut self, removed: bool, cx: &mut Context<'_>) -> bool {
         if self.main.wants_merge(cx)
             && cx.work.now == 0
             && let Some(merged) = self.main.merge(cx)

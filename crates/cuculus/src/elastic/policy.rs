@@ -186,6 +186,11 @@ impl Settings {
         }
     }
 
+    /// What the next doubling may take of the rate, when some is taken already.
+    fn part(&self, taken: u128) -> u128 {
+        (self.limit / 5).min(self.limit.saturating_sub(taken) / 2)
+    }
+
     /// How long entries should be, with some that are to come.
     ///
     /// Every entry adds to the rate for as long as it lives, and a set may double again and again,
@@ -203,10 +208,21 @@ impl Settings {
         let total = entries.max(LEAST_KEYS);
         let (mut longer, mut shorter_sum) = (0, lengths.sum());
         let (mut path, mut rest, mut more) = (PATH_BITS, 0, 1);
-        for length in (0..=PATH_BITS).rev() {
+        // As if for each length from the longest possible one on: as long as no entry is so long,
+        // the part is the same, and what is taken doubles.
+        let mut first = PATH_BITS;
+        let part = self.part(shorter_sum);
+        let longest = lengths.longest();
+        if longest < PATH_BITS
+            && let Some(shorter) = (part / u128::from(total)).checked_ilog2()
+        {
+            path = (PATH_BITS - shorter.min(PATH_BITS)).max(longest + 1);
+            more = u128::from(total) << (PATH_BITS - path);
+            (rest, first) = (part - more, path - 1);
+        }
+        for length in (0..=first).rev() {
             let unit = 1u128 << (PATH_BITS - length);
-            let left = self.limit.saturating_sub(shorter_sum);
-            let part = (self.limit / 5).min(left / 2);
+            let part = self.part(shorter_sum);
             let taken = u128::from(longer + total) * unit;
             let Some(unused) = part.checked_sub(taken) else { break };
             // A bit less, in some segments, takes as much again, and as much as those take that

@@ -22,7 +22,8 @@ impl Level {
         let segment = self.directory.get(index);
         let form = self.goal_form(index, segment.depth(), cx);
         let is_wide_in_vain = segment.is_wide() && segment.counted_codes() == 0;
-        if (is_wide_in_vain || form != segment.form()) && self.rewrite(index, form, cx).is_ok() {
+        let is_far = !form.is_near(segment.form());
+        if (is_wide_in_vain || is_far) && self.rewrite(index, form, cx).is_ok() {
             return;
         }
         let segment = self.directory.get(index);

@@ -227,7 +227,10 @@ impl Segment {
     /// The base of a group in a narrow segment.
     #[inline(always)]
     pub(super) fn near_base(&self, group: usize) -> i32 {
-        ((i32::from(self.slope) * group as i32) >> 5) + i32::from(self.bases[group])
+        debug_assert!(group <= GROUPS);
+        // SAFETY: homes are below HOMES (address.rs), so groups are below GROUPS.
+        let distance = unsafe { *self.bases.get_unchecked(group) };
+        ((i32::from(self.slope) * group as i32) >> 5) + i32::from(distance)
     }
 
     #[inline(always)]
@@ -431,6 +434,11 @@ impl Segment {
             self.add_to_exact_bases(group, slots);
             return true;
         }
+        self.add_to_near_bases(group, slots)
+    }
+
+    #[inline(always)]
+    fn add_to_near_bases(&mut self, group: usize, slots: i8) -> bool {
         // Nothing but arithmetic on bytes, so that vectors do it.
         let (mut bases, mut strained) = (self.bases, 0);
         for (base, at) in bases.iter_mut().zip(NUMBERS) {
@@ -471,17 +479,73 @@ impl Segment {
         }
     }
 
-    /// Puts a code into its home.
+    /// Puts a code into its home, if it is a home of a narrow segment with fewer than three and
+    /// there is room: what nearly every insert does. Otherwise nothing has changed.
     #[inline(always)]
+    pub(super) fn insert_quickly(&mut self, key: Address, code: u64) -> bool {
+        debug_assert!(!self.is_wide());
+        let (group, home) = (key.group(), key.home_in_group());
+        let width = u32::from(self.form & !PLAIN);
+        let step = width as usize;
+        let at = HEADER * group + self.near_base(group) as usize * step;
+        let slots = self.near_base(GROUPS) as usize;
+        let end = HEADERS + slots * step;
+        self.prefetch(at, end);
+        let header = read(self.bytes(), at, HEADER as u32) as u32;
+        let (before, count) = group::before(header, home);
+        if count == 3 || end + step > self.units() * UNIT * 8 || slots >= MAX_SLOTS {
+            return false;
+        }
+        if !self.add_to_near_bases(group, 1) {
+            return false;
+        }
+        self.put(at, home, header, (before, count), end, code);
+        true
+    }
+
+    /// Prefetches what moves when something is put into a group.
+    #[inline(always)]
+    fn prefetch(&self, at: usize, end: usize) {
+        let end = self.at.as_ptr().wrapping_add(end / 8);
+        let mut line = self.at.as_ptr().wrapping_add(at / 8);
+        while line <= end {
+            prefetch_at(line);
+            line = line.wrapping_add(64);
+        }
+    }
+
+    /// Writes a code into a home with fewer than three, for which bases and room are there.
+    #[inline(always)]
+    fn put(
+        &mut self,
+        at: usize,
+        home: u32,
+        header: u32,
+        (before, count): (u32, u32),
+        end: usize,
+        code: u64,
+    ) {
+        let width = self.form().width;
+        let step = width as usize;
+        let first = at + HEADER + before as usize * step;
+        let bytes = self.bytes();
+        let held = [read(bytes, first, width), read(bytes, first + step, width)];
+        // Without branches, which no processor would foresee.
+        let smaller = (u32::from(held[0] < code) & u32::from(count > 0))
+            + (u32::from(held[1] < code) & (count >> 1));
+        let to = first + smaller as usize * step;
+        shift_up(self.words_mut(), to, end, step);
+        let bytes = self.bytes_mut();
+        write(bytes, to, width, code);
+        write(bytes, at, HEADER as u32, u64::from(header + (1 << (2 * home))));
+    }
+
+    /// Puts a code into its home.
     pub(super) fn insert(&mut self, key: Address, code: u64) -> Change {
         let (group, home) = (key.group(), key.home_in_group());
         let width = self.form().width;
         let at = HEADER * group + self.base(group) * width as usize;
         let end = self.used_bits();
-        // All that will move is prefetched while the header is on its way.
-        for line in (at / 8..end / 8 + 64).step_by(64) {
-            prefetch_at(self.at.as_ptr().wrapping_add(line));
-        }
         let header = read(self.bytes(), at, HEADER as u32) as u32;
         let (before, count) = group::before(header, home);
         if count == 3 {
@@ -493,24 +557,18 @@ impl Segment {
         if !self.add_to_bases(group, 1) {
             return Change::Rewrite;
         }
-        let step = width as usize;
-        let first = at + HEADER + before as usize * step;
-        let bytes = self.bytes();
-        let held = [read(bytes, first, width), read(bytes, first + step, width)];
-        let smaller =
-            u32::from(count > 0 && held[0] < code) + u32::from(count > 1 && held[1] < code);
-        let to = first + smaller as usize * step;
-        shift_up(self.words_mut(), to, end, step);
-        let bytes = self.bytes_mut();
-        write(bytes, to, width, code);
-        write(bytes, at, HEADER as u32, u64::from(header + (1 << (2 * home))));
+        self.put(at, home, header, (before, count), end, code);
         Change::Slot
     }
 
     #[inline(never)]
     fn insert_in_full_home(&mut self, key: Address, code: u64) -> Change {
         let (at, slots) = self.group(key.group());
-        let Some(mut tails) = Tails::read(self.bytes(), at, slots, self.form().width) else {
+        if let Some(change) = self.begin_tail(key, at, slots, code) {
+            return change;
+        }
+        let (width, home) = (self.form().width, key.home_in_group());
+        let Some(mut tails) = Tails::read(self.bytes(), at, slots, width, home) else {
             return Change::Rewrite;
         };
         match tails.insert(key.home_in_group(), code) {
@@ -518,6 +576,63 @@ impl Segment {
             Added::IsThere => self.count_up(key.home, code, 1),
             Added::NoRoom => Change::Rewrite,
         }
+    }
+
+    /// [`insert_in_full_home`](Self::insert_in_full_home) for the first home of a group that gets
+    /// a tail: its third code of four.
+    #[inline(always)]
+    fn begin_tail(&mut self, key: Address, at: usize, slots: usize, code: u64) -> Option<Change> {
+        let width = self.form().width;
+        let header = read(self.bytes(), at, HEADER as u32) as u32;
+        if group::sum(header) as usize != slots {
+            return None;
+        }
+        let first = group::before(header, key.home_in_group()).0 as usize;
+        let inline = at + HEADER + first * width as usize;
+        let [a, b, c] = group::three(self.bytes(), inline, width);
+        if a == c && a == code {
+            return None;
+        }
+        let (step, end) = (width as usize, self.used_bits());
+        if self.free_bits() < step || self.slots() >= MAX_SLOTS {
+            return Some(Change::NoRoom);
+        }
+        if !self.add_to_bases(key.group(), 1) {
+            return Some(Change::Rewrite);
+        }
+        // Sorted: the new one between two of a, b and c.
+        let run = [a.min(code), b.min(code.max(a)), c.min(code.max(b)), c.max(code)];
+        let tail = at + HEADER + slots * step;
+        shift_up(self.words_mut(), tail, end, step);
+        let bytes = self.bytes_mut();
+        write(bytes, tail, width, run[2]);
+        group::set_three(bytes, inline, width, [run[3], run[0], run[1]]);
+        Some(Change::Slot)
+    }
+
+    /// The reverse of [`begin_tail`](Self::begin_tail), if the tail is of one code.
+    #[inline(always)]
+    fn end_tail(&mut self, key: Address, at: usize, slots: usize, code: u64) -> bool {
+        let width = self.form().width;
+        let header = read(self.bytes(), at, HEADER as u32) as u32;
+        if group::sum(header) as usize + 1 != slots {
+            return false;
+        }
+        let (step, end) = (width as usize, self.used_bits());
+        let first = group::before(header, key.home_in_group()).0 as usize;
+        let inline = at + HEADER + first * step;
+        let tail = at + HEADER + (slots - 1) * step;
+        let [largest, smallest, second] = group::three(self.bytes(), inline, width);
+        let third = read(self.bytes(), tail, width);
+        let run = [smallest, second, third, largest];
+        let Some(gone) = run.iter().position(|&held| held == code) else { return false };
+        if !self.add_to_bases(key.group(), -1) {
+            return false;
+        }
+        let kept = core::array::from_fn(|i| run[i + usize::from(i >= gone)]);
+        shift_down(self.words_mut(), tail + step, end, step);
+        group::set_three(self.bytes_mut(), inline, width, kept);
+        true
     }
 
     /// Writes the codes of a home with three or more, and the tail of its group.
@@ -586,6 +701,44 @@ impl Segment {
         }
     }
 
+    /// Takes the longest entry that may be of a key out of its home, in a narrow segment and a
+    /// home without a tail: what nearly every removal does. Returns its length; if `None`, nothing
+    /// has changed.
+    #[inline(always)]
+    pub(super) fn remove_quickly(&mut self, key: Address) -> Option<u32> {
+        debug_assert!(!self.is_wide());
+        let (group, home) = (key.group(), key.home_in_group());
+        let form = self.form();
+        let (width, step) = (form.width, form.width as usize);
+        let at = HEADER * group + self.near_base(group) as usize * step;
+        let end = HEADERS + self.near_base(GROUPS) as usize * step;
+        self.prefetch(at, end);
+        let bytes = self.bytes();
+        let header = read(bytes, at, HEADER as u32) as u32;
+        let (before, count) = group::before(header, home);
+        let first = at + HEADER + before as usize * step;
+        let codes = group::three(bytes, first, width);
+        if count == 3 && codes[0] > codes[1] {
+            return None;
+        }
+        let extension = key.path >> self.depth();
+        let (mut best, mut longest) = (0, None);
+        for (i, &code) in codes.iter().enumerate().take(count as usize) {
+            let length = form.match_length(code, extension);
+            // Of equal ones the first, so that the bytes do not depend on which way it was found.
+            if length > longest {
+                (best, longest) = (i, length);
+            }
+        }
+        let length = longest?;
+        if !self.add_to_near_bases(group, -1) {
+            return None;
+        }
+        shift_down(self.words_mut(), first + (best + 1) * step, end, step);
+        write(self.bytes_mut(), at, HEADER as u32, u64::from(header - (1 << (2 * home))));
+        Some(length)
+    }
+
     /// Takes an entry with this code out of its home, where there is one. `Err` if only
     /// rewriting the segment can do it; `Ok` says whether a counted code is no longer one.
     #[inline(always)]
@@ -620,7 +773,11 @@ impl Segment {
     #[inline(never)]
     fn remove_of_many(&mut self, key: Address, code: u64) -> Result<Removed, ()> {
         let (at, slots) = self.group(key.group());
-        let tails = Tails::read(self.bytes(), at, slots, self.form().width);
+        if self.end_tail(key, at, slots, code) {
+            return Ok(Removed::Slot);
+        }
+        let (width, home) = (self.form().width, key.home_in_group());
+        let tails = Tails::read(self.bytes(), at, slots, width, home);
         let mut tails = tails.ok_or(())?;
         if !tails.remove(key.home_in_group(), code) {
             return Err(());
