@@ -5,11 +5,13 @@
 //! something are kept until replicas have confirmed them, and sent again if the primaries are not the
 //! same any more. Such commands must not do harm when they are repeated.
 
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use redis::cluster::{ClusterClient, ClusterConnection, cluster_pipe};
-use redis::cluster_routing::{AggregateOp, MultipleNodeRoutingInfo, ResponsePolicy, RoutingInfo};
+use redis::cluster_routing::{RoutingInfo, SingleNodeRoutingInfo};
 use redis::{Cmd, FromRedisValue, Value};
 
 use super::Nodes;
@@ -30,7 +32,7 @@ pub(super) struct Link {
     patience: Duration,
     unconfirmed: Vec<Cmd>,
     /// The primaries when the first of the unconfirmed commands was sent.
-    primaries: Vec<(i64, i64, String)>,
+    primaries: Vec<Range>,
     /// How often commands had to be sent again.
     pub(super) repeated: u64,
 }
@@ -120,23 +122,13 @@ impl Link {
         Ok(replies)
     }
 
-    /// Returns when replicas have all changes.
+    /// Returns when replicas have all changes, as far as their primaries still have replicas.
     pub(super) fn confirm(&mut self) -> Result<()> {
         let start = Instant::now();
         loop {
-            let are_known = self.replicas == 0 || self.wait()? >= self.replicas as i64;
             let primaries = self.topology()?;
-            if are_known && primaries == self.primaries {
-                self.unconfirmed.clear();
-                return Ok(());
-            }
-            if start.elapsed() > self.patience {
-                bail!(
-                    "fewer than {} replicas have the last changes; see --replicas and --patience",
-                    self.replicas
-                );
-            }
             if primaries != self.primaries {
+                // What the old ones acknowledged may be lost.
                 self.primaries = primaries;
                 let again = std::mem::take(&mut self.unconfirmed);
                 self.repeated += 1;
@@ -144,43 +136,116 @@ impl Link {
                     self.all::<Value>(commands)?;
                 }
                 self.unconfirmed = again;
+            } else if self.are_replicated() && self.topology()? == self.primaries {
+                self.unconfirmed.clear();
+                return Ok(());
+            } else if start.elapsed() > self.patience {
+                bail!("replicas do not get the last changes; see --replicas and --patience");
             } else {
                 std::thread::sleep(PAUSE);
             }
         }
     }
 
-    /// The fewest replicas that a primary has for what was sent to it.
-    fn wait(&mut self) -> Result<i64> {
-        let mut wait = redis::cmd("WAIT");
-        wait.arg(self.replicas).arg(WAIT);
-        let least = Some(ResponsePolicy::Aggregate(AggregateOp::Min));
-        self.persistently(|connection| {
-            let to = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, least));
-            redis::from_redis_value(connection.route_command(&wait, to)?).map_err(Into::into)
+    /// Whether replicas have what was sent to their primaries.
+    fn are_replicated(&mut self) -> bool {
+        let primaries: BTreeSet<_> = self.primaries.iter().map(|range| &range.primary).collect();
+        let asked: Vec<_> = primaries
+            .into_iter()
+            .map(|primary| {
+                (primary.host.clone(), primary.port, primary.replicas.min(self.replicas))
+            })
+            .filter(|&(_, _, replicas)| replicas > 0)
+            .collect();
+        asked.into_iter().all(|(host, port, replicas)| {
+            let mut wait = redis::cmd("WAIT");
+            wait.arg(replicas).arg(WAIT);
+            let to = RoutingInfo::SingleNode(SingleNodeRoutingInfo::ByAddress { host, port });
+            let replied = self.connect().and_then(|connection| connection.route_command(&wait, to));
+            match replied.map(redis::from_redis_value::<usize>) {
+                Ok(Ok(have)) => have >= replicas,
+                _ => {
+                    self.connection = None;
+                    false
+                }
+            }
         })
     }
 
-    /// Ranges of slots, each with the name of its primary.
-    pub(super) fn topology(&mut self) -> Result<Vec<(i64, i64, String)>> {
+    /// Ranges of slots, each with its primary.
+    pub(super) fn topology(&mut self) -> Result<Vec<Range>> {
         let ranges: Vec<Vec<Value>> = self.one(redis::cmd("CLUSTER").arg("SLOTS"))?;
-        let mut primaries = Vec::new();
-        for range in ranges {
-            let [first, last, primary, ..] = range.as_slice() else {
-                bail!("CLUSTER SLOTS is unknown")
-            };
-            let Value::Array(node) = primary else { bail!("CLUSTER SLOTS has no primary") };
-            let text = |at: usize| -> Result<String> {
-                let value = node.get(at).context("CLUSTER SLOTS has no name")?;
-                Ok(redis::from_redis_value(value.clone())?)
-            };
-            let name = format!("{}:{} {}", text(0)?, text(1)?, text(2).unwrap_or_default());
-            let (first, last) =
-                (redis::from_redis_value(first.clone())?, redis::from_redis_value(last.clone())?);
-            primaries.push((first, last, name));
-        }
-        primaries.sort();
-        Ok(primaries)
+        let mut found = ranges.iter().map(|range| Range::of(range)).collect::<Result<Vec<_>>>()?;
+        found.sort();
+        Ok(found)
+    }
+}
+
+/// A range of slots.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Range {
+    first: i64,
+    last: i64,
+    pub(super) primary: Primary,
+}
+
+/// A node that has slots. Two are the same whatever replicas they have.
+#[derive(Clone, Debug)]
+pub(super) struct Primary {
+    pub(super) host: String,
+    pub(super) port: u16,
+    name: String,
+    replicas: usize,
+}
+
+impl Primary {
+    fn identity(&self) -> (&str, u16, &str) {
+        (&self.host, self.port, &self.name)
+    }
+}
+
+impl PartialEq for Primary {
+    fn eq(&self, other: &Self) -> bool {
+        self.identity() == other.identity()
+    }
+}
+
+impl Eq for Primary {}
+
+impl PartialOrd for Primary {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Primary {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.identity().cmp(&other.identity())
+    }
+}
+
+impl Range {
+    fn of(fields: &[Value]) -> Result<Self> {
+        let [first, last, primary, replicas @ ..] = fields else {
+            bail!("CLUSTER SLOTS is unknown")
+        };
+        let Value::Array(node) = primary else { bail!("CLUSTER SLOTS has no primary") };
+        let text = |at: usize| -> Result<String> {
+            let value = node.get(at).context("CLUSTER SLOTS has no name")?;
+            Ok(redis::from_redis_value(value.clone())?)
+        };
+        let primary = Primary {
+            host: text(0)?,
+            port: text(1)?.parse()?,
+            name: text(2)?,
+            replicas: replicas.len(),
+        };
+        let number = |value: &Value| redis::from_redis_value(value.clone());
+        Ok(Self { first: number(first)?, last: number(last)?, primary })
+    }
+
+    pub(super) fn has(&self, slot: u16) -> bool {
+        (self.first..=self.last).contains(&i64::from(slot))
     }
 }
 
@@ -191,7 +256,7 @@ fn passes(error: &redis::RedisError) -> bool {
         || error.is_connection_dropped()
         || error.is_timeout()
         || error.is_connection_refusal()
-        || !matches!(error.code(), Some(_))
+        || error.code().is_none()
         || matches!(
             error.code(),
             Some(

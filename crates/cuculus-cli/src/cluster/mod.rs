@@ -53,7 +53,7 @@ pub(crate) struct Nodes {
         default_value = "redis://127.0.0.1:6379"
     )]
     urls: Vec<String>,
-    /// Replicas that must have an item before it counts as added; 0 if the cluster has none
+    /// Replicas that must have an item before it counts as added, if a primary has as many
     #[arg(long, value_name = "NUMBER", global = true, default_value_t = 1)]
     replicas: usize,
     /// Seconds to keep trying while the cluster is down

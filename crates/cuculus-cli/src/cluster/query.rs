@@ -92,10 +92,10 @@ pub(super) fn stats(nodes: &Nodes, options: &Stats, out: &mut impl Write) -> Res
     let topology = link.topology()?;
     let mut primaries: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     for (part, &(_, items)) in parts.iter().enumerate() {
-        let slot = i64::from(partition.slot(part));
-        let owner = topology.iter().find(|(first, last, _)| (*first..=*last).contains(&slot));
-        let owner = owner.map_or("none", |(_, _, name)| name).split(' ').next().unwrap_or_default();
-        let entry = primaries.entry(owner.into()).or_default();
+        let slot = partition.slot(part);
+        let owner = topology.iter().find(|range| range.has(slot)).map(|range| &range.primary);
+        let owner = owner.map_or("none".into(), |node| format!("{}:{}", node.host, node.port));
+        let entry = primaries.entry(owner).or_default();
         *entry = (entry.0 + 1, entry.1 + items);
     }
     let (bytes, items) = parts.iter().fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1));

@@ -12,9 +12,9 @@ use super::policy::Settings;
 use super::pool::UNIT;
 use super::probe::{self, Probes, TOGETHER};
 use super::segment::{Change, Counted, MAX_SLOTS, MAX_UNITS, Removed, Segment};
-use crate::{FullCause, KeyHash};
 use crate::table::OutOfMemory;
 use crate::wide::{Chosen, Instructions};
+use crate::{FullCause, KeyHash};
 
 /// Segments of another level that are searched for entries that can come back.
 const MOST_DRAINED_FROM: usize = 2;

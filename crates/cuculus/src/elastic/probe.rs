@@ -188,8 +188,7 @@ impl<'a> Probes<'a> {
     /// Whether an entry may be of each key, but for some, for which [`hit_slowly`] says it.
     #[inline(always)]
     pub(super) fn look_up(&self, hits: &mut [bool; TOGETHER]) -> Slow {
-        let (mut headers, mut firsts, mut counts) =
-            ([0; TOGETHER], [0; TOGETHER], [0; TOGETHER]);
+        let (mut headers, mut firsts, mut counts) = ([0; TOGETHER], [0; TOGETHER], [0; TOGETHER]);
         for (header, &at) in headers.iter_mut().zip(&self.at) {
             // SAFETY: as in `hit`: whatever the width is, this is within the block or the window
             // after it; the segments are borrowed meanwhile.
