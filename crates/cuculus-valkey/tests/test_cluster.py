@@ -52,7 +52,7 @@ def move_all(cluster, kind, source, target):
             words = "SLOTSRANGE", slot, slot, "NODE", cluster.name(target)
             source.client().execute_command("CLUSTER", "MIGRATESLOTS", *words)
         except ResponseError as error:
-            assert kind.startswith("redis"), error
+            assert kind != "valkey", error
             cluster.move(slot, source, target)
     wait_until(
         lambda: all(cluster.owner(key) is target for key in here), "the slots have moved"
@@ -125,8 +125,8 @@ def test_one_set_over_a_cluster(cluster, tmp_path):
     assert int(tool(cluster, "query", "--count", "seen", lines=range(50_000))) == 50_000
     absent = [f"absent {i}" for i in range(50_000)]
     # 0.1 %, and five sigmas.
-    assert len(tool(cluster, "query", "seen", lines=absent, code=0).splitlines()) <= 50 + 5 * 7
-    assert len(tool(cluster, "query", "--invert", "seen", lines=absent).splitlines()) > 49_900
+    found = set(tool(cluster, "query", "--invert", "seen", lines=absent).splitlines())
+    assert found <= set(absent) and len(found) >= 50_000 - (50 + 5 * 7)
 
     # To a file and back, and from a filter that was made without the cluster.
     file = str(tmp_path / "seen.parts")
