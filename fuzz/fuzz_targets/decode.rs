@@ -3,7 +3,9 @@
 
 use cuculus_fuzz::decode;
 
-libfuzzer_sys::fuzz_target!(|input: decode::Input| decode::check(&input));
+libfuzzer_sys::fuzz_target!(|input: decode::Input| {
+    decode::check(&input);
+});
 
 #[cfg(not(fuzzing))]
 fn main() {

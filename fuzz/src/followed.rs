@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use arbitrary::{Arbitrary, Unstructured};
 use cuculus::{Full, FullCause, Insert, KeyHash, Persist, Remove};
 
+use crate::judge;
 use crate::parameters::all_of;
 
 /// Parameters, and what is done to the filter that they make.
@@ -168,7 +169,7 @@ impl<F: Follow> Followed<F> {
     /// Inserts a key. A filter that refuses it must not change.
     pub(crate) fn insert(&mut self, key: u16) -> Result<(), Full> {
         let size = self.filter.size_in_bytes();
-        let outcome = self.filter.insert(&key);
+        let outcome = judge::operation(&mut self.filter, |filter| filter.insert(&key));
         match outcome {
             Ok(()) => {
                 self.count_inserted(key, self.filter.len());
@@ -234,7 +235,8 @@ impl<F: Follow> Followed<F> {
             Some(count) => {
                 *count -= 1;
                 self.len -= 1;
-                assert!(self.filter.remove(&key), "a key that was inserted cannot be removed");
+                let is_removed = judge::operation(&mut self.filter, |filter| filter.remove(&key));
+                assert!(is_removed, "a key that was inserted cannot be removed");
                 assert!(self.twin.remove(&key));
             }
             None if !self.filter.contains(&key) => {
@@ -270,8 +272,7 @@ impl<F: Follow> Followed<F> {
     fn save_and_load(&mut self) {
         let bytes = self.filter.to_bytes();
         assert!(bytes == self.twin.to_bytes(), "the same operations gave different bytes");
-        self.filter = F::from_bytes(&bytes).expect("what was saved is loaded");
-        assert!(self.filter.to_bytes() == bytes);
+        self.filter = judge::saved(&self.filter);
         assert_eq!(self.filter.dropped(), self.dropped);
     }
 
@@ -285,6 +286,7 @@ impl<F: Follow> Followed<F> {
             assert!(count >= exact, "key {key} is counted {count} times, inserted {exact} times");
             assert_eq!(self.filter.contains(key), count > 0);
         }
+        judge::saved(&self.filter);
         assert!(self.limits.counts_copies || self.filter.len() <= self.filter.slots());
         self.is_like_twin("the same operations gave different bytes");
     }

@@ -3,6 +3,7 @@
 
 mod container; // a saved filter, taken apart and sealed again
 mod followed; // a filter that grows, beside an exact multiset
+mod judge; // what an operation may cost
 mod parameters; // builders' parameters, good and bad
 
 pub mod backup;
@@ -10,6 +11,7 @@ pub mod consistent;
 pub mod decode;
 pub mod dynamic;
 pub mod elastic;
+pub mod forged;
 pub mod maplet;
 pub mod operations;
 pub mod valkey;

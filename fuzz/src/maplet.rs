@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use arbitrary::Arbitrary;
 use cuculus::{CuckooMaplet, Filter, FullCause, Persist, ValueError};
 
+use crate::judge;
 use crate::parameters::{Keys, Parameters, all_of};
 
 /// Parameters, and what is done to the maplet that they make.
@@ -138,7 +139,7 @@ impl Pair {
 
     fn save_and_load(&mut self) {
         let bytes = self.maplet.to_bytes();
-        self.maplet = CuckooMaplet::from_bytes(&bytes).expect("what was saved is loaded");
+        self.maplet = judge::saved(&self.maplet);
         assert_eq!(self.maplet.to_bytes(), bytes);
         self.check_all();
     }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use arbitrary::Arbitrary;
 use cuculus::{CuckooFilter, Filter, Full, FullCause, Insert, KeyHash, Persist, Remove};
 
+use crate::judge;
 use crate::parameters::{Keys, Parameters, all_of};
 
 /// Parameters, and what is done to the filter that they make.
@@ -85,7 +86,7 @@ impl Pair {
 
     fn insert(&mut self, key: u8) -> Result<(), Full> {
         let before = self.filter.to_bytes();
-        let inserted = self.filter.insert(&key);
+        let inserted = judge::operation(&mut self.filter, |filter| filter.insert(&key));
         match inserted {
             Ok(()) => *self.exact.entry(key).or_default() += 1,
             Err(full) => {
@@ -167,7 +168,7 @@ impl Pair {
 
     fn save_and_load(&mut self) {
         let bytes = self.filter.to_bytes();
-        self.filter = CuckooFilter::from_bytes(&bytes).expect("what was saved is loaded");
+        self.filter = judge::saved(&self.filter);
         assert_eq!(self.filter.to_bytes(), bytes);
         assert_eq!(self.filter.refused(), self.refused);
         self.check_all();

@@ -108,6 +108,14 @@ impl Hasher {
 }
 
 impl Parameters {
+    /// The same with one layout or the other, and slots that both have.
+    pub(crate) fn set_layout(&mut self, semi_sorted: bool) {
+        self.semi_sorted = semi_sorted;
+        if semi_sorted {
+            self.slots_per_bucket = None;
+        }
+    }
+
     /// The capacity that a filter built of these must have, if one was named.
     pub(crate) fn capacity(&self) -> Option<usize> {
         self.capacity.map(|size| size.get() as usize)

@@ -2,6 +2,7 @@
 //! built as everywhere.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::run::{Failure, output_of, program, root, step, target_directory};
@@ -46,6 +47,9 @@ fn debian_package(place: &Path) -> Result<String, Failure> {
     let library = fs::read(place.join(LIBRARY))?;
     let [first, others @ ..] = MODULES;
     put(&tree, &format!("{first}/{LIBRARY}"), &library)?;
+    // Servers refuse a module that is not executable.
+    let executable = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(tree.join(first).join(LIBRARY), executable)?;
     for other in others {
         let directory = tree.join(other);
         fs::create_dir_all(&directory)?;

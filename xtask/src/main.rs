@@ -7,8 +7,10 @@ mod bench_cli;
 mod dist;
 mod fuzz;
 mod package;
+mod promises;
 mod python;
 mod run;
+mod sanitize;
 mod soak;
 mod test;
 mod tools;
@@ -58,6 +60,19 @@ const COMMANDS: &[Command] = &[
         arguments: "[--seconds N] [TARGET]",
         summary: "run all fuzz targets, or one, for N seconds each (default: 60)",
         run: fuzz::run,
+    },
+    Command {
+        name: "promises",
+        arguments: "[--keys N] [--files N]",
+        summary: "chosen keys and forged files against every kind of filter (default: a million keys, \
+                  200,000 files)",
+        run: promises::run,
+    },
+    Command {
+        name: "sanitize",
+        arguments: "[--miri] [TEST…]",
+        summary: "run the library's tests with the address sanitizer, or parts of them with Miri",
+        run: sanitize::run,
     },
     Command {
         name: "soak",

@@ -2,7 +2,7 @@
 //! of. Knows the kinds of filters and their hash functions, nothing of what is in a filter.
 //! FORMAT.md is its specification.
 
-use std::io::{BufWriter, Read, Write};
+use std::io::{Read, Write};
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
@@ -136,16 +136,41 @@ const HEADER: usize = 48;
 /// More than any kind needs; a bound on what is read before the first checksum.
 const MAX_PARAMETERS: u32 = 4096;
 /// Smaller pieces are collected until they are this many bytes.
-const COLLECTED: usize = 1 << 16;
-/// The payload is taken in pieces of this size, so that a false length costs no memory.
+const COLLECTED: usize = 1 << 15;
+/// The payload is taken in pieces of this size at least.
 const PIECE: usize = 1 << 20;
+
+/// The parameters of a filter on their way to a file. They are few, and take no memory of their own:
+/// a filter can be saved when there is none left.
+pub(crate) struct Parameters {
+    bytes: [u8; Self::MOST],
+    len: usize,
+}
+
+impl Parameters {
+    /// More than any kind writes.
+    const MOST: usize = 256;
+
+    pub(crate) fn new() -> Self {
+        Self { bytes: [0; Self::MOST], len: 0 }
+    }
+
+    pub(crate) fn extend_from_slice(&mut self, bytes: &[u8]) {
+        self.bytes[self.len..self.len + bytes.len()].copy_from_slice(bytes);
+        self.len += bytes.len();
+    }
+
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
 
 /// Writes a container.
 pub(crate) fn write<W: Write>(
     mut writer: W,
     kind: Kind,
     hasher: &KeyHasher,
-    parameters: &[u8],
+    parameters: &Parameters,
     payload: &[&[u8]],
 ) -> std::io::Result<()> {
     let payload_len: u64 = payload.iter().map(|piece| piece.len() as u64).sum();
@@ -155,41 +180,77 @@ pub(crate) fn write<W: Write>(
 }
 
 /// Takes a piece of a payload.
-type Put<'a> = dyn FnMut(&[u8]) -> std::io::Result<()> + 'a;
+pub(crate) type Put<'a> = dyn FnMut(&[u8]) -> std::io::Result<()> + 'a;
+
+/// Small pieces on their way to a writer, collected without memory from the allocator.
+struct Collected<W> {
+    writer: W,
+    bytes: [u8; COLLECTED],
+    len: usize,
+}
+
+impl<W: Write> Collected<W> {
+    fn put(&mut self, piece: &[u8]) -> std::io::Result<()> {
+        if self.len + piece.len() > COLLECTED {
+            self.write_out()?;
+        }
+        if piece.len() >= COLLECTED {
+            return self.writer.write_all(piece);
+        }
+        self.bytes[self.len..self.len + piece.len()].copy_from_slice(piece);
+        self.len += piece.len();
+        Ok(())
+    }
+
+    fn write_out(&mut self) -> std::io::Result<()> {
+        let len = core::mem::take(&mut self.len);
+        self.writer.write_all(&self.bytes[..len])
+    }
+}
 
 /// Writes a container whose payload comes in small pieces, which are collected.
 pub(crate) fn write_pieces<W: Write>(
     writer: W,
     kind: Kind,
     hasher: &KeyHasher,
-    parameters: &[u8],
+    parameters: &Parameters,
     payload_len: u64,
     payload: impl FnOnce(&mut Put<'_>) -> std::io::Result<()>,
 ) -> std::io::Result<()> {
-    let mut writer = BufWriter::with_capacity(COLLECTED, writer);
+    let mut writer = Collected { writer, bytes: [0; COLLECTED], len: 0 };
     let (hash_id, seed) = hasher.to_parts();
-    let mut head = Vec::with_capacity(HEADER + parameters.len() + 8);
-    head.extend_from_slice(&MAGIC);
-    head.extend_from_slice(&kind.newest_version().to_le_bytes());
-    head.extend_from_slice(&(kind as u16).to_le_bytes());
-    head.extend_from_slice(&[hash_id, 0, 0, 0]);
-    head.extend_from_slice(&seed.to_le_bytes());
-    head.extend_from_slice(&(parameters.len() as u64).to_le_bytes());
-    head.extend_from_slice(&payload_len.to_le_bytes());
-    debug_assert_eq!(head.len(), HEADER);
-    head.extend_from_slice(parameters);
-    head.extend_from_slice(&xxh3_64(&head).to_le_bytes());
-    writer.write_all(&head)?;
+    let parameters = parameters.as_slice();
+    let mut header = [0; HEADER];
+    let mut rest = &mut header[..];
+    for field in [
+        &MAGIC[..],
+        &kind.newest_version().to_le_bytes(),
+        &(kind as u16).to_le_bytes(),
+        &[hash_id, 0, 0, 0],
+        &seed.to_le_bytes(),
+        &(parameters.len() as u64).to_le_bytes(),
+        &payload_len.to_le_bytes(),
+    ] {
+        rest.write_all(field)?;
+    }
+    debug_assert!(rest.is_empty());
     let mut digest = Xxh3::new();
+    for piece in [&header[..], parameters] {
+        digest.update(piece);
+        writer.put(piece)?;
+    }
+    writer.put(&digest.digest().to_le_bytes())?;
+    digest.reset();
     let mut written = 0;
     payload(&mut |piece| {
         digest.update(piece);
         written += piece.len() as u64;
-        writer.write_all(piece)
+        writer.put(piece)
     })?;
     debug_assert_eq!(written, payload_len);
-    writer.write_all(&digest.digest().to_le_bytes())?;
-    writer.flush()
+    writer.put(&digest.digest().to_le_bytes())?;
+    writer.write_out()?;
+    writer.writer.flush()
 }
 
 /// A container whose header is whole and whose payload is still to be read.
@@ -204,13 +265,13 @@ pub(crate) struct Incoming<R> {
 impl<R: Read> Incoming<R> {
     /// Reads and checks everything before the payload.
     pub(crate) fn open(mut reader: R, kind: Kind) -> Result<Self, DecodeError> {
-        let mut head = Vec::with_capacity(HEADER + 256);
-        read_up_to(&mut reader, &mut head, HEADER)?;
-        check_magic(&head)?;
-        let fields: [u8; HEADER] = head.as_slice().try_into().map_err(|_| {
-            DecodeError::Truncated { needed: HEADER as u64, got: head.len() as u64 }
-        })?;
-        let mut fields = Fields(&fields[MAGIC.len()..]);
+        let mut header = [0; HEADER];
+        let got = read_some(&mut reader, &mut header)?;
+        check_magic(&header[..got])?;
+        if got < HEADER {
+            return Err(DecodeError::Truncated { needed: HEADER as u64, got: got as u64 });
+        }
+        let mut fields = Fields(&header[MAGIC.len()..]);
         let version = check_version(&mut fields, kind.newest_version())?;
         let got = fields.u16()?;
         let hash_id = fields.u8()?;
@@ -225,12 +286,18 @@ impl<R: Read> Incoming<R> {
                 expected: "at most 4096",
             });
         }
-        let end = HEADER + parameters_len as usize;
-        read_up_to(&mut reader, &mut head, end + 8)?;
-        let Some((body, sum)) = head.split_at_checked(end).filter(|(_, sum)| sum.len() == 8) else {
-            return Err(DecodeError::Truncated { needed: end as u64 + 8, got: head.len() as u64 });
-        };
-        if sum != xxh3_64(body).to_le_bytes() {
+        let mut parameters = Vec::new();
+        read_up_to(&mut reader, &mut parameters, parameters_len as usize, 0)?;
+        let mut sum = [0; 8];
+        let rest = parameters.len() + read_some(&mut reader, &mut sum)?;
+        let (needed, there) = (HEADER as u64 + parameters_len + 8, (HEADER + rest) as u64);
+        if there < needed {
+            return Err(DecodeError::Truncated { needed, got: there });
+        }
+        let mut digest = Xxh3::new();
+        digest.update(&header);
+        digest.update(&parameters);
+        if sum != digest.digest().to_le_bytes() {
             return Err(DecodeError::Checksum { part: "header" });
         }
         if got != kind as u16 {
@@ -241,12 +308,12 @@ impl<R: Read> Incoming<R> {
             got: u64::from(hash_id),
             expected: "1 (xxh3-64, with a seed of 64 bits) or 2 (SipHash-1-3)",
         })?;
-        let parameters = body[HEADER..].to_vec();
         Ok(Self { reader, version, hasher, parameters, payload_len })
     }
 
-    /// Reads the payload, which must be `expected` bytes long, and checks it.
-    pub(crate) fn payload(mut self, expected: u64) -> Result<Vec<u8>, DecodeError> {
+    /// Reads the payload, which must be `expected` bytes long, and checks it. The vector has room for
+    /// the payload and `room` bytes more, and for nothing else.
+    pub(crate) fn payload(mut self, expected: u64, room: usize) -> Result<Vec<u8>, DecodeError> {
         if self.payload_len != expected {
             return Err(DecodeError::Invalid {
                 field: "length of the payload",
@@ -256,13 +323,12 @@ impl<R: Read> Incoming<R> {
         }
         let len = usize::try_from(expected)
             .ok()
-            .filter(|len| len.checked_add(8).is_some())
+            .filter(|len| len.checked_add(room.max(8)).is_some())
             .ok_or(DecodeError::OutOfMemory { bytes: expected })?;
         let mut payload = Vec::new();
-        read_up_to(&mut self.reader, &mut payload, len)?;
-        let mut sum = Vec::with_capacity(8);
-        read_up_to(&mut self.reader, &mut sum, 8)?;
-        let got = (payload.len() + sum.len()) as u64;
+        read_up_to(&mut self.reader, &mut payload, len, room)?;
+        let mut sum = [0; 8];
+        let got = (payload.len() + read_some(&mut self.reader, &mut sum)?) as u64;
         if got < expected + 8 {
             return Err(DecodeError::Truncated { needed: expected + 8, got });
         }
@@ -287,12 +353,34 @@ fn check_version(fields: &mut Fields<'_>, newest: u16) -> Result<u16, DecodeErro
     }
 }
 
-/// Reads until `buffer` is `len` bytes long or the reader ends.
-fn read_up_to(reader: &mut impl Read, buffer: &mut Vec<u8>, len: usize) -> Result<(), DecodeError> {
+/// Reads until `buffer` is full or the reader ends, and says how many bytes there are.
+fn read_some(reader: &mut impl Read, buffer: &mut [u8]) -> std::io::Result<usize> {
+    let mut got = 0;
+    while got < buffer.len() {
+        match reader.read(&mut buffer[got..]) {
+            Ok(0) => break,
+            Ok(more) => got += more,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(got)
+}
+
+/// Reads until `buffer` is `len` bytes long or the reader ends. Memory is taken for as many bytes as
+/// have arrived already, or for a piece, and never for more than `len` bytes and `room` after them: so
+/// a false length costs nothing, and a true one is met exactly.
+fn read_up_to(
+    reader: &mut impl Read,
+    buffer: &mut Vec<u8>,
+    len: usize,
+    room: usize,
+) -> Result<(), DecodeError> {
     while buffer.len() < len {
-        let piece = (len - buffer.len()).min(PIECE);
+        let piece = (len - buffer.len()).min(buffer.len().max(PIECE));
+        let last = if buffer.len() + piece == len { room } else { 0 };
         buffer
-            .try_reserve(piece)
+            .try_reserve_exact(piece + last)
             .map_err(|_| DecodeError::OutOfMemory { bytes: (buffer.len() + piece) as u64 })?;
         let read = reader.by_ref().take(piece as u64).read_to_end(buffer)?;
         if read < piece {

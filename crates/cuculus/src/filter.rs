@@ -1,7 +1,7 @@
 //! What filters can do, one trait for each capability. A filter that cannot delete has no `remove`
 //! to call.
 
-use crate::{Full, Key, KeyHash, KeyHasher};
+use crate::{Full, FullCause, Key, KeyHash, KeyHasher};
 
 /// Lookups and figures. Works as `dyn Filter`: calls by hash directly, calls by key through a
 /// reference or a box.
@@ -90,8 +90,8 @@ pub trait Filter {
     where
         Self: Sized,
     {
-        let hashes: Vec<KeyHash> = keys.iter().map(|key| self.hasher().hash(key)).collect();
-        self.contains_batch(&hashes, hits);
+        hits.clear();
+        hits.extend(keys.iter().map(|key| self.contains(key)));
     }
 
     /// How often the key was inserted and not removed: never too low, and too high where other keys
@@ -142,6 +142,10 @@ pub trait Insert: Filter {
         hashes: &[KeyHash],
         absent: &mut Vec<bool>,
     ) -> Result<(), Full> {
+        absent.clear();
+        if absent.try_reserve(hashes.len()).is_err() {
+            return Err(Full::new(FullCause::OutOfMemory, self.len(), self.slots()));
+        }
         self.contains_batch(hashes, absent);
         let mut inserted = 0;
         for (i, &hash) in hashes.iter().enumerate() {

@@ -6,3 +6,4 @@ pub use crate::placement::PlacementKind;
 pub use crate::prefetch::prefetch;
 pub use crate::relocate::Search;
 pub use crate::wide::Instructions;
+pub use crate::work::take_work;

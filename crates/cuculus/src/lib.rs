@@ -71,9 +71,11 @@ mod builder; // parameters and their checks
 mod container; // saved as bytes
 mod error; // what can go wrong
 mod filter; // what filters can do
+mod memory; // lists whose memory may be refused
 #[cfg(feature = "serde")]
 mod serde; // the same bytes, as serde values
 mod stats; // figures to print
+mod work; // counted for the tests
 
 // The filters.
 mod cuckoo; // of fixed size, and with values

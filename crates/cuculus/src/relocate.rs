@@ -8,6 +8,8 @@
 //! an entry of another key when it gives up.)
 
 use crate::placement::BucketIndex;
+use crate::table::OutOfMemory;
+use crate::{memory, work};
 
 /// How the kick engine looks for a path to a free slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,19 +56,44 @@ pub(crate) trait Space {
 
     fn prefetch(&self, bucket: BucketIndex);
 
+    /// Takes the memory, if any, that this number of moves needs. Nothing has moved yet.
+    #[inline(always)]
+    fn prepare(&mut self, _moves: usize) -> Result<(), OutOfMemory> {
+        Ok(())
+    }
+
+    /// Is told how many buckets a search has opened.
+    #[inline(always)]
+    fn opened(&mut self, _buckets: u32) {}
+
     /// Moves the entry in `slot` of `from` to a free slot of `to`.
     fn kick(&mut self, from: BucketIndex, slot: u32, to: BucketIndex);
 }
 
+/// Why no room was made. Nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stuck {
+    /// No path was found.
+    NoPath,
+    /// There is no memory to search further.
+    OutOfMemory,
+}
+
+impl From<OutOfMemory> for Stuck {
+    fn from(_: OutOfMemory) -> Self {
+        Self::OutOfMemory
+    }
+}
+
 /// Makes room in one of the `starts`, all of them full, by opening at most `max_kicks` buckets;
-/// returns the one that has room now. After `None` nothing has changed.
+/// returns the one that has room now. After an error nothing has changed.
 #[inline(always)]
 pub(crate) fn make_room(
     space: &mut impl Space,
     starts: &[BucketIndex],
     search: Search,
     max_kicks: u32,
-) -> Option<BucketIndex> {
+) -> Result<BucketIndex, Stuck> {
     match search {
         Search::BreadthFirst => breadth_first(space, starts, max_kicks),
         Search::RandomWalk => random_walk(space, starts, max_kicks),
@@ -113,18 +140,23 @@ impl Nodes {
         Self { few: [none; FEW], more: Vec::new(), len: 0 }
     }
 
+    /// Adds a node, and says whether there was memory for it.
     #[inline(always)]
-    fn push(&mut self, node: Node) {
-        match self.few.get_mut(self.len) {
-            Some(place) => *place = node,
+    fn push(&mut self, node: Node) -> bool {
+        let is_added = match self.few.get_mut(self.len) {
+            Some(place) => {
+                *place = node;
+                true
+            }
             None => self.push_more(node),
-        }
-        self.len += 1;
+        };
+        self.len += usize::from(is_added);
+        is_added
     }
 
     #[cold]
-    fn push_more(&mut self, node: Node) {
-        self.more.push(node);
+    fn push_more(&mut self, node: Node) -> bool {
+        memory::push(&mut self.more, node).is_ok()
     }
 
     /// Node `at`, which must have been pushed.
@@ -147,11 +179,13 @@ fn breadth_first<S: Space>(
     space: &mut S,
     starts: &[BucketIndex],
     max_kicks: u32,
-) -> Option<BucketIndex> {
+) -> Result<BucketIndex, Stuck> {
     let mut nodes = Nodes::new();
-    let mut reached = vec![0u64; space.noted_buckets().map_or(0, |m| m.div_ceil(64) as usize)];
+    let noted = space.noted_buckets().map_or(0, |m| m.div_ceil(64) as usize);
+    let mut reached = memory::filled(0u64, noted)?;
+    let mut is_short_of_memory = false;
     for &bucket in starts {
-        nodes.push(Node { bucket, from: Node::START });
+        is_short_of_memory |= !nodes.push(Node { bucket, from: Node::START });
     }
     // All before `tested` are full, and all before `opened` have their targets in the list.
     let (mut opened, mut tested) = (0, nodes.len);
@@ -159,16 +193,21 @@ fn breadth_first<S: Space>(
         // What is opened is prefetched, a few at a time so that the waits overlap, and
         // then looked at before more is opened: most searches end with the first few.
         let batch = (opened + S::OPENED_TOGETHER).min(nodes.len).min(max_kicks as usize);
-        if opened == batch {
-            return None;
+        if is_short_of_memory {
+            return Err(Stuck::OutOfMemory);
         }
+        if opened == batch {
+            return Err(Stuck::NoPath);
+        }
+        work::add(batch - opened);
+        space.opened((batch - opened) as u32);
         while opened < batch {
             let bucket = nodes.get(opened).bucket;
             space.ways_out(bucket, |slot, target| {
                 // Equal entries fill both of their buckets and lead back and forth between them.
                 if !starts.contains(&target) && is_new(&mut reached, target) {
                     space.prefetch(target);
-                    nodes.push(Node::reached(target, opened, slot));
+                    is_short_of_memory |= !nodes.push(Node::reached(target, opened, slot));
                 }
             });
             opened += 1;
@@ -176,7 +215,7 @@ fn breadth_first<S: Space>(
         while tested < nodes.len {
             let node = nodes.get(tested);
             if space.has_room(node.bucket) {
-                return Some(carry_out(space, &nodes, node));
+                return carry_out(space, &nodes, node);
             }
             tested += 1;
         }
@@ -194,15 +233,49 @@ fn is_new(reached: &mut [u64], bucket: BucketIndex) -> bool {
 }
 
 #[inline(always)]
-fn carry_out(space: &mut impl Space, nodes: &Nodes, free: Node) -> BucketIndex {
+fn carry_out(space: &mut impl Space, nodes: &Nodes, free: Node) -> Result<BucketIndex, Stuck> {
     let mut node = free;
+    let mut moves = 0;
+    while let Some((parent, _)) = node.parent() {
+        moves += 1;
+        node = nodes.get(parent);
+    }
+    space.prepare(moves)?;
+    node = free;
     while let Some((parent, slot)) = node.parent() {
         let parent = nodes.get(parent);
         space.kick(parent.bucket, slot, node.bucket);
         node = parent;
     }
-    node.bucket
+    Ok(node.bucket)
 }
+
+/// Buckets on a walk's way, as bits: one that is clear was not passed. The way is searched only for
+/// the others, else a long walk would take the square of its length.
+struct Passed([u64; Self::WORDS]);
+
+impl Passed {
+    const WORDS: usize = 256;
+
+    /// The word and the bit of a bucket.
+    fn place(bucket: BucketIndex) -> (usize, u64) {
+        let spread = bucket.0.wrapping_mul(0x9e37_79b1);
+        ((spread >> 24) as usize % Self::WORDS, 1 << (spread >> 18 & 63))
+    }
+
+    fn note(&mut self, bucket: BucketIndex) {
+        let (word, bit) = Self::place(bucket);
+        self.0[word] |= bit;
+    }
+
+    fn may_contain(&self, bucket: BucketIndex) -> bool {
+        let (word, bit) = Self::place(bucket);
+        self.0[word] & bit != 0
+    }
+}
+
+/// The most ways out of a bucket: those of eight entries on a ring, each to sixteen buckets.
+const MOST_WAYS: usize = 128;
 
 /// A walk that never returns to a bucket on its way, so that its moves do not disturb each other.
 #[inline(never)]
@@ -210,38 +283,44 @@ fn random_walk(
     space: &mut impl Space,
     starts: &[BucketIndex],
     max_kicks: u32,
-) -> Option<BucketIndex> {
-    let mut path: Vec<(BucketIndex, u32)> = Vec::with_capacity(32);
-    let mut noted = space.noted_buckets().map(|m| vec![0u64; m.div_ceil(64) as usize]);
-    let mut ways: Vec<(u32, BucketIndex)> = Vec::with_capacity(8);
-    let mut bucket = *starts.get(scramble(starts.first()?.0, 0) as usize % starts.len())?;
+) -> Result<BucketIndex, Stuck> {
+    let mut path: Vec<(BucketIndex, u32)> = Vec::new();
+    let mut passed = Passed([0; Passed::WORDS]);
+    let mut ways = [(0, BucketIndex(0)); MOST_WAYS];
+    let Some(first) = starts.first() else { return Err(Stuck::NoPath) };
+    let mut bucket = starts[scramble(first.0, 0) as usize % starts.len()];
     for step in 0..max_kicks {
-        ways.clear();
-        if let Some(noted) = &mut noted {
-            is_new(noted, bucket);
-        }
+        work::add(1);
+        space.opened(1);
+        let is_open = |target: BucketIndex| {
+            let was_passed =
+                passed.may_contain(target) && path.iter().any(|&(passed, _)| passed == target);
+            target != bucket && !was_passed
+        };
+        let mut count = 0;
         space.ways_out(bucket, |slot, target| {
-            let passed = match &noted {
-                Some(noted) => noted[target.0 as usize / 64] >> (target.0 % 64) & 1 == 1,
-                None => path.iter().any(|&(passed, _)| passed == target),
-            };
-            if target != bucket && !passed {
-                ways.push((slot, target));
+            if is_open(target) {
+                ways[count] = (slot, target);
+                count += 1;
             }
         });
-        let choice = (scramble(bucket.0, step + 1) as usize).checked_rem(ways.len())?;
-        let (slot, target) = ways[choice];
-        path.push((bucket, slot));
+        let choice = (scramble(bucket.0, step + 1) as usize).checked_rem(count);
+        let Some((slot, target)) = choice.map(|choice| ways[choice]) else {
+            return Err(Stuck::NoPath);
+        };
+        memory::push(&mut path, (bucket, slot))?;
+        passed.note(bucket);
         bucket = target;
         if space.has_room(bucket) {
+            space.prepare(path.len())?;
             for &(from, slot) in path.iter().rev() {
                 space.kick(from, slot, bucket);
                 bucket = from;
             }
-            return Some(bucket);
+            return Ok(bucket);
         }
     }
-    None
+    Err(Stuck::NoPath)
 }
 
 /// The walk's only randomness: a fixed function of where it is, so that the same operations
@@ -301,7 +380,7 @@ mod tests {
             // Each bucket of the chain has two entries that lead to the same next one, so the
             // breadth-first search sees 2^9 ways to its end.
             let freed = make_room(&mut toy, &[BucketIndex(0)], search, 600);
-            assert_eq!(freed, Some(BucketIndex(0)));
+            assert_eq!(freed, Ok(BucketIndex(0)));
             assert!(toy.has_room(BucketIndex(0)) && entries_are_at_home(&toy));
             assert_eq!(count(&toy), before);
         }
@@ -312,7 +391,8 @@ mod tests {
         for search in Search::ALL {
             for max_kicks in 0..9 {
                 let mut toy = chain(10);
-                assert_eq!(make_room(&mut toy, &[BucketIndex(0)], search, max_kicks), None);
+                let stuck = make_room(&mut toy, &[BucketIndex(0)], search, max_kicks);
+                assert_eq!(stuck, Err(Stuck::NoPath));
                 assert_eq!(toy, chain(10));
             }
         }
@@ -345,7 +425,8 @@ mod tests {
         for search in Search::ALL {
             for max_kicks in 0..9 {
                 let mut counted = Counted(chain(10), 0.into());
-                assert_eq!(make_room(&mut counted, &[BucketIndex(0)], search, max_kicks), None);
+                let stuck = make_room(&mut counted, &[BucketIndex(0)], search, max_kicks);
+                assert_eq!(stuck, Err(Stuck::NoPath));
                 assert_eq!(counted.1.get(), max_kicks, "{search:?}");
             }
         }
@@ -362,7 +443,7 @@ mod tests {
             vec![(4, 0)],
             vec![(5, 4), (5, 4)],
         ]);
-        assert!(make_room(&mut toy, &[BucketIndex(0)], Search::BreadthFirst, 9).is_some());
+        assert!(make_room(&mut toy, &[BucketIndex(0)], Search::BreadthFirst, 9).is_ok());
         assert_eq!(toy.0[0], vec![(0, 1)]);
         assert_eq!(toy.0[5], vec![(5, 4), (0, 5)]);
         assert_eq!(toy.0[4], vec![(4, 0), (5, 4)]);
@@ -372,8 +453,9 @@ mod tests {
     fn a_bucket_that_leads_only_to_itself_ends_the_search() {
         for search in Search::ALL {
             let mut toy = Toy(vec![vec![(0, 0); 2]]);
-            assert_eq!(make_room(&mut toy, &[BucketIndex(0)], search, 500), None);
-            assert_eq!(make_room(&mut toy, &[], search, 500), None);
+            let starts = [BucketIndex(0)];
+            assert_eq!(make_room(&mut toy, &starts, search, 500), Err(Stuck::NoPath));
+            assert_eq!(make_room(&mut toy, &[], search, 500), Err(Stuck::NoPath));
         }
     }
 }

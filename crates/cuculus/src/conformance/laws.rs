@@ -1,6 +1,6 @@
 //! Each law, as a function of its own name.
 
-use super::{Copies, Multiset, Random, State, Subject};
+use super::{Copies, Multiset, Random, State, Subject, loads_as_it_is};
 use crate::{Filter, FullCause, Insert, KeyHash, Persist, Remove};
 
 /// A filter with the keys `0..count`, as far as they fit, and the ones that did.
@@ -273,8 +273,7 @@ pub fn decode_inverts_encode<F: Insert + Persist>(subject: &Subject<'_, F>) {
             F::read_from(&mut reader).unwrap_or_else(|e| panic!("{}: {e}", subject.name));
         assert_eq!(reader, b"what follows", "{}: read too far", subject.name);
         assert!(again.to_bytes() == bytes, "{}: bytes differ after loading", subject.name);
-        assert_eq!(again.hasher(), filter.hasher());
-        assert_eq!((again.len(), again.slots()), (filter.len(), filter.slots()));
+        loads_as_it_is(subject.name, &filter);
         for next in subject.absent_keys(20) {
             assert_eq!(filter.insert(&next), again.insert(&next), "{}", subject.name);
         }

@@ -16,12 +16,14 @@
 //! });
 //! ```
 
+mod files;
 mod growth;
 mod laws;
 mod oracle;
 mod random;
 mod state;
 
+pub use files::loads_as_it_is;
 pub use growth::*;
 pub use laws::*;
 pub use oracle::Multiset;

@@ -1,6 +1,7 @@
 //! What the laws need to see of a filter that need not know files.
 
-use crate::Persist;
+use super::loads_as_it_is;
+use crate::{Filter, Persist};
 
 /// A filter whose state can be compared with what it was.
 ///
@@ -19,7 +20,7 @@ pub trait State: Sized {
     fn revived(&self) -> Self;
 }
 
-impl<F: Persist> State for F {
+impl<F: Persist + Filter> State for F {
     type State = Vec<u8>;
 
     fn state(&self) -> Vec<u8> {
@@ -27,7 +28,7 @@ impl<F: Persist> State for F {
     }
 
     fn revived(&self) -> Self {
-        Self::from_bytes(&self.to_bytes()).unwrap_or_else(|error| panic!("own bytes: {error}"))
+        loads_as_it_is("a filter between operations", self)
     }
 }
 

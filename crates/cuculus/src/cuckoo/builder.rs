@@ -46,7 +46,7 @@ setters! { CuckooFilterBuilder, hasher in parameters.hasher;
     semi_sorted(semi_sorted: bool) => semi_sorted;
 
     /// How many buckets a search for room may open before a key is refused; 500 by default,
-    /// 65,535 at most. With zero nothing is ever moved.
+    /// 2,000 at most. With zero nothing is ever moved.
     max_kicks(max_kicks: u32) => parameters.max_kicks;
 }
 

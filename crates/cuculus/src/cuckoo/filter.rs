@@ -329,7 +329,9 @@ impl<T: Buckets> wide::Job for InsertAbsent<'_, T> {
     fn run(self) -> Inserted {
         let Self { table, placement, kicks, size, hashes, absent } = self;
         let mut count = 0;
-        absent.reserve(hashes.len());
+        if absent.try_reserve(hashes.len()).is_err() {
+            return Inserted { count, stopped: Some(FullCause::OutOfMemory) };
+        }
         let mut prefetched = Prefetched::new(table, placement, size, hashes);
         for _ in hashes {
             let key = prefetched.next(table);

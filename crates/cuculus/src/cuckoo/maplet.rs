@@ -9,11 +9,13 @@ use super::filter::CuckooFilter;
 use super::room::{make_room_for, refusal, ways_out};
 use super::saved::SavedTable;
 use crate::builder::{check_range, setters};
-use crate::container::{self, Fields, Incoming, Kind};
+use crate::container::{self, Fields, Incoming, Kind, Parameters};
 use crate::placement::{AnyPlacement, BucketIndex, Fingerprint, Placement};
 use crate::relocate::Space;
-use crate::table::{Buckets, Layout, MAX_SLOTS, Runs, with_table};
-use crate::{BuildError, DecodeError, Filter, Full, Insert, Key, KeyHash, KeyHasher, Persist};
+use crate::table::{Buckets, Layout, MAX_SLOTS, Runs, WINDOW, with_table};
+use crate::{
+    BuildError, DecodeError, Filter, Full, Insert, Key, KeyHash, KeyHasher, Persist, memory,
+};
 
 const VALUE_BITS: core::ops::RangeInclusive<u32> = 1..=64;
 const DEFAULT_VALUE_BITS: u32 = 32;
@@ -231,15 +233,15 @@ impl CuckooMaplet {
             let (home, alternate) = (free(key.home), free(key.alternate));
             let bucket = match (home, alternate) {
                 (0, 0) => make_room_for(&mut space, &key, kicks),
-                _ if home >= alternate => Some(key.home),
-                _ => Some(key.alternate),
+                _ if home >= alternate => Ok(key.home),
+                _ => Ok(key.alternate),
             };
             match bucket {
-                Some(bucket) => {
+                Ok(bucket) => {
                     space.put(bucket, key.fingerprint, value);
                     Ok(())
                 }
-                None => Err(refusal(space.table, &key, kicks)),
+                Err(stuck) => Err(refusal(space.table, &key, kicks, stuck)),
             }
         });
         match placed {
@@ -368,7 +370,8 @@ impl Filter for CuckooMaplet {
 
 impl Persist for CuckooMaplet {
     fn write_to<W: Write>(&self, writer: W) -> std::io::Result<()> {
-        let mut parameters = self.filter.saved_table().to_bytes();
+        let mut parameters = Parameters::new();
+        self.filter.saved_table().write(&mut parameters);
         parameters.extend_from_slice(&u64::from(self.value_bits).to_le_bytes());
         let table = with_table!(&self.filter.table, table => table.runs().payload());
         let payload = [table, self.values.payload()];
@@ -394,10 +397,12 @@ impl Persist for CuckooMaplet {
         let slots = u64::from(saved.placement.buckets()) * u64::from(saved.shape.slots_per_bucket);
         let table_bytes = saved.payload_bytes();
         let value_bytes = Runs::payload_bytes(slots, value_bits);
-        let mut payload = incoming.payload(table_bytes.saturating_add(value_bytes))?;
-        let values = payload.split_off(table_bytes as usize);
-        payload.shrink_to_fit(); // else the table would hold the memory of the values too
+        let mut payload = incoming.payload(table_bytes.saturating_add(value_bytes), 0)?;
+        let values = memory::copied(&payload[table_bytes as usize..], WINDOW)?;
         let values = Runs::from_payload(values, slots, value_bits)?;
+        // Else the table would hold the memory of the values too.
+        payload.truncate(table_bytes as usize);
+        memory::shrink(&mut payload, WINDOW);
         let maplet = Self { filter: saved.into_filter(hasher, payload, 0)?, values, value_bits };
         maplet.check_values()?;
         Ok(maplet)

@@ -2,7 +2,7 @@
 
 use crate::builder::check_range;
 use crate::placement::{AnyPlacement, BucketIndex, Fingerprint, FingerprintSize, Placement};
-use crate::relocate::{Search, Space, make_room};
+use crate::relocate::{Search, Space, Stuck, make_room};
 use crate::table::{Buckets, Table, with_table};
 use crate::{BuildError, FullCause, KeyHash};
 
@@ -40,9 +40,19 @@ pub(crate) struct Kicks {
 
 impl Kicks {
     const DEFAULT_MAX: u32 = 500;
-    /// A refusal after this number of kicks takes some milliseconds and megabytes. Files may not
-    /// have more either.
-    const MOST: u32 = 65_535;
+    /// A refusal after this number of kicks has looked at some thousand buckets, four times as many as
+    /// by default. Files may not have more either.
+    const MOST: u32 = 2000;
+    /// The same in words.
+    pub(crate) const EXPECTED: &'static str = "at most 2000";
+
+    /// Buckets that all searches for one key may open, if a filter has several tables.
+    const ALL: u32 = 8192;
+
+    /// How many tables besides the first may be searched for one key.
+    pub(crate) fn others(self, most: usize) -> usize {
+        (Self::ALL / self.max.max(1)).min(most as u32) as usize
+    }
 
     /// The limits, if they are reasonable.
     pub(crate) fn new(search: Search, max: Option<u32>) -> Result<Self, BuildError> {
@@ -110,8 +120,9 @@ pub(crate) fn insert_into<T: Buckets>(
     if table.place_in_emptier(key.home, key.alternate, key.fingerprint) {
         return Ok(());
     }
-    let Some(bucket) = make_room_for(&mut Placed { table, placement }, key, kicks) else {
-        return Err(refusal(table, key, kicks));
+    let bucket = match make_room_for(&mut Placed { table, placement }, key, kicks) {
+        Ok(bucket) => bucket,
+        Err(stuck) => return Err(refusal(table, key, kicks, stuck)),
     };
     let placed = table.place(bucket, key.fingerprint);
     debug_assert!(placed.is_some(), "the bucket has room");
@@ -145,15 +156,15 @@ pub(crate) fn removed_from_unusual(table: &mut Table, key: &Candidates) -> bool 
     })
 }
 
-/// Makes room for a key both of whose buckets are full; returns the one that has room now. After
-/// `None` nothing has changed.
+/// Makes room for a key both of whose buckets are full; returns the one that has room now. After an
+/// error nothing has changed.
 #[cold]
 #[inline(never)]
 pub(super) fn make_room_for(
     space: &mut impl Space,
     key: &Candidates,
     kicks: Kicks,
-) -> Option<BucketIndex> {
+) -> Result<BucketIndex, Stuck> {
     let starts = [key.home, key.alternate];
     let distinct = if key.home == key.alternate { 1 } else { 2 };
     make_room(space, &starts[..distinct], kicks.search, kicks.max)
@@ -161,7 +172,15 @@ pub(super) fn make_room_for(
 
 /// Why there was no room for a key.
 #[cold]
-pub(super) fn refusal(table: &impl Buckets, key: &Candidates, kicks: Kicks) -> FullCause {
+pub(super) fn refusal(
+    table: &impl Buckets,
+    key: &Candidates,
+    kicks: Kicks,
+    stuck: Stuck,
+) -> FullCause {
+    if stuck == Stuck::OutOfMemory {
+        return FullCause::OutOfMemory;
+    }
     let slots: u32 = key.buckets().map(|_| table.slots_per_bucket()).sum();
     let held: u32 = key.buckets().map(|bucket| table.count(bucket, key.fingerprint)).sum();
     if held == slots {

@@ -5,11 +5,11 @@ use std::io::{Read, Write};
 
 use super::filter::CuckooFilter;
 use super::room::Kicks;
-use crate::container::{self, Fields, Incoming, Kind};
+use crate::container::{self, Fields, Incoming, Kind, Parameters};
 use crate::placement::PlacementKind;
 use crate::placement::{AnyPlacement, BucketIndex, Fingerprint, FingerprintSize, Placement};
 use crate::relocate::Search;
-use crate::table::{BucketShape, Buckets, Layout, Table, with_table};
+use crate::table::{BucketShape, Buckets, Layout, Table, WINDOW, with_table};
 use crate::wide::Instructions;
 use crate::{DecodeError, KeyHasher, Persist};
 
@@ -23,8 +23,8 @@ pub(crate) struct SavedTable {
 }
 
 impl SavedTable {
-    pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = vec![
+    pub(crate) fn write(&self, to: &mut Parameters) {
+        to.extend_from_slice(&[
             self.shape.fingerprint_bits as u8,
             self.shape.slots_per_bucket as u8,
             self.shape.layout.id(),
@@ -33,12 +33,11 @@ impl SavedTable {
             0,
             0,
             0,
-        ];
-        bytes.extend_from_slice(&self.kicks.max.to_le_bytes());
-        bytes.extend_from_slice(&self.placement.buckets().to_le_bytes());
-        bytes.extend_from_slice(&(self.len as u64).to_le_bytes());
-        bytes.extend_from_slice(&(self.capacity as u64).to_le_bytes());
-        bytes
+        ]);
+        to.extend_from_slice(&self.kicks.max.to_le_bytes());
+        to.extend_from_slice(&self.placement.buckets().to_le_bytes());
+        to.extend_from_slice(&(self.len as u64).to_le_bytes());
+        to.extend_from_slice(&(self.capacity as u64).to_le_bytes());
     }
 
     pub(crate) fn read(fields: &mut Fields<'_>) -> Result<Self, DecodeError> {
@@ -65,7 +64,7 @@ impl SavedTable {
         fields.zeros(3)?;
         let max = fields.u32()?;
         let kicks = Kicks::new(search, Some(max))
-            .map_err(|_| invalid("max_kicks", u64::from(max), "at most 65535"))?;
+            .map_err(|_| invalid("max_kicks", u64::from(max), Kicks::EXPECTED))?;
         let buckets = fields.u32()?;
         if !placement_kind.accepts(u64::from(buckets)) {
             return Err(invalid("buckets", u64::from(buckets), "a number that the placement has"));
@@ -152,7 +151,8 @@ impl CuckooFilter {
 
 impl Persist for CuckooFilter {
     fn write_to<W: Write>(&self, writer: W) -> std::io::Result<()> {
-        let mut parameters = self.saved_table().to_bytes();
+        let mut parameters = Parameters::new();
+        self.saved_table().write(&mut parameters);
         parameters.extend_from_slice(&self.refused.to_le_bytes());
         let payload = with_table!(&self.table, table => table.runs().payload());
         container::write(writer, Kind::Cuckoo, &self.hasher, &parameters, &[payload])
@@ -166,7 +166,7 @@ impl Persist for CuckooFilter {
         let refused = fields.u64()?;
         fields.end()?;
         let hasher = incoming.hasher.clone();
-        let payload = incoming.payload(saved.payload_bytes())?;
+        let payload = incoming.payload(saved.payload_bytes(), WINDOW)?;
         saved.into_filter(hasher, payload, refused)
     }
 }

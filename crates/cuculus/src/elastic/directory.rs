@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "segments point to blocks of the pool")]
 
 use super::draft::{self, Draft};
-use super::pool::{Block, Moved, Pool, Relocate, shrink};
+use super::pool::{Block, Pool, Relocate, shrink};
 use super::segment::{Plan, Segment};
 use crate::prefetch::prefetch_at;
 use crate::table::OutOfMemory;
@@ -115,34 +115,46 @@ impl Directory {
         Ok(Prepared { index, segment })
     }
 
-    /// Copies a segment to a larger or smaller block.
+    /// Gives a segment a larger or smaller block.
     #[inline(always)]
-    pub(super) fn resize(&mut self, index: usize, units: usize) -> Result<u32, OutOfMemory> {
+    pub(super) fn resize(&mut self, index: usize, units: usize) -> Result<(), OutOfMemory> {
+        let Self { pages, pool, capacity, .. } = self;
+        let segment = &mut pages[index / PAGE][index % PAGE];
+        let (before, held) = (segment.capacity(), segment.units());
+        if units < held {
+            segment.set_units(units);
+        }
+        let at = segment.at;
+        if pool.resize(at, units, |owner, to| follow(pages, owner, to)) {
+            let segment = &mut pages[index / PAGE][index % PAGE];
+            if units > held {
+                segment.set_units(units);
+            }
+            *capacity = *capacity + segment.capacity() - before;
+            return Ok(());
+        }
         let at = self.pool.take(units, index as u32)?;
         let segment = self.get(index).move_to(at, units);
-        Ok(self.install(Prepared { index, segment }))
+        self.install(Prepared { index, segment });
+        Ok(())
     }
 
-    /// Gives the memory back; returns the number of slots of another segment that were moved to
-    /// fill the gap.
-    pub(super) fn discard(&mut self, prepared: &Prepared) -> u32 {
-        self.give_back(&prepared.segment)
+    /// Gives the memory back.
+    pub(super) fn discard(&mut self, prepared: &Prepared) {
+        self.give_back(prepared.segment.at);
     }
 
-    /// Replaces a segment by one that was prepared; returns the number of slots moved, as for
-    /// [`discard`](Self::discard).
-    pub(super) fn install(&mut self, prepared: Prepared) -> u32 {
+    /// Replaces a segment by one that was prepared.
+    pub(super) fn install(&mut self, prepared: Prepared) {
         self.capacity += prepared.segment.capacity();
         let old = core::mem::replace(self.get_mut(prepared.index), prepared.segment);
         self.capacity -= old.capacity();
-        self.give_back(&old)
+        self.give_back(old.at);
     }
 
-    fn give_back(&mut self, old: &Segment) -> u32 {
-        let Some(Moved { owner, to }) = self.pool.give_back(old.units(), old.at) else { return 0 };
-        let other = self.get_mut(owner as usize);
-        other.at = to;
-        other.slots() as u32
+    fn give_back(&mut self, block: Block) {
+        let Self { pages, pool, .. } = self;
+        pool.give_back(block, |owner, to| follow(pages, owner, to));
     }
 
     /// Makes room in the list for a segment more.
@@ -211,10 +223,9 @@ impl Directory {
         }
     }
 
-    /// Drops the last segment; returns the number of slots moved, as for
-    /// [`discard`](Self::discard).
-    pub(super) fn pop(&mut self) -> u32 {
-        let Some(old) = self.pages.last_mut().and_then(Vec::pop) else { return 0 };
+    /// Drops the last segment.
+    pub(super) fn pop(&mut self) {
+        let Some(old) = self.pages.last_mut().and_then(Vec::pop) else { return };
         self.capacity -= old.capacity();
         self.set_count(self.count - 1);
         if let [page] = &mut self.pages[..]
@@ -223,7 +234,7 @@ impl Directory {
             shrink(page, page.len() / 4);
         }
         self.unreserve();
-        self.give_back(&old)
+        self.give_back(old.at);
     }
 
     /// [`Pool::relocate`], and segments follow.
@@ -232,12 +243,8 @@ impl Directory {
     /// As there.
     pub(super) unsafe fn relocate(&mut self, relocate: &mut Relocate<'_>) {
         let Self { pages, pool, .. } = self;
-        let follow = |owner: u32, to: Block| {
-            let owner = owner as usize;
-            pages[owner / PAGE][owner % PAGE].at = to;
-        };
         // SAFETY: the caller's.
-        unsafe { pool.relocate(relocate, follow) };
+        unsafe { pool.relocate(relocate, |owner, to| follow(pages, owner, to)) };
     }
 
     /// A copy, with blocks of its own.
@@ -256,4 +263,10 @@ impl Directory {
             self.pages.iter().map(|page| page.capacity() * size_of::<Segment>()).sum();
         self.pool.heap_bytes() + pages + self.pages.capacity() * size_of::<Vec<Segment>>()
     }
+}
+
+/// A block was moved.
+fn follow(pages: &mut [Vec<Segment>], owner: u32, to: Block) {
+    let owner = owner as usize;
+    pages[owner / PAGE][owner % PAGE].at = to;
 }

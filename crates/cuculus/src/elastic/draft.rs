@@ -444,9 +444,7 @@ impl Draft {
         let bases = self.bases().ok_or(Unfit::TooMany)?;
         let plan = Plan::as_it_was(self.form, depth, bases, self.counted.len(), shape.slope);
         let mut plan = plan.ok_or(Unfit::TooMany)?;
-        // One more for what is left in place, a trailer that is no longer needed or a larger step.
-        let most = settings.most_units(plan.units);
-        let most = most + settings.growth(most);
+        let most = settings.most_units_in_files(plan.units);
         plan.units = plan.units.max(shape.units.min(most)).min(MAX_UNITS);
         Ok(plan)
     }

@@ -43,6 +43,7 @@ impl Work {
     }
 
     pub(super) fn add(&mut self, entries: usize) {
+        crate::work::add(entries);
         self.now += entries as u32;
         self.most = self.most.max(self.now);
     }

@@ -2,6 +2,7 @@
 //! and rate are weighed against each other. Knows no memory and no keys.
 
 use super::address::{PATH_BITS, Scheme};
+use super::builder::MAX_LOAD;
 use super::code::{Form, MAX_WIDTH};
 use super::lengths::Lengths;
 
@@ -112,6 +113,11 @@ impl Settings {
     /// The units by which a block grows that is full.
     #[inline(always)]
     pub(super) fn growth(&self, units: usize) -> usize {
+        if self.load >= MAX_LOAD { 1 } else { self.step(units) }
+    }
+
+    /// The step that makes blocks as full as was asked for, on average.
+    fn step(&self, units: usize) -> usize {
         // Between two steps of growth the block is filled from `1 − step` to 1.
         ((2.0 * (1.0 - self.load) * units as f64) as usize).max(1)
     }
@@ -121,6 +127,13 @@ impl Settings {
     #[inline(always)]
     pub(super) fn most_units(&self, needed: usize) -> usize {
         needed + 2 * self.growth(needed)
+    }
+
+    /// The most units that a block may have in a file: a larger step more than it can have now, for
+    /// what is left in place.
+    pub(super) fn most_units_in_files(&self, needed: usize) -> usize {
+        let most = needed + 2 * self.step(needed);
+        most + self.step(most)
     }
 
     /// Whether a load is too much for the segments.
@@ -258,6 +271,43 @@ mod tests {
             let expected = shorter * 16;
             let all_near = by_low_bits.iter().all(|&n| n.abs_diff(expected) <= expected / 4);
             assert!(all_near, "{shorter}: {by_low_bits:?}");
+        }
+    }
+
+    /// What a doubling of the set takes of the rate decides how often it can double, and how many
+    /// bits its entries have. A fifth of the rate while there is plenty, to the 256th of a length;
+    /// half of what is left when there is not.
+    #[test]
+    fn a_doubling_takes_a_fifth_of_the_rate_or_half_of_what_is_left() {
+        for rate in [0.1, 0.01, 0.001] {
+            for keys in [1024, 5000, 77_777, 1 << 20, 1 << 30] {
+                let settings = Settings::new(rate, 0.98, 0, Some(0), Scheme::Current);
+                // The share of the rate that these keys take in segments as the goal has them.
+                let taken = |lengths: &Lengths| {
+                    let Goal::Ended { path, shorter, .. } = settings.goal(keys, lengths) else {
+                        panic!("nothing was expected");
+                    };
+                    let shorter = f64::from(shorter) / PARTS as f64;
+                    let weight = |length: u32| (1u64 << (PATH_BITS - length)) as f64;
+                    let mean = (1.0 - shorter) * weight(path) + shorter * weight(path - 1);
+                    keys as f64 * mean / settings.limit as f64
+                };
+                let share = taken(&Lengths::default());
+                assert!((0.198..=0.2).contains(&share), "{rate} {keys}: {share}");
+                // One entry that knows nothing takes four fifths or so; all entries count.
+                let mut used = Lengths::default();
+                let length = (0..PATH_BITS)
+                    .find(|&length| u128::from(1u64 << (PATH_BITS - length)) * 2 <= settings.limit);
+                let length = length.expect("some length");
+                used.reserve(length).expect("memory");
+                let one = u128::from(1u64 << (PATH_BITS - length));
+                while settings.limit - used.sum() > settings.limit / 4 + one {
+                    used.add(length);
+                }
+                let left = (settings.limit - used.sum()) as f64 / settings.limit as f64;
+                let (share, most) = (taken(&used), (left / 2.0).min(0.2));
+                assert!(share <= most && share > 0.9 * most, "{rate} {keys}: {share} of {left}");
+            }
         }
     }
 

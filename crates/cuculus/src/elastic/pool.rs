@@ -1,10 +1,17 @@
-//! Memory for segments: blocks of a few sizes, those of one size side by side. Knows bytes and
-//! owners, nothing of what is in a block.
+//! Memory for segments: blocks of any size, packed into regions. Knows bytes and owners, nothing of
+//! what is in a block.
 //!
-//! Segments grow nearly in step, so every block given back is a little smaller than the next one
-//! that is wanted. Here a gap is filled at once by the last block of the same size, which is why a
-//! block says whose it is.
-#![allow(unsafe_code, reason = "blocks are cut from slabs by hand")]
+//! ```text
+//!  region   a piece of memory from the allocator, most of them of the same size:
+//!           blocks side by side, then what is free, then a window that can be read
+//!  block    8 bytes that say whose it is and how long, then its bytes
+//! ```
+//!
+//! Segments grow nearly in step, so every block given back would be a little smaller than the next
+//! one that is wanted: an allocator, or slabs for each size, lose a fifth of the memory that way.
+//! Here a block grows where it is, and those after it in its region move up. Only when the region
+//! is full a block moves to another one. Whoever owns a block that moves is told.
+#![allow(unsafe_code, reason = "blocks are cut from regions by hand")]
 
 use core::ptr::NonNull;
 use std::alloc::{self, Layout};
@@ -13,15 +20,23 @@ use crate::table::{OutOfMemory, WINDOW};
 
 /// The bytes of a unit: blocks are some units long.
 pub(super) const UNIT: usize = 32;
-/// The owner's number before the bytes of a block, which are aligned for words.
+/// The bytes before those of a block, which are aligned for words.
 const HEADER: usize = 8;
-/// The largest slab.
-const SLAB: usize = 1 << 16;
-/// A slab holds this part of the blocks of its size, so that little of the last is unused. Slabs of
-/// one size for all blocks would leave an allocator fewer gaps, but more of them half empty: with
-/// 16 KiB a filter of 400,000 keys was a fifth larger.
-const SLAB_SHARE: usize = 32;
-const SLAB_ALIGN: usize = 8;
+const ALIGN: usize = 8;
+/// The largest region, with what allocators add a multiple of a page. Twice as large ones would be
+/// fuller by 2 %, and growing a block would take twice as long.
+const LARGEST: usize = (1 << 14) - 16;
+/// A region is at most this part of all memory, so that little of the last one is unused.
+const SHARE: usize = 16;
+/// Regions are emptied when more than this part of the memory is free.
+const FREE_SHARE: usize = 10;
+/// Regions are listed by how many of these bytes are free, if there are many.
+const CLASS: usize = 256;
+const CLASSES: usize = LARGEST / CLASS + 1;
+const FEW: usize = 32;
+/// Bits of a header that say how long the block is.
+const UNITS_BITS: u32 = 9;
+const NONE: u32 = u32::MAX;
 
 /// Moves memory, or does not; see [`ElasticFilter::relocate`](super::ElasticFilter::relocate).
 pub(super) type Relocate<'a> = dyn FnMut(NonNull<u8>, Layout) -> Option<NonNull<u8>> + 'a;
@@ -29,147 +44,370 @@ pub(super) type Relocate<'a> = dyn FnMut(NonNull<u8>, Layout) -> Option<NonNull<
 /// The bytes of a block; its header is before them. Valid as long as the pool's owner says.
 pub(super) type Block = NonNull<u8>;
 
-/// A block was moved to fill a gap.
-pub(super) struct Moved {
-    pub(super) owner: u32,
-    pub(super) to: Block,
-}
-
-struct Slab {
+struct Region {
     start: NonNull<u8>,
-    bytes: u32,
+    /// Bytes for blocks: without the window.
     capacity: u32,
+    used: u32,
+    /// Others of the same class.
+    before: u32,
+    after: u32,
 }
 
-/// All blocks of one size. Every slab but the last is full.
-struct Shelf {
-    units: u16,
-    block: u32,
-    in_last: u32,
-    blocks: usize,
-    slabs: Vec<Slab>,
-}
-
-impl Shelf {
-    /// The bytes of the next slab and the blocks in it.
-    fn next_slab(&self) -> (usize, usize) {
-        let block = self.block as usize;
-        let blocks = (self.blocks / SLAB_SHARE).clamp(1, SLAB / block);
-        (blocks * block + WINDOW, blocks)
+impl Region {
+    fn layout(&self) -> Layout {
+        layout(self.capacity as usize)
     }
 
-    fn layout(bytes: usize) -> Layout {
-        Layout::from_size_align(bytes, SLAB_ALIGN).expect("slabs are small")
-    }
-
-    fn add_slab(&mut self) -> Result<(), OutOfMemory> {
-        let (bytes, capacity) = self.next_slab();
-        let failed = OutOfMemory { bytes: bytes as u64 };
-        if self.slabs.len() == self.slabs.capacity() {
-            self.slabs.try_reserve_exact(1 + self.slabs.len() / 4).map_err(|_| failed)?;
-        }
-        // SAFETY: the layout is not of size zero. Zeroed, so that no load finds memory that was
-        // never written.
-        let start = unsafe { alloc::alloc_zeroed(Self::layout(bytes)) };
-        let start = NonNull::new(start).ok_or(failed)?;
-        self.slabs.push(Slab { start, bytes: bytes as u32, capacity: capacity as u32 });
-        self.in_last = 0;
-        Ok(())
-    }
-
-    fn drop_last_slab(&mut self) {
-        if let Some(slab) = self.slabs.pop() {
-            // SAFETY: allocated by `add_slab` with this layout, and popped: nobody else frees it.
-            unsafe { alloc::dealloc(slab.start.as_ptr(), Self::layout(slab.bytes as usize)) };
-            self.in_last = self.slabs.last().map_or(0, |slab| slab.capacity);
-            if self.slabs.capacity() > 2 * self.slabs.len() + 4 {
-                shrink(&mut self.slabs, 0);
-            }
-        }
-    }
-
-    /// The bytes of block `i` of the last slab.
-    fn block_of_last(&self, i: u32) -> Block {
-        let slab = self.slabs.last().expect("a shelf with a block has a slab");
-        debug_assert!(i < slab.capacity);
-        // SAFETY: block `i` with its header lies within the slab, whose capacity is larger.
-        unsafe { slab.start.add((i * self.block) as usize + HEADER) }
+    fn free(&self) -> usize {
+        (self.capacity - self.used) as usize
     }
 }
 
-impl Drop for Shelf {
-    fn drop(&mut self) {
-        while !self.slabs.is_empty() {
-            self.drop_last_slab();
-        }
+fn layout(capacity: usize) -> Layout {
+    Layout::from_size_align(capacity + WINDOW, ALIGN).expect("regions are small")
+}
+
+/// The bytes that a block takes of a region.
+fn bytes_of(units: usize) -> usize {
+    HEADER + units * UNIT
+}
+
+/// What is before the bytes of a block.
+#[derive(Clone, Copy)]
+struct Header {
+    owner: u32,
+    region: u32,
+    units: usize,
+}
+
+impl Header {
+    /// # Safety
+    /// There is a block.
+    unsafe fn of(block: Block) -> Self {
+        // SAFETY: the caller's; headers are aligned, as blocks are.
+        let [owner, rest] = unsafe { block.sub(HEADER).cast::<[u32; 2]>().read() };
+        Self { owner, region: rest >> UNITS_BITS, units: (rest & ((1 << UNITS_BITS) - 1)) as usize }
+    }
+
+    /// # Safety
+    /// There is room for a block.
+    unsafe fn write(self, block: Block) {
+        let rest = self.region << UNITS_BITS | self.units as u32;
+        // SAFETY: the caller's.
+        unsafe { block.sub(HEADER).cast::<[u32; 2]>().write([self.owner, rest]) };
     }
 }
 
 /// Blocks of all sizes.
 #[derive(Default)]
 pub(super) struct Pool {
-    shelves: Vec<Shelf>,
+    regions: Vec<Region>,
+    /// The first region of each class; empty if there are few.
+    classes: Vec<u32>,
+    capacity: usize,
+    used: usize,
 }
 
-// SAFETY: a pool owns its slabs, and lends blocks only as raw pointers to its owner.
+// SAFETY: a pool owns its regions, and lends blocks only as raw pointers to its owner.
 unsafe impl Send for Pool {}
 // SAFETY: through a shared reference nothing can be changed.
 unsafe impl Sync for Pool {}
 
 impl Pool {
     /// A block of some units, given to `owner`. After a block come at least [`WINDOW`] bytes that
-    /// can be read.
+    /// can be read. No other block moves.
     pub(super) fn take(&mut self, units: usize, owner: u32) -> Result<Block, OutOfMemory> {
-        let at = match self.shelves.binary_search_by_key(&(units as u16), |shelf| shelf.units) {
-            Ok(at) => at,
-            Err(at) => {
-                let block = units * UNIT + HEADER;
-                let failed = OutOfMemory { bytes: block as u64 };
-                self.shelves.try_reserve_exact(1).map_err(|_| failed)?;
-                let (block, blocks, in_last, slabs) = (block as u32, 0, 0, Vec::new());
-                let units = units as u16;
-                self.shelves.insert(at, Shelf { units, block, blocks, in_last, slabs });
-                at
-            }
+        let region = match self.with_room(bytes_of(units), NONE) {
+            Some(region) => region,
+            None => self.add_region(bytes_of(units))?,
         };
-        let shelf = &mut self.shelves[at];
-        let is_full = shelf.slabs.last().is_none_or(|slab| shelf.in_last == slab.capacity);
-        if let Some(failed) = is_full.then(|| shelf.add_slab().err()).flatten() {
-            self.drop_if_empty(at);
+        Ok(self.append(region, units, owner))
+    }
+
+    /// Gives a block back. `moved` is told of blocks that are somewhere else then.
+    pub(super) fn give_back(&mut self, block: Block, mut moved: impl FnMut(u32, Block)) {
+        // SAFETY: a block that was taken.
+        let Header { region, units, .. } = unsafe { Header::of(block) };
+        self.close_gap(region, block, bytes_of(units), 0, &mut moved);
+        if self.regions[region as usize].used == 0 {
+            self.drop_region(region);
+        }
+        self.compact(&mut moved);
+    }
+
+    /// Makes a block longer or shorter where it is; says whether it could be done. The bytes that
+    /// it keeps stay as they are.
+    pub(super) fn resize(
+        &mut self,
+        block: Block,
+        units: usize,
+        mut moved: impl FnMut(u32, Block),
+    ) -> bool {
+        // SAFETY: a block that was taken.
+        let header = unsafe { Header::of(block) };
+        if units <= header.units {
+            let (old, new) = (bytes_of(header.units), bytes_of(units));
+            // What is free in a small region is seldom taken: better one of the right size.
+            let region = &self.regions[header.region as usize];
+            let (capacity, free) = (region.capacity as usize, region.free() + old - new);
+            if capacity < LARGEST - WINDOW && free > capacity / 8 {
+                return false;
+            }
+            // SAFETY: as above.
+            unsafe { Header { units, ..header }.write(block) };
+            self.close_gap(header.region, block, old, new, &mut moved);
+            self.compact(&mut moved);
+            return true;
+        }
+        let more = (units - header.units) * UNIT;
+        if self.regions[header.region as usize].free() < more {
+            return false;
+        }
+        let after = self.rest_after(header.region, block, bytes_of(header.units));
+        // SAFETY: the blocks after this one end where the used part does, and so much is free.
+        unsafe {
+            let from = block.sub(HEADER).add(bytes_of(header.units));
+            from.add(more).copy_from(from, after);
+            Header { units, ..header }.write(block);
+            self.tell(from.add(more), after, &mut moved);
+        }
+        self.set_used(header.region, |used| used + more as u32);
+        true
+    }
+
+    /// The bytes after a block that are in use.
+    fn rest_after(&self, region: u32, block: Block, bytes: usize) -> usize {
+        let region = &self.regions[region as usize];
+        let start = block.as_ptr().addr() - HEADER - region.start.as_ptr().addr();
+        region.used as usize - start - bytes
+    }
+
+    /// Moves the blocks after one down, when of its bytes some are kept.
+    fn close_gap(
+        &mut self,
+        region: u32,
+        block: Block,
+        bytes: usize,
+        kept: usize,
+        moved: &mut impl FnMut(u32, Block),
+    ) {
+        let after = self.rest_after(region, block, bytes);
+        // SAFETY: all within the used part of the region.
+        unsafe {
+            let from = block.sub(HEADER).add(bytes);
+            let to = block.sub(HEADER).add(kept);
+            to.copy_from(from, after);
+            self.tell(to, after, moved);
+        }
+        self.set_used(region, |used| used - (bytes - kept) as u32);
+    }
+
+    /// Tells of all blocks in some bytes.
+    ///
+    /// # Safety
+    /// The bytes are whole blocks.
+    unsafe fn tell(&self, from: NonNull<u8>, bytes: usize, moved: &mut impl FnMut(u32, Block)) {
+        let mut at = 0;
+        while at < bytes {
+            // SAFETY: the caller's.
+            unsafe {
+                let block = from.add(at + HEADER);
+                let Header { owner, units, .. } = Header::of(block);
+                moved(owner, block);
+                at += bytes_of(units);
+            }
+        }
+    }
+
+    /// Puts a new block behind the others of a region that has room for it.
+    fn append(&mut self, region: u32, units: usize, owner: u32) -> Block {
+        let Region { start, used, .. } = self.regions[region as usize];
+        // SAFETY: so much is free.
+        let block = unsafe {
+            let block = start.add(used as usize + HEADER);
+            Header { owner, region, units }.write(block);
+            block
+        };
+        self.set_used(region, |used| used + bytes_of(units) as u32);
+        block
+    }
+
+    /// A region other than one that has room, the fullest of those or nearly so.
+    fn with_room(&self, bytes: usize, other_than: u32) -> Option<u32> {
+        if self.classes.is_empty() {
+            let regions = (0..).zip(&self.regions);
+            let fit = regions.filter(|&(at, region)| region.free() >= bytes && at != other_than);
+            return fit.min_by_key(|(_, region)| region.free()).map(|(at, _)| at);
+        }
+        // In the class after its own all have room.
+        for &first in self.classes.get(bytes.div_ceil(CLASS)..)? {
+            let second = self.regions.get(first as usize).map_or(NONE, |region| region.after);
+            let region = if first == other_than { second } else { first };
+            if region != NONE {
+                return Some(region);
+            }
+        }
+        None
+    }
+
+    /// The region with most room, or nearly so.
+    fn emptiest(&self) -> Option<u32> {
+        if self.classes.is_empty() {
+            return (0..).zip(&self.regions).max_by_key(|(_, held)| held.free()).map(|(at, _)| at);
+        }
+        self.classes.iter().rev().find(|&&first| first != NONE).copied()
+    }
+
+    /// The first region of the class with so much free, if there are classes.
+    fn class(&mut self, free: usize) -> Option<&mut u32> {
+        let class = (free / CLASS).min(CLASSES - 1);
+        self.classes.get_mut(class)
+    }
+
+    fn link(&mut self, region: u32) {
+        let free = self.regions[region as usize].free();
+        let Some(first) = self.class(free) else { return };
+        let after = core::mem::replace(first, region);
+        (self.regions[region as usize].before, self.regions[region as usize].after) = (NONE, after);
+        if let Some(after) = self.regions.get_mut(after as usize) {
+            after.before = region;
+        }
+    }
+
+    fn unlink(&mut self, region: u32) {
+        if self.classes.is_empty() {
+            return;
+        }
+        let Region { before, after, .. } = self.regions[region as usize];
+        let free = self.regions[region as usize].free();
+        match self.regions.get_mut(before as usize) {
+            Some(before) => before.after = after,
+            None => {
+                if let Some(first) = self.class(free) {
+                    *first = after;
+                }
+            }
+        }
+        if let Some(after) = self.regions.get_mut(after as usize) {
+            after.before = before;
+        }
+    }
+
+    /// Begins to list regions by class.
+    #[cold]
+    fn list(&mut self) -> Result<(), OutOfMemory> {
+        let failed = OutOfMemory { bytes: (CLASSES * size_of::<u32>()) as u64 };
+        self.classes.try_reserve_exact(CLASSES).map_err(|_| failed)?;
+        self.classes.resize(CLASSES, NONE);
+        (0..self.regions.len() as u32).for_each(|region| self.link(region));
+        Ok(())
+    }
+
+    fn set_used(&mut self, region: u32, used: impl FnOnce(u32) -> u32) {
+        let held = &self.regions[region as usize];
+        let (before, after) = (held.used, used(held.used));
+        self.used = self.used + after as usize - before as usize;
+        let class = |used| (held.capacity - used) as usize / CLASS;
+        if class(before) == class(after) {
+            self.regions[region as usize].used = after;
+        } else {
+            self.unlink(region);
+            self.regions[region as usize].used = after;
+            self.link(region);
+        }
+    }
+
+    fn add_region(&mut self, bytes: usize) -> Result<u32, OutOfMemory> {
+        // Small ones as long as they must be.
+        let usual = (self.used / SHARE).min(LARGEST - WINDOW) / ALIGN * ALIGN;
+        let capacity = usual.max(bytes);
+        let failed = OutOfMemory { bytes: capacity as u64 };
+        if self.regions.len() >> (u32::BITS - UNITS_BITS) != 0 {
             return Err(failed);
         }
-        let shelf = &mut self.shelves[at];
-        let block = shelf.block_of_last(shelf.in_last);
-        shelf.in_last += 1;
-        shelf.blocks += 1;
-        set_owner(block, owner);
-        Ok(block)
-    }
-
-    /// Gives a block back. The gap is filled by another one, unless it was the last.
-    pub(super) fn give_back(&mut self, units: usize, block: Block) -> Option<Moved> {
-        let units = units as u16;
-        let at = self.shelves.binary_search_by_key(&units, |shelf| shelf.units).ok()?;
-        let shelf = &mut self.shelves[at];
-        let last = shelf.block_of_last(shelf.in_last - 1);
-        let moved = (last != block).then(|| {
-            // SAFETY: both are blocks of this shelf with headers before them, and not the same.
-            unsafe {
-                let (from, to) = (last.sub(HEADER), block.sub(HEADER));
-                to.copy_from_nonoverlapping(from, shelf.block as usize);
-                Moved { owner: to.cast::<u32>().read(), to: block }
-            }
-        });
-        shelf.in_last -= 1;
-        shelf.blocks -= 1;
-        if shelf.in_last == 0 {
-            shelf.drop_last_slab();
-            self.drop_if_empty(at);
+        if self.regions.len() == self.regions.capacity() {
+            self.regions.try_reserve_exact(1 + self.regions.len() / 8).map_err(|_| failed)?;
         }
-        moved
+        if self.regions.len() == FEW && self.classes.is_empty() {
+            self.list()?;
+        }
+        // SAFETY: the layout is not of size zero. Zeroed, so that no load finds memory that was
+        // never written.
+        let start = unsafe { alloc::alloc_zeroed(layout(capacity)) };
+        let start = NonNull::new(start).ok_or(failed)?;
+        let region = self.regions.len() as u32;
+        let (before, after) = (NONE, NONE);
+        self.regions.push(Region { start, capacity: capacity as u32, used: 0, before, after });
+        self.capacity += capacity;
+        self.link(region);
+        Ok(region)
     }
 
-    /// Offers each slab to `relocate`, which says where its bytes are now if it has moved them;
+    /// Drops a region without blocks. The last one takes its number.
+    fn drop_region(&mut self, region: u32) {
+        self.unlink(region);
+        let last = self.regions.len() as u32 - 1;
+        if last != region {
+            self.unlink(last);
+        }
+        let dropped = self.regions.swap_remove(region as usize);
+        self.capacity -= dropped.capacity as usize;
+        // SAFETY: allocated by `add_region` with this layout, and nobody else frees it.
+        unsafe { alloc::dealloc(dropped.start.as_ptr(), dropped.layout()) };
+        if last != region {
+            self.link(region);
+            let Region { start, used, .. } = self.regions[region as usize];
+            let mut at = 0;
+            while at < used as usize {
+                // SAFETY: the used part is whole blocks.
+                unsafe {
+                    let block = start.add(at + HEADER);
+                    let header = Header::of(block);
+                    Header { region, ..header }.write(block);
+                    at += bytes_of(header.units);
+                }
+            }
+        }
+        if self.regions.len() < FEW / 2 {
+            self.classes = Vec::new();
+        }
+        if self.regions.capacity() > 2 * self.regions.len() + 4 {
+            shrink(&mut self.regions, 0);
+        }
+    }
+
+    /// Empties the region that has most room, or a part of it, if much memory is free.
+    fn compact(&mut self, moved: &mut impl FnMut(u32, Block)) {
+        let spare = self.capacity - self.used;
+        if spare < self.capacity / FREE_SHARE + LARGEST.min(self.capacity / 4) {
+            return;
+        }
+        let Some(region) = self.emptiest() else { return };
+        // From the last block on, so that none has to close a gap.
+        loop {
+            let Region { start, used, .. } = self.regions[region as usize];
+            let (mut at, mut last) = (0, None);
+            while at < used as usize {
+                // SAFETY: the used part is whole blocks.
+                let block = unsafe { start.add(at + HEADER) };
+                // SAFETY: as above.
+                let header = unsafe { Header::of(block) };
+                at += bytes_of(header.units);
+                last = Some((block, header));
+            }
+            let Some((block, Header { owner, units, .. })) = last else { break };
+            let Some(to) = self.with_room(bytes_of(units), region) else { return };
+            let copy = self.append(to, units, owner);
+            // SAFETY: both have so many units, and are not the same.
+            unsafe { copy.copy_from_nonoverlapping(block, units * UNIT) };
+            moved(owner, copy);
+            self.set_used(region, |used| used - bytes_of(units) as u32);
+        }
+        self.drop_region(region);
+    }
+
+    /// Offers each region to `relocate`, which says where its bytes are now if it has moved them;
     /// `moved` is told of every block that is somewhere else then, with its owner.
     ///
     /// # Safety
@@ -180,38 +418,30 @@ impl Pool {
         relocate: &mut Relocate<'_>,
         mut moved: impl FnMut(u32, Block),
     ) {
-        for shelf in &mut self.shelves {
-            let (block, last) = (shelf.block as usize, shelf.slabs.len().saturating_sub(1));
-            for (i, slab) in shelf.slabs.iter_mut().enumerate() {
-                let layout = Shelf::layout(slab.bytes as usize);
-                let Some(start) = relocate(slab.start, layout) else { continue };
-                slab.start = start;
-                let blocks = if i == last { shelf.in_last } else { slab.capacity };
-                for i in 0..blocks as usize {
-                    // SAFETY: these blocks are in use, so their headers were written and are
-                    // within the slab.
-                    unsafe {
-                        let header = start.add(i * block);
-                        moved(header.cast::<u32>().read(), header.add(HEADER));
-                    }
-                }
-            }
-        }
-    }
-
-    fn drop_if_empty(&mut self, at: usize) {
-        if self.shelves[at].slabs.is_empty() {
-            self.shelves.remove(at);
-            shrink(&mut self.shelves, 2);
+        for at in 0..self.regions.len() {
+            let region = &mut self.regions[at];
+            let Some(start) = relocate(region.start, region.layout()) else { continue };
+            region.start = start;
+            let used = region.used as usize;
+            // SAFETY: the used part is whole blocks.
+            unsafe { self.tell(start, used, &mut moved) };
         }
     }
 
     pub(super) fn heap_bytes(&self) -> usize {
-        let slabs = |shelf: &Shelf| -> usize {
-            shelf.slabs.iter().map(|slab| slab.bytes as usize).sum::<usize>()
-                + shelf.slabs.capacity() * size_of::<Slab>()
-        };
-        self.shelves.iter().map(slabs).sum::<usize>() + self.shelves.capacity() * size_of::<Shelf>()
+        self.capacity
+            + self.regions.len() * WINDOW
+            + self.regions.capacity() * size_of::<Region>()
+            + self.classes.capacity() * size_of::<u32>()
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        for region in &self.regions {
+            // SAFETY: allocated by `add_region` with this layout; nobody uses it any more.
+            unsafe { alloc::dealloc(region.start.as_ptr(), region.layout()) };
+        }
     }
 }
 
@@ -225,57 +455,95 @@ pub(super) fn shrink<T>(list: &mut Vec<T>, more: usize) {
     }
 }
 
-/// Writes the owner of a block that was just taken or renamed.
-fn set_owner(block: Block, owner: u32) {
-    // SAFETY: every block has an aligned header of four bytes before it.
-    unsafe { block.sub(HEADER).cast::<u32>().write(owner) };
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::conformance::Random;
 
-    /// Blocks keep their bytes and owners while others come and go, and memory follows.
+    type Held = Vec<Option<(usize, Block)>>;
+
+    fn follow(held: &mut Held) -> impl FnMut(u32, Block) {
+        |owner, to| held[owner as usize].as_mut().expect("held by another").1 = to
+    }
+
+    /// A block's own bytes: first and last.
+    fn stamp(owner: usize, units: usize, block: Block) {
+        // SAFETY: a block of so many units that this test took.
+        unsafe {
+            block.cast::<u32>().write(owner as u32);
+            block.add(units * UNIT - 4).cast::<u32>().write(!(owner as u32));
+        }
+    }
+
+    fn check(owner: usize, units: usize, block: Block) {
+        // SAFETY: as above.
+        unsafe {
+            assert_eq!(block.cast::<u32>().read(), owner as u32);
+            assert_eq!(block.add(units * UNIT - 4).cast::<u32>().read(), !(owner as u32));
+        }
+    }
+
+    /// Blocks keep their bytes while others come, grow, shrink and go, and memory follows.
     #[test]
-    fn gaps_are_filled_and_memory_is_given_back() {
+    fn blocks_keep_their_bytes_and_memory_follows() {
         let mut pool = Pool::default();
         let mut random = Random::new(1);
-        let mut held: Vec<Option<(usize, Block)>> = vec![None; 3000];
+        let mut held: Held = vec![None; 3000];
         let mut most = 0;
-        for step in 0..60_000 {
+        for step in 0..80_000 {
             let owner = random.below(held.len());
-            let growing = step < 30_000;
-            match held[owner].take() {
-                Some((units, block)) if !growing || random.below(3) == 0 => {
-                    // SAFETY: a block that this test took and did not give back.
-                    assert_eq!(unsafe { block.read() }, owner as u8);
-                    if let Some(moved) = pool.give_back(units, block) {
-                        let other = held[moved.owner as usize].as_mut().expect("held by another");
-                        other.1 = moved.to;
-                    }
-                }
-                None if growing => {
+            let is_growing = step < 40_000;
+            match held[owner] {
+                None if is_growing => {
                     let units = 30 + random.below(8);
                     let block = pool.take(units, owner as u32).expect("memory");
-                    // SAFETY: as above.
-                    unsafe { block.write(owner as u8) };
+                    stamp(owner, units, block);
                     held[owner] = Some((units, block));
                 }
-                same => held[owner] = same,
+                Some((units, block)) if is_growing && random.below(8) > 0 => {
+                    let more = units + 1 + random.below(2);
+                    if pool.resize(block, more, follow(&mut held)) {
+                        assert_eq!(held[owner], Some((units, block)), "it moved itself");
+                        stamp(owner, more, block);
+                        held[owner] = Some((more, block));
+                    }
+                }
+                Some((units, block)) if random.below(3) == 0 => {
+                    check(owner, units, block);
+                    held[owner] = None;
+                    pool.give_back(block, follow(&mut held));
+                }
+                Some((units, block)) if units > 30 => {
+                    check(owner, units, block);
+                    let less = units - 1;
+                    stamp(owner, less, block);
+                    held[owner] = Some((less, block));
+                    if !pool.resize(block, less, follow(&mut held)) {
+                        let new = pool.take(less, owner as u32).expect("memory");
+                        stamp(owner, less, new);
+                        held[owner] = Some((less, new));
+                        pool.give_back(block, follow(&mut held));
+                    }
+                }
+                _ => {}
             }
             let wanted: usize = held.iter().flatten().map(|(units, _)| units * UNIT).sum();
             if wanted > 1_000_000 {
                 most = most.max(pool.heap_bytes() * 100 / wanted);
             }
-        }
-        assert!((100..=125).contains(&most), "{most} % of what is in use");
-        for owner in 0..held.len() {
-            let Some((units, block)) = held[owner].take() else { continue };
-            if let Some(moved) = pool.give_back(units, block) {
-                held[moved.owner as usize].as_mut().expect("held by another").1 = moved.to;
+            if step % 1000 == 0 {
+                for (owner, &slot) in held.iter().enumerate() {
+                    if let Some((units, block)) = slot {
+                        check(owner, units, block);
+                    }
+                }
             }
         }
-        assert!(pool.shelves.is_empty() && pool.heap_bytes() < 512);
+        assert!((100..=118).contains(&most), "{most} % of what is in use");
+        for owner in 0..held.len() {
+            let Some((_, block)) = held[owner].take() else { continue };
+            pool.give_back(block, follow(&mut held));
+        }
+        assert!(pool.regions.is_empty() && pool.used == 0 && pool.heap_bytes() < 512);
     }
 }

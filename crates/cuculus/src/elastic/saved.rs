@@ -15,7 +15,7 @@ use super::level::{Level, LoadError, Work, depth_of};
 use super::levels::{Levels, MAX_LEVELS};
 use super::policy::Settings;
 use super::segment::{COUNTED, Counted, HEADERS, MAX_SLOTS, PLAIN, Segment};
-use crate::container::{self, Fields, Incoming};
+use crate::container::{self, Fields, Incoming, Parameters};
 use crate::wide::Instructions;
 use crate::{DecodeError, Filter, Kind, Persist};
 
@@ -137,7 +137,7 @@ impl<'a> Payload<'a> {
 impl Persist for ElasticFilter {
     fn write_to<W: Write>(&self, writer: W) -> std::io::Result<()> {
         let Settings { rate, load, expected_items, spare_bytes, scheme, .. } = self.settings;
-        let mut parameters = Vec::new();
+        let mut parameters = Parameters::new();
         let spare = spare_bytes.unwrap_or(USUAL_SPARE);
         for bits in [rate.to_bits(), load.to_bits(), expected_items, spare] {
             parameters.extend_from_slice(&bits.to_le_bytes());
@@ -163,7 +163,7 @@ impl Persist for ElasticFilter {
         let parameters = core::mem::take(&mut incoming.parameters);
         let (version, hasher) = (incoming.version, incoming.hasher.clone());
         let payload_len = incoming.payload_len;
-        let payload = incoming.payload(payload_len)?;
+        let payload = incoming.payload(payload_len, 0)?;
         if version == 1 {
             return first_version::read(hasher, &parameters, &payload);
         }

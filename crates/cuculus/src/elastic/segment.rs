@@ -793,6 +793,15 @@ impl Segment {
         self.count_up(home, code, copies)
     }
 
+    /// Follows the block, which is longer, or will be shorter: what is at its end moves.
+    pub(super) fn set_units(&mut self, units: usize) {
+        let trailer = self.trailer_bytes();
+        let (old, new) = (self.units() * UNIT, units * UNIT);
+        self.units = self.units.max(units as u16);
+        self.bytes_mut().copy_within(old - trailer..old, new - trailer);
+        self.units = units as u16;
+    }
+
     /// The same slots in another block, larger or smaller; both have the same form.
     pub(super) fn move_to(&self, at: Block, units: usize) -> Self {
         let bytes = self.used_bits().div_ceil(8);

@@ -5,6 +5,7 @@
 use std::alloc::{self, Layout};
 
 use super::lanes::{WINDOW, Word};
+use crate::memory;
 use crate::prefetch::prefetch;
 
 /// The allocator has no such memory.
@@ -84,13 +85,13 @@ impl Runs {
     }
 
     /// Adds zero runs at the end, or takes runs away there, up to this number. What is kept in
-    /// reserve, so that many small steps are cheap, is an eighth at most; after an error nothing
-    /// has changed.
+    /// reserve, so that many small steps are cheap, is a 64th at most, so that a table that was loaded
+    /// takes as much memory; after an error nothing has changed.
     pub(crate) fn resize(&mut self, count: u64) -> Result<(), OutOfMemory> {
         let failed = OutOfMemory { bytes: Self::payload_bytes(count, self.bits) };
         let payload = usize::try_from(failed.bytes).map_err(|_| failed)?;
         let len = payload.checked_add(WINDOW).ok_or(failed)?;
-        let reserve = len / 8;
+        let reserve = len / 128;
         if len > self.bytes.capacity() {
             let more = len.saturating_add(reserve) - self.bytes.len();
             self.bytes.try_reserve_exact(more).map_err(|_| failed)?;
@@ -103,7 +104,7 @@ impl Runs {
         self.bytes.resize(len, 0);
         self.count = count;
         if self.bytes.capacity() > len + 2 * reserve {
-            self.bytes.shrink_to(len + reserve);
+            memory::shrink(&mut self.bytes, reserve);
         }
         Ok(())
     }

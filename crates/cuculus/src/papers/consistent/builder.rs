@@ -3,11 +3,11 @@
 use super::filter::ConsistentCuckooFilter;
 use super::policy::{History, Policy, Resizing};
 use super::resize::salt;
-use crate::BuildError;
 use crate::builder::{check_range, setters};
 use crate::papers::index_independent::IndexIndependentCuckooFilterBuilder;
 use crate::papers::index_independent::ring_table::RingTable;
 use crate::placement::FingerprintSize;
+use crate::{BuildError, memory};
 
 const DEFAULT_BUCKETS: u64 = 64;
 /// A new filter with more would stall the insert that needs it. Files may ask for no more either.
@@ -114,10 +114,12 @@ impl ConsistentCuckooFilterBuilder {
             sparse: self.sparse_below.unwrap_or((first.shape.slots_per_bucket - 1).max(1)),
         };
         policy.check(first.shape.slots_per_bucket)?;
+        let mut filters = memory::with_room(1)?;
+        filters.push(RingTable::new(first, salt(0))?);
         Ok(ConsistentCuckooFilter {
             hasher: each.parameters.hasher()?,
             size: FingerprintSize::new(first.shape.fingerprint_bits),
-            filters: vec![RingTable::new(first, salt(0))?],
+            filters,
             first,
             policy,
             history: History::of_new(),

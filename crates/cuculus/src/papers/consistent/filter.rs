@@ -10,7 +10,7 @@ use crate::filter::extend_counting_refused;
 use crate::papers::index_independent::ring_table::{RingPlan, RingTable};
 use crate::papers::ring::Points;
 use crate::placement::{Fingerprint, FingerprintSize};
-use crate::{Filter, Full, FullCause, Insert, KeyHash, KeyHasher, Remove, analysis};
+use crate::{Filter, Full, FullCause, Insert, KeyHash, KeyHasher, Remove, analysis, memory};
 
 /// Several index-independent filters that grow and shrink with the set, after Luo, Guo,
 /// Rottenstreich, Ma, Luo and Ren (2019): the consistent cuckoo filter.
@@ -59,6 +59,10 @@ pub struct ConsistentCuckooFilter {
     pub(super) history: History,
     pub(super) refused: u64,
 }
+
+/// Filters besides the active one that are searched for room with kicks; the others only take what
+/// fits as they are.
+const SEARCHED: usize = 15;
 
 impl ConsistentCuckooFilter {
     /// Starts with the defaults: one filter of 64 buckets of four slots, two candidates, ten nodes
@@ -126,11 +130,26 @@ impl ConsistentCuckooFilter {
     ) -> Result<(), FullCause> {
         let is_equal = |cause: FullCause| matches!(cause, FullCause::EqualEntries { .. });
         let mut too_many_equal = is_equal(cause);
-        let others = if self.policy.tries_all() { self.by_load() } else { Vec::new() };
-        for at in others.into_iter().filter(|&at| at != active) {
-            match self.filters[at].insert(fingerprint, points, None) {
-                Ok(()) => return Ok(()),
-                Err(cause) => too_many_equal |= is_equal(cause),
+        if cause == FullCause::OutOfMemory {
+            return Err(cause);
+        }
+        if self.policy.tries_all() {
+            let others = self.by_load();
+            for (tried, at) in others.iter().filter(|&at| at != active).enumerate() {
+                let table = &mut self.filters[at];
+                // So many filters are there only if somebody wants them, and all searches together
+                // would take as long as the file of somebody else says.
+                if tried >= self.first.kicks.others(SEARCHED) {
+                    if table.place(fingerprint, points) {
+                        return Ok(());
+                    }
+                    continue;
+                }
+                match table.insert(fingerprint, points, None) {
+                    Ok(()) => return Ok(()),
+                    Err(FullCause::OutOfMemory) => return Err(FullCause::OutOfMemory),
+                    Err(cause) => too_many_equal |= is_equal(cause),
+                }
             }
         }
         // A filter that grew for copies of one key would grow for ever.
@@ -193,9 +212,10 @@ impl Insert for ConsistentCuckooFilter {
     }
 
     fn clear(&mut self) {
+        let buckets = self.all_buckets();
         self.filters.truncate(1);
-        self.filters.shrink_to_fit();
-        self.filters[0].clear_to(self.first, super::resize::salt(0));
+        memory::shrink(&mut self.filters, 0);
+        self.filters[0].clear_to(self.first, super::resize::salt(0), buckets);
         self.history = History::of_new();
         self.refused = 0;
     }

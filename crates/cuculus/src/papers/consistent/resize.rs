@@ -1,13 +1,14 @@
 //! Growing and shrinking, all or nothing each time.
 
+use super::builder::MAX_MAX_FILTERS;
 use super::filter::ConsistentCuckooFilter;
 use super::policy::{Growth, History, Resizing, SUDDEN};
 use crate::papers::index_independent::builder::IndexIndependentCuckooFilterBuilder;
 use crate::papers::index_independent::most_for_one;
-use crate::papers::index_independent::ring_table::{Log, RingPlan, RingTable};
+use crate::papers::index_independent::ring_table::{FREE_BUCKETS, Log, RingPlan, RingTable};
 use crate::papers::ring::Points;
 use crate::placement::{BucketIndex, Fingerprint};
-use crate::{BuildError, Filter, Full, FullCause};
+use crate::{BuildError, Filter, Full, FullCause, memory, work};
 
 /// The most buckets that can be added in one call: more than a gigabyte with its ring.
 const MOST_AT_ONCE: u32 = 1 << 24;
@@ -40,13 +41,15 @@ impl ConsistentCuckooFilter {
     /// find room where they belong without it. Says whether one was removed; if not, nothing has
     /// changed.
     pub fn scale_down(&mut self) -> bool {
-        self.by_load().into_iter().any(|at| {
+        let order = self.by_load();
+        order.iter().any(|at| {
             let emptiest = self.filters[at].emptiest();
             self.filters[at].remove_bucket(emptiest)
         })
     }
 
-    /// Adds an empty filter like the first one.
+    /// Adds an empty filter like the first one: but with no more buckets than there are, unless that
+    /// is fewer than 256.
     ///
     /// # Errors
     /// [`Full`] with [`FullCause::TooManyFilters`] or [`FullCause::OutOfMemory`]; nothing has
@@ -56,7 +59,9 @@ impl ConsistentCuckooFilter {
             let max = self.policy.max_filters as usize;
             return Err(self.full(FullCause::TooManyFilters { max }));
         }
-        self.add_filter(self.first).map_err(|cause| self.full(cause))
+        let most = self.all_buckets().max(FREE_BUCKETS);
+        let plan = RingPlan { buckets: self.first.buckets.min(most), ..self.first };
+        self.add_filter(plan).map_err(|cause| self.full(cause))
     }
 
     /// Adds an empty filter with buckets, slots, candidates, nodes and kicks of its own: the
@@ -99,18 +104,20 @@ impl ConsistentCuckooFilter {
         if self.filters.len() == 1 || self.filters[smallest].len() > free {
             return false;
         }
+        let lens = self.filters.iter().map(|table| (table.len(), Log::default()));
+        let Ok(mut logs) = memory::collected(lens, self.filters.len()) else { return false };
+        logs.remove(smallest);
         let merged = self.filters.remove(smallest);
-        let mut logs: Vec<(usize, Log)> =
-            self.filters.iter().map(|table| (table.len(), Log::default())).collect();
-        let entries: Vec<Fingerprint> = merged.all_entries().collect();
-        let fit = entries.into_iter().all(|entry| {
+        let fit = merged.all_entries().all(|entry| {
+            work::add(1);
             let points = Points::of(entry, self.most_candidates());
-            self.by_load()
-                .into_iter()
+            let order = self.by_load();
+            order
+                .iter()
                 .any(|at| self.filters[at].insert(entry, &points, Some(&mut logs[at].1)).is_ok())
         });
         if fit {
-            self.filters.shrink_to_fit();
+            memory::shrink(&mut self.filters, 0);
         } else {
             for (table, (len, log)) in self.filters.iter_mut().zip(logs) {
                 table.roll_back(log, len);
@@ -122,8 +129,7 @@ impl ConsistentCuckooFilter {
 
     /// Makes room for a fingerprint that no filter takes, and stores it.
     pub(super) fn grow_for(&mut self, new: Fingerprint) -> Result<(), FullCause> {
-        let counts = self.filters.iter().map(RingTable::bucket_count);
-        let buckets = counts.fold(0, u32::saturating_add);
+        let buckets = self.all_buckets();
         let (count, load) = (self.filters.len(), self.utilization());
         match self.policy.growth(&self.history, count, buckets, self.first.buckets, load) {
             Growth::None if self.policy.resizing == Resizing::Manual => {
@@ -138,7 +144,9 @@ impl ConsistentCuckooFilter {
                 self.history.grown = self.history.grown.saturating_add(added);
                 Ok(())
             }
-            Growth::Filter { buckets } => {
+            Growth::Filter { buckets: wanted } => {
+                // A file may say anything of the size of a new filter.
+                let buckets = wanted.min(buckets.max(FREE_BUCKETS));
                 let history = self.history;
                 self.add_filter(RingPlan { buckets, ..self.first })?;
                 let Some(table) = self.filters.last_mut() else { return Err(FullCause::Crowded) };
@@ -154,7 +162,9 @@ impl ConsistentCuckooFilter {
 
     fn add_filter(&mut self, plan: RingPlan) -> Result<(), FullCause> {
         let table = RingTable::new(plan, salt(self.history.made));
-        self.filters.push(table.map_err(|_| FullCause::OutOfMemory)?);
+        let table = table.map_err(|_| FullCause::OutOfMemory)?;
+        memory::reserve_one(&mut self.filters, usize::MAX).map_err(|_| FullCause::OutOfMemory)?;
+        self.filters.push(table);
         self.history.made = self.history.made.wrapping_add(1);
         self.history.grown = 0;
         self.wait_before_merging();
@@ -216,7 +226,7 @@ impl ConsistentCuckooFilter {
         let most = merged.bucket_count() + most_for_one(table.bucket_count());
         let fit = table.grow(merged.all_entries(), 0, most).is_ok();
         match fit {
-            true => self.filters.shrink_to_fit(),
+            true => memory::shrink(&mut self.filters, 0),
             false => self.filters.insert(at, merged),
         }
         fit
@@ -247,6 +257,11 @@ impl ConsistentCuckooFilter {
         }
     }
 
+    /// The buckets of all filters.
+    pub(super) fn all_buckets(&self) -> u32 {
+        self.filters.iter().map(RingTable::bucket_count).fold(0, u32::saturating_add)
+    }
+
     fn fewest_buckets(&self) -> usize {
         let counts = self.filters.iter().map(RingTable::bucket_count).enumerate();
         counts.min_by_key(|&(_, count)| count).map_or(0, |(at, _)| at)
@@ -260,10 +275,28 @@ impl ConsistentCuckooFilter {
     }
 
     /// All filters, the least loaded first.
-    pub(super) fn by_load(&self) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..self.filters.len()).collect();
-        order.sort_by(|&a, &b| self.filters[a].load().total_cmp(&self.filters[b].load()));
+    pub(super) fn by_load(&self) -> Order {
+        let mut order = Order { at: [0; MAX_MAX_FILTERS as usize], count: self.filters.len() };
+        for (at, place) in order.at.iter_mut().take(order.count).enumerate() {
+            *place = at as u16;
+        }
+        order.at[..order.count].sort_unstable_by(|&a, &b| {
+            let load = |at: u16| self.filters[usize::from(at)].load();
+            load(a).total_cmp(&load(b)).then(a.cmp(&b))
+        });
         order
+    }
+}
+
+/// Filters in some order. There are few enough to need no memory for it.
+pub(super) struct Order {
+    at: [u16; MAX_MAX_FILTERS as usize],
+    count: usize,
+}
+
+impl Order {
+    pub(super) fn iter(&self) -> impl Iterator<Item = usize> {
+        self.at[..self.count].iter().map(|&at| usize::from(at))
     }
 }
 

@@ -5,15 +5,15 @@ use std::io::{Read, Write};
 use super::builder::MAX_BUCKETS;
 use super::filter::ConsistentCuckooFilter;
 use super::policy::{History, Policy, Resizing};
-use crate::container::{self, Fields, Incoming, Kind};
+use crate::container::{self, Fields, Incoming, Kind, Parameters};
 use crate::papers::index_independent::saved::{SavedRing, invalid, refused};
 use crate::placement::FingerprintSize;
-use crate::{DecodeError, Filter, Persist};
+use crate::{DecodeError, Filter, Persist, memory};
 
 impl Persist for ConsistentCuckooFilter {
     fn write_to<W: Write>(&self, writer: W) -> std::io::Result<()> {
         let Self { policy, history, .. } = self;
-        let mut parameters = Vec::new();
+        let mut parameters = Parameters::new();
         SavedRing::of_plan(self.first).write(&mut parameters);
         parameters.extend_from_slice(&[policy.resizing.id(), policy.sparse as u8]);
         parameters.extend_from_slice(&[0; 6]);
@@ -25,12 +25,17 @@ impl Persist for ConsistentCuckooFilter {
         for number in [merge_at, self.len() as u64, self.refused, self.filters.len() as u64] {
             parameters.extend_from_slice(&number.to_le_bytes());
         }
-        let mut descriptions = Vec::new();
-        self.filters.iter().for_each(|table| SavedRing::of(table).write(&mut descriptions));
-        let payloads: Vec<Vec<u8>> = self.filters.iter().map(SavedRing::write_payload).collect();
-        let pieces: Vec<&[u8]> =
-            core::iter::once(&descriptions).chain(&payloads).map(Vec::as_slice).collect();
-        container::write(writer, Kind::Consistent, &self.hasher, &parameters, &pieces)
+        let each = |table| SavedRing::BYTES as u64 + SavedRing::of(table).payload_bytes();
+        let payload_len = self.filters.iter().map(each).sum();
+        let (kind, hasher) = (Kind::Consistent, &self.hasher);
+        container::write_pieces(writer, kind, hasher, &parameters, payload_len, |put| {
+            for table in &self.filters {
+                let mut description = Parameters::new();
+                SavedRing::of(table).write(&mut description);
+                put(description.as_slice())?;
+            }
+            self.filters.iter().try_for_each(|table| SavedRing::write_payload(table, put))
+        })
     }
 
     fn read_from<R: Read>(reader: R) -> Result<Self, DecodeError> {
@@ -64,7 +69,7 @@ impl Persist for ConsistentCuckooFilter {
             return Err(invalid("number of filters", count, "from 1 to max_filters"));
         }
         let (hasher, payload_len) = (incoming.hasher.clone(), incoming.payload_len);
-        let payload = incoming.payload(payload_len)?;
+        let payload = incoming.payload(payload_len, 0)?;
 
         let mut rest = &payload[..];
         let mut next = |bytes: u64| {
@@ -76,7 +81,8 @@ impl Persist for ConsistentCuckooFilter {
             Ok::<_, DecodeError>(piece)
         };
         let mut descriptions = Fields(next(count * SavedRing::BYTES as u64)?);
-        let mut filters = Vec::new();
+        // The descriptions of all are there.
+        let mut filters = memory::with_room(count as usize)?;
         for _ in 0..count {
             let saved = SavedRing::read(&mut descriptions)?;
             if saved.plan().shape.fingerprint_bits != first.shape.fingerprint_bits {

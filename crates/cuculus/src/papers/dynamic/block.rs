@@ -1,9 +1,9 @@
 //! One cuckoo filter of the list: a table and the number of its keys. Knows nothing of the others.
 
-use crate::FullCause;
 use crate::cuckoo::room::{self, Candidates, Kicks, insert_into};
 use crate::placement::{AnyPlacement, BucketIndex, Fingerprint};
 use crate::table::{BucketShape, Buckets, MAX_SLOTS, OutOfMemory, Table, WINDOW, with_table};
+use crate::{FullCause, memory};
 
 #[derive(Clone)]
 pub(super) struct Block {
@@ -18,7 +18,7 @@ impl Block {
 
     /// A copy, unless there is no memory for it.
     pub(super) fn copy(&self, shape: BucketShape, buckets: u32) -> Result<Self, OutOfMemory> {
-        let payload = owned(self.payload())?;
+        let payload = memory::copied(self.payload(), WINDOW)?;
         Ok(Self { table: Table::from_payload(shape, buckets, payload)?, len: self.len })
     }
 
@@ -116,13 +116,4 @@ impl Block {
     pub(super) fn heap_bytes(&self) -> usize {
         self.table.heap_bytes()
     }
-}
-
-/// Bytes of their own, with room for what a table adds behind them.
-pub(super) fn owned(bytes: &[u8]) -> Result<Vec<u8>, OutOfMemory> {
-    let mut own = Vec::new();
-    own.try_reserve_exact(bytes.len() + WINDOW)
-        .map_err(|_| OutOfMemory { bytes: bytes.len() as u64 })?;
-    own.extend_from_slice(bytes);
-    Ok(own)
 }

@@ -108,7 +108,7 @@ setters! { DynamicCuckooFilterBuilder, hasher in parameters.hasher;
     filter_duplicates(filter: bool) => filter_duplicates;
 
     /// How many buckets a search for room in a filter may open, the paper's MNK; 500 by default,
-    /// 65,535 at most. With zero nothing is ever moved.
+    /// 2,000 at most. With zero nothing is ever moved.
     max_kicks(max_kicks: u32) => parameters.max_kicks;
 }
 

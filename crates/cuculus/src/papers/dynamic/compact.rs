@@ -1,9 +1,9 @@
 //! A shorter list: filters that can be emptied into the others are (Algorithm 4 of the paper), and
 //! what cannot be emptied stays as it was.
 
-use super::block::Block;
 use super::filter::DynamicCuckooFilter;
 use crate::cuckoo::room::Candidates;
+use crate::memory;
 use crate::placement::{BucketIndex, Placement};
 
 impl DynamicCuckooFilter {
@@ -96,9 +96,9 @@ impl DynamicCuckooFilter {
         if self.blocks.len() == 1 {
             return false;
         }
-        let mut queue: Vec<usize> =
-            (0..self.blocks.len()).filter(|&at| self.is_below_capacity(at)).collect();
-        queue.sort_by_key(|&at| self.blocks[at].len);
+        let below = (0..self.blocks.len()).filter(|&at| self.is_below_capacity(at));
+        let Ok(mut queue) = memory::collected(below, self.blocks.len()) else { return false };
+        queue.sort_unstable_by_key(|&at| (self.blocks[at].len, at));
         for (sparser, &sparse) in queue.iter().enumerate() {
             let denser = &queue[sparser + 1..];
             if self.fits_into(sparse, denser) {
@@ -147,11 +147,15 @@ impl DynamicCuckooFilter {
         if rest == 0 || self.len > rest * slots {
             return false;
         }
-        let mut order: Vec<usize> = (0..=rest).filter(|&at| self.blocks[at].len < slots).collect();
-        order.sort_by_key(|&at| self.blocks[at].len);
+        let open = (0..=rest).filter(|&at| self.blocks[at].len < slots);
+        let Ok(mut order) = memory::collected(open, rest + 1) else { return false };
+        order.sort_unstable_by_key(|&at| (self.blocks[at].len, at));
         let Some((&sparse, others)) = order.split_first() else { return false };
-        let copies = others.iter().map(|&at| self.blocks[at].copy(shape, placement.buckets()));
-        let Ok(mut copies) = copies.collect::<Result<Vec<Block>, _>>() else { return false };
+        let Ok(mut copies) = memory::with_room(others.len()) else { return false };
+        for &at in others {
+            let Ok(copy) = self.blocks[at].copy(shape, placement.buckets()) else { return false };
+            copies.push(copy);
+        }
         for bucket in self.buckets() {
             for fingerprint in self.blocks[sparse].entries(bucket) {
                 // A bucket and a fingerprint are all of a key that is needed: the alternate of the
@@ -175,7 +179,7 @@ impl DynamicCuckooFilter {
 
     fn drop_filter(&mut self, at: usize) {
         self.blocks.remove(at);
-        self.blocks.shrink_to_fit();
+        memory::shrink(&mut self.blocks, 0);
         // The same filter stays current, or the one after it.
         self.current -= usize::from(at < self.current);
         self.current = self.current.min(self.blocks.len() - 1);

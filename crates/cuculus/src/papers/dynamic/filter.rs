@@ -15,7 +15,7 @@ use crate::placement::PlacementKind;
 use crate::placement::{AnyPlacement, FingerprintSize, Placement};
 use crate::table::BucketShape;
 use crate::wide::Instructions;
-use crate::{Filter, Full, FullCause, Insert, Key, KeyHash, KeyHasher, Remove, analysis};
+use crate::{Filter, Full, FullCause, Insert, Key, KeyHash, KeyHasher, Remove, analysis, memory};
 
 /// A list of equal cuckoo filters, after Chen, Liao, Jin and Wu (2017).
 ///
@@ -59,7 +59,7 @@ use crate::{Filter, Full, FullCause, Insert, Key, KeyHash, KeyHasher, Remove, an
 ///   a set that changes without growing makes the list longer and longer until then.
 /// * Of one key at least 2b copies fit, b being the slots of a bucket. A copy beyond that is refused
 ///   ([`FullCause::EqualEntries`]) when it finds no room, and nothing grows because of it.
-/// * No more than 65,536 filters; a key that would need one more is refused
+/// * No more than 4,096 filters; a key that would need one more is refused
 ///   ([`FullCause::NoRoom`]).
 #[derive(Clone)]
 pub struct DynamicCuckooFilter {
@@ -254,7 +254,7 @@ impl Insert for DynamicCuckooFilter {
 
     fn clear(&mut self) {
         self.blocks.truncate(1);
-        self.blocks.shrink_to_fit();
+        memory::shrink(&mut self.blocks, 0);
         self.blocks.iter_mut().for_each(Block::clear);
         (self.current, self.len, self.appended, self.refused) = (0, 0, 0, 0);
     }

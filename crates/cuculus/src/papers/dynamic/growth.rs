@@ -10,7 +10,7 @@ use super::block::Block;
 use super::filter::DynamicCuckooFilter;
 use crate::FullCause;
 use crate::cuckoo::room::Candidates;
-use crate::placement::Placement;
+use crate::placement::{Placement, PlacementKind};
 
 /// When a dynamic cuckoo filter goes on to the next filter of its list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,9 +52,15 @@ pub(super) struct Rules {
     pub(super) filter_duplicates: bool,
 }
 
-/// A lookup reads two buckets of each filter, so longer lists are of no use; and a file with so
-/// many tiny ones cannot cost much more memory than its bytes.
-pub(super) const MAX_FILTERS: usize = 65_536;
+/// A lookup reads two buckets of each filter, so longer lists are of no use.
+pub(super) const MAX_FILTERS: usize = 4096;
+/// Filters of the list that an insert searches with kicks, besides the current one.
+const SEARCHED: usize = 8;
+/// With this many kicks and more, fingerprints at least so long, and so many slots, a filter of two
+/// slots per bucket or more takes keys until it is three quarters full; unless they were chosen.
+const LEAST_KICKS: u32 = 100;
+const LEAST_BITS: u32 = 8;
+const LEAST_SLOTS: usize = 256;
 
 impl DynamicCuckooFilter {
     /// Stores a key somewhere; nothing has changed after an error.
@@ -102,6 +108,12 @@ impl DynamicCuckooFilter {
         cause: FullCause,
         key: &Candidates,
     ) -> Result<(), FullCause> {
+        if cause == FullCause::OutOfMemory {
+            return Err(cause);
+        }
+        if matches!(cause, FullCause::NoRoom { .. }) && self.refuses_while_empty(full) {
+            return Err(FullCause::Crowded);
+        }
         let found = match self.store_in_existing(full, key) {
             Some(found) => found,
             None => self.store_in_new(key)?,
@@ -114,6 +126,18 @@ impl DynamicCuckooFilter {
         Ok(())
     }
 
+    /// Whether a filter that has just refused a key, after a search that deserves the name, has most
+    /// of its slots free. Keys that were chosen to fall together do that; with a filter for every few
+    /// of them, all others would be looked up in thousands of filters.
+    fn refuses_while_empty(&self, full: usize) -> bool {
+        let searched = self.kicks.max >= LEAST_KICKS
+            && self.shape.slots_per_bucket > 1
+            && self.shape.fingerprint_bits >= LEAST_BITS
+            && self.placement.kind() != PlacementKind::Simplified;
+        let slots = self.slots_per_filter();
+        searched && slots >= LEAST_SLOTS && self.blocks[full].len < slots * 2 / 5
+    }
+
     /// Tries the filters below their capacity: those after `full` one by one, as the paper does; or,
     /// if holes are used again, all others. Then the emptiest, which most likely has room, is
     /// searched with kicks, and the rest is only looked at, so that an insert opens no more than
@@ -121,10 +145,18 @@ impl DynamicCuckooFilter {
     fn store_in_existing(&mut self, full: usize, key: &Candidates) -> Option<usize> {
         let (placement, kicks) = (self.placement, self.kicks);
         if !self.rules.reuse_holes {
+            let mut searched = 0;
             let mut later = full + 1..self.blocks.len();
             return later.find(|&next| {
-                self.is_below_capacity(next)
-                    && self.blocks[next].insert(placement, kicks, key).is_ok()
+                if !self.is_below_capacity(next) {
+                    return false;
+                }
+                searched += 1;
+                let block = &mut self.blocks[next];
+                if searched > kicks.others(SEARCHED) {
+                    return block.place(key);
+                }
+                block.insert(placement, kicks, key).is_ok()
             });
         }
         let emptiest = self.emptiest_but(full)?;

@@ -2,15 +2,15 @@
 
 use std::io::{Read, Write};
 
-use super::block::{Block, owned};
+use super::block::Block;
 use super::filter::DynamicCuckooFilter;
 use super::growth::{Extension, MAX_FILTERS, Rules};
-use crate::container::{self, Fields, Incoming};
+use crate::container::{self, Fields, Incoming, Parameters};
 use crate::cuckoo::saved::SavedTable;
 use crate::placement::{FingerprintSize, Placement};
-use crate::table::{Layout, OutOfMemory};
+use crate::table::{Layout, WINDOW};
 use crate::wide::Instructions;
-use crate::{DecodeError, Kind, Persist};
+use crate::{DecodeError, Kind, Persist, memory};
 
 fn invalid(field: &'static str, got: u64, expected: &'static str) -> DecodeError {
     DecodeError::Invalid { field, got, expected }
@@ -31,17 +31,16 @@ impl SavedList {
         Self { rules, filters: filter.blocks.len(), current, appended, refused }
     }
 
-    fn to_bytes(&self) -> Vec<u8> {
+    fn write(&self, to: &mut Parameters) {
         let Rules { extension, capacity_per_filter, reuse_holes, filter_duplicates } = self.rules;
-        let mut bytes = vec![extension.id(), u8::from(reuse_holes), u8::from(filter_duplicates)];
-        bytes.extend_from_slice(&[0; 5]);
+        to.extend_from_slice(&[extension.id(), u8::from(reuse_holes), u8::from(filter_duplicates)]);
+        to.extend_from_slice(&[0; 5]);
         for number in [capacity_per_filter, self.filters, self.current] {
-            bytes.extend_from_slice(&(number as u64).to_le_bytes());
+            to.extend_from_slice(&(number as u64).to_le_bytes());
         }
         for number in [self.appended, self.refused] {
-            bytes.extend_from_slice(&number.to_le_bytes());
+            to.extend_from_slice(&number.to_le_bytes());
         }
-        bytes
     }
 
     /// `slots` are those of a filter.
@@ -67,7 +66,7 @@ impl SavedList {
         let expected = "at least 1 and at most the slots of a filter";
         let capacity_per_filter = number("capacity_per_filter", 1, slots, expected)?;
         let most = MAX_FILTERS as u64;
-        let filters = number("number of filters", 1, most, "from 1 to 65536")?;
+        let filters = number("number of filters", 1, most, "from 1 to 4096")?;
         let last = filters as u64 - 1;
         let current = number("current filter", 0, last, "one of the filters")?;
         let (appended, refused) = (fields.u64()?, fields.u64()?);
@@ -82,10 +81,14 @@ impl SavedList {
 impl Persist for DynamicCuckooFilter {
     fn write_to<W: Write>(&self, writer: W) -> std::io::Result<()> {
         let Self { shape, placement, kicks, len, capacity, .. } = *self;
-        let mut parameters = SavedTable { shape, placement, kicks, len, capacity }.to_bytes();
-        parameters.extend_from_slice(&SavedList::of(self).to_bytes());
-        let payload: Vec<&[u8]> = self.blocks.iter().map(Block::payload).collect();
-        container::write(writer, Kind::Dynamic, &self.hasher, &parameters, &payload)
+        let mut parameters = Parameters::new();
+        SavedTable { shape, placement, kicks, len, capacity }.write(&mut parameters);
+        SavedList::of(self).write(&mut parameters);
+        let payload_len = self.blocks.iter().map(|block| block.payload().len() as u64).sum();
+        let (kind, hasher) = (Kind::Dynamic, &self.hasher);
+        container::write_pieces(writer, kind, hasher, &parameters, payload_len, |put| {
+            self.blocks.iter().try_for_each(|block| put(block.payload()))
+        })
     }
 
     fn read_from<R: Read>(reader: R) -> Result<Self, DecodeError> {
@@ -103,15 +106,13 @@ impl Persist for DynamicCuckooFilter {
         let SavedList { rules, filters, current, appended, refused } = list;
         let hasher = incoming.hasher.clone();
         let table_bytes = saved.payload_bytes();
-        let payload = incoming.payload(table_bytes.saturating_mul(filters as u64))?;
+        let payload = incoming.payload(table_bytes.saturating_mul(filters as u64), 0)?;
 
-        let mut blocks = Vec::new();
-        let failed = OutOfMemory { bytes: (filters * size_of::<Block>()) as u64 };
-        blocks.try_reserve_exact(filters).map_err(|_| failed)?;
+        let mut blocks = memory::with_room(filters)?;
         let mut entries = 0;
         // A table is never of no bytes, and of no more than the payload, which is there.
         for bytes in payload.chunks_exact(table_bytes as usize) {
-            let (table, len) = saved.counted_table(owned(bytes)?)?;
+            let (table, len) = saved.counted_table(memory::copied(bytes, WINDOW)?)?;
             blocks.push(Block { table, len: len as usize });
             entries += len;
         }

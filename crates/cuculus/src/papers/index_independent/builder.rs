@@ -48,11 +48,11 @@ setters! { IndexIndependentCuckooFilterBuilder, hasher in parameters.hasher;
     candidates(candidates: u32) => candidates;
 
     /// v: from 1 to 64 nodes of a bucket on the ring; 10 by default. More make the buckets' shares
-    /// of the ring more even, so that they fill better, and cost five to six bytes each.
+    /// of the ring more even, so that they fill better, and cost little more than four bytes each.
     virtual_nodes(nodes: u32) => virtual_nodes;
 
     /// How many buckets a search for room may open before a key is refused; 500 by default,
-    /// 65,535 at most.
+    /// 2,000 at most.
     max_kicks(max_kicks: u32) => parameters.max_kicks;
 
     /// How room is made in a full bucket.

@@ -53,7 +53,7 @@ pub struct IndexIndependentCuckooFilter {
     pub(super) hasher: KeyHasher,
     pub(super) size: FingerprintSize,
     pub(super) table: RingTable,
-    /// The number of buckets when built, to which a cleared filter returns.
+    /// The number of buckets when built, to which a cleared filter returns, unless it has fewer.
     pub(super) first_buckets: u32,
     pub(super) capacity: usize,
     pub(super) refused: u64,
@@ -130,10 +130,10 @@ impl IndexIndependentCuckooFilter {
     }
 }
 
-/// The most buckets that are added for the sake of one: a quarter more than there are. What still
-/// finds no room then will not find it with more either.
+/// The most buckets that are added for the sake of one: a quarter more than there are, and no more
+/// than some dozen. What still finds no room then was chosen to find none.
 pub(crate) fn most_for_one(buckets: u32) -> u32 {
-    16.max(buckets / 4)
+    (buckets / 4).clamp(16, 64)
 }
 
 impl Filter for IndexIndependentCuckooFilter {
@@ -180,7 +180,7 @@ impl Insert for IndexIndependentCuckooFilter {
 
     fn clear(&mut self) {
         let plan = RingPlan { buckets: self.first_buckets, ..self.table.plan() };
-        self.table.clear_to(plan, self.table.ring().salt());
+        self.table.clear_to(plan, self.table.ring().salt(), self.table.bucket_count());
         self.refused = 0;
     }
 }

@@ -4,12 +4,15 @@
 //! Whatever is tried and does not work out leaves every bucket as it was: what a bucket held is
 //! noted before it changes, and put back if need be.
 
-use crate::FullCause;
 use crate::cuckoo::room::Kicks;
-use crate::papers::ring::{MAX_CANDIDATES, Points, Ring};
+use crate::papers::ring::{MAX_CANDIDATES, MAX_VIRTUAL_NODES, Points, Ring};
 use crate::placement::{BucketIndex, Fingerprint};
-use crate::relocate::{Space, make_room};
+use crate::relocate::{Space, Stuck, make_room};
 use crate::table::{BucketShape, Buckets, MAX_SLOTS, OutOfMemory, Table, with_table};
+use crate::{FullCause, memory, work};
+
+/// Buckets that a table may get because a file says so, whatever it holds: some kilobytes.
+pub(crate) const FREE_BUCKETS: u32 = 256;
 
 /// The table with its ring.
 #[derive(Clone)]
@@ -32,9 +35,39 @@ pub(crate) struct RingPlan {
     pub(crate) buckets: u32,
 }
 
-/// What buckets held before they were changed.
+/// What buckets held before they were changed, and how many were opened on the way.
 #[derive(Default)]
-pub(crate) struct Log(Vec<(BucketIndex, [Fingerprint; MAX_SLOTS])>);
+pub(crate) struct Log {
+    notes: Vec<(BucketIndex, [Fingerprint; MAX_SLOTS])>,
+    opened: u32,
+}
+
+/// The most buckets that may be opened for the entries of one new bucket. Only entries that were
+/// chosen for it need so many.
+const MOST_OPENED: u32 = 8192;
+
+impl Log {
+    /// Makes room for notes.
+    fn reserve(&mut self, notes: usize) -> Result<(), OutOfMemory> {
+        let bytes = (notes * size_of::<(BucketIndex, [Fingerprint; MAX_SLOTS])>()) as u64;
+        self.notes.try_reserve(notes).map_err(|_| OutOfMemory { bytes })
+    }
+}
+
+/// Where the points of a new bucket's nodes belonged, each bucket once.
+struct FormerOwners {
+    buckets: [BucketIndex; MAX_VIRTUAL_NODES as usize],
+    count: usize,
+}
+
+impl FormerOwners {
+    fn add(&mut self, bucket: BucketIndex) {
+        if !self.buckets[..self.count].contains(&bucket) {
+            self.buckets[self.count] = bucket;
+            self.count += 1;
+        }
+    }
+}
 
 /// The buckets where a fingerprint may lie, each once: one or more, up to as many as the
 /// fingerprint has points.
@@ -73,10 +106,11 @@ struct Placed<'a, T> {
 }
 
 impl<T: Buckets> Placed<'_, T> {
-    /// To be called before a bucket changes.
+    /// To be called before a bucket changes, and after [`prepare`](Space::prepare).
     fn note(&mut self, bucket: BucketIndex) {
         if let Some(log) = &mut self.log {
-            log.0.push((bucket, self.table.entries(bucket)));
+            debug_assert!(log.notes.len() < log.notes.capacity(), "not prepared");
+            log.notes.push((bucket, self.table.entries(bucket)));
         }
     }
 
@@ -115,6 +149,20 @@ impl<T: Buckets> Space for Placed<'_, T> {
 
     fn prefetch(&self, _: BucketIndex) {}
 
+    /// A move changes two buckets, and a new entry one more.
+    fn prepare(&mut self, moves: usize) -> Result<(), OutOfMemory> {
+        match &mut self.log {
+            Some(log) => log.reserve(2 * moves + 1),
+            None => Ok(()),
+        }
+    }
+
+    fn opened(&mut self, buckets: u32) {
+        if let Some(log) = &mut self.log {
+            log.opened += buckets;
+        }
+    }
+
     fn kick(&mut self, from: BucketIndex, slot: u32, to: BucketIndex) {
         let entry = self.table.entries(from)[slot as usize];
         self.note(from);
@@ -132,10 +180,10 @@ impl RingTable {
         Ok(Self { ring, table, shape, candidates, kicks, len: 0 })
     }
 
-    /// Becomes an empty table with this plan and salt: but not with many more buckets than there
-    /// are, since a file may say anything.
-    pub(crate) fn clear_to(&mut self, plan: RingPlan, salt: u32) {
-        let buckets = plan.buckets.min(self.bucket_count().max(1 << 16));
+    /// Becomes an empty table with this plan and salt: but not with more buckets than `most`, unless
+    /// they are few. A file may say anything, and nobody is to pay for it.
+    pub(crate) fn clear_to(&mut self, plan: RingPlan, salt: u32, most: u32) {
+        let buckets = plan.buckets.min(most.max(FREE_BUCKETS));
         match Self::new(RingPlan { buckets, ..plan }, salt) {
             Ok(empty) => *self = empty,
             Err(_) => {
@@ -272,11 +320,24 @@ impl RingTable {
             let mut space = Placed { table, ring, candidates: *candidates, log };
             place(&mut space, &key, *kicks, fingerprint)
         });
-        if !placed {
-            return Err(self.refusal(fingerprint, &key));
+        match placed {
+            Ok(()) => {
+                self.len += 1;
+                Ok(())
+            }
+            Err(Stuck::OutOfMemory) => Err(FullCause::OutOfMemory),
+            Err(Stuck::NoPath) => Err(self.refusal(fingerprint, &key)),
         }
-        self.len += 1;
-        Ok(())
+    }
+
+    /// Stores a fingerprint in one of its buckets, if one has room as it is.
+    pub(crate) fn place(&mut self, fingerprint: Fingerprint, points: &Points) -> bool {
+        let key = self.candidates(points);
+        let placed = with_table!(&mut self.table, table => {
+            key.as_slice().iter().any(|&bucket| table.place(bucket, fingerprint).is_some())
+        });
+        self.len += usize::from(placed);
+        placed
     }
 
     /// Why there was no room.
@@ -331,27 +392,46 @@ impl RingTable {
         }
         let (len, next_name) = (self.len, self.ring.next_name());
         let (mut log, mut added) = (Log::default(), 0);
-        let mut homeless: Vec<Fingerprint> = new.into_iter().collect();
+        let mut homeless: Vec<Fingerprint> = Vec::new();
+        for entry in new {
+            memory::push(&mut homeless, entry).map_err(|_| FullCause::OutOfMemory)?;
+        }
         loop {
+            let mut pushed = Ok(());
             if added >= least {
                 homeless.retain(|&entry| {
+                    work::add(1);
+                    if log.opened > MOST_OPENED {
+                        pushed = Err(FullCause::Crowded);
+                        return true;
+                    }
                     let points = self.points(entry);
-                    self.insert(entry, &points, Some(&mut log)).is_err()
+                    match self.insert(entry, &points, Some(&mut log)) {
+                        Ok(()) => false,
+                        Err(FullCause::OutOfMemory) => {
+                            pushed = Err(FullCause::OutOfMemory);
+                            true
+                        }
+                        Err(_) => true,
+                    }
                 });
                 if homeless.is_empty() {
                     return Ok(added);
                 }
             }
-            let pushed = match added < most.max(least) {
-                // What was not enough at random is enough sooner where it is needed: a filter that is
-                // nearly full would get as many homeless entries with each bucket as it has slots.
-                true => {
-                    let needed = homeless.first().filter(|_| added >= least);
-                    let points = needed.map(|&entry| self.points(entry));
-                    self.push_bucket(points.as_ref(), &mut homeless, &mut log)
-                }
-                false => Err(FullCause::Crowded),
-            };
+            if pushed.is_ok() {
+                pushed = match added < most.max(least) {
+                    // What was not enough at random is enough sooner where it is needed: a filter that
+                    // is nearly full would get as many homeless entries with each bucket as it has
+                    // slots.
+                    true => {
+                        let needed = homeless.first().filter(|_| added >= least);
+                        let points = needed.map(|&entry| self.points(entry));
+                        self.push_bucket(points.as_ref(), &mut homeless, &mut log)
+                    }
+                    false => Err(FullCause::Crowded),
+                };
+            }
             if let Err(cause) = pushed {
                 self.undo(log);
                 (0..added).for_each(|_| self.pop_bucket());
@@ -364,7 +444,7 @@ impl RingTable {
     }
 
     /// Adds an empty bucket, at one of some points if any are given. Entries of other buckets that
-    /// lost their place are taken out.
+    /// lost their place are taken out. After an error nothing has changed.
     fn push_bucket(
         &mut self,
         points: Option<&Points>,
@@ -375,14 +455,19 @@ impl RingTable {
         if buckets > Ring::most_buckets(self.ring.virtual_nodes()) {
             return Err(FullCause::OutOfMemory);
         }
+        let nodes = self.ring.virtual_nodes() as usize;
+        work::add(nodes);
+        log.reserve(nodes).map_err(|_| FullCause::OutOfMemory)?;
+        homeless.try_reserve(nodes * MAX_SLOTS).map_err(|_| FullCause::OutOfMemory)?;
         self.table.resize(buckets).map_err(|_| FullCause::OutOfMemory)?;
-        let mut former: Vec<BucketIndex> = Vec::new();
-        self.ring.push(points, |bucket| {
-            if !former.contains(&bucket) {
-                former.push(bucket);
-            }
-        });
-        for bucket in former {
+        let buckets = [BucketIndex(0); MAX_VIRTUAL_NODES as usize];
+        let mut former = FormerOwners { buckets, count: 0 };
+        if self.ring.push(points, |bucket| former.add(bucket)).is_err() {
+            let smaller = self.table.resize(self.bucket_count());
+            debug_assert!(smaller.is_ok(), "needs no memory");
+            return Err(FullCause::OutOfMemory);
+        }
+        for &bucket in &former.buckets[..former.count] {
             let before = with_table!(&self.table, table => table.entries(bucket));
             let mut after = before;
             for entry in after.iter_mut().filter(|entry| **entry != Fingerprint::EMPTY) {
@@ -393,7 +478,7 @@ impl RingTable {
                 }
             }
             if after != before {
-                log.0.push((bucket, before));
+                log.notes.push((bucket, before));
                 with_table!(&mut self.table, table => table.restore(bucket, after));
             }
         }
@@ -431,7 +516,11 @@ impl RingTable {
             return false;
         }
         let before = with_table!(&self.table, table => table.entries(bucket));
-        let mut log = Log(vec![(bucket, before)]);
+        let mut log = Log::default();
+        if log.reserve(1 + MAX_SLOTS).is_err() {
+            return false;
+        }
+        log.notes.push((bucket, before));
         self.ring.leave(bucket);
         with_table!(&mut self.table, table => {
             table.restore(bucket, [Fingerprint::EMPTY; MAX_SLOTS]);
@@ -453,7 +542,7 @@ impl RingTable {
     /// Puts back what was noted. The number of entries is the caller's.
     fn undo(&mut self, log: Log) {
         with_table!(&mut self.table, table => {
-            for (bucket, entries) in log.0.into_iter().rev() {
+            for (bucket, entries) in log.notes.into_iter().rev() {
                 table.restore(bucket, entries);
             }
         });
@@ -474,7 +563,7 @@ fn place<T: Buckets>(
     key: &RingCandidates,
     kicks: Kicks,
     fingerprint: Fingerprint,
-) -> bool {
+) -> Result<(), Stuck> {
     let (mut emptiest, mut most_free) = (BucketIndex(0), 0);
     for &bucket in key.as_slice() {
         let free = space.table.count(bucket, Fingerprint::EMPTY);
@@ -483,11 +572,12 @@ fn place<T: Buckets>(
         }
     }
     let bucket = match most_free {
-        0 => make_room(space, key.as_slice(), kicks.search, kicks.max),
-        _ => Some(emptiest),
+        0 => make_room(space, key.as_slice(), kicks.search, kicks.max)?,
+        _ => {
+            space.prepare(0)?;
+            emptiest
+        }
     };
-    if let Some(bucket) = bucket {
-        space.place(bucket, fingerprint);
-    }
-    bucket.is_some()
+    space.place(bucket, fingerprint);
+    Ok(())
 }

@@ -4,13 +4,13 @@ use std::io::{Read, Write};
 
 use super::filter::IndexIndependentCuckooFilter;
 use super::ring_table::{RingPlan, RingTable};
-use crate::container::{self, Fields, Incoming, Kind};
+use crate::container::{self, Fields, Incoming, Kind, Parameters, Put};
 use crate::cuckoo::room::Kicks;
 use crate::papers::ring::Ring;
 use crate::placement::FingerprintSize;
 use crate::relocate::Search;
-use crate::table::{BucketShape, Buckets, Layout, Table, with_table};
-use crate::{BuildError, DecodeError, Filter, Persist};
+use crate::table::{BucketShape, Buckets, Layout, Table, WINDOW, with_table};
+use crate::{BuildError, DecodeError, Filter, Persist, memory};
 
 pub(crate) fn invalid(field: &'static str, got: u64, expected: &'static str) -> DecodeError {
     DecodeError::Invalid { field, got, expected }
@@ -63,7 +63,7 @@ impl SavedRing {
         Self { plan: table.plan(), salt: ring.salt(), next_name: ring.next_name(), len }
     }
 
-    pub(crate) fn write(&self, bytes: &mut Vec<u8>) {
+    pub(crate) fn write(&self, bytes: &mut Parameters) {
         let Self { plan, salt, next_name, len } = self;
         bytes.extend_from_slice(&[
             plan.shape.fingerprint_bits as u8,
@@ -94,7 +94,7 @@ impl SavedRing {
         let [salt, next_name] = [fields.u32()?, fields.u32()?];
         let len = fields.u64()?;
         let kicks = Kicks::new(search, Some(max_kicks))
-            .map_err(|_| invalid("max_kicks", u64::from(max_kicks), "at most 65535"))?;
+            .map_err(|_| invalid("max_kicks", u64::from(max_kicks), Kicks::EXPECTED))?;
         let shape = BucketShape {
             fingerprint_bits: u32::from(bits),
             slots_per_bucket: u32::from(slots),
@@ -120,22 +120,24 @@ impl SavedRing {
             + self.plan.shape.payload_bytes(u64::from(self.plan.buckets))
     }
 
-    pub(crate) fn write_payload(table: &RingTable) -> Vec<u8> {
-        let names = table.ring().names().iter().flat_map(|name| name.to_le_bytes());
-        names.chain(table.payload().iter().copied()).collect()
+    pub(crate) fn write_payload(table: &RingTable, put: &mut Put<'_>) -> std::io::Result<()> {
+        table.ring().names().iter().try_for_each(|name| put(&name.to_le_bytes()))?;
+        put(table.payload())
     }
 
     /// The table in a payload of the right length, if it can be what the description says.
     pub(crate) fn table(&self, payload: &[u8]) -> Result<RingTable, DecodeError> {
         let Self { plan, salt, next_name, len } = *self;
         let (names, slots) = payload.split_at(4 * plan.buckets as usize);
-        let names = names.as_chunks().0.iter().map(|&bytes| u32::from_le_bytes(bytes)).collect();
-        let ring = Ring::from_names(plan.virtual_nodes, salt, names, next_name).ok_or(invalid(
+        let names = names.as_chunks().0.iter().map(|&bytes| u32::from_le_bytes(bytes));
+        let names = memory::collected(names, plan.buckets as usize)?;
+        let ring = Ring::from_names(plan.virtual_nodes, salt, names, next_name)?.ok_or(invalid(
             "names of buckets",
             u64::from(plan.buckets),
             "different ones in their range",
         ))?;
-        let table = Table::from_payload(plan.shape, plan.buckets, slots.to_vec())?;
+        let slots = memory::copied(slots, WINDOW)?;
+        let table = Table::from_payload(plan.shape, plan.buckets, slots)?;
         if !with_table!(&table, table => table.runs().ends_in_zeros()) {
             return Err(invalid("payload", 1, "zeros after the last bucket"));
         }
@@ -153,13 +155,16 @@ impl SavedRing {
 
 impl Persist for IndexIndependentCuckooFilter {
     fn write_to<W: Write>(&self, writer: W) -> std::io::Result<()> {
-        let mut parameters = Vec::new();
-        SavedRing::of(&self.table).write(&mut parameters);
+        let mut parameters = Parameters::new();
+        let saved = SavedRing::of(&self.table);
+        saved.write(&mut parameters);
         for number in [self.capacity as u64, u64::from(self.first_buckets), self.refused] {
             parameters.extend_from_slice(&number.to_le_bytes());
         }
-        let payload = SavedRing::write_payload(&self.table);
-        container::write(writer, Kind::IndexIndependent, &self.hasher, &parameters, &[&payload])
+        let (kind, hasher) = (Kind::IndexIndependent, &self.hasher);
+        container::write_pieces(writer, kind, hasher, &parameters, saved.payload_bytes(), |put| {
+            SavedRing::write_payload(&self.table, put)
+        })
     }
 
     fn read_from<R: Read>(reader: R) -> Result<Self, DecodeError> {
@@ -177,7 +182,7 @@ impl Persist for IndexIndependentCuckooFilter {
             .filter(|&buckets| buckets > 0 && u64::from(buckets) <= most)
             .ok_or(invalid("first number of buckets", first_buckets, "from 1 to what fits"))?;
         let hasher = incoming.hasher.clone();
-        let payload = incoming.payload(saved.payload_bytes())?;
+        let payload = incoming.payload(saved.payload_bytes(), 0)?;
         let table = saved.table(&payload)?;
         let size = FingerprintSize::new(saved.plan.shape.fingerprint_bits);
         let filter = Self { hasher, size, table, first_buckets, capacity, refused };

@@ -12,6 +12,7 @@ mod nodes;
 use names::Names;
 use nodes::Nodes;
 
+use crate::memory;
 use crate::placement::{BucketIndex, Fingerprint};
 use crate::table::OutOfMemory;
 
@@ -85,7 +86,7 @@ const fn inverse(odd: u32) -> u32 {
 
 /// The ring. Buckets have names, which fix their nodes, and indices, which say where they lie in a
 /// table; an index changes when another bucket goes.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Ring {
     nodes: Nodes,
     virtual_nodes: u32,
@@ -100,21 +101,15 @@ impl Ring {
         Self { nodes: Nodes::new(), virtual_nodes, salt, names: Names::new() }
     }
 
-    /// A ring of `buckets` buckets, if there seems to be memory for it. It consists of many small
-    /// allocations; one of the whole size is tried first, since the allocator can refuse that.
+    /// A ring of `buckets` buckets with the names from 0 on.
     pub(crate) fn with_buckets(
         virtual_nodes: u32,
         salt: u32,
         buckets: u32,
     ) -> Result<Self, OutOfMemory> {
-        let bytes = u64::from(buckets) * (5 * u64::from(virtual_nodes) + 10);
-        let failed = OutOfMemory { bytes };
-        let len = usize::try_from(bytes).map_err(|_| failed)?;
-        // Unseen, the compiler would leave the question out.
-        core::hint::black_box(&mut Vec::<u8>::new()).try_reserve_exact(len).map_err(|_| failed)?;
-        let mut ring = Self::new(virtual_nodes, salt);
-        (0..buckets).for_each(|_| ring.push(None, |_| ()));
-        Ok(ring)
+        let names = memory::collected(0..buckets, buckets as usize)?;
+        let ring = Self::from_names(virtual_nodes, salt, names, buckets)?;
+        Ok(ring.unwrap_or_else(|| Self::new(virtual_nodes, salt)))
     }
 
     /// The most buckets that a ring can have: their nodes' numbers fit 32 bits.
@@ -156,15 +151,16 @@ impl Ring {
         salt: u32,
         names: Vec<u32>,
         next_name: u32,
-    ) -> Option<Self> {
+    ) -> Result<Option<Self>, OutOfMemory> {
         if names.iter().any(|&name| name >= Self::most_buckets(virtual_nodes)) {
-            return None;
+            return Ok(None);
         }
-        let names = Names::of(names, next_name)?;
+        let Some(names) = Names::of(names, next_name)? else { return Ok(None) };
         let mut ring = Self { names, ..Self::new(virtual_nodes, salt) };
-        let positions = ring.names().iter().flat_map(|&name| ring.positions(name)).collect();
-        ring.nodes = Nodes::of(positions);
-        Some(ring)
+        let count = ring.names().len() * virtual_nodes as usize;
+        let positions = ring.names().iter().flat_map(|&name| ring.positions(name));
+        ring.nodes = Nodes::of(memory::collected(positions, count)?)?;
+        Ok(Some(ring))
     }
 
     fn positions(&self, name: u32) -> impl Iterator<Item = u32> + use<> {
@@ -192,23 +188,47 @@ impl Ring {
     /// it: the point is then the bucket's own.
     ///
     /// Calls `former` with the bucket that each of its nodes takes points from; with the same one
-    /// several times, perhaps, and not at all for the first bucket of a ring.
-    pub(crate) fn push(&mut self, points: Option<&Points>, mut former: impl FnMut(BucketIndex)) {
+    /// several times, perhaps, and not at all for the first bucket of a ring. After an error nothing
+    /// has changed.
+    pub(crate) fn push(
+        &mut self,
+        points: Option<&Points>,
+        mut former: impl FnMut(BucketIndex),
+    ) -> Result<(), OutOfMemory> {
+        self.names.reserve()?;
         let end = Self::most_buckets(self.virtual_nodes);
         let mut names = points.into_iter().flat_map(Points::iter).map(|point| self.name_at(point));
         let wanted = names.find(|&name| name < end && self.names.index(name).is_none());
         let name = wanted.unwrap_or_else(|| self.names.free(end));
-        let index = BucketIndex(self.buckets());
-        if index.0 > 0 {
+        if self.buckets() > 0 {
             // All before any node is added: a new node may follow another one.
             self.positions(name).for_each(|position| former(self.owner(position)));
         }
+        self.nodes.halve_if_due();
+        self.add_nodes(name)?;
         self.names.push(name);
-        self.enter(index);
+        Ok(())
+    }
+
+    /// Puts the nodes of a name on the ring, all or none.
+    fn add_nodes(&mut self, name: u32) -> Result<(), OutOfMemory> {
+        for (added, position) in self.positions(name).enumerate() {
+            match self.nodes.insert(position) {
+                Ok(new) => debug_assert!(new, "no two numbers have the same position"),
+                Err(failed) => {
+                    for position in self.positions(name).take(added) {
+                        self.nodes.remove(position);
+                    }
+                    return Err(failed);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Takes a bucket's nodes off the ring, so that its points belong to others. The bucket keeps
-    /// its index until [`forget`](Self::forget), or comes back with [`enter`](Self::enter).
+    /// its index, and its nodes their memory, until [`forget`](Self::forget), or until it comes back
+    /// with [`enter`](Self::enter).
     pub(crate) fn leave(&mut self, bucket: BucketIndex) {
         for position in self.positions(self.names()[bucket.0 as usize]) {
             let there = self.nodes.remove(position);
@@ -216,16 +236,17 @@ impl Ring {
         }
     }
 
-    /// Puts a bucket's nodes on the ring: undoes [`leave`](Self::leave).
+    /// Puts a bucket's nodes on the ring: undoes [`leave`](Self::leave), and needs no memory then.
     pub(crate) fn enter(&mut self, bucket: BucketIndex) {
-        for position in self.positions(self.names()[bucket.0 as usize]) {
-            let new = self.nodes.insert(position);
-            debug_assert!(new, "no two numbers have the same position");
-        }
+        let added = self.add_nodes(self.names()[bucket.0 as usize]);
+        debug_assert!(added.is_ok(), "needs no memory");
     }
 
     /// Gives up the name of a bucket that has left; the last bucket gets its index.
     pub(crate) fn forget(&mut self, bucket: BucketIndex) {
+        for position in self.positions(self.names()[bucket.0 as usize]) {
+            self.nodes.tidy(position);
+        }
         self.names.swap_remove(bucket.0);
     }
 
@@ -256,14 +277,17 @@ impl RingNodes {
         self.0.successor(point)
     }
 
-    /// Adds a node; false if it was there.
+    /// Adds a node; false if it was there, or if there is no memory for it.
     pub fn insert(&mut self, position: u32) -> bool {
-        self.0.insert(position)
+        self.0.halve_if_due();
+        self.0.insert(position).unwrap_or(false)
     }
 
     /// Removes a node; false if it was not there.
     pub fn remove(&mut self, position: u32) -> bool {
-        self.0.remove(position)
+        let was_there = self.0.remove(position);
+        self.0.tidy(position);
+        was_there
     }
 }
 
@@ -307,7 +331,7 @@ mod tests {
                     };
                     let (names, new) = (ring.names().to_vec(), BucketIndex(ring.buckets()));
                     let mut former = Vec::new();
-                    ring.push(None, |bucket| former.push(bucket));
+                    ring.push(None, |bucket| former.push(bucket)).expect("memory");
                     let name = ring.names()[new.0 as usize];
                     assert!(!names.contains(&name));
                     for (&point, was) in points.iter().zip(before) {
@@ -330,6 +354,7 @@ mod tests {
                         ring.names().to_vec(),
                         ring.next_name(),
                     )
+                    .expect("memory")
                     .expect("its own");
                 }
                 for _ in 0..20 {
@@ -347,7 +372,7 @@ mod tests {
 
     #[test]
     fn names_that_are_no_ring_are_refused() {
-        let ring = |names: &[u32]| Ring::from_names(2, 0, names.to_vec(), 0);
+        let ring = |names: &[u32]| Ring::from_names(2, 0, names.to_vec(), 0).expect("memory");
         assert!(ring(&[7, 0, (1 << 31) - 2]).is_some());
         assert!(ring(&[0, 7, 0]).is_none(), "one name twice");
         assert!(ring(&[1 << 31]).is_none(), "a name too large");
@@ -359,7 +384,7 @@ mod tests {
     fn more_nodes_make_even_shares() {
         let deviation = |virtual_nodes| {
             let mut ring = Ring::new(virtual_nodes, 1);
-            (0..256).for_each(|_| ring.push(None, |_| ()));
+            (0..256).for_each(|_| ring.push(None, |_| ()).expect("memory"));
             let mut shares = [0f64; 256];
             for step in 0..1u32 << 18 {
                 shares[ring.owner(step << 14).0 as usize] += 1.0 / 1024.0;

@@ -2,56 +2,67 @@
 //! give next. The way back is a small hash table of indices alone, since a name stands at its
 //! index already.
 
+use std::hash::{BuildHasher, RandomState};
+
+use crate::table::OutOfMemory;
+use crate::{memory, work};
+
 /// Marks a cell that holds no index.
 const EMPTY: u32 = u32::MAX;
+/// The list of names has room for this share more than it holds, at most twice.
+const RESERVE_SHARE: usize = 128;
 
 /// The names, each in use once.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Names {
     by_index: Vec<u32>,
-    /// Indices, each at or after the cell that its name is hashed to. A fifth is empty at least.
+    /// Indices, each at or after the cell that its name is hashed to. Nearly a third is empty.
     cells: Vec<u32>,
     /// Where to look for the next name. Not the smallest that is free: a bucket that was removed
     /// because it had a small share of the ring would come back at once.
     next: u32,
+    /// Names can be chosen, by keys and in files. In which cells they fall, nobody can know: this is
+    /// drawn at random and never saved.
+    secret: u64,
 }
 
 impl Names {
     pub(super) fn new() -> Self {
-        Self { by_index: Vec::new(), cells: vec![EMPTY; Self::cells_for(0)], next: 0 }
+        let secret = RandomState::new().hash_one(0u8);
+        Self { by_index: Vec::new(), cells: Vec::new(), next: 0, secret }
     }
 
     /// These names, if each is there once, and where to look for the next.
-    ///
-    /// Names that were given one after the other are spread well. Others, which somebody chose for
-    /// their cells, are refused as soon as they take far more steps.
-    pub(super) fn of(names: Vec<u32>, next: u32) -> Option<Self> {
-        let mut sorted = names.clone();
-        sorted.sort_unstable();
-        if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
-            return None;
-        }
-        let cells = vec![EMPTY; Self::cells_for(names.len())];
-        let mut all = Self { by_index: names, cells, next };
-        let mut steps_left = 32 * all.by_index.len() + 1024;
-        for index in 0..all.by_index.len() as u32 {
-            steps_left = steps_left.checked_sub(all.enter(index))?;
-        }
-        Some(all)
+    pub(super) fn of(names: Vec<u32>, next: u32) -> Result<Option<Self>, OutOfMemory> {
+        let mut all = Self { by_index: names, next, ..Self::new() };
+        all.rebuild()?;
+        let are_different = (0..).zip(&all.by_index).all(|(i, &name)| all.index(name) == Some(i));
+        Ok(are_different.then_some(all))
     }
 
     pub(super) fn as_slice(&self) -> &[u32] {
         &self.by_index
     }
 
+    /// The cells for some names: the number does not deviate by more than a fortieth, so that names
+    /// that were loaded take as much memory as names that came one by one.
     fn cells_for(names: usize) -> usize {
-        names + names / 2 + 4
+        names + names * 14 / 32 + 4
+    }
+
+    fn are_too_few(&self, names: usize) -> bool {
+        self.cells.len() < names + names * 13 / 32 + 2
+    }
+
+    fn are_too_many(&self, names: usize) -> bool {
+        self.cells.len() > names + names * 15 / 32 + 8
     }
 
     #[inline(always)]
     fn first_cell(&self, name: u32) -> usize {
-        let spread = u64::from(name.wrapping_mul(0x9e37_79b1));
-        ((spread * self.cells.len() as u64) >> 32) as usize
+        let x = (u64::from(name) ^ self.secret).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let x = (x ^ (x >> 32)).wrapping_mul(self.secret | 1);
+        (((x >> 32) * self.cells.len() as u64) >> 32) as usize
     }
 
     /// The cells where a name may be looked for, in that order.
@@ -86,41 +97,44 @@ impl Names {
     /// The next free name below `end`; there must be one.
     pub(super) fn free(&self, end: u32) -> u32 {
         let mut names = (self.next.min(end)..end).chain(0..self.next.min(end));
-        names.find(|&name| self.index(name).is_none()).unwrap_or(0)
+        let is_free = |&name: &u32| {
+            work::add(1);
+            self.index(name).is_none()
+        };
+        names.find(is_free).unwrap_or(0)
     }
 
-    /// Gives the next index to a free name.
+    /// Makes room for a name more.
+    pub(super) fn reserve(&mut self) -> Result<(), OutOfMemory> {
+        memory::reserve_one(&mut self.by_index, RESERVE_SHARE)?;
+        if self.are_too_few(self.by_index.len() + 1) { self.rebuild() } else { Ok(()) }
+    }
+
+    /// Gives the next index to a free name, for which there is room.
     pub(super) fn push(&mut self, name: u32) {
         let index = self.by_index.len();
-        if index == self.by_index.capacity() {
-            self.by_index.reserve_exact(index / 8 + 4);
-        }
         self.by_index.push(name);
         self.next = name + 1;
-        if self.by_index.len() * 5 > self.cells.len() * 4 {
-            self.rebuild();
-        } else {
-            self.enter(index as u32);
+        self.enter(index as u32);
+    }
+
+    /// Finds a cell for an index.
+    fn enter(&mut self, index: u32) {
+        let name = self.by_index[index as usize];
+        let free = self.cells(name).find(|&cell| self.cells[cell] == EMPTY);
+        debug_assert!(free.is_some(), "some are empty");
+        if let Some(cell) = free {
+            self.cells[cell] = index;
         }
     }
 
-    /// Finds a cell for an index, and says how many were tried.
-    fn enter(&mut self, index: u32) -> usize {
-        let name = self.by_index[index as usize];
-        let mut tried = self.cells(name).enumerate();
-        let free = tried.find(|&(_, cell)| self.cells[cell] == EMPTY);
-        debug_assert!(free.is_some(), "a fifth is empty");
-        free.map_or(0, |(steps, cell)| {
-            self.cells[cell] = index;
-            steps
-        })
-    }
-
-    fn rebuild(&mut self) {
-        self.cells = vec![EMPTY; Self::cells_for(self.by_index.len())];
+    /// As many cells as the names, and one more, should have.
+    fn rebuild(&mut self) -> Result<(), OutOfMemory> {
+        self.cells = memory::filled(EMPTY, Self::cells_for(self.by_index.len() + 1))?;
         for index in 0..self.by_index.len() as u32 {
             self.enter(index);
         }
+        Ok(())
     }
 
     /// Frees the name of an index, which the last index's name gets.
@@ -135,9 +149,12 @@ impl Names {
             self.enter(index);
         }
         let len = self.by_index.len();
-        if self.by_index.capacity() > len + len / 4 + 16 {
-            self.by_index.shrink_to(len + len / 8);
-            self.rebuild();
+        if self.by_index.capacity() > len + 2 * len / RESERVE_SHARE + 8 {
+            memory::shrink(&mut self.by_index, len / RESERVE_SHARE);
+        }
+        if self.are_too_many(len) {
+            // Without memory for others they stay as they are.
+            let _ = self.rebuild();
         }
     }
 
@@ -151,9 +168,7 @@ impl Names {
         for cell in (at + 1..len).chain(0..at) {
             match core::mem::replace(&mut self.cells[cell], EMPTY) {
                 EMPTY => break,
-                pushed => {
-                    self.enter(pushed);
-                }
+                pushed => self.enter(pushed),
             }
         }
     }
@@ -178,6 +193,7 @@ mod tests {
             if list.is_empty() || (random.below(10) < 7) == rising {
                 let name = names.free(END);
                 assert!(name < END && !list.contains(&name));
+                names.reserve().expect("memory");
                 names.push(name);
                 list.push(name);
             } else {
@@ -191,16 +207,37 @@ mod tests {
                 for (index, &name) in (0..).zip(&list) {
                     assert_eq!(names.index(name), Some(index), "step {step}");
                 }
-                let loaded = Names::of(list.clone(), names.next()).expect("different names");
+                let loaded = Names::of(list.clone(), names.next()).expect("memory");
+                let loaded = loaded.expect("different names");
                 assert_eq!(loaded.free(END), names.free(END));
-                assert!(names.heap_bytes() <= 4 * (10 * list.len() / 3 + 32), "{}", list.len());
+                let (held, loaded) = (names.heap_bytes() as f64, loaded.heap_bytes() as f64);
+                assert!((held - loaded).abs() <= 0.03 * loaded + 64.0, "{held} {loaded}");
             }
         }
-        assert!(Names::of(vec![5, 7, 5], 0).is_none());
-        // All hashed to the first cells: multiples of what undoes the hash's factor.
-        let crowded = (0..20_000u32).map(|number| number.wrapping_mul(0x0e8b_2f51));
-        let crowded: Vec<u32> = crowded.collect();
-        assert!(crowded.iter().all(|name| name.wrapping_mul(0x9e37_79b1) < 1 << 20));
-        assert!(Names::of(crowded, 0).is_none());
+        assert!(Names::of(vec![5, 7, 5], 0).expect("memory").is_none());
+    }
+
+    /// Names that share their high bits, their low bits, or the cells of a multiplicative hash, are
+    /// found as fast as others.
+    #[test]
+    fn chosen_names_are_spread_as_any() {
+        const COUNT: u32 = 20_000;
+        for chosen in [
+            |number: u32| number,
+            |number: u32| number << 17,
+            |number: u32| number.wrapping_mul(0x0e8b_2f51),
+            |number: u32| number.wrapping_mul(0x144c_bc89),
+        ] {
+            let chosen: fn(u32) -> u32 = chosen;
+            let names: Vec<u32> = (0..COUNT).map(chosen).collect();
+            let names = Names::of(names, 0).expect("memory").expect("different names");
+            let steps = |name: u32| {
+                let index = names.index(name);
+                names.cells(name).take_while(|&cell| Some(names.cells[cell]) != index).count()
+            };
+            let all: usize = (0..COUNT).map(chosen).map(steps).sum();
+            let most = (0..COUNT).map(chosen).map(steps).max().expect("some");
+            assert!(all < 4 * COUNT as usize && most < 1000, "{all} steps, {most} for one");
+        }
     }
 }

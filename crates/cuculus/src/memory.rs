@@ -1,0 +1,98 @@
+//! Lists whose memory the allocator may refuse. Growing says so before anything has changed;
+//! shrinking is left undone. Knows vectors, nothing of what is in them.
+
+use crate::table::OutOfMemory;
+
+fn failed<T>(items: usize) -> OutOfMemory {
+    OutOfMemory { bytes: (items as u64).saturating_mul(size_of::<T>() as u64) }
+}
+
+/// An empty list with room for exactly this many items.
+pub(crate) fn with_room<T>(items: usize) -> Result<Vec<T>, OutOfMemory> {
+    let mut list = Vec::new();
+    list.try_reserve_exact(items).map_err(|_| failed::<T>(items))?;
+    Ok(list)
+}
+
+/// A copy of a slice, with room for exactly this many items more.
+pub(crate) fn copied<T: Copy>(items: &[T], more: usize) -> Result<Vec<T>, OutOfMemory> {
+    let mut list = with_room(items.len() + more)?;
+    list.extend_from_slice(items);
+    Ok(list)
+}
+
+/// Copies of one item.
+pub(crate) fn filled<T: Copy>(item: T, items: usize) -> Result<Vec<T>, OutOfMemory> {
+    let mut list = with_room(items)?;
+    list.resize(items, item);
+    Ok(list)
+}
+
+/// What an iterator yields, at most `most` items.
+pub(crate) fn collected<T>(
+    items: impl IntoIterator<Item = T>,
+    most: usize,
+) -> Result<Vec<T>, OutOfMemory> {
+    let mut list = with_room(most)?;
+    list.extend(items.into_iter().take(most));
+    Ok(list)
+}
+
+/// Adds an item to a list that grows by doubling: for work that is thrown away.
+pub(crate) fn push<T>(list: &mut Vec<T>, item: T) -> Result<(), OutOfMemory> {
+    if list.len() == list.capacity() {
+        list.try_reserve(1).map_err(|_| failed::<T>(list.len() + 1))?;
+    }
+    list.push(item);
+    Ok(())
+}
+
+/// Makes room for one item more in a list that is kept: the list then has room for a share more
+/// than it holds, at least for one.
+pub(crate) fn reserve_one<T>(list: &mut Vec<T>, share: usize) -> Result<(), OutOfMemory> {
+    if list.len() == list.capacity() {
+        let more = (list.len() / share).max(1);
+        list.try_reserve_exact(more).map_err(|_| failed::<T>(list.len() + more))?;
+    }
+    Ok(())
+}
+
+/// Gives back what a list does not need, but for room for some items more. (The standard library's
+/// way aborts if there is no memory for the copy.)
+pub(crate) fn shrink<T>(list: &mut Vec<T>, more: usize) {
+    let room = list.len() + more;
+    if list.capacity() > room
+        && let Ok(mut smaller) = with_room(room)
+    {
+        smaller.append(list);
+        *list = smaller;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_have_the_room_that_was_asked_for() {
+        let mut list = copied(&[1u32, 2, 3], 5).expect("memory");
+        assert_eq!((&list[..], list.capacity()), (&[1, 2, 3][..], 8));
+        shrink(&mut list, 1);
+        assert_eq!((&list[..], list.capacity()), (&[1, 2, 3][..], 4));
+        for item in 4..=1000 {
+            reserve_one(&mut list, 128).expect("memory");
+            list.push(item);
+            assert!(list.capacity() <= list.len() + list.len() / 128 + 1);
+        }
+        assert_eq!(collected(list.drain(..), 7).expect("memory"), [1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(filled(9u8, 3).expect("memory"), [9; 3]);
+    }
+
+    /// No allocator has so much.
+    #[test]
+    fn impossible_sizes_are_errors() {
+        assert!(with_room::<u64>(usize::MAX / 16).is_err());
+        assert!(with_room::<u64>(usize::MAX).is_err());
+        assert!(filled(0u64, usize::MAX / 16).is_err());
+    }
+}

@@ -1,0 +1,217 @@
+//! Keys chosen to fall together, beside honest ones. They are stored or refused; either way honest
+//! keys are found, at about the same cost, memory is in proportion to the keys, and the file loads.
+
+use std::time::Instant;
+
+use cuculus::conformance::{Random, loads_as_it_is};
+use cuculus::papers::{ConsistentCuckooFilter, DynamicCuckooFilter, IndexIndependentCuckooFilter};
+use cuculus::{CuckooFilter, CuckooMaplet, ElasticFilter, Filter, Insert, KeyHasher, Persist, lab};
+
+use crate::inverse::Chooser;
+use crate::number;
+
+const SEED: u64 = 0x5eed;
+/// Chosen and honest keys in the short run, and honest ones in a long one.
+const CHOSEN: u64 = 5000;
+const HONEST: u64 = 20_000;
+const HONEST_IN_LONG: u64 = 100_000;
+/// The work of one insert, in buckets opened and entries moved.
+const MOST_WORK: u64 = 16_384;
+
+fn chosen_count() -> u64 {
+    number("CUCULUS_CHOSEN_KEYS").unwrap_or(CHOSEN)
+}
+
+fn honest_count() -> u64 {
+    if chosen_count() > CHOSEN { HONEST_IN_LONG } else { HONEST }
+}
+
+/// Hashes that fall together, by number. No two are equal.
+type Hashes = dyn Fn(u64) -> u64;
+
+/// What is attacked.
+trait Victim: Filter + Persist + Clone {
+    fn put(&mut self, key: u64) -> bool;
+    /// Parts that every lookup has to look at.
+    fn parts(&self) -> usize {
+        1
+    }
+}
+
+macro_rules! victim {
+    ($filter:ty $(, $parts:expr)?) => {
+        impl Victim for $filter {
+            fn put(&mut self, key: u64) -> bool {
+                self.insert(&key).is_ok()
+            }
+            $(fn parts(&self) -> usize {
+                $parts(self)
+            })?
+        }
+    };
+}
+victim!(CuckooFilter);
+victim!(ElasticFilter);
+victim!(IndexIndependentCuckooFilter);
+victim!(DynamicCuckooFilter, DynamicCuckooFilter::filters);
+victim!(ConsistentCuckooFilter, ConsistentCuckooFilter::filters);
+
+impl Victim for CuckooMaplet {
+    fn put(&mut self, key: u64) -> bool {
+        self.insert(&key, key % 251).is_ok()
+    }
+}
+
+/// Nanoseconds of a lookup of an honest key, the best of several rounds. Half are there.
+fn lookup_time(filter: &impl Filter) -> f64 {
+    let round = |round: u64| {
+        let (start, mut found) = (Instant::now(), 0u64);
+        for i in 0..honest_count() {
+            let key = (i * 7919 + round) % honest_count();
+            found += u64::from(filter.contains(&(2 * key + (i & 1))));
+        }
+        let time = start.elapsed().as_nanos() as f64 / honest_count() as f64;
+        assert!(found >= honest_count() / 2);
+        time
+    };
+    (0..7).map(round).fold(f64::INFINITY, f64::min)
+}
+
+fn attack<F: Victim>(name: &str, mut filter: F, hashes: &Hashes) {
+    assert_eq!(filter.hasher(), &KeyHasher::xxh3(SEED));
+    let chooser = Chooser::new(SEED);
+    let honest = (0..honest_count()).map(|key| 2 * key);
+    for key in honest.clone() {
+        assert!(filter.put(key), "{name}: an honest key");
+    }
+    let (size_before, parts_before) = (filter.size_in_bytes(), filter.parts());
+    let before = lookup_time(&filter);
+    let (mut stored, mut most_work) = (Vec::new(), 0);
+    for i in 0..chosen_count() {
+        let key = chooser.key(hashes(i));
+        lab::take_work();
+        if filter.put(key) {
+            stored.push(key);
+        }
+        most_work = most_work.max(lab::take_work());
+    }
+    let after = lookup_time(&filter);
+    assert!(most_work <= MOST_WORK, "{name}: {most_work} for one key");
+    assert!(honest.clone().all(|key| filter.contains(&key)), "{name}: an honest key is lost");
+    assert!(stored.iter().all(|key| filter.contains(key)), "{name}: a chosen key is lost");
+    let loaded = loads_as_it_is(name, &filter);
+    assert!(honest.chain(stored.iter().copied()).all(|key| loaded.contains(&key)), "{name}");
+    let (size, len) = (filter.size_in_bytes(), filter.len());
+    let per_key = |size: usize, keys: u64| size as f64 / keys as f64;
+    let growth = per_key(size, len as u64) / per_key(size_before, honest_count());
+    println!(
+        "{name}: {} of {} stored, {size} bytes ({growth:.2} times per key), {} parts, {most_work} \
+         work, lookups {before:.0} to {after:.0} ns ({:.2}), {} bytes saved and loaded",
+        stored.len(),
+        chosen_count(),
+        filter.parts(),
+        after / before,
+        filter.to_bytes().len()
+    );
+    assert!(growth <= 3.0, "{name}: {growth:.2} times the memory per key");
+    // Parts for the keys that are stored, as for honest ones.
+    let most = 3 * parts_before * len / honest_count() as usize + 16;
+    assert!(filter.parts() <= most, "{name}: {} parts", filter.parts());
+}
+
+/// Spreads numbers over 32 bits, each once.
+fn spread(number: u64) -> u64 {
+    u64::from((number as u32).wrapping_mul(0x9e37_79b1))
+}
+
+/// The same bucket, any fingerprint; and the same bucket and fingerprint.
+fn of_one_bucket() -> [(&'static str, Box<Hashes>); 2] {
+    [
+        ("one bucket", Box::new(spread)),
+        ("one fingerprint", Box::new(|i| (i & 0xfff) << 32 | 5 << 20 | (i >> 12 & 0xf_ffff))),
+    ]
+}
+
+#[test]
+fn cuckoo_filters_keep_their_promises() {
+    let keys = honest_count() + chosen_count();
+    for (attack_name, hashes) in of_one_bucket() {
+        for semi_sorted in [false, true] {
+            let builder = CuckooFilter::builder().capacity(keys as usize).seed(SEED);
+            let filter = builder.semi_sorted(semi_sorted).build().expect("valid");
+            let layout = if semi_sorted { "semi-sorted" } else { "packed" };
+            attack(&format!("cuckoo {layout}, {attack_name}"), filter, &hashes);
+        }
+        let builder = CuckooMaplet::builder().capacity(keys as usize).value_bits(8).seed(SEED);
+        attack(&format!("maplet, {attack_name}"), builder.build().expect("valid"), &hashes);
+    }
+}
+
+/// The low 48 bits are the path, from its lowest bit on, and the high 16 the home.
+#[test]
+fn elastic_filters_keep_their_promises() {
+    let attacks: [(&str, Box<Hashes>); 5] = [
+        // Every split leaves them together, 2^15 · 85 of them.
+        ("one home, one path", Box::new(|i| (i & 0x7fff) << 33 | (i >> 15 & 63) << 48 | 7)),
+        ("one home, any path", Box::new(|i| spread(i) | (i & 63) << 48)),
+        ("any home, one path", Box::new(|i| (i & 0xffff) << 48 | (i >> 16 & 0xff) << 40 | 5)),
+        ("one group", Box::new(|i| spread(i) | (i % 1365) << 48)),
+        // Like the second, but home by home, so that the first segments fill.
+        ("home by home", Box::new(|i| (i % 700) << 4 | (i / 700 * 85 % 65_536) << 48)),
+    ];
+    for (attack_name, hashes) in attacks {
+        for expected in [0, (honest_count() + chosen_count()) as usize] {
+            let builder = ElasticFilter::builder().expected_items(expected).seed(SEED);
+            let name = format!("elastic, {expected} expected, {attack_name}");
+            attack(&name, builder.build().expect("valid"), &hashes);
+        }
+    }
+}
+
+#[test]
+fn dynamic_filters_keep_their_promises() {
+    for (attack_name, hashes) in of_one_bucket() {
+        for reuse_holes in [false, true] {
+            let builder =
+                DynamicCuckooFilter::builder().capacity(2 * honest_count() as usize).seed(SEED);
+            let filter = builder.reuse_holes(reuse_holes).build().expect("valid");
+            attack(&format!("dynamic, {reuse_holes}, {attack_name}"), filter, &hashes);
+        }
+    }
+}
+
+/// FORMAT.md, tables on a ring: point `i` of a fingerprint.
+fn point(fingerprint: u32, i: u64) -> u32 {
+    let y = (i << 32 | u64::from(fingerprint)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let y = (y ^ (y >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let y = (y ^ (y >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((y ^ (y >> 31)) >> 32) as u32
+}
+
+/// Fingerprints both of whose points are in a 64th of the ring.
+fn near_fingerprints(count: u64) -> Vec<u64> {
+    let is_near = |&fingerprint: &u32| {
+        point(fingerprint, 0) < u32::MAX / 64 && point(fingerprint, 1) < u32::MAX / 64
+    };
+    (1..u32::MAX).filter(is_near).take(count as usize).map(u64::from).collect()
+}
+
+#[test]
+fn filters_on_rings_keep_their_promises() {
+    let near = near_fingerprints(chosen_count());
+    let mut random = Random::new(1);
+    let high: Vec<u64> = (0..chosen_count()).map(|_| random.bits() << 32).collect();
+    let count = near.len();
+    let attacks: [(&str, Box<Hashes>); 2] = [
+        ("one part of the ring", Box::new(move |i| near[i as usize % count] | high[i as usize])),
+        ("one fingerprint", Box::new(|i| i << 32 | 77)),
+    ];
+    for (attack_name, hashes) in attacks {
+        let keys = (honest_count() + chosen_count()) as usize;
+        let builder = IndexIndependentCuckooFilter::builder().fingerprint_bits(32).seed(SEED);
+        let filter = builder.buckets(keys as u64 * 2 / 7).build().expect("valid");
+        attack(&format!("index-independent, {attack_name}"), filter, &hashes);
+        let builder = ConsistentCuckooFilter::builder().buckets_per_filter(500).seed(SEED);
+        attack(&format!("consistent, {attack_name}"), builder.build().expect("valid"), &hashes);
+    }
+}

@@ -1,0 +1,138 @@
+//! Forged files in great numbers: saved filters, changed behind their checksums in a few places, which
+//! are then repaired. Most are refused; with what is loaded the `decode` target works.
+
+use std::fmt;
+
+use arbitrary::{Arbitrary, Unstructured};
+use cuculus::conformance::Random;
+
+use crate::decode::{self, Changed, Input};
+use crate::judge::{self, Worst};
+
+/// What a file claims to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A cuckoo filter with packed buckets.
+    Packed,
+    /// One with semi-sorted buckets.
+    SemiSorted,
+    /// A maplet.
+    Maplet,
+    /// An elastic filter.
+    Elastic,
+    /// A list of filters.
+    Dynamic,
+    /// A filter on a ring.
+    IndexIndependent,
+    /// Several filters on rings.
+    Consistent,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Packed,
+        Self::SemiSorted,
+        Self::Maplet,
+        Self::Elastic,
+        Self::Dynamic,
+        Self::IndexIndependent,
+        Self::Consistent,
+    ];
+
+    /// A file of this kind, from random bytes.
+    fn input(self, random: &mut Unstructured<'_>) -> arbitrary::Result<Input> {
+        Ok(match self {
+            Self::Packed | Self::SemiSorted => {
+                let mut changed = Changed::arbitrary(random)?;
+                changed.parameters.set_layout(self == Self::SemiSorted);
+                Input::Filter(changed)
+            }
+            Self::Maplet => Input::Maplet(random.arbitrary()?),
+            Self::Elastic => Input::Elastic {
+                parameters: random.arbitrary()?,
+                many: random.ratio(1u8, 16u8)?,
+                changed: random.arbitrary()?,
+            },
+            Self::Dynamic => {
+                Input::Dynamic { parameters: random.arbitrary()?, changed: random.arbitrary()? }
+            }
+            Self::IndexIndependent => Input::IndexIndependent {
+                parameters: random.arbitrary()?,
+                changed: random.arbitrary()?,
+            },
+            Self::Consistent => Input::Consistent {
+                parameters: random.arbitrary()?,
+                part: random.arbitrary()?,
+                changed: random.arbitrary()?,
+            },
+        })
+    }
+}
+
+/// What became of forged files.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Figures {
+    /// Loaded, and worked with.
+    pub accepted: u64,
+    /// Not loaded.
+    pub refused: u64,
+    /// The worst of all operations on what was loaded.
+    pub worst: Worst,
+}
+
+impl fmt::Display for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { accepted, refused, worst } = self;
+        let Worst { work, bytes, loads } = worst;
+        write!(
+            f,
+            "{accepted} accepted, {refused} refused, at most {work} work for one key and {bytes} \
+             bytes in memory, {loads} times saved and loaded"
+        )
+    }
+}
+
+/// Makes and judges this many files. A broken law panics.
+pub fn run(kind: Kind, files: u64, seed: u64) -> Figures {
+    let mut random = Random::new(seed);
+    let mut figures = Figures::default();
+    judge::take_worst();
+    let mut bytes = [0; 256];
+    while figures.accepted + figures.refused < files {
+        for word in bytes.as_chunks_mut().0 {
+            *word = random.bits().to_le_bytes();
+        }
+        let Ok(mut input) = kind.input(&mut Unstructured::new(&bytes)) else { continue };
+        // A file with many changes is refused for the first one.
+        if let Some(changed) = input.changed_mut() {
+            changed.changes.truncate(random.below(4));
+        }
+        match decode::check(&input) {
+            Some(true) => figures.accepted += 1,
+            Some(false) => figures.refused += 1,
+            None => {}
+        }
+    }
+    figures.worst = judge::take_worst();
+    figures
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `cargo xtask promises` sets the number of files of each kind; a kind can be named.
+    #[test]
+    fn forged_files_are_refused_or_keep_every_promise() {
+        let files = std::env::var("CUCULUS_FORGED_FILES").ok();
+        let files = files.and_then(|number| number.parse().ok()).unwrap_or(600);
+        let only = std::env::var("CUCULUS_FORGED_KIND").ok();
+        let is_chosen = |kind: &Kind| only.as_ref().is_none_or(|only| format!("{kind:?}") == *only);
+        for kind in Kind::ALL.into_iter().filter(is_chosen) {
+            let figures = run(kind, files, 1);
+            println!("{kind:?}: {figures}");
+            assert!(figures.accepted > files / 50 && figures.refused > files / 50, "{figures}");
+        }
+    }
+}
