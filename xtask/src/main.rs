@@ -4,6 +4,7 @@
 mod backup;
 mod bench;
 mod bench_cli;
+mod dist;
 mod fuzz;
 mod package;
 mod promises;
@@ -87,10 +88,23 @@ const COMMANDS: &[Command] = &[
         run: valkey::run,
     },
     Command {
+        name: "test-valkey",
+        arguments: "",
+        summary: "run the tests of the module, on the newest Redis of Debian too (downloads 20 MB)",
+        run: valkey::test_all,
+    },
+    Command {
         name: "bench-valkey",
-        arguments: "[--items N] [--json]",
-        summary: "measure the module on a server under load (default: 10 million items)",
+        arguments: "[--items N] [--peer PATH.so] [--json]",
+        summary: "measure the module on a server under load (default: 10 million items); with --peer \
+                  compare it with another module that has the same commands",
         run: valkey::bench,
+    },
+    Command {
+        name: "dist",
+        arguments: "",
+        summary: "make the module's library with a checksum, a Debian package and a container file",
+        run: dist::run,
     },
     Command {
         name: "soak-backup",

@@ -1,7 +1,14 @@
 //! Programs that the commands need. Each is found, or installed, or named in an error: no step is
 //! skipped because a program is missing.
 
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
 use crate::run::{Failure, cargo, program, step, succeeds};
+
+/// The longest time that another program may have the lock of apt.
+const APT_PATIENCE: Duration = Duration::from_secs(600);
 
 /// A component of the Rust toolchain that is a cargo subcommand.
 pub(crate) fn component(subcommand: &str, component: &str) -> Result<(), Failure> {
@@ -39,10 +46,8 @@ pub(crate) fn debian_for(package: &str, there: impl Fn() -> bool) -> Result<(), 
         return Ok(());
     }
     // A fresh image has no package lists.
-    let update = step("package lists", &mut program("apt-get", ["update"]));
     let install = ["install", "--yes", "--no-install-recommends", package];
-    let _ =
-        update.and_then(|()| step(&format!("install {package}"), &mut program("apt-get", install)));
+    let _ = apt(&["update"]).and_then(|()| apt(&install));
     if there() {
         return Ok(());
     }
@@ -52,10 +57,47 @@ pub(crate) fn debian_for(package: &str, there: impl Fn() -> bool) -> Result<(), 
     )))
 }
 
+/// Runs apt-get. While another program has its lock, waits for it.
+fn apt(words: &[&str]) -> Result<(), Failure> {
+    let mut command = program("apt-get", words.iter().copied());
+    println!("==> apt-get {}", words.join(" "));
+    let deadline = Instant::now() + APT_PATIENCE;
+    loop {
+        let output = command.env("LC_ALL", "C").stdin(Stdio::null()).output()?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        if !is_locked(&said) || Instant::now() > deadline {
+            return Err(Failure::Failed(format!("apt-get {} failed: {said}", words.join(" "))));
+        }
+        println!("    another program has the lock of apt; waiting");
+        sleep(Duration::from_secs(5));
+    }
+}
+
+fn is_locked(said: &str) -> bool {
+    said.contains("Could not get lock") || said.contains("is another process using it")
+}
+
 /// Whether rustup has a nightly toolchain.
 pub(crate) fn has_nightly() -> bool {
     let list = program("rustup", ["toolchain", "list"]).output();
     list.is_ok_and(|list| {
         String::from_utf8_lossy(&list.stdout).lines().any(|line| line.starts_with("nightly"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_lock_is_waited_for() {
+        assert!(is_locked(
+            "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 7"
+        ));
+        assert!(is_locked("E: Unable to lock directory; is another process using it?"));
+        assert!(!is_locked("E: Unable to locate package no-such-package"));
+    }
 }

@@ -7,7 +7,7 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 
 use crate::python;
-use crate::run::{Failure, cargo, program, step, succeeds, target_directory};
+use crate::run::{Failure, cargo, output_of, program, step, succeeds, target_directory};
 use crate::test::{Steps, WHOLE};
 use crate::tools;
 
@@ -34,26 +34,50 @@ fn has_libclang() -> bool {
         .flat_map(|directory: PathBuf| fs::read_dir(directory).into_iter().flatten().flatten())
         .any(|file| {
             let name = file.file_name().to_string_lossy().into_owned();
-            name.starts_with("libclang") && name.contains(".so")
+            // Not the other libraries whose names begin likewise.
+            (name.starts_with("libclang.so")
+                || name.starts_with("libclang-1")
+                || name.starts_with("libclang-2"))
+                && name.contains(".so")
         })
 }
 
-/// Tests the module on both servers, through a common client library.
+/// `cargo xtask test-valkey`: the tests of the module on these servers and on the newest Redis too.
+pub(crate) fn test_all(arguments: &[String]) -> Result<(), Failure> {
+    if let Some(word) = arguments.first() {
+        return Err(Failure::Usage(format!("test-valkey takes no arguments, got {word:?}")));
+    }
+    prepare()?;
+    let python = python::with_packages(&format!("{TESTS}/requirements.txt"))?;
+    let directory = target_directory().join("newest-redis");
+    let mut fetch = program(python, [&format!("{TESTS}/newest.py")[..]]);
+    let server = output_of(fetch.arg(directory))?;
+    test_on(&mut Steps::default(), &format!("newest={}", server.trim()))
+}
+
+/// Tests the module on Debian's Redis and the newest Valkey, through common client libraries.
 pub(crate) fn test(steps: &mut Steps) -> Result<(), Failure> {
+    test_on(steps, "")
+}
+
+fn test_on(steps: &mut Steps, more_servers: &str) -> Result<(), Failure> {
     tools::debian("redis-server", "redis-server")?;
     let python = python::with_packages(&format!("{TESTS}/requirements.txt"))?;
     // The tests have compiled all of this; here cargo only puts it where it can be found.
-    let words = [&["build", "--lib", "--example", "client"], &WHOLE[..]].concat();
-    steps.cargo("module and client", &words)?;
+    let words =
+        [&["build", "--lib", "--bin", "cuculus", "--example", "client"], &WHOLE[..]].concat();
+    steps.cargo("module, tool and client", &words)?;
     let module = built("debug")?;
     let client = target_directory().join("debug/examples/client");
     let mut tests = program(python, ["-m", "pytest", "-q", "-p", "no:cacheprovider", TESTS]);
     let environment = [("PYTHONDONTWRITEBYTECODE", OsStr::new("1"))];
     tests.env("CUCULUS_MODULE", module).env("CUCULUS_CLIENT", client.canonicalize()?);
+    let tool = target_directory().join("debug/cuculus");
+    tests.env("CUCULUS_TOOL", tool.canonicalize()?).env("CUCULUS_SERVERS", more_servers);
     steps.run("server tests", tests.envs(environment))
 }
 
-fn build_for_release() -> Result<PathBuf, Failure> {
+pub(crate) fn build_for_release() -> Result<PathBuf, Failure> {
     step("module", &mut cargo(["build", "--release", "--package", PACKAGE]))?;
     built("release")
 }

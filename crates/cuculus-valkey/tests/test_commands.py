@@ -14,7 +14,6 @@ RESERVE_ERRORS = [
     ("1000 BUCKETSIZE 0", "BUCKETSIZE: value must be in the range [1, 255]"),
     ("1000 BUCKETSIZE 256", "BUCKETSIZE: value must be in the range [1, 255]"),
     ("1000 BUCKETSIZE x", "Couldn't parse BUCKETSIZE"),
-    ("1000 BUCKETSIZE", "Couldn't parse BUCKETSIZE"),
     ("1000 MAXITERATIONS 0", "MAXITERATIONS: value must be in the range [1, 65535]"),
     ("1000 MAXITERATIONS 65536", "MAXITERATIONS: value must be in the range [1, 65535]"),
     ("1000 MAXITERATIONS x", "Couldn't parse MAXITERATIONS"),
@@ -151,7 +150,7 @@ def test_insertnx(client):
     assert got == [1, 1, 0] and all(type(answer) is int for answer in got)
     client.execute_command("CF.RESERVE", "full", 4, "EXPANSION", 0)
     got = client.cf().insertnx("full", [f"item {i}" for i in range(100)])
-    assert got[:4] == [1] * 4 and -1 in got and set(got) <= {1, 0, -1}
+    assert got[:4] == [1] * 4 and set(got[4:]) <= {0, -1}
 
 
 @pytest.mark.parametrize("command", ["CF.INSERT", "CF.INSERTNX"])
@@ -175,7 +174,7 @@ def test_a_full_filter_that_must_not_grow(client):
     with pytest.raises(ResponseError, match="^Filter is full$"):
         for added in range(10_000):
             client.cf().add("set", f"item {added}")
-    assert added >= 100
+    assert added == 100
     assert all(client.cf().mexists("set", *[f"item {i}" for i in range(added)]))
 
 

@@ -8,6 +8,7 @@ import pytest
 from redis.exceptions import ResponseError
 
 from servers import wait_until
+from workload import chunks_of
 
 CASES = 1000
 
@@ -148,50 +149,85 @@ def refused(client, words, *command):
 
 def test_loadchunk_says_what_is_wrong(client):
     examples(client)
-    header, body = (client.execute_command("CF.SCANDUMP", "large", i)[1] for i in (0, 1))
-    end = 1 + len(body)
     load = "CF.LOADCHUNK"
-    refused(client, "not found", load, "new", end, body)
-    refused(client, "Invalid header", load, "new", 1, b"nonsense")
-    refused(client, "Invalid header", load, "new", 1, header[:-1])
-    refused(client, "Invalid header", load, "new", 1, header[:20] + b"x" + header[21:])
-    for position in ["x", "-1", "0", "", "1.5", 2**64]:
-        refused(client, "Invalid position", load, "new", position, header)
-    refused(client, "item exists", load, "large", 1, header)
-    refused(client, "Couldn't load chunk!", load, "large", end, body)
-    assert client.exists("new") == 0
-    assert client.execute_command(load, "new", 1, header) == b"OK"
-    refused(client, "item exists", load, "new", 1, header)
-    refused(client, "Invalid position", load, "new", end + 1, body)
-    refused(client, "Couldn't load chunk!", load, "new", end + 1, body + b"x")
-    refused(client, "Couldn't load chunk!", load, "new", end, body[:-1] + b"x")
-    assert client.execute_command(load, "new", end, body) == b"OK"
-    assert all(client.cf().mexists("new", *range(2000)))
+    for key in ["large", "fixed"]:
+        (_, header), (end, body) = chunks_of(client, key)
+        refused(client, "not found", load, "new", end, body)
+        refused(client, "Invalid header", load, "new", 1, b"nonsense")
+        refused(client, "Invalid header", load, "new", 1, header[:-1])
+        refused(client, "Invalid header", load, "new", 1, header[:20] + b"x" + header[21:])
+        for position in ["x", "-1", "0", "", "1.5", 2**64]:
+            refused(client, "Invalid position", load, "new", position, header)
+        refused(client, "item exists", load, key, 1, header)
+        refused(client, "Couldn't load chunk!", load, key, end, body)
+        assert client.exists("new") == 0
+        assert client.execute_command(load, "new", 1, header) == b"OK"
+        refused(client, "item exists", load, "new", 1, header)
+        refused(client, "Invalid position", load, "new", end + 1, body)
+        refused(client, "Couldn't load chunk!", load, "new", end, body[:-1] + b"x")
+        assert client.execute_command(load, "new", end, body) == b"OK"
+        assert all(client.cf().mexists("new", *range(200)))
+        client.delete("new")
+
+
+def test_a_piece_of_another_filter_is_refused(client):
+    """Pieces belong to the seed and the parameters of the header, and to each other."""
+    for key, seed in [("set", 1), ("other", 2)]:
+        client.execute_command("CF.RESERVE", key, 1024, "SEED", seed)
+        for first in range(0, 30_000, 5000):
+            client.cf().insert(key, range(first, first + 5000))
+    (_, header), first, second, *_ = chunks_of(client, "set")
+    client.execute_command("CF.LOADCHUNK", "copy", 1, header)
+    refused(client, "Invalid position", "CF.LOADCHUNK", "copy", *second)
+    assert client.execute_command("CF.LOADCHUNK", "copy", *first) == b"OK"
+    refused(client, "Invalid position", "CF.LOADCHUNK", "copy", *first)
+    assert client.execute_command("CF.LOADCHUNK", "copy", *second) == b"OK"
+    refused(client, "Couldn't load chunk!", "CF.LOADCHUNK", "copy", second[0], second[1][:-9])
 
 
 def test_scandump_says_what_is_wrong(client):
     examples(client)
     dump = "CF.SCANDUMP"
     refused(client, "not found", dump, "missing", 0)
-    for position in ["x", "-1", "", "1.5", 10**9]:
+    for position in ["x", "-1", "", "1.5"]:
         refused(client, "Invalid position", dump, "large", position)
     assert client.execute_command(dump, "empty", 0) == [0, None]
     end, _ = client.execute_command(dump, "large", 1)
     assert client.execute_command(dump, "large", end) == [0, None]
 
 
-def test_chunks_of_a_filter_that_changed_on_the_way_are_refused(client):
-    client.cf().insert("set", range(1000))
+def test_a_filter_is_copied_while_it_is_in_use(client):
+    """All items that were there at the start, and are not deleted, are in the copy."""
+    items = 60_000
+    for first in range(0, items, 5000):
+        client.cf().insert("set", range(first, first + 5000))
+    chunks = 0
+    for position, data in chunks_of(client, "set"):
+        client.execute_command("CF.LOADCHUNK", "copy", position, data)
+        client.cf().insert("set", range(10**9 + chunks * 2000, 10**9 + (chunks + 1) * 2000))
+        with client.pipeline(transaction=False) as pipe:
+            for item in range(50_000 + chunks * 500, 50_000 + (chunks + 1) * 500):
+                pipe.execute_command("CF.DEL", "set", item)
+            pipe.execute()
+        chunks += 1
+    assert chunks > 8
+    for first in range(0, 50_000, 5000):
+        assert all(client.cf().mexists("copy", *range(first, first + 5000)))
+    assert client.cf().add("copy", "after all")
+
+
+def test_chunks_of_a_fixed_filter_that_changed_on_the_way_are_refused(client):
+    client.execute_command("CF.RESERVE", "set", 1000, "EXPANSION", 0)
+    client.cf().insert("set", range(900))
     header, before = (client.execute_command("CF.SCANDUMP", "set", i)[1] for i in (0, 1))
-    for i in range(0, 1000, 10):
+    for i in range(0, 900, 10):
         client.cf().delete("set", i)
         client.cf().add("set", 10_000 + i)
     after = client.execute_command("CF.SCANDUMP", "set", 1)[1]
     middle, end = len(before) // 2, len(before)
     client.execute_command("CF.LOADCHUNK", "copy", 1, header)
     client.execute_command("CF.LOADCHUNK", "copy", 1 + middle, before[:middle])
-    # The filter may have become shorter; the last chunk must still be the last.
-    rest = after[middle:end].ljust(end - middle, b"\0")
+    rest = after[middle:end]
     refused(client, "Couldn't load chunk!", "CF.LOADCHUNK", "copy", 1 + middle + len(rest), rest)
 
 
@@ -222,9 +258,16 @@ def test_a_filter_has_a_largest_size(client):
         assert client.execute_command("DEBUG", "DIGEST-VALUE", "set") == before
         with pytest.raises(ResponseError, match=words):
             client.execute_command("CF.RESERVE", "rigid", 100_000, "EXPANSION", 0)
-        header = client.execute_command("CF.SCANDUMP", "set", 0)[1]
+        (_, header), *pieces = chunks_of(client, "set")
+        client.execute_command("CF.RESERVE", "small", 9000, "EXPANSION", 0)
+        client.cf().add("small", "x")
+        (_, whole), *_ = chunks_of(client, "small")
         client.config_set("cuculus.max-object-bytes", "1kb")
-        refused(client, "Couldn't create filter!", "CF.LOADCHUNK", "copy", 1, header)
+        refused(client, "Couldn't create filter!", "CF.LOADCHUNK", "copy", 1, whole)
+        assert client.execute_command("CF.LOADCHUNK", "copy", 1, header) == b"OK"
+        with pytest.raises(ResponseError, match="is more than the 1024 of cuculus.max-object-bytes"):
+            for chunk in pieces:
+                client.execute_command("CF.LOADCHUNK", "copy", *chunk)
     finally:
         client.config_set("cuculus.max-object-bytes", "512mb")
     assert client.cf().add("set", "x")

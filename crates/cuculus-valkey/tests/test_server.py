@@ -1,6 +1,8 @@
 """What the server knows of the module: names, rules, settings, events, figures."""
 
 import os
+import pathlib
+import re
 import subprocess
 
 import pytest
@@ -40,11 +42,11 @@ def test_every_command_is_described(plain):
     docs = plain.execute_command("COMMAND", "DOCS", *COMMANDS)
     docs = dict(zip(docs[::2], docs[1::2], strict=True))
     for info, (name, (arity, flag)) in zip(found, COMMANDS.items(), strict=True):
-        assert info[0].lower() == name.encode() and info[1] == arity and flag in info[2]
+        assert info[0] == name.encode() and info[1] == arity and flag in info[2]
         # Where the key is, for clients that route by it.
         assert info[3:6] == [1, 1, 1]
-        (lower,) = [key for key in docs if key.lower() == name.encode()]
-        about = dict(zip(docs[lower][::2], docs[lower][1::2], strict=True))
+        about = docs[name.encode()]
+        about = dict(zip(about[::2], about[1::2], strict=True))
         assert about[b"summary"] and about[b"complexity"] and about[b"arguments"]
 
 
@@ -54,19 +56,91 @@ def test_keys_are_found_in_commands(plain):
         assert plain.execute_command("COMMAND", "GETKEYS", *words) == [b"the key"]
 
 
-def test_users_can_be_given_the_commands(plain, shared, kind):
-    """Redis 7.0 has no categories of modules; there, names do the same."""
-    rule = "+@cuckoo" if kind == "valkey" else "+cf.add +cf.exists"
-    plain.execute_command("ACL", "SETUSER", "ada", "on", "nopass", "~set:*", *rule.split())
-    ada = shared.client(username="ada", password="any")
+def has_categories(client):
+    """Whether the server has ACL categories for modules; Redis 7.0 has not."""
+    return b"cuckoo" in client.execute_command("ACL", "CAT")
+
+
+def user(plain, shared, name, *rules):
+    plain.execute_command("ACL", "SETUSER", name, "reset", "on", "nopass", "~set:*", *rules)
+    return shared.client(username=name, password="any")
+
+
+def allowed(client, name):
+    """Whether a user may run a command; what it says then does not matter."""
+    words = {"cf.reserve": ["9"], "cf.insert": ["ITEMS", "x"], "cf.insertnx": ["ITEMS", "x"]}
+    more = words.get(name, ["1", "x"])[: abs(COMMANDS[name][0]) - 2]
+    try:
+        client.execute_command(name, "set:1", *more)
+    except NoPermissionError as refused:
+        assert name in str(refused)
+        return False
+    except ResponseError:
+        pass
+    return True
+
+
+def test_users_can_be_given_the_commands(plain, shared):
+    """By name on every server."""
+    ada = user(plain, shared, "ada", "+cf.add", "+cf.exists")
     assert ada.execute_command("CF.ADD", "set:1", "x") == 1
-    for words in [("CF.ADD", "other", "x"), ("SET", "set:2", "x")]:
+    for words in [("CF.ADD", "other", "x"), ("CF.DEL", "set:1", "x"), ("SET", "set:2", "x")]:
         with pytest.raises(NoPermissionError):
             ada.execute_command(*words)
-    if kind == "valkey":
-        plain.response_callbacks = {}
-        names = plain.execute_command("COMMAND", "LIST", "FILTERBY", "ACLCAT", "cuckoo")
-        assert sorted(name.decode().lower() for name in names) == sorted(COMMANDS)
+
+
+def test_categories_give_and_take_the_commands(plain, shared, kind):
+    if not has_categories(plain):
+        assert kind == "redis"
+        return
+    reading = {name for name, (_, flag) in COMMANDS.items() if flag == b"readonly"}
+    fast = {"cf.add", "cf.addnx", "cf.exists", "cf.mexists", "cf.count", "cf.del", "cf.info"}
+    for rules, expected in [
+        (["+@cuckoo"], set(COMMANDS)),
+        (["+@all", "-@write"], reading),
+        (["+@all", "-@read"], set(COMMANDS) - reading),
+        (["+@read"], reading),
+        (["+@write"], set(COMMANDS) - reading),
+        (["+@fast"], fast),
+        (["+@all", "-@fast"], set(COMMANDS) - fast),
+        (["+@slow"], set(COMMANDS) - fast),
+        (["+@all", "-@cuckoo"], set()),
+    ]:
+        someone = user(plain, shared, "someone", *rules)
+        assert {name for name in COMMANDS if allowed(someone, name)} == expected, rules
+        someone.close()
+    plain.response_callbacks = {}
+    names = plain.execute_command("COMMAND", "LIST", "FILTERBY", "ACLCAT", "cuckoo")
+    assert {name.decode() for name in names} - {"cf.panic"} == set(COMMANDS)
+
+
+def test_names_are_in_lower_case(plain):
+    plain.response_callbacks = {}
+    plain.execute_command("CF.ADD", "set", "x")
+    assert plain.execute_command("COMMAND", "INFO", "CF.ADD")[0][0] == b"cf.add"
+    assert b"cmdstat_cf.add:" in plain.execute_command("INFO", "commandstats")
+
+
+def test_a_panic_is_an_error_and_the_server_lives_on(plain, shared):
+    """Builds for tests have a command that panics."""
+    plain.cf().add("set", "x")
+    before = plain.info("cuculus")["cuculus_panics"]
+    with pytest.raises(ResponseError, match="^CF.PANIC failed because of an error in the module"):
+        plain.execute_command("CF.PANIC", "set")
+    assert plain.info("cuculus")["cuculus_panics"] == before + 1
+    assert plain.cf().exists("set", "x") and shared.process.poll() is None
+    assert "a panic on purpose" in shared.log()
+
+
+def test_the_version_is_that_of_the_crate(plain):
+    manifest = (pathlib.Path(__file__).parents[3] / "Cargo.toml").read_text()
+    (version,) = re.findall(r'\n\[workspace.package\]\nversion = "(\d+)\.(\d+)\.(\d+)"', manifest)
+    major, minor, patch = map(int, version)
+    plain.response_callbacks = {}
+    modules = plain.execute_command("MODULE", "LIST")
+    modules = [dict(zip(fields[::2], fields[1::2], strict=True)) for fields in modules]
+    (ours,) = [module for module in modules if module[b"name"] == b"cuculus"]
+    assert ours[b"ver"] == major * 10_000 + minor * 100 + patch
 
 
 def test_changes_are_announced(plain, shared):
@@ -166,6 +240,13 @@ def test_another_prefix(start):
     with pytest.raises(ResponseError, match="unknown command"):
         client.cf().add("set", "one")
     assert client.execute_command("CUCKOO.INSERT", "set", "ITEMS", *range(1000)) == [1] * 1000
+    with pytest.raises(ResponseError, match="for 'cuckoo.add' command"):
+        client.execute_command("CUCKOO.ADD", "set")
+    header = client.execute_command("CUCKOO.SCANDUMP", "set", 0)[1]
+    client.execute_command("CUCKOO.LOADCHUNK", "half", 1, header)
+    with pytest.raises(ResponseError, match="with CUCKOO.LOADCHUNK"):
+        client.execute_command("CUCKOO.ADD", "half", "x")
+    client.delete("half")
     client.config_set("aof-use-rdb-preamble", "no")
     client.bgrewriteaof()
     wait_until(

@@ -67,11 +67,17 @@ def send(client, commands):
             pipe.execute(raise_on_error=False)
 
 
-def ship(client, source, target):
-    """SCANDUMP and LOADCHUNK, as a client does."""
+def chunks_of(client, source):
+    """What SCANDUMP returns, until it says that there is no more."""
     position = 0
     while True:
         position, data = client.execute_command("CF.SCANDUMP", source, position)
         if position == 0:
             return
+        yield position, data
+
+
+def ship(client, source, target):
+    """SCANDUMP and LOADCHUNK, as a client does."""
+    for position, data in chunks_of(client, source):
         client.execute_command("CF.LOADCHUNK", target, position, data)

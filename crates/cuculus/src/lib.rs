@@ -53,6 +53,8 @@ mod key; // what can be a key
 
 mod hash; // key → 64 bits
 
+mod partition; // 64 bits → one of several filters
+
 mod placement; // 64 bits → fingerprint and candidate buckets
 
 mod table; // buckets of packed fingerprints
@@ -91,12 +93,15 @@ pub use container::{Kind, Persist};
 pub use cuckoo::{
     CuckooFilter, CuckooFilterBuilder, CuckooMaplet, CuckooMapletBuilder, CuckooStats, ValueError,
 };
-pub use elastic::{ElasticFilter, ElasticFilterBuilder, ElasticStats, MergeError};
+pub use elastic::{
+    ElasticFilter, ElasticFilterBuilder, ElasticStats, MergeError, PieceError, Sections,
+};
 pub use error::{BuildError, DecodeError, Full, FullCause};
 pub use filter::{Filter, Insert, Remove};
 pub use hash::{KeyHash, KeyHasher};
 pub use key::Key;
 pub use note::Note;
+pub use partition::Partition;
 
 // The code of the README, as tests.
 #[cfg(doctest)]

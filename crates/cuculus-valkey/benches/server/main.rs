@@ -3,6 +3,7 @@
 
 mod connection; // a minimal client
 mod course; // growing and shrinking
+mod cpu; // the server's processor time, beside another module
 mod server; // a server for the measurement
 mod slow; // commands that take long
 mod speed; // commands per second
@@ -26,6 +27,12 @@ struct Options {
     /// The server to run.
     #[arg(long, default_value = "redis-server")]
     server: String,
+    /// Another module with the same commands, to compare the server's processor time with.
+    #[arg(long, value_name = "PATH.so")]
+    peer: Option<String>,
+    /// Measure only the server's processor time.
+    #[arg(long)]
+    cpu_only: bool,
     /// Print the results as JSON.
     #[arg(long)]
     json: bool,
@@ -38,6 +45,13 @@ struct Options {
 struct Report {
     server: String,
     items: u64,
+    #[serde(flatten)]
+    load: Option<Load>,
+    cpu: cpu::Table,
+}
+
+#[derive(Serialize)]
+struct Load {
     course: course::Course,
     speed: speed::Speeds,
 }
@@ -59,13 +73,27 @@ fn run() -> anyhow::Result<()> {
     let server = server::Server::start(&options.server, &module)?;
     let mut control = server.connect()?;
     let name = server.version(&mut control)?;
-    let course = course::run(&server, &mut control, options.items, !options.json)?;
-    let speed = speed::run(&server, &mut control, options.rounds)?;
-    let report = Report { server: name, items: options.items, course, speed };
+    let load = if options.cpu_only {
+        None
+    } else {
+        let course = course::run(&server, &mut control, options.items, !options.json)?;
+        Some(Load { course, speed: speed::run(&server, &mut control, options.rounds)? })
+    };
+    let mut servers = vec![("cuculus".to_string(), server)];
+    if let Some(peer) = &options.peer {
+        servers.push(("peer".into(), server::Server::start(&options.server, peer)?));
+    }
+    let mut sizes = vec![1_000_000.min(options.items), options.items];
+    sizes.dedup();
+    let cpu = cpu::run(&servers, &sizes, 4 * options.rounds)?;
+    let report = Report { server: name, items: options.items, load, cpu };
     if options.json {
         println!("{}", serde_json::to_string_pretty(&report)?);
     } else {
-        print!("{}{}", report.course, report.speed);
+        if let Some(load) = &report.load {
+            print!("{}{}", load.course, load.speed);
+        }
+        print!("{}", report.cpu);
     }
     Ok(())
 }

@@ -40,6 +40,10 @@ impl Server {
         bail!("{program} does not answer in {}", server.directory.path().display())
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
     pub(crate) fn connect(&self) -> anyhow::Result<Connection> {
         Connection::open(self.port).context("cannot connect to the server")
     }

@@ -31,6 +31,10 @@ impl Command for Reserve {
         let capacity = parse(call.argument(2)?).ok_or("Bad capacity")?;
         let mut options = Options::default();
         options.capacity = Some(capacity);
+        // Every option has a value.
+        if call.len().is_multiple_of(2) {
+            return Err(Refusal::WrongArity);
+        }
         for position in (3..call.len()).step_by(2) {
             if !options.take(call, position)? {
                 return Err("Unknown argument received".into());

@@ -34,8 +34,8 @@ impl Command for Insert {
 
     fn run(call: &Call<'_>) -> Result<(), Refusal> {
         // In RESP3 clients expect a boolean, which has no third value for "full".
-        let answers = if call.is_resp3() { Answers::Booleans } else { Answers::Integers };
-        insert(call, false, answers)
+        let form = if call.is_resp3() { Form::Booleans } else { Form::Integers };
+        insert(call, false, form)
     }
 }
 
@@ -51,17 +51,17 @@ impl Command for InsertNx {
     };
 
     fn run(call: &Call<'_>) -> Result<(), Refusal> {
-        insert(call, true, Answers::Integers)
+        insert(call, true, Form::Integers)
     }
 }
 
 #[derive(Clone, Copy)]
-enum Answers {
+enum Form {
     Integers,
     Booleans,
 }
 
-impl Answers {
+impl Form {
     fn give(self, call: &Call<'_>, answer: Answer) {
         match self {
             Self::Integers => call.reply_integer(answer as i64),
@@ -115,7 +115,7 @@ impl Words {
     }
 }
 
-fn insert(call: &Call<'_>, only_if_absent: bool, answers: Answers) -> Result<(), Refusal> {
+fn insert(call: &Call<'_>, only_if_absent: bool, form: Form) -> Result<(), Refusal> {
     let Words { options, no_create, items } = Words::of(call)?;
     // Checked even if the filter exists, as clients expect.
     let parameters = options.resolve("cf-bucket-size * 2")?;
@@ -127,54 +127,52 @@ fn insert(call: &Call<'_>, only_if_absent: bool, answers: Answers) -> Result<(),
         Found::Nothing => created.insert(create::create(call, parameters)?),
         Found::Value(value) => ready(value)?,
     };
-    call.reply_array(call.len() - items);
-    let added = add_each(call, stored, items, only_if_absent, answers);
-    let all = call.len() - items == added.len();
-    if added.is_empty() {
-        return Ok(());
+    let answers = add_each(call, stored, items, only_if_absent);
+    let is_added = |&(_, answer): &(usize, &Answer)| matches!(answer, Answer::Added);
+    let added = || (items..).zip(&answers).filter(is_added).map(|(position, _)| position);
+    let count_added = added().count();
+    if count_added > 0 {
+        count(Event::Added, count_added as u64);
+        let is_new = created.is_some();
+        if let Some(stored) = created {
+            key.set(Value::Ready(stored));
+            create::replicate(call, &parameters);
+        }
+        call.changed(c"cf.insert");
+        if count_added == answers.len() && !is_new {
+            call.replicate_verbatim();
+        } else {
+            let begin = [Word::Argument(1), Word::Text("NOCREATE"), Word::Text("ITEMS")];
+            let items = added().map(Word::Argument);
+            call.replicate(Named::Insert, &begin.into_iter().chain(items).collect::<Vec<_>>());
+        }
     }
-    count(Event::Added, added.len() as u64);
-    let is_new = created.is_some();
-    if let Some(stored) = created {
-        key.set(Value::Ready(stored));
-        create::replicate(call, &parameters);
-    }
-    call.changed(c"cf.insert");
-    if all && !is_new {
-        call.replicate_verbatim();
-    } else {
-        let begin = [Word::Argument(1), Word::Text("NOCREATE"), Word::Text("ITEMS")];
-        let items = added.into_iter().map(Word::Argument);
-        call.replicate(Named::Insert, &begin.into_iter().chain(items).collect::<Vec<_>>());
-    }
+    call.reply_array(answers.len());
+    answers.into_iter().for_each(|answer| form.give(call, answer));
     Ok(())
 }
 
-/// Adds each item that fits and replies for each. Returns the positions of those that were added.
+/// Adds each item that fits.
 fn add_each(
     call: &Call<'_>,
     stored: &mut Stored,
     items: usize,
     only_if_absent: bool,
-    answers: Answers,
-) -> Vec<usize> {
-    let mut added = Vec::new();
+) -> Vec<Answer> {
     let hash = |position: usize| stored.hash(call.get(position).unwrap_or_default());
     let hashes: Vec<_> = (items..call.len()).map(hash).collect();
+    let mut answers = Vec::with_capacity(hashes.len());
     for (i, &hash) in hashes.iter().enumerate() {
         if let Some(&later) = hashes.get(i + PREFETCH_DISTANCE) {
             stored.prefetch(later);
         }
-        let position = items + i;
-        let answer = if only_if_absent && stored.contains(hash) {
+        answers.push(if only_if_absent && stored.contains(hash) {
             Answer::Present
         } else if add_within_limits(call, stored, hash).is_ok() {
-            added.push(position);
             Answer::Added
         } else {
             Answer::Refused
-        };
-        answers.give(call, answer);
+        });
     }
-    added
+    answers
 }

@@ -8,6 +8,8 @@ mod dump; // SCANDUMP, LOADCHUNK
 mod insert; // INSERT, INSERTNX
 mod inspect; // INFO, DEBUG
 mod options; // options that several commands share
+#[cfg(debug_assertions)]
+mod panic; // PANIC, for tests
 mod query; // EXISTS, MEXISTS, COUNT
 
 pub(crate) use add::{Add, AddNx};
@@ -16,19 +18,20 @@ pub(crate) use delete::{Compact, Del};
 pub(crate) use dump::{LoadChunk, ScanDump};
 pub(crate) use insert::{Insert, InsertNx};
 pub(crate) use inspect::{Debug, Info};
+#[cfg(debug_assertions)]
+pub(crate) use panic::Panic;
 pub(crate) use query::{Count, Exists, MExists};
 
 use cuculus::{Full, FullCause, KeyHash};
 
-use crate::server::{Call, Event, Found, Refusal, count, settings};
+use crate::server::{Call, Event, Found, Refusal, count, full_name, settings};
 use crate::value::{Stored, Value};
 
 const WRONG_TYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";
 const EXISTS: &str = "ERR item exists";
 const NOT_FOUND: &str = "ERR not found";
+const FULL: &str = "Filter is full";
 const NO_MEMORY: &str = "OOM no memory for the filter; free memory or use a smaller capacity";
-const STILL_LOADING: &str = "ERR the filter is still being loaded; send its other chunks with \
-                        CF.LOADCHUNK, or delete the key";
 
 /// The number of items between two checks of the size of a filter, because computing it is slow.
 const SIZE_CHECK_INTERVAL: usize = 256;
@@ -37,7 +40,7 @@ const SIZE_CHECK_INTERVAL: usize = 256;
 fn ready(value: &mut Value) -> Result<&mut Stored, Refusal> {
     match value {
         Value::Ready(stored) => Ok(stored),
-        Value::Loading(_) => Err(STILL_LOADING.into()),
+        Value::Loading(_) | Value::Assembling(_) => Err(still_loading()),
     }
 }
 
@@ -45,7 +48,7 @@ fn ready(value: &mut Value) -> Result<&mut Stored, Refusal> {
 fn readable(found: Found<&Value>) -> Result<Option<&Stored>, Refusal> {
     match found {
         Found::Value(Value::Ready(stored)) => Ok(Some(stored)),
-        Found::Value(Value::Loading(_)) => Err(STILL_LOADING.into()),
+        Found::Value(Value::Loading(_) | Value::Assembling(_)) => Err(still_loading()),
         Found::Nothing | Found::Other => Ok(None),
     }
 }
@@ -58,19 +61,30 @@ fn required(found: Found<&Value>) -> Result<&Stored, Refusal> {
     }
 }
 
-/// Adds an item, unless the filter has reached `cuculus.max-object-bytes`.
+/// Adds an item, unless the filter is full or has reached `cuculus.max-object-bytes`.
 fn add_within_limits(call: &Call<'_>, stored: &mut Stored, hash: KeyHash) -> Result<(), Refusal> {
+    let refused = |refusal| {
+        count(Event::Refused, 1);
+        Err(refusal)
+    };
+    if stored.is_full() && !call.is_replayed() {
+        return refused(FULL.into());
+    }
     if stored.len().is_multiple_of(SIZE_CHECK_INTERVAL) {
         let (size, max) = (stored.size_in_bytes() as u64, settings().max_bytes);
         if size >= max && !call.is_replayed() {
-            count(Event::Refused, 1);
-            return Err(too_large(size));
+            return refused(too_large(size));
         }
     }
-    stored.add(hash).map_err(|full| {
-        count(Event::Refused, 1);
-        refusal(&full)
-    })
+    stored.add(hash).or_else(|full| refused(refusal(&full)))
+}
+
+fn still_loading() -> Refusal {
+    let load = full_name("LOADCHUNK");
+    format!(
+        "ERR the filter is still being loaded; send its other chunks with {load}, or delete the key"
+    )
+    .into()
 }
 
 fn too_large(size: u64) -> Refusal {
@@ -86,11 +100,12 @@ fn refusal(full: &Full) -> Refusal {
     match full.cause {
         FullCause::EqualEntries { held } => format!(
             "ERR the item is already stored {held} times, which is the limit; delete it first or \
-             use CF.ADDNX"
+             use {}",
+            full_name("ADDNX")
         )
         .into(),
         FullCause::OutOfMemory => NO_MEMORY.into(),
-        FullCause::NoRoom { .. } => "Filter is full".into(),
+        FullCause::NoRoom { .. } => FULL.into(),
         _ => format!("ERR {full}").into(),
     }
 }

@@ -11,6 +11,7 @@ use valkey_module::raw::{
     RedisModuleString, RedisModuleType, RedisModuleTypeMethods,
 };
 
+use super::guard::guarded;
 use super::rdb::Dump;
 use super::{Named, defrag, engine};
 use crate::value::{Pieces, Value};
@@ -18,7 +19,7 @@ use crate::value::{Pieces, Value};
 /// The server requires nine characters. They are part of every dump.
 const NAME: &core::ffi::CStr = c"cuculusCF";
 const ENCODING: c_int = 1;
-/// The chunk size of SCANDUMP and of append-only files.
+/// The chunk size of append-only files, and of SCANDUMP for filters of fixed size.
 pub(crate) const CHUNK: usize = 4 << 20;
 /// Bytes per unit of free effort: the server frees values of many units in the background.
 const PART: usize = 1 << 16;
@@ -92,6 +93,9 @@ pub(super) unsafe fn register(ctx: *mut RedisModuleCtx) -> Result<(), ()> {
 
 // SAFETY of the callbacks: the server calls them with pointers that live as long as the call, and
 // with values from `give`, to which nothing else has access meanwhile.
+//
+// Saving and rewriting are not guarded against panics: they run in a child process, whose end fails
+// the save, and a file with half a value would be worse.
 
 extern "C" fn rdb_save(io: *mut RedisModuleIO, value: *mut c_void) {
     // SAFETY: see above.
@@ -107,12 +111,13 @@ extern "C" fn rdb_load(io: *mut RedisModuleIO, encoding: c_int) -> *mut c_void {
         return ptr::null_mut();
     }
     // SAFETY: see above.
-    match unsafe { Dump::new(io) }.load() {
-        Ok(value) => give(value).cast(),
-        Err(error) => {
+    match guarded(|| unsafe { Dump::new(io) }.load()) {
+        Some(Ok(value)) => give(value).cast(),
+        Some(Err(error)) => {
             log_warning(io, &format!("cannot load a filter: {error}"));
             ptr::null_mut()
         }
+        None => ptr::null_mut(),
     }
 }
 
@@ -124,11 +129,11 @@ fn log_warning(io: *mut RedisModuleIO, message: &str) {
     unsafe { engine!(RedisModule_LogIOError(io, level, format, message.as_ptr())) };
 }
 
-/// Writes the chunks that SCANDUMP would return, as LOADCHUNK commands.
+/// Writes the value as LOADCHUNK commands, in its own bytes: after a restart it is the same.
 extern "C" fn aof_rewrite(io: *mut RedisModuleIO, key: *mut RedisModuleString, value: *mut c_void) {
     // SAFETY: see above.
     let value = unsafe { &*value.cast::<Value>() };
-    let emit = |position: u64, chunk: &[u8]| {
+    let emit = |position: u64, chunk: &[u8]| -> io::Result<()> {
         let (name, format) = (Named::LoadChunk.text().as_ptr(), c"slb".as_ptr());
         let position = position as c_longlong;
         // SAFETY: see above; the format announces a string, a number, and bytes with their length.
@@ -143,16 +148,10 @@ extern "C" fn aof_rewrite(io: *mut RedisModuleIO, key: *mut RedisModuleString, v
                 chunk.len()
             ));
         }
-    };
-    let mut position = 1;
-    emit(position, &value.header().to_bytes());
-    let mut chunks = Pieces::new(CHUNK, |chunk: &[u8]| {
-        position += chunk.len() as u64;
-        emit(position, chunk);
         Ok(())
-    });
+    };
     // The server records write errors and fails the rewrite itself.
-    let _ = value.write_body(&mut chunks).and_then(|()| chunks.finish());
+    let _ = value.each_chunk(CHUNK, emit);
 }
 
 extern "C" fn digest(digest: *mut RedisModuleDigest, value: *mut c_void) {
@@ -164,10 +163,12 @@ extern "C" fn digest(digest: *mut RedisModuleDigest, value: *mut c_void) {
         unsafe { engine!(RedisModule_DigestAddStringBuffer(digest, start, bytes.len())) };
         Ok(())
     };
-    let mut pieces = Pieces::new(CHUNK, add);
-    let _ = add(&value.header().to_bytes())
-        .and_then(|()| value.write_body(&mut pieces))
-        .and_then(|()| pieces.finish());
+    guarded(|| {
+        let mut pieces = Pieces::new(CHUNK, add);
+        add(&value.header().to_bytes())
+            .and_then(|()| value.write_body(&mut pieces))
+            .and_then(|()| pieces.finish())
+    });
     // SAFETY: see above.
     unsafe { engine!(RedisModule_DigestEndSequence(digest)) };
 }
@@ -178,21 +179,21 @@ extern "C" fn mem_usage(
     _sample: usize,
 ) -> usize {
     // SAFETY: see above.
-    unsafe { &*value.cast::<Value>() }.size_in_bytes()
+    guarded(|| unsafe { &*value.cast::<Value>() }.size_in_bytes()).unwrap_or(0)
 }
 
 extern "C" fn free_effort(_ctx: *mut RedisModuleKeyOptCtx, value: *const c_void) -> usize {
     // SAFETY: see above.
-    1 + unsafe { &*value.cast::<Value>() }.size_in_bytes() / PART
+    1 + guarded(|| unsafe { &*value.cast::<Value>() }.size_in_bytes()).unwrap_or(0) / PART
 }
 
 extern "C" fn copy(_ctx: *mut RedisModuleKeyOptCtx, value: *const c_void) -> *mut c_void {
     // SAFETY: see above.
-    let copy = unsafe { &*value.cast::<Value>() }.duplicate();
+    let copy = guarded(|| unsafe { &*value.cast::<Value>() }.duplicate()).flatten();
     copy.map_or(ptr::null_mut(), |copy| give(copy).cast())
 }
 
 extern "C" fn free(value: *mut c_void) {
     // SAFETY: see above; the server frees a value once.
-    drop(unsafe { take(value.cast()) });
+    guarded(|| drop(unsafe { take(value.cast()) }));
 }

@@ -10,6 +10,7 @@ use valkey_module::raw::{
 };
 
 use super::call::{Call, Refusal};
+use super::guard::guarded;
 use super::{engine, names};
 
 /// A command of the module.
@@ -128,7 +129,16 @@ extern "C" fn run<C: Command>(
 ) -> c_int {
     // SAFETY: the pointers are the server's, and the call ends here.
     let call = unsafe { Call::new(ctx, arguments, count) };
-    if let Err(refusal) = C::run(&call) {
+    // Commands compute first and reply last, so after a panic there is no reply yet.
+    let done = guarded(|| C::run(&call)).unwrap_or_else(|| {
+        let name = names::full_name(C::DESCRIPTION.name);
+        Err(format!(
+            "ERR {name} failed because of an error in the module; the server's log has the place. \
+             Please report it, and fill the filter again"
+        )
+        .into())
+    });
+    if let Err(refusal) = done {
         call.refuse(refusal);
     }
     raw::REDISMODULE_OK as c_int
@@ -140,7 +150,7 @@ extern "C" fn run<C: Command>(
 /// Called while the module is loaded, with the context of OnLoad.
 pub(super) unsafe fn register<C: Command>(ctx: *mut RedisModuleCtx) -> Result<(), String> {
     let description = C::DESCRIPTION;
-    let name = names::full(description.name);
+    let name = names::registered(description.name);
     let failed = |what: &str| {
         let name = name.to_string_lossy();
         format!(
@@ -168,7 +178,10 @@ pub(super) unsafe fn register<C: Command>(ctx: *mut RedisModuleCtx) -> Result<()
         }
         // Not in Redis 7.0.
         if let Some(set_categories) = raw::RedisModule_SetCommandACLCategories {
-            set_categories(command, CATEGORY.as_ptr());
+            let categories = categories(description.flags);
+            if set_categories(command, categories.as_ptr()) as isize != raw::REDISMODULE_OK {
+                return Err(failed("setting the ACL categories of"));
+            }
         }
     }
     Ok(())
@@ -176,6 +189,17 @@ pub(super) unsafe fn register<C: Command>(ctx: *mut RedisModuleCtx) -> Result<()
 
 /// The ACL category of these commands, as in `+@cuckoo`.
 const CATEGORY: &CStr = c"cuckoo";
+
+/// All ACL categories of a command with these flags. The server derives none of them from the flags
+/// of a module's command, and without them `-@write` would not take anything away.
+fn categories(flags: &CStr) -> CString {
+    let flags = flags.to_string_lossy();
+    let has = |flag| flags.split(' ').any(|word| word == flag);
+    let access = if has("write") { "write" } else { "read" };
+    let speed = if has("fast") { "fast" } else { "slow" };
+    let own = CATEGORY.to_string_lossy();
+    CString::new(format!("{own} {access} {speed}")).unwrap_or_default()
+}
 
 /// Registers the category, if the server supports that.
 ///

@@ -1,4 +1,5 @@
-//! The module's section of INFO: filters and memory held, items added, deleted and refused.
+//! The module's section of INFO: filters and memory held, items added, deleted and refused, and
+//! panics caught.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::ffi::c_int;
@@ -7,7 +8,7 @@ use valkey_module::raw::RedisModuleInfoCtx;
 
 use super::{alloc, data_type, engine};
 
-static COUNTS: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+static COUNTS: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
 
 /// The events that are counted.
 #[derive(Clone, Copy)]
@@ -15,6 +16,7 @@ pub(crate) enum Event {
     Added,
     Deleted,
     Refused,
+    Panicked,
 }
 
 /// Counts an event.
@@ -31,6 +33,7 @@ pub(super) extern "C" fn show(ctx: *mut RedisModuleInfoCtx, _for_crash_report: c
         (c"items_added", counted(Event::Added)),
         (c"items_deleted", counted(Event::Deleted)),
         (c"items_refused", counted(Event::Refused)),
+        (c"panics", counted(Event::Panicked)),
     ];
     // SAFETY: the context is that of this call; names are copied.
     unsafe {

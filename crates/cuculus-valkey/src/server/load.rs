@@ -11,8 +11,20 @@ use crate::commands;
 const NAME: &core::ffi::CStr = c"cuculus";
 /// 7.0; earlier servers have no module settings and no command descriptions.
 const OLDEST: c_int = 0x0007_0000;
-/// The version of the module, as one number.
-const VERSION: c_int = 100;
+/// The version of the crate as one number, two digits for each part: 1.2.3 is 10203.
+const VERSION: c_int = {
+    const fn number(digits: &str) -> c_int {
+        let (bytes, mut number, mut at) = (digits.as_bytes(), 0, 0);
+        while at < bytes.len() {
+            number = number * 10 + (bytes[at] - b'0') as c_int;
+            at += 1;
+        }
+        number
+    }
+    number(env!("CARGO_PKG_VERSION_MAJOR")) * 10_000
+        + number(env!("CARGO_PKG_VERSION_MINOR")) * 100
+        + number(env!("CARGO_PKG_VERSION_PATCH"))
+};
 
 /// # Safety
 /// Called by a server that keeps the contract of its module interface.
@@ -94,6 +106,8 @@ unsafe fn register_commands(ctx: *mut RedisModuleCtx) -> Result<(), String> {
         Reserve, Add, AddNx, Insert, InsertNx, Exists, MExists, Count, Del, Info, ScanDump,
         LoadChunk, Compact, Debug,
     );
+    #[cfg(debug_assertions)]
+    register!(Panic);
     Ok(())
 }
 

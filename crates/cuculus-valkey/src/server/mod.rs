@@ -8,6 +8,7 @@ mod config; // settings
 mod data_type; // the value in dumps, append-only files, copies and digests
 mod defrag; // active defragmentation
 mod describe; // registration of the commands
+mod guard; // panics end here
 mod info; // the module's section of INFO
 mod key; // the key of a command
 mod load; // the entry point
@@ -20,7 +21,7 @@ pub(crate) use data_type::CHUNK;
 pub(crate) use describe::{Argument, Command, Description, KeyUse, Shape};
 pub(crate) use info::{Event, count};
 pub(crate) use key::{Found, Key};
-pub(crate) use names::Named;
+pub(crate) use names::{Named, full_name};
 
 /// Calls a function of the server. Every server that `load` accepts has the functions that are called
 /// this way.

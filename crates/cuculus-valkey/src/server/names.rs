@@ -1,4 +1,6 @@
-//! The names of the commands: `CF.ADD`, unless the module was loaded with another prefix.
+//! The names of the commands: `cf.add`, unless the module was loaded with another prefix. The server
+//! shows a name as it was registered, in errors, statistics and ACL rules, and its own names are in
+//! lower case. Messages of the module write names in upper case, as its documents do.
 
 use std::ffi::{CStr, CString};
 use std::sync::OnceLock;
@@ -19,7 +21,7 @@ pub(crate) enum Named {
 impl Named {
     /// The full name.
     pub(super) fn text(self) -> &'static CStr {
-        let names = REPLICATED.get_or_init(|| ["RESERVE", "INSERT", "LOADCHUNK"].map(full));
+        let names = REPLICATED.get_or_init(|| ["RESERVE", "INSERT", "LOADCHUNK"].map(registered));
         &names[self as usize]
     }
 }
@@ -37,12 +39,17 @@ pub(super) fn set_prefix(arguments: &[&[u8]]) -> Result<(), String> {
         _ => return Err("unknown module arguments; the only one is PREFIX word".into()),
     };
     // If the module is loaded again in the same process, the name stays.
-    let _ = PREFIX_HERE.set(prefix.into());
+    let _ = PREFIX_HERE.set(prefix.to_ascii_uppercase());
     Ok(())
 }
 
-/// The name of a command with its prefix.
-pub(super) fn full(name: &str) -> CString {
+/// The name of a command for messages, as in `CF.ADD`.
+pub(crate) fn full_name(name: &str) -> String {
     let prefix = PREFIX_HERE.get().map_or(PREFIX, String::as_str);
-    CString::new(format!("{prefix}.{name}")).unwrap_or_default()
+    format!("{prefix}.{name}")
+}
+
+/// The name of a command as the server knows it, as in `cf.add`.
+pub(super) fn registered(name: &str) -> CString {
+    CString::new(full_name(name).to_ascii_lowercase()).unwrap_or_default()
 }

@@ -21,6 +21,8 @@ pub enum ChunkError {
     Position,
     /// The bytes are more than the header announces, or together they are not a filter.
     Content,
+    /// The filter changed so much while it was copied that its sections do not fit together.
+    Changed,
     /// Memory is short.
     OutOfMemory,
 }

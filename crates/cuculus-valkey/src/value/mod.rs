@@ -1,5 +1,6 @@
 //! The value of a key, and its bytes. Knows filters; knows nothing of servers or commands.
 
+mod assembly; // a filter that is being put together from sections
 mod header; // the header of a dump
 mod loading; // a filter that is being loaded
 mod parameters; // the parameters of a filter
@@ -8,6 +9,7 @@ mod stored; // a filter in use
 
 use std::io::{self, Read, Write};
 
+pub use assembly::{Assembly, chunk_of, position_of, sections_at};
 pub use header::Header;
 pub use loading::{ChunkError, Loading};
 pub use parameters::{DEFAULT_CAPACITY, MAX_CAPACITY, Parameters, SMALLEST_RATE};
@@ -22,6 +24,8 @@ pub enum Value {
     Ready(Stored),
     /// A filter of which some bytes are missing; it cannot answer queries.
     Loading(Loading),
+    /// A filter of which some sections are missing; it cannot answer queries either.
+    Assembling(Assembly),
 }
 
 impl Value {
@@ -31,6 +35,7 @@ impl Value {
         match self {
             Self::Ready(stored) => stored.size_in_bytes(),
             Self::Loading(loading) => size_of::<Loading>() + loading.held_bytes(),
+            Self::Assembling(assembly) => assembly.size_in_bytes(),
         }
     }
 
@@ -40,6 +45,7 @@ impl Value {
         match self {
             Self::Ready(stored) => stored.header(),
             Self::Loading(loading) => loading.header(),
+            Self::Assembling(assembly) => assembly.header(),
         }
     }
 
@@ -49,6 +55,9 @@ impl Value {
         match self {
             Self::Ready(stored) => stored.body_len(),
             Self::Loading(loading) => loading.received().len() as u64,
+            Self::Assembling(assembly) => {
+                assembly.state().map_or(0, |(_, state)| state.len() as u64)
+            }
         }
     }
 
@@ -60,7 +69,34 @@ impl Value {
         match self {
             Self::Ready(stored) => stored.write_body(writer),
             Self::Loading(loading) => writer.write_all(loading.received()),
+            Self::Assembling(assembly) => match assembly.state() {
+                Some((_, state)) => writer.write_all(&state),
+                None => Ok(()),
+            },
         }
+    }
+
+    /// Calls `emit` for each of the chunks that LOADCHUNK takes to make the same value: positions and
+    /// bytes, the header first.
+    ///
+    /// # Errors
+    /// Those of `emit`.
+    pub fn each_chunk(
+        &self,
+        size: usize,
+        mut emit: impl FnMut(u64, &[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut position = 1;
+        emit(position, &self.header().to_bytes())?;
+        if let Self::Assembling(assembly) = self {
+            return assembly.state().map_or(Ok(()), |(position, state)| emit(position, &state));
+        }
+        let mut chunks = Pieces::new(size, |chunk: &[u8]| {
+            position += chunk.len() as u64;
+            emit(position, chunk)
+        });
+        self.write_body(&mut chunks)?;
+        chunks.finish()
     }
 
     /// Reads a value: `len` bytes that follow the header.
@@ -70,6 +106,9 @@ impl Value {
     /// length in the header.
     pub fn read<R: Read>(header: Header, len: u64, reader: R) -> Result<Self, LoadError> {
         let mut body = reader.take(len);
+        if header.is_in_sections() {
+            return Assembly::read(header, len, body).map(Self::Assembling);
+        }
         if len < header.body_len {
             return Loading::read(header, len, body).map(Self::Loading);
         }
@@ -90,6 +129,7 @@ impl Value {
         Some(match self {
             Self::Ready(stored) => Self::Ready(stored.clone()),
             Self::Loading(loading) => Self::Loading(loading.clone()),
+            Self::Assembling(assembly) => Self::Assembling(assembly.clone()),
         })
     }
 }

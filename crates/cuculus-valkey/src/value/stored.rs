@@ -7,8 +7,9 @@ use std::alloc::Layout;
 use std::io::{self, Read, Write};
 
 use cuculus::{
-    BuildError, CuckooFilter, DecodeError, ElasticFilter, Filter, Full, Insert, KeyHash, KeyHasher,
-    Persist, Remove, analysis,
+    BuildError, CuckooFilter, CuckooFilterBuilder, DecodeError, ElasticFilter,
+    ElasticFilterBuilder, Filter, Full, Insert, KeyHash, KeyHasher, Persist, PieceError, Remove,
+    Sections, analysis,
 };
 
 use super::pieces::Count;
@@ -20,6 +21,10 @@ const FIXED_SLOTS: u32 = 4;
 /// Elastic filters shrink automatically. Up to this many items, rewriting all entries frees a few
 /// more bytes and takes less than a millisecond.
 const COMPACT_LIMIT: usize = 1 << 15;
+/// Items and sections in one chunk of SCANDUMP: together about a millisecond, here and where it is
+/// loaded.
+const MOST_COPIED: usize = 8192;
+const MOST_SECTIONS: u64 = 64;
 
 /// A filter and its parameters.
 #[derive(Clone, Debug)]
@@ -103,9 +108,9 @@ impl Stored {
             return Err(CreateError::Invalid);
         }
         let filter = if parameters.is_fixed() {
-            fixed(&parameters).map(|filter| AnyFilter::Fixed(filter.into()))
+            fixed(&parameters).build().map(|filter| AnyFilter::Fixed(filter.into()))
         } else {
-            elastic(&parameters).map(AnyFilter::Elastic)
+            elastic(&parameters).build().map(AnyFilter::Elastic)
         };
         match filter {
             Ok(filter) => Ok(Self { parameters, deleted: 0, filter }),
@@ -169,7 +174,18 @@ impl Stored {
         with!(&self.filter, filter => filter.count_hash(hash))
     }
 
-    /// Adds an item.
+    /// Whether a filter of fixed size holds all the items that it was made for. It might find
+    /// room for a few more, with long searches.
+    #[inline]
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        match &self.filter {
+            AnyFilter::Elastic(_) => false,
+            AnyFilter::Fixed(filter) => filter.len() >= self.parameters.capacity as usize,
+        }
+    }
+
+    /// Adds an item, even if the filter [is full](Self::is_full) and still finds room.
     ///
     /// # Errors
     /// [`Full`], with the cause; then nothing has changed.
@@ -263,6 +279,43 @@ impl Stored {
         Header { parameters, deleted, body_len: self.body_len() }
     }
 
+    /// How to copy the filter in sections; `None` for a filter of fixed size, which has none.
+    #[must_use]
+    pub fn sections(&self) -> Option<Sections> {
+        match &self.filter {
+            AnyFilter::Elastic(filter) => Some(filter.sections()),
+            AnyFilter::Fixed(_) => None,
+        }
+    }
+
+    /// The next sections, and how to go on; `None` if memory is short or there are no sections.
+    #[must_use]
+    pub fn copy_sections(&self, from: Sections) -> Option<(Vec<u8>, Sections)> {
+        match &self.filter {
+            AnyFilter::Elastic(filter) => {
+                filter.copy_sections(from, MOST_SECTIONS, MOST_COPIED).ok()
+            }
+            AnyFilter::Fixed(_) => None,
+        }
+    }
+
+    /// Adds what [`copy_sections`](Self::copy_sections) returned.
+    pub(super) fn add_sections(
+        &mut self,
+        from: Sections,
+        to: Sections,
+        piece: &[u8],
+    ) -> Result<(), PieceError> {
+        match &mut self.filter {
+            AnyFilter::Elastic(filter) => filter.add_sections(from, to, piece),
+            AnyFilter::Fixed(_) => Err(PieceError::Invalid),
+        }
+    }
+
+    pub(super) fn with_deleted(self, deleted: u64) -> Self {
+        Self { deleted, ..self }
+    }
+
     pub(super) fn body_len(&self) -> u64 {
         let mut count = Count::default();
         // Counting cannot fail.
@@ -276,36 +329,32 @@ impl Stored {
 
     pub(super) fn read<R: Read>(header: Header, body: &mut R) -> Result<Self, LoadError> {
         let Header { parameters, deleted, .. } = header;
-        let filter = if parameters.is_fixed() {
-            AnyFilter::Fixed(CuckooFilter::read_from(body)?.into())
+        // A filter that this module would not have made may take as much time and memory per item
+        // as its parameters say.
+        let (filter, is_ours) = if parameters.is_fixed() {
+            let filter = CuckooFilter::read_from(body)?;
+            let is_ours = fixed(&parameters).describes(&filter);
+            (AnyFilter::Fixed(filter.into()), is_ours)
         } else {
             let filter = ElasticFilter::read_from(body)?;
-            if filter.false_positive_rate() != parameters.rate {
-                return Err(LoadError::WrongFilter);
-            }
-            AnyFilter::Elastic(filter)
+            let is_ours = elastic(&parameters).describes(&filter);
+            (AnyFilter::Elastic(filter), is_ours)
         };
-        let seed = KeyHasher::xxh3(parameters.seed);
-        if *with!(&filter, filter => filter.hasher()) != seed {
-            return Err(LoadError::WrongFilter);
-        }
-        Ok(Self { parameters, deleted, filter })
+        if is_ours { Ok(Self { parameters, deleted, filter }) } else { Err(LoadError::WrongFilter) }
     }
 }
 
-fn fixed(parameters: &Parameters) -> Result<CuckooFilter, BuildError> {
+fn fixed(parameters: &Parameters) -> CuckooFilterBuilder {
     CuckooFilter::builder()
         .capacity(parameters.capacity as usize)
         .false_positive_rate(parameters.rate)
         .slots_per_bucket(FIXED_SLOTS)
         .hasher(KeyHasher::xxh3(parameters.seed))
-        .build()
 }
 
-fn elastic(parameters: &Parameters) -> Result<ElasticFilter, BuildError> {
+fn elastic(parameters: &Parameters) -> ElasticFilterBuilder {
     ElasticFilter::builder()
         .false_positive_rate(parameters.rate)
         .expected_items(parameters.expected_items())
         .hasher(KeyHasher::xxh3(parameters.seed))
-        .build()
 }

@@ -97,6 +97,29 @@ impl CuckooFilterBuilder {
         })
     }
 
+    /// Whether a filter, wherever it comes from, has exactly the parameters that
+    /// [`build`](Self::build) would give it: size, lengths, limits, hash function and seed. A
+    /// program that accepts files from others can so refuse those that it would not have written.
+    ///
+    /// ```
+    /// use cuculus::CuckooFilter;
+    ///
+    /// let ours = CuckooFilter::builder().capacity(1000).seed(7);
+    /// assert!(ours.describes(&ours.build()?));
+    /// assert!(!ours.describes(&ours.clone().max_kicks(501).build()?));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn describes(&self, filter: &CuckooFilter) -> bool {
+        self.plan().is_ok_and(|plan| {
+            plan.hasher == filter.hasher
+                && plan.shape == filter.shape
+                && plan.placement == filter.placement
+                && plan.kicks == filter.kicks
+                && plan.capacity == filter.capacity
+        })
+    }
+
     /// Checks everything; allocates nothing.
     pub(crate) fn plan(&self) -> Result<Plan, BuildError> {
         let (layout, slots) = self.layout()?;

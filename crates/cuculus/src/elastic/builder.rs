@@ -17,6 +17,8 @@ const DEFAULT_LOAD: f64 = 0.98;
 pub(super) const MIN_LOAD: f64 = 0.5;
 pub(super) const MAX_LOAD: f64 = 0.98;
 pub(super) const MAX_SPARE_BYTES: u64 = 1 << 40;
+/// What filters of version 1 had when nothing was said.
+const FIRST_SPARE_BYTES: u64 = 192 << 10;
 
 /// The parameters of an [`ElasticFilter`]. Only the rate matters to most.
 #[derive(Clone, Debug)]
@@ -91,6 +93,36 @@ impl ElasticFilterBuilder {
             chosen: self.parameters.instructions.choose(),
             refused: 0,
         })
+    }
+
+    /// Whether a filter, wherever it comes from, has exactly the parameters that
+    /// [`build`](Self::build) would give it: rate, hint, spare bytes, hash function and seed. The
+    /// load may differ, which releases have chosen differently. A program that accepts files from
+    /// others can so refuse those that it would not have written.
+    ///
+    /// ```
+    /// use cuculus::ElasticFilter;
+    ///
+    /// let ours = ElasticFilter::builder().false_positive_rate(0.001).seed(7);
+    /// assert!(ours.describes(&ours.build()?));
+    /// assert!(!ours.describes(&ours.clone().expected_items(1_000_000_000).build()?));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn describes(&self, filter: &ElasticFilter) -> bool {
+        let theirs = filter.settings;
+        let items = self.expected_items as u64;
+        let (items, spare) = match theirs.scheme {
+            Scheme::Current => (items, self.spare_bytes),
+            // Their hint was dropped if it is too large today.
+            Scheme::First => (
+                if theirs.expected_items == 0 { 0 } else { items },
+                self.spare_bytes.or(Some(FIRST_SPARE_BYTES)),
+            ),
+        };
+        let rate = self.parameters.rate_or_default();
+        self.parameters.hasher.as_ref() == Some(&filter.hasher)
+            && check(rate, theirs.load, items, spare, theirs.scheme) == Ok(theirs)
     }
 }
 

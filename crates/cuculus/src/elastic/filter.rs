@@ -193,7 +193,7 @@ impl ElasticFilter {
     }
 
     /// Gives everything back if nothing is left that could be worth keeping.
-    fn drop_if_empty(&mut self) {
+    pub(super) fn drop_if_empty(&mut self) {
         if self.levels.main.len() == 0 && self.levels.overflow.is_empty() {
             self.levels = Levels::default();
             self.lengths = Lengths::default();
@@ -202,14 +202,14 @@ impl ElasticFilter {
 
     /// The entries, and what changing them needs; a new operation starts.
     #[inline(always)]
-    fn parts(&mut self) -> (&mut Levels, Context<'_>) {
+    pub(super) fn parts(&mut self) -> (&mut Levels, Context<'_>) {
         let Self { settings, levels, lengths, work, chosen, .. } = self;
         work.start();
         (levels, Context { settings, lengths, work, chosen: *chosen })
     }
 
     #[cold]
-    fn full(&self, cause: FullCause) -> Full {
+    pub(super) fn full(&self, cause: FullCause) -> Full {
         Full { cause, len: self.len(), slots: self.slots(), inserted: 0 }
     }
 

@@ -165,7 +165,7 @@ impl Levels {
         *self.level_mut(level) = taken;
     }
 
-    fn level_mut(&mut self, level: usize) -> &mut Level {
+    pub(super) fn level_mut(&mut self, level: usize) -> &mut Level {
         match level.checked_sub(1) {
             None => &mut self.main,
             Some(at) => &mut self.overflow[at],

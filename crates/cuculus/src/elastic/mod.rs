@@ -14,6 +14,7 @@
 //!  reshape    segments rewritten, split, merged and shrunk
 //!  levels     the main level, and others for entries that have become too short
 //!  lengths    what is known of how many keys, and so the rate
+//!  sections   copied piece by piece while it is in use
 //!  policy     how large and how long: the only place where that is decided
 //! ```
 
@@ -36,9 +37,11 @@ mod pool;
 mod probe;
 mod reshape;
 mod saved;
+mod sections;
 mod segment;
 mod stats;
 
 pub use builder::ElasticFilterBuilder;
 pub use filter::{ElasticFilter, MergeError};
+pub use sections::{PieceError, Sections};
 pub use stats::ElasticStats;
