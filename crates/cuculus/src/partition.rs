@@ -67,7 +67,7 @@ impl Partition {
     /// contiguous ranges of equal length hold equal numbers of parts, give or take one.
     #[must_use]
     pub const fn slot(self, part: usize) -> u16 {
-        ((2 * part as u32 + 1) * SLOTS / 2 >> self.bits) as u16
+        (((2 * part as u32 + 1) * SLOTS / 2) >> self.bits) as u16
     }
 
     /// The hash tags of all parts: `name:{tag}` is a key in the [slot](Self::slot) of the part. The tag

@@ -103,7 +103,8 @@ pub(super) fn add(nodes: &Nodes, options: &Add, out: &mut impl Write) -> Result<
         }
         Ok(())
     };
-    let source = options.lines.source(Form::default(), Keyless::Refuse, &set.parameters.hasher(), false)?;
+    let source =
+        options.lines.source(Form::default(), Keyless::Refuse, &set.parameters.hasher(), false)?;
     source.each_block(|block| {
         for (i, &hash) in block.hashes.iter().enumerate() {
             batch.push(hash, block.line(i));

@@ -26,7 +26,12 @@ pub(super) fn query(nodes: &Nodes, options: &Query, out: &mut impl Write) -> Res
     };
     let mut batch = Batch::new(&set, &begin);
     let separator = options.lines.separator();
-    let source = options.lines.source(Form::default(), Keyless::Refuse, &set.parameters.hasher(), !options.count)?;
+    let source = options.lines.source(
+        Form::default(),
+        Keyless::Refuse,
+        &set.parameters.hasher(),
+        !options.count,
+    )?;
     let mut matched = 0u64;
     let mut printed = Vec::new();
     source.each_block(|block| {

@@ -96,7 +96,8 @@ pub(super) fn build(options: &Build) -> Result<ExitCode> {
     for _ in 0..partition.parts() {
         parts.push(parameters.builder().build()?);
     }
-    let source = options.lines.source(Form::default(), Keyless::Refuse, &parameters.hasher(), false)?;
+    let source =
+        options.lines.source(Form::default(), Keyless::Refuse, &parameters.hasher(), false)?;
     source.each_block(|block| {
         for &hash in &block.hashes {
             parts[partition.part(hash)].insert_hash(hash)?;

@@ -18,7 +18,7 @@ pub use stored::{CreateError, LoadError, Stored};
 
 /// The value of a key.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "nearly all values are filters in use")]
+#[allow(clippy::large_enum_variant, reason = "nearly all values are filters in use")]
 pub enum Value {
     /// A filter in use.
     Ready(Stored),
