@@ -21,7 +21,9 @@ const RESIZING: [Resizing; 5] = [
 ];
 
 fn builder(bits: u32, buckets: u64, resizing: Resizing) -> ConsistentCuckooFilterBuilder {
-    let builder = ConsistentCuckooFilter::builder().fingerprint_bits(bits).seed(1);
+    let builder = ConsistentCuckooFilter::builder()
+        .fingerprint_bits(bits)
+        .hasher(cuculus::KeyHasher::xxh3(1));
     builder.buckets_per_filter(buckets).resizing(resizing)
 }
 

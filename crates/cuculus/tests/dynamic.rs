@@ -11,7 +11,10 @@ const EXTENSIONS: [Extension; 2] = [Extension::Active, Extension::Passive];
 const SEARCHES: [Search; 3] = [Search::BreadthFirst, Search::RandomWalk, Search::PaperWalk];
 
 fn builder(bits: u32, buckets: u64) -> DynamicCuckooFilterBuilder {
-    DynamicCuckooFilter::builder().fingerprint_bits(bits).buckets_per_filter(buckets).seed(1)
+    DynamicCuckooFilter::builder()
+        .fingerprint_bits(bits)
+        .buckets_per_filter(buckets)
+        .hasher(cuculus::KeyHasher::xxh3(1))
 }
 
 fn build(builder: &DynamicCuckooFilterBuilder) -> DynamicCuckooFilter {

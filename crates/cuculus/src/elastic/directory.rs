@@ -123,14 +123,15 @@ impl Directory {
         let (before, held) = (segment.capacity(), segment.units());
         if units < held {
             segment.set_units(units);
+            *capacity = *capacity + segment.capacity() - before;
         }
         let at = segment.at;
         if pool.resize(at, units, |owner, to| follow(pages, owner, to)) {
             let segment = &mut pages[index / PAGE][index % PAGE];
             if units > held {
                 segment.set_units(units);
+                *capacity = *capacity + segment.capacity() - before;
             }
-            *capacity = *capacity + segment.capacity() - before;
             return Ok(());
         }
         let at = self.pool.take(units, index as u32)?;

@@ -11,7 +11,7 @@ use crate::table::OutOfMemory;
 /// Entries that come back from another level with each merge, at most.
 const DRAINED: usize = 256;
 /// Entries come back only as long as an operation has rewritten fewer than this.
-const DRAIN_WORK: u32 = 2000;
+const DRAIN_WORK: u32 = 1500;
 /// Bits of the path, beyond those that choose a segment, that an entry needs to come back.
 const DRAIN_MARGIN: u32 = 2;
 /// The most levels, in memory and in files. A level is only begun when the set has grown at least
@@ -130,7 +130,9 @@ impl Levels {
             None => return Err(FullCause::Crowded),
         };
         let inserted = self.overflow[at].insert_copies(new, copies, cx);
-        if inserted.is_ok() && self.overflow[at].wants_split(cx) {
+        // Not after an operation that has rewritten much already: there will be another.
+        let is_bounded = cx.work.now < DRAIN_WORK;
+        if inserted.is_ok() && is_bounded && self.overflow[at].wants_split(cx) {
             self.split(at + 1, cx);
         }
         inserted

@@ -397,13 +397,41 @@ impl Pool {
                 last = Some((block, header));
             }
             let Some((block, Header { owner, units, .. })) = last else { break };
-            let Some(to) = self.with_room(bytes_of(units), region) else { return };
+            let Some(to) = self.with_room(bytes_of(units), region) else {
+                return self.trim(region, moved);
+            };
             let copy = self.append(to, units, owner);
             // SAFETY: both have so many units, and are not the same.
             unsafe { copy.copy_from_nonoverlapping(block, units * UNIT) };
             moved(owner, copy);
             self.set_used(region, |used| used - bytes_of(units) as u32);
         }
+        self.drop_region(region);
+    }
+
+    /// Replaces a region by a smaller one if more than half of it is free.
+    fn trim(&mut self, region: u32, moved: &mut impl FnMut(u32, Block)) {
+        let Region { start, used, capacity, .. } = self.regions[region as usize];
+        if used == 0 || 2 * used > capacity {
+            return;
+        }
+        // Without memory for it, it stays.
+        let Ok(to) = self.add_region(used as usize) else { return };
+        let copy = self.regions[to as usize].start;
+        // SAFETY: the new region has room for all that is used, which is whole blocks.
+        unsafe {
+            copy.copy_from_nonoverlapping(start, used as usize);
+            let mut at = 0;
+            while at < used as usize {
+                let block = copy.add(at + HEADER);
+                let header = Header::of(block);
+                Header { region: to, ..header }.write(block);
+                moved(header.owner, block);
+                at += bytes_of(header.units);
+            }
+        }
+        self.set_used(to, |_| used);
+        self.set_used(region, |_| 0);
         self.drop_region(region);
     }
 

@@ -137,12 +137,16 @@ fn cuckoo_filters_keep_their_promises() {
     let keys = honest_count() + chosen_count();
     for (attack_name, hashes) in of_one_bucket() {
         for semi_sorted in [false, true] {
-            let builder = CuckooFilter::builder().capacity(keys as usize).seed(SEED);
+            let builder =
+                CuckooFilter::builder().capacity(keys as usize).hasher(KeyHasher::xxh3(SEED));
             let filter = builder.semi_sorted(semi_sorted).build().expect("valid");
             let layout = if semi_sorted { "semi-sorted" } else { "packed" };
             attack(&format!("cuckoo {layout}, {attack_name}"), filter, &hashes);
         }
-        let builder = CuckooMaplet::builder().capacity(keys as usize).value_bits(8).seed(SEED);
+        let builder = CuckooMaplet::builder()
+            .capacity(keys as usize)
+            .value_bits(8)
+            .hasher(KeyHasher::xxh3(SEED));
         attack(&format!("maplet, {attack_name}"), builder.build().expect("valid"), &hashes);
     }
 }
@@ -161,7 +165,8 @@ fn elastic_filters_keep_their_promises() {
     ];
     for (attack_name, hashes) in attacks {
         for expected in [0, (honest_count() + chosen_count()) as usize] {
-            let builder = ElasticFilter::builder().expected_items(expected).seed(SEED);
+            let builder =
+                ElasticFilter::builder().expected_items(expected).hasher(KeyHasher::xxh3(SEED));
             let name = format!("elastic, {expected} expected, {attack_name}");
             attack(&name, builder.build().expect("valid"), &hashes);
         }
@@ -172,8 +177,9 @@ fn elastic_filters_keep_their_promises() {
 fn dynamic_filters_keep_their_promises() {
     for (attack_name, hashes) in of_one_bucket() {
         for reuse_holes in [false, true] {
-            let builder =
-                DynamicCuckooFilter::builder().capacity(2 * honest_count() as usize).seed(SEED);
+            let builder = DynamicCuckooFilter::builder()
+                .capacity(2 * honest_count() as usize)
+                .hasher(KeyHasher::xxh3(SEED));
             let filter = builder.reuse_holes(reuse_holes).build().expect("valid");
             attack(&format!("dynamic, {reuse_holes}, {attack_name}"), filter, &hashes);
         }
@@ -208,10 +214,13 @@ fn filters_on_rings_keep_their_promises() {
     ];
     for (attack_name, hashes) in attacks {
         let keys = (honest_count() + chosen_count()) as usize;
-        let builder = IndexIndependentCuckooFilter::builder().fingerprint_bits(32).seed(SEED);
+        let builder = IndexIndependentCuckooFilter::builder()
+            .fingerprint_bits(32)
+            .hasher(KeyHasher::xxh3(SEED));
         let filter = builder.buckets(keys as u64 * 2 / 7).build().expect("valid");
         attack(&format!("index-independent, {attack_name}"), filter, &hashes);
-        let builder = ConsistentCuckooFilter::builder().buckets_per_filter(500).seed(SEED);
+        let builder =
+            ConsistentCuckooFilter::builder().buckets_per_filter(500).hasher(KeyHasher::xxh3(SEED));
         attack(&format!("consistent, {attack_name}"), builder.build().expect("valid"), &hashes);
     }
 }

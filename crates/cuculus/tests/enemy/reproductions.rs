@@ -36,7 +36,10 @@ fn chosen_keys_make_no_file_that_nobody_can_load() {
         [|i| i << 44 | 5, |i| i << 33 | 5, |i| (i & 63) << 48 | i >> 6 << 40 | 5];
     for hashes in patterns {
         for others in [0, 100_000u64] {
-            let mut filter = ElasticFilter::builder().seed(9).build().expect("valid");
+            let mut filter = ElasticFilter::builder()
+                .hasher(cuculus::KeyHasher::xxh3(9))
+                .build()
+                .expect("valid");
             (0..others).for_each(|key| filter.insert(&key).expect("grows"));
             let chosen = (0..1032u64).map(|i| chooser.key(hashes(i)));
             let stored: Vec<u64> = chosen.filter(|key| filter.insert(key).is_ok()).collect();
