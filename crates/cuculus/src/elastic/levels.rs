@@ -11,7 +11,9 @@ use crate::table::OutOfMemory;
 /// Entries that come back from another level with each merge, at most.
 const DRAINED: usize = 256;
 /// Entries come back only as long as an operation has rewritten fewer than this.
-const DRAIN_WORK: u32 = 1500;
+const DRAIN_WORK: u32 = 2000;
+/// Segments of other levels are split only as long as an operation has rewritten fewer than this.
+const SPLIT_WORK: u32 = 2400;
 /// Bits of the path, beyond those that choose a segment, that an entry needs to come back.
 const DRAIN_MARGIN: u32 = 2;
 /// The most levels, in memory and in files. A level is only begun when the set has grown at least
@@ -131,7 +133,7 @@ impl Levels {
         };
         let inserted = self.overflow[at].insert_copies(new, copies, cx);
         // Not after an operation that has rewritten much already: there will be another.
-        let is_bounded = cx.work.now < DRAIN_WORK;
+        let is_bounded = cx.work.now < SPLIT_WORK;
         if inserted.is_ok() && is_bounded && self.overflow[at].wants_split(cx) {
             self.split(at + 1, cx);
         }
