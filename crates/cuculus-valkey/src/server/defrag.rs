@@ -8,9 +8,9 @@ use valkey_module::raw::{RedisModuleDefragCtx, RedisModuleString};
 use super::engine;
 use crate::value::Value;
 
-/// Offers the value and each slab of its filter to the server, which moves those that are worth it.
+/// Offers the value and each region of its filter to the server, which moves those that are worth it.
 /// Only sizes that the allocator packs together fragment, which are those of filters with up to some
-/// ten thousand items. A larger filter has many slabs, but the server declines each at once.
+/// ten thousand items. A larger filter has many regions, but the server declines each at once.
 pub(super) extern "C" fn defrag(
     ctx: *mut RedisModuleDefragCtx,
     _key: *mut RedisModuleString,

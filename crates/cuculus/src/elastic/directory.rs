@@ -3,8 +3,9 @@
 #![allow(unsafe_code, reason = "segments point to blocks of the pool")]
 
 use super::draft::{self, Draft};
-use super::pool::{Block, Pool, Relocate, shrink};
+use super::pool::{Block, Pool, Relocate};
 use super::segment::{Plan, Segment};
+use crate::memory::shrink;
 use crate::prefetch::prefetch_at;
 use crate::table::OutOfMemory;
 use crate::wide::{self, Chosen};

@@ -16,6 +16,7 @@
 use core::ptr::NonNull;
 use std::alloc::{self, Layout};
 
+use crate::memory::shrink;
 use crate::table::{OutOfMemory, WINDOW};
 
 /// The bytes of a unit: blocks are some units long.
@@ -470,16 +471,6 @@ impl Drop for Pool {
             // SAFETY: allocated by `add_region` with this layout; nobody uses it any more.
             unsafe { alloc::dealloc(region.start.as_ptr(), region.layout()) };
         }
-    }
-}
-
-/// Gives back what a list does not need, but for room for some more items. Without memory for the
-/// copy the list stays as it is.
-pub(super) fn shrink<T>(list: &mut Vec<T>, more: usize) {
-    let mut smaller = Vec::new();
-    if list.capacity() > list.len() + more && smaller.try_reserve_exact(list.len() + more).is_ok() {
-        smaller.append(list);
-        *list = smaller;
     }
 }
 
