@@ -89,7 +89,7 @@ fn mistakes_are_one_line_and_exit_code_2() {
         (&["plan", "--items", "0", "--fpr", "0.01"], "1..="),
         (&["plan", "--items", "1e30", "--fpr", "0.01"], "whole number"),
         (&["plan", "--items", "1M", "--fpr", "2"], "below 1"),
-        (&["plan", "--items", "1M", "--fpr", "none"], "0.01"),
+        (&["plan", "--items", "1M", "--fpr", "none"], "0.001, 1e-3 or 0.1%"),
         (&["plan", "--items", "1M", "--peak", "1k", "--fpr", "0.01"], "--peak"),
     ] {
         is_refused(arguments, hint);

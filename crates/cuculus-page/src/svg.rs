@@ -89,13 +89,14 @@ impl Frame {
         );
         for mark in plot.marks.iter().filter(|mark| plot.y.shows(mark.y)) {
             let at_y = down(mark.y);
+            // Above the line, or below one at the upper edge.
+            let label_y = if at_y > TOP + 10.0 { at_y - 5.0 } else { at_y + 14.0 };
             let _ = writeln!(
                 svg,
                 "<line class=\"mark\" x1=\"{LEFT}\" y1=\"{at_y:.1}\" x2=\"{end:.1}\" \
                  y2=\"{at_y:.1}\"/><text class=\"marked\" text-anchor=\"end\" x=\"{:.1}\" \
-                 y=\"{:.1}\">{}</text>",
+                 y=\"{label_y:.1}\">{}</text>",
                 end - 4.0,
-                at_y - 5.0,
                 escape(&mark.label)
             );
         }

@@ -44,7 +44,7 @@ impl Parameters {
             share.map_or(UNKNOWN, |share| (share.ceil() as u64).clamp(4, MOST_CAPACITY) as u32);
         let seed = match shape.seed {
             Some(seed) => seed,
-            None => KeyHasher::random()?.xxh3_seed().context("no random seed")?,
+            None => KeyHasher::random()?.seed().context("no random seed")?,
         };
         Ok(Self { bits: parts.ilog2(), rate: shape.fpr, capacity, seed })
     }

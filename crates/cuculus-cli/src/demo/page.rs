@@ -17,7 +17,7 @@ use crate::text::{bytes, nanoseconds, percent, thousands};
 /// The page in a directory that the user chose.
 const FILE: &str = "demo.html";
 /// The horizontal axis of all plots.
-const OPERATIONS: &str = "operations in millions: keys inserted, then removed";
+const OPERATIONS: &str = "millions of inserts, then of removals";
 /// Names tried in a directory that other programs use too.
 const MAX_ATTEMPTS: u32 = 1000;
 

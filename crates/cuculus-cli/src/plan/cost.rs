@@ -43,15 +43,6 @@ impl Part {
         Self { items, capacity: part as usize, times }
     }
 
-    /// A set halved until it has at most `most` items: for filters that grow in steps between two
-    /// powers of two, so that the part is at the same step as the whole.
-    pub(super) fn halved(items: u64, most: u64) -> Self {
-        let halvings = (0..u64::BITS).find(|&halvings| items >> halvings <= most).unwrap_or(0);
-        let times = 2f64.powi(halvings as i32);
-        let items = (items as f64 / times).round().max(1.0) as usize;
-        Self { items, capacity: items, times }
-    }
-
     /// The bytes of the whole set, from those of the part.
     pub(super) fn scale(&self, bytes: usize) -> u64 {
         (bytes as f64 * self.times) as u64

@@ -37,6 +37,7 @@ mod sizes; // bits per key
 mod success; // the chance that all keys fit
 mod thresholds; // how full a table can be
 
+pub use crate::elastic::ElasticForecast;
 #[cfg(any(test, feature = "lab"))]
 pub use collisions::keys_until_overfull;
 pub use collisions::{overfull_classes, overfull_fingerprints};

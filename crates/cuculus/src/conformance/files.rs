@@ -7,11 +7,11 @@ use crate::{Filter, Kind, Persist};
 const MEMORY_SHARE: f64 = 0.02;
 const MEMORY_BYTES: usize = 640;
 
-/// What the memory of an elastic filter may differ by besides: of its regions a tenth may be free, and
-/// 16 KiB or a quarter of a small filter, and the last region is a sixteenth (elastic/pool.rs); those of
-/// a filter that was loaded are packed afresh.
+/// What the memory of an elastic filter may differ by besides: of its regions a sixteenth may be free,
+/// and 4 KiB, and all of the last region of a large one (elastic/pool.rs); those of a filter that was
+/// loaded are packed afresh.
 fn free_in_regions(bytes: usize) -> usize {
-    bytes / 10 + bytes / 16 + (bytes / 4).min(1 << 14)
+    bytes / 16 + (bytes / 16).min(1 << 12) + if bytes > 1 << 20 { 1 << 14 } else { 0 }
 }
 
 /// A filter loads from its own bytes, as the same filter, in the same memory. Returns what was loaded.

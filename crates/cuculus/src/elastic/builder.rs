@@ -81,18 +81,21 @@ impl ElasticFilterBuilder {
     /// # Errors
     /// [`BuildError`] says which parameter cannot be satisfied, and what would be possible.
     pub fn build(&self) -> Result<ElasticFilter, BuildError> {
-        let (rate, load) = (self.parameters.rate_or_default(), self.load);
-        let (items, spare) = (self.expected_items as u64, self.spare_bytes);
-        let settings = check(rate, load, items, spare, Scheme::Current)?;
         Ok(ElasticFilter {
+            settings: self.settings()?,
             hasher: self.parameters.hasher()?,
-            settings,
             levels: Levels::default(),
             lengths: Lengths::default(),
             work: Work::default(),
             chosen: self.parameters.instructions.choose(),
             refused: 0,
         })
+    }
+
+    pub(super) fn settings(&self) -> Result<Settings, BuildError> {
+        let (rate, load) = (self.parameters.rate_or_default(), self.load);
+        let (items, spare) = (self.expected_items as u64, self.spare_bytes);
+        check(rate, load, items, spare, Scheme::Current)
     }
 
     /// Whether a filter, wherever it comes from, has exactly the parameters that

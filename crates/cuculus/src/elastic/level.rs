@@ -359,14 +359,16 @@ impl Level {
         let index = self.directory.index(new.key.path);
         let segment = self.directory.get(index);
         let (form, depth) = (segment.form(), segment.depth());
+        let mut is_full = false;
         if self.serves(form, depth, new, cx) {
             match self.insert_in_place(index, new, cx)? {
-                Change::NoRoom | Change::Rewrite => {}
+                Change::NoRoom => is_full = true,
+                Change::Rewrite => {}
                 Change::TooMany => return Err(FullCause::EqualEntries { held: u32::MAX as usize }),
                 _ => return Ok(()),
             }
         }
-        self.insert_by_growing(index, new, cx)
+        self.insert_by_growing(index, new, is_full, cx)
     }
 
     /// Puts several copies of an entry into its segment, all or none.
@@ -483,6 +485,7 @@ impl Level {
         &mut self,
         index: usize,
         new: PartialKey,
+        is_full: bool,
         cx: &mut Context<'_>,
     ) -> Result<(), FullCause> {
         let goal = self.form_for(index, new, cx);
@@ -492,7 +495,7 @@ impl Level {
         if segment.slots() >= MAX_SLOTS {
             return Err(FullCause::Crowded);
         }
-        if serves && goal.is_near(form) && segment.slots() + MOST_ADDED <= MAX_SLOTS {
+        if is_full && goal.is_near(form) && segment.slots() + MOST_ADDED <= MAX_SLOTS {
             // The same codes in a larger block.
             let units = (segment.units() + cx.settings.growth(segment.units())).min(MAX_UNITS);
             if units > segment.units() && self.directory.resize(index, units).is_ok() {
@@ -530,7 +533,7 @@ impl Level {
         cx: &mut Context<'_>,
     ) -> Result<(), Failure> {
         let segment = self.directory.get(index);
-        let (depth, units) = (segment.depth(), segment.units());
+        let (depth, units) = (segment.depth(), segment.needed_units());
         let length = (new.bits - depth).min(form.longest());
         if !form.ended && length < form.width {
             return Err(Failure::Unfit(Unfit::TooShort));

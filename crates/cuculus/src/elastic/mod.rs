@@ -15,6 +15,7 @@
 //!  levels     the main level, and others for entries that have become too short
 //!  lengths    what is known of how many keys, and so the rate
 //!  sections   copied piece by piece while it is in use
+//!  forecast   what a filter will be like, by the policy alone
 //!  policy     how large and how long: the only place where that is decided
 //! ```
 
@@ -27,6 +28,7 @@ mod directory;
 mod draft;
 mod filter;
 mod first_version;
+mod forecast;
 mod group;
 mod lengths;
 mod level;
@@ -43,5 +45,6 @@ mod stats;
 
 pub use builder::ElasticFilterBuilder;
 pub use filter::{ElasticFilter, MergeError};
+pub use forecast::ElasticForecast;
 pub use sections::{PieceError, Sections};
 pub use stats::ElasticStats;

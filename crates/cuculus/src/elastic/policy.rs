@@ -258,6 +258,14 @@ fn most_load(segments: usize) -> usize {
     segments.max(2) * LOAD_PER_SEGMENT
 }
 
+/// The segments of a filter that has grown to some entries.
+pub(super) fn segments_for(entries: u64) -> u64 {
+    match entries.div_ceil(LOAD_PER_SEGMENT as u64) {
+        ..=2 => 1,
+        segments => segments,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -29,8 +29,11 @@ const ALIGN: usize = 8;
 const LARGEST: usize = (1 << 14) - 16;
 /// A region is at most this part of all memory, so that little of the last one is unused.
 const SHARE: usize = 16;
+/// Up to this much memory every block has a region of its own, exactly as long: in a few small ones
+/// most of what is free could not be used.
+const SMALL: usize = 1 << 20;
 /// Regions are emptied when more than this part of the memory is free.
-const FREE_SHARE: usize = 10;
+const FREE_SHARE: usize = 16;
 /// Regions are listed by how many of these bytes are free, if there are many.
 const CLASS: usize = 256;
 const CLASSES: usize = LARGEST / CLASS + 1;
@@ -137,8 +140,9 @@ impl Pool {
         self.compact(&mut moved);
     }
 
-    /// Makes a block longer or shorter where it is; says whether it could be done. The bytes that
-    /// it keeps stay as they are.
+    /// Makes a block longer or shorter without taking another; says whether it could be done. The
+    /// bytes that it keeps stay as they are. `moved` is told of blocks that are somewhere else then,
+    /// which may be this one.
     pub(super) fn resize(
         &mut self,
         block: Block,
@@ -163,7 +167,7 @@ impl Pool {
         }
         let more = (units - header.units) * UNIT;
         if self.regions[header.region as usize].free() < more {
-            return false;
+            return self.extend(block, header, more, &mut moved);
         }
         let after = self.rest_after(header.region, block, bytes_of(header.units));
         // SAFETY: the blocks after this one end where the used part does, and so much is free.
@@ -172,6 +176,42 @@ impl Pool {
             from.add(more).copy_from(from, after);
             Header { units, ..header }.write(block);
             self.tell(from.add(more), after, &mut moved);
+        }
+        self.set_used(header.region, |used| used + more as u32);
+        true
+    }
+
+    /// Makes the region of a block longer, if the block is alone and the pool small.
+    fn extend(
+        &mut self,
+        block: Block,
+        header: Header,
+        more: usize,
+        moved: &mut impl FnMut(u32, Block),
+    ) -> bool {
+        let region = &self.regions[header.region as usize];
+        let (used, capacity) = (region.used as usize, region.capacity as usize);
+        if self.used > SMALL || used != bytes_of(header.units) {
+            return false;
+        }
+        let (longer, before) = (used + more, region.layout());
+        // SAFETY: allocated with this layout, by the same allocator; the new size is not zero.
+        let start = unsafe { alloc::realloc(region.start.as_ptr(), before, layout(longer).size()) };
+        let Some(start) = NonNull::new(start) else { return false };
+        // What was never written is zero, as in a new region.
+        // SAFETY: the region has so many bytes now.
+        unsafe { start.add(before.size()).write_bytes(0, longer - capacity) };
+        self.unlink(header.region);
+        let region = &mut self.regions[header.region as usize];
+        (region.start, region.capacity) = (start, longer as u32);
+        self.capacity += longer - capacity;
+        self.link(header.region);
+        // SAFETY: the block begins the region, and has room for its units.
+        let at = unsafe { start.add(HEADER) };
+        // SAFETY: as above.
+        unsafe { Header { units: header.units + more / UNIT, ..header }.write(at) };
+        if at != block {
+            moved(header.owner, at);
         }
         self.set_used(header.region, |used| used + more as u32);
         true
@@ -321,7 +361,10 @@ impl Pool {
 
     fn add_region(&mut self, bytes: usize) -> Result<u32, OutOfMemory> {
         // Small ones as long as they must be.
-        let usual = (self.used / SHARE).min(LARGEST - WINDOW) / ALIGN * ALIGN;
+        let usual = match self.used {
+            ..=SMALL => 0,
+            used => (used / SHARE).min(LARGEST - WINDOW) / ALIGN * ALIGN,
+        };
         let capacity = usual.max(bytes);
         let failed = OutOfMemory { bytes: capacity as u64 };
         if self.regions.len() >> (u32::BITS - UNITS_BITS) != 0 {
@@ -381,7 +424,7 @@ impl Pool {
     /// Empties the region that has most room, or a part of it, if much memory is free.
     fn compact(&mut self, moved: &mut impl FnMut(u32, Block)) {
         let spare = self.capacity - self.used;
-        if spare < self.capacity / FREE_SHARE + LARGEST.min(self.capacity / 4) {
+        if spare < self.capacity / FREE_SHARE + (LARGEST / 4).min(self.capacity / 16) {
             return;
         }
         let Some(region) = self.emptiest() else { return };
@@ -494,10 +537,15 @@ mod tests {
         }
     }
 
+    fn check_start(owner: usize, block: Block) {
+        // SAFETY: as above.
+        assert_eq!(unsafe { block.cast::<u32>().read() }, owner as u32);
+    }
+
     fn check(owner: usize, units: usize, block: Block) {
+        check_start(owner, block);
         // SAFETY: as above.
         unsafe {
-            assert_eq!(block.cast::<u32>().read(), owner as u32);
             assert_eq!(block.add(units * UNIT - 4).cast::<u32>().read(), !(owner as u32));
         }
     }
@@ -522,7 +570,8 @@ mod tests {
                 Some((units, block)) if is_growing && random.below(8) > 0 => {
                     let more = units + 1 + random.below(2);
                     if pool.resize(block, more, follow(&mut held)) {
-                        assert_eq!(held[owner], Some((units, block)), "it moved itself");
+                        let (_, block) = held[owner].expect("held");
+                        check_start(owner, block);
                         stamp(owner, more, block);
                         held[owner] = Some((more, block));
                     }

@@ -196,6 +196,7 @@ impl Way {
                 ConsistentCuckooFilter::builder()
                     .buckets_per_filter(of.shape.buckets)
                     .max_filters(MAX_FILTERS)
+                    .filters_searched(MAX_FILTERS as usize)
                     .fingerprint_bits(of.shape.bits)
                     .resizing(of.resizing)
                     .candidates(of.shape.candidates)

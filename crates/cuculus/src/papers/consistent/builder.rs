@@ -28,6 +28,7 @@ pub struct ConsistentCuckooFilterBuilder {
     resizing: Resizing,
     max_filters: u32,
     sparse_below: Option<u32>,
+    searched: Option<usize>,
 }
 
 setters! { ConsistentCuckooFilterBuilder, hasher in each.parameters.hasher;
@@ -75,6 +76,11 @@ setters! { ConsistentCuckooFilterBuilder, hasher in each.parameters.hasher;
     /// How room is made in a full bucket.
     #[cfg(any(test, feature = "lab"))]
     search(search: crate::lab::Search) => each.parameters.search;
+
+    /// How many filters besides the active one are searched for room with kicks, as the paper does
+    /// with all. A filter that is loaded searches the usual number again.
+    #[cfg(any(test, feature = "lab"))]
+    filters_searched(filters: usize) => searched;
 }
 
 impl Default for ConsistentCuckooFilterBuilder {
@@ -85,6 +91,7 @@ impl Default for ConsistentCuckooFilterBuilder {
             resizing: Resizing::default(),
             max_filters: DEFAULT_MAX_FILTERS,
             sparse_below: None,
+            searched: None,
         }
     }
 }
@@ -112,6 +119,7 @@ impl ConsistentCuckooFilterBuilder {
             resizing: self.resizing,
             max_filters: self.max_filters,
             sparse: self.sparse_below.unwrap_or((first.shape.slots_per_bucket - 1).max(1)),
+            searched: self.searched.unwrap_or(Policy::searched(first.kicks)),
         };
         policy.check(first.shape.slots_per_bucket)?;
         let mut filters = memory::with_room(1)?;

@@ -60,10 +60,6 @@ pub struct ConsistentCuckooFilter {
     pub(super) refused: u64,
 }
 
-/// Filters besides the active one that are searched for room with kicks; the others only take what
-/// fits as they are.
-const SEARCHED: usize = 15;
-
 impl ConsistentCuckooFilter {
     /// Starts with the defaults: one filter of 64 buckets of four slots, two candidates, ten nodes
     /// a bucket, fingerprints of 32 bits.
@@ -139,7 +135,7 @@ impl ConsistentCuckooFilter {
                 let table = &mut self.filters[at];
                 // So many filters are there only if somebody wants them, and all searches together
                 // would take as long as the file of somebody else says.
-                if tried >= self.first.kicks.others(SEARCHED) {
+                if tried >= self.policy.searched {
                     if table.place(fingerprint, points) {
                         return Ok(());
                     }

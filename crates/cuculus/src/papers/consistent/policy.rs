@@ -1,5 +1,7 @@
 //! When a filter grows and shrinks, and by what. Knows numbers, nothing of entries.
 
+use crate::cuckoo::room::Kicks;
+
 /// How a [`ConsistentCuckooFilter`](crate::papers::ConsistentCuckooFilter) follows its set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -57,6 +59,9 @@ pub(super) struct Policy {
     pub(super) max_filters: u32,
     /// A bucket with fewer entries than this is removed, if possible.
     pub(super) sparse: u32,
+    /// Filters besides the active one that are searched for room with kicks; the others only take
+    /// what fits as they are.
+    pub(super) searched: usize,
 }
 
 /// What has happened so far, as far as it decides what happens next.
@@ -72,12 +77,19 @@ pub(super) struct History {
     pub(super) sweep: u32,
 }
 
+/// The most filters that are searched besides the active one, however few kicks each search has.
+const SEARCHED: usize = 15;
 /// Below this load a filter that grows would only waste memory: its keys collide.
 const LEAST_LOAD: f64 = 1.0 / 16.0;
 /// The fewest buckets whose adding in a row is called sudden.
 pub(super) const SUDDEN: u32 = 16;
 
 impl Policy {
+    /// How many filters are searched unless another number was asked for.
+    pub(super) fn searched(kicks: Kicks) -> usize {
+        kicks.others(SEARCHED)
+    }
+
     /// Whether keys are offered to all filters before anything grows.
     pub(super) fn tries_all(&self) -> bool {
         self.resizing != Resizing::FiltersActiveOnly

@@ -60,7 +60,8 @@ impl Persist for ConsistentCuckooFilter {
             u64::from(resizing),
             "a known way",
         ))?;
-        let policy = Policy { resizing, max_filters, sparse };
+        let policy =
+            Policy { resizing, max_filters, sparse, searched: Policy::searched(first.kicks) };
         policy.check(first.shape.slots_per_bucket).map_err(|error| refused(&error))?;
         let merge_at = fields.u64()?.checked_sub(1);
         let (len, refused, count) = (fields.u64()?, fields.u64()?, fields.u64()?);

@@ -42,8 +42,8 @@ pub(crate) struct Log {
     opened: u32,
 }
 
-/// The most buckets that may be opened for the entries of one new bucket. Only entries that were
-/// chosen for it need so many.
+/// The most buckets that searches may open while a table grows. After that entries go to where there
+/// is room, or wait for the next new bucket.
 const MOST_OPENED: u32 = 8192;
 
 impl Log {
@@ -324,11 +324,22 @@ impl RingTable {
         points: &Points,
         log: Option<&mut Log>,
     ) -> Result<(), FullCause> {
-        let Self { ring, table, candidates, kicks, .. } = self;
+        self.insert_with(self.kicks, fingerprint, points, log)
+    }
+
+    #[inline(always)]
+    fn insert_with(
+        &mut self,
+        kicks: Kicks,
+        fingerprint: Fingerprint,
+        points: &Points,
+        log: Option<&mut Log>,
+    ) -> Result<(), FullCause> {
+        let Self { ring, table, candidates, .. } = self;
         let key = RingCandidates::of(ring, points, *candidates);
         let placed = with_table!(table, table => {
             let mut space = Placed { table, ring, candidates: *candidates, log };
-            place(&mut space, &key, *kicks, fingerprint)
+            place(&mut space, &key, kicks, fingerprint)
         });
         match placed {
             Ok(()) => {
@@ -411,12 +422,10 @@ impl RingTable {
             if added >= least {
                 homeless.retain(|&entry| {
                     work::add(1);
-                    if log.opened > MOST_OPENED {
-                        pushed = Err(FullCause::Crowded);
-                        return true;
-                    }
                     let points = self.points(entry);
-                    match self.insert(entry, &points, Some(&mut log)) {
+                    let most = MOST_OPENED.saturating_sub(log.opened).min(self.kicks.max);
+                    let kicks = Kicks { max: most, ..self.kicks };
+                    match self.insert_with(kicks, entry, &points, Some(&mut log)) {
                         Ok(()) => false,
                         Err(FullCause::OutOfMemory) => {
                             pushed = Err(FullCause::OutOfMemory);
