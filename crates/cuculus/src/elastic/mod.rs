@@ -15,6 +15,7 @@
 //!  levels     the main level, and others for entries that have become too short
 //!  lengths    what is known of how many keys, and so the rate
 //!  sections   copied piece by piece while it is in use
+//!  bulk       many keys at once, each segment written once
 //!  forecast   what a filter will be like, by the policy alone
 //!  policy     how large and how long: the only place where that is decided
 //! ```
@@ -23,6 +24,7 @@ mod address;
 mod batch;
 mod bits;
 mod builder;
+mod bulk;
 mod code;
 mod directory;
 mod draft;
