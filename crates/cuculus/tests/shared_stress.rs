@@ -162,9 +162,8 @@ fn stress(parts: usize, seconds: f64) {
         scope.spawn(move || make().read(2));
         scope.spawn(move || make().write(1, 4000));
         scope.spawn(move || make().write(2, 60_000));
-        let racers: Vec<_> = (0..3)
-            .map(|me| scope.spawn(move || make().race(me, barrier, winners, go)))
-            .collect();
+        let racers: Vec<_> =
+            (0..3).map(|me| scope.spawn(move || make().race(me, barrier, winners, go))).collect();
         let looker = scope.spawn(move || make().look());
         let start = Instant::now();
         while start.elapsed().as_secs_f64() < seconds && !looker.is_finished() {
