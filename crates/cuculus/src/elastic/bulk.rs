@@ -9,6 +9,7 @@ use super::filter::ElasticFilter;
 use super::lengths::Changes;
 use super::level::{Context, Failure, Level, depth_of};
 use super::policy::{Goal, segments_for};
+use super::segments::Segments;
 use crate::table::OutOfMemory;
 use crate::wide::{self, Job};
 use crate::{Filter, Full, FullCause, Insert, Key, KeyHash, Remove, memory};

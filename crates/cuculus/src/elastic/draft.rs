@@ -16,7 +16,7 @@ use crate::wide::Job;
 pub(super) const MAX_COUNTED: usize = MAX_UNITS * UNIT / COUNTED;
 
 /// Codes of all homes.
-pub(super) struct Draft {
+pub(crate) struct Draft {
     pub(super) form: Form,
     counts: [u16; HOMES],
     codes: [u64; MAX_SLOTS],
@@ -384,8 +384,12 @@ impl Draft {
         changes: &mut Changes,
     ) -> Result<(), Unfit> {
         let (form, all) = (self.form, self.len + keys.len());
+        let length = form.longest().min(scheme.path_bits() - depth);
         if all > MAX_SLOTS {
             return Err(Unfit::TooMany);
+        }
+        if !form.ended && length < form.width {
+            return Err(Unfit::TooShort);
         }
         let mut next = [0u16; HOMES];
         for &hash in keys {
@@ -407,7 +411,6 @@ impl Draft {
             from -= old;
         }
         self.len = all;
-        let length = form.longest().min(scheme.path_bits() - depth);
         let mut are_many_equal = false;
         for &hash in keys {
             let key = scheme.address(hash);

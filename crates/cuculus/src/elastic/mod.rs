@@ -16,6 +16,11 @@
 //!  lengths    what is known of how many keys, and so the rate
 //!  sections   copied piece by piece while it is in use
 //!  bulk       many keys at once, each segment written once
+//!  part       one of several filters that share the keys by their paths
+//!  join       parts become one filter, and one filter parts
+//!  copied     segments that others may read: every change makes a copy
+//!  published  what these others see, and when memory is given back
+//!  writing    the one who changes a part, and publishes
 //!  forecast   what a filter will be like, by the policy alone
 //!  policy     how large and how long: the only place where that is decided
 //! ```
@@ -26,24 +31,30 @@ mod bits;
 mod builder;
 mod bulk;
 mod code;
+mod copied;
 mod directory;
 mod draft;
 mod filter;
 mod first_version;
 mod forecast;
 mod group;
+pub(crate) mod join;
 mod lengths;
 mod level;
 mod levels;
 mod moving;
+pub(crate) mod part;
 mod policy;
 mod pool;
 mod probe;
+pub(crate) mod published;
 mod reshape;
 mod saved;
 mod sections;
 mod segment;
+mod segments;
 mod stats;
+pub(crate) mod writing;
 
 pub use builder::ElasticFilterBuilder;
 pub use filter::{ElasticFilter, MergeError};
