@@ -11,7 +11,7 @@ const MEMORY_BYTES: usize = 640;
 /// and 4 KiB, and all of the last region of a large one (elastic/pool.rs); those of a filter that was
 /// loaded are packed afresh.
 fn free_in_regions(bytes: usize) -> usize {
-    bytes / 16 + (bytes / 16).min(1 << 12) + if bytes > 1 << 20 { 1 << 14 } else { 0 }
+    bytes / 16 + (bytes / 16).min(1 << 12) + if bytes > 1 << 18 { 1 << 14 } else { 0 }
 }
 
 /// A filter loads from its own bytes, as the same filter, in the same memory. Returns what was loaded.

@@ -31,7 +31,7 @@ const LARGEST: usize = (1 << 14) - 16;
 const SHARE: usize = 16;
 /// Up to this much memory every block has a region of its own, exactly as long: in a few small ones
 /// most of what is free could not be used.
-const SMALL: usize = 1 << 20;
+const SMALL: usize = 1 << 18;
 /// Regions are emptied when more than this part of the memory is free.
 const FREE_SHARE: usize = 16;
 /// Regions are listed by how many of these bytes are free, if there are many.
