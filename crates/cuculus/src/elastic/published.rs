@@ -50,6 +50,9 @@ use super::segment::Segment;
 use crate::table::OutOfMemory;
 use crate::wide::{self, Chosen, Job};
 
+/// With more bytes of a part waiting, every change tries to have some given back.
+const MANY_BYTES: usize = 1 << 17;
+
 /// Where the slots of a level are.
 #[derive(Clone, Copy, Default)]
 struct Table {
@@ -334,11 +337,14 @@ fn publish_in_place(root: &Root, levels: &Levels<Copied>, waiting: &Waiting) {
 unsafe fn retire(segment: Boxed, guard: &Guard, waiting: &Waiting) {
     // SAFETY: it is still there.
     let bytes = copied::bytes_of(unsafe { segment.as_ref() });
-    waiting.bytes.fetch_add(bytes, Ordering::Relaxed);
+    let bytes_waiting = waiting.bytes.fetch_add(bytes, Ordering::Relaxed);
     let (segment, waiting) = (segment.as_ptr(), Arc::clone(waiting));
     // SAFETY: the caller's. A pointer and a list may go to another thread.
     unsafe {
         guard.defer_unchecked(move || waiting.give(Boxed::new_unchecked(segment)));
+    }
+    if bytes_waiting > MANY_BYTES {
+        guard.flush();
     }
 }
 
