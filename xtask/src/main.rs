@@ -82,6 +82,12 @@ const COMMANDS: &[Command] = &[
         run: soak::run,
     },
     Command {
+        name: "soak-shared",
+        arguments: "[--seconds N]",
+        summary: "use one shared filter from many threads, with an exact oracle (default: an hour)",
+        run: soak::shared,
+    },
+    Command {
         name: "valkey",
         arguments: "[SERVER OPTIONS…]",
         summary: "start a Valkey or Redis server with the module",

@@ -1,4 +1,4 @@
-//! `cargo xtask soak`: the library's soak test, for as long as one likes to wait.
+//! `cargo xtask soak` and `soak-shared`: the library's soak tests, for as long as one likes to wait.
 
 use crate::run::{Failure, cargo, step};
 
@@ -9,6 +9,21 @@ const OPTIONS: [(&str, &str); 3] = [
     ("--items", "CUCULUS_SOAK_ITEMS"),
 ];
 const OPERATIONS: &str = "100000000";
+
+/// `cargo xtask soak-shared`: threads on one shared filter, against an exact oracle.
+pub(crate) fn shared(arguments: &[String]) -> Result<(), Failure> {
+    let seconds = match arguments {
+        [] => Some(3600),
+        [name, number] if name == "--seconds" => number.parse::<u64>().ok(),
+        _ => None,
+    };
+    let Some(seconds) = seconds else {
+        return Err(Failure::Usage("soak-shared takes [--seconds N]".into()));
+    };
+    let words = ["test", "--release", "-p", "cuculus", "--test", "shared_stress", "--"];
+    let mut command = cargo(words.into_iter().chain(["--nocapture", "--test-threads", "1"]));
+    step("soak-shared", command.env("CUCULUS_STRESS_SECONDS", seconds.to_string()))
+}
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let words = ["test", "--release", "-p", "cuculus", "--test", "soak", "--", "--nocapture"];

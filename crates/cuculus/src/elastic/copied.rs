@@ -20,6 +20,8 @@ use crate::prefetch::prefetch_at;
 use crate::table::{OutOfMemory, WINDOW};
 use crate::wide::{self, Chosen};
 
+/// Pieces of memory that are kept for copies: enough for most sizes that occur.
+const MOST_KEPT: usize = 32;
 /// What all allocators give without asking for more.
 const ALIGN: usize = 16;
 
@@ -36,14 +38,22 @@ pub(super) fn bytes_of(segment: &Segment) -> usize {
     layout(segment.units()).size()
 }
 
-/// Memory for a segment, all zero, and its block.
-fn allocate(units: usize) -> Result<(Boxed, NonNull<u8>), OutOfMemory> {
+/// Memory for a segment, and its block. Not yet written.
+fn allocate(units: usize, kept: &mut Vec<Kept>) -> Result<(Boxed, NonNull<u8>), OutOfMemory> {
     let failed = OutOfMemory { bytes: layout(units).size() as u64 };
-    // SAFETY: the layout is not of size zero. Zeroed, so that no load finds memory that was never
-    // written.
-    let start = NonNull::new(unsafe { alloc::alloc_zeroed(layout(units)) }).ok_or(failed)?;
+    let start = match kept.iter().rposition(|kept| usize::from(kept.units) == units) {
+        Some(at) => kept.swap_remove(at).segment.cast(),
+        // SAFETY: the layout is not of size zero.
+        None => NonNull::new(unsafe { alloc::alloc(layout(units)) }).ok_or(failed)?,
+    };
     // SAFETY: there are so many bytes.
     Ok((start.cast(), unsafe { start.add(size_of::<Segment>()) }))
+}
+
+/// Memory that was a segment's and can be one's again: allocators are slow with pieces of this size.
+pub(super) struct Kept {
+    pub(super) segment: Boxed,
+    pub(super) units: u16,
 }
 
 /// Frees a segment.
@@ -60,10 +70,26 @@ pub(super) unsafe fn free(segment: Boxed) {
 }
 
 /// The same segment in memory of its own, in a block of some units.
-fn copy(segment: &Segment, units: usize) -> Result<Boxed, OutOfMemory> {
-    let (copy, block) = allocate(units)?;
-    // SAFETY: there is room for a description, and nothing else has seen it.
-    unsafe { copy.write(segment.move_to(block, units)) };
+#[inline(always)]
+fn copy(segment: &Segment, units: usize, kept: &mut Vec<Kept>) -> Result<Boxed, OutOfMemory> {
+    let (copy, block) = allocate(units, kept)?;
+    let bytes = units * UNIT + WINDOW;
+    // SAFETY: both blocks have so many bytes, if they have the same units; all of them were written
+    // when the segment was made. There is room for a description.
+    unsafe {
+        if units == segment.units() {
+            block.copy_from_nonoverlapping(segment.at, bytes);
+        } else {
+            // So that no load finds memory that was never written.
+            block.write_bytes(0, bytes);
+        }
+        let moved = if units == segment.units() {
+            segment.at(block)
+        } else {
+            segment.move_to(block, units)
+        };
+        copy.write(moved);
+    }
     Ok(copy)
 }
 
@@ -78,6 +104,7 @@ pub(crate) struct Copied {
     reshaped: bool,
     capacity: usize,
     bytes: usize,
+    kept: Vec<Kept>,
 }
 
 // SAFETY: segments are memory without a thread; they are changed only while they are private, and
@@ -117,6 +144,23 @@ impl Copied {
     pub(super) fn set_published(&mut self) {
         self.fresh.clear();
         self.reshaped = false;
+    }
+
+    /// Memory for copies to come.
+    pub(super) fn keep(&mut self, segment: Boxed) {
+        if self.kept.len() == MOST_KEPT || self.kept.try_reserve(1).is_err() {
+            // SAFETY: the caller gives it away.
+            unsafe { free(segment) };
+            return;
+        }
+        // SAFETY: it is there.
+        let units = unsafe { segment.as_ref() }.units() as u16;
+        self.kept.push(Kept { segment, units });
+    }
+
+    /// The bytes of the memory for copies to come.
+    pub(super) fn kept_bytes(&self) -> usize {
+        self.kept.iter().map(|kept| layout(usize::from(kept.units)).size()).sum()
     }
 
     fn reserve(&mut self, segments: usize) -> Result<(), OutOfMemory> {
@@ -199,8 +243,11 @@ impl Segments for Copied {
     fn get_mut(&mut self, index: usize) -> Option<&mut Segment> {
         if !self.is_fresh(index) {
             self.reserve(0).ok()?;
+            let mut kept = core::mem::take(&mut self.kept);
             let segment = self.get(index);
-            let copy = copy(segment, segment.units()).ok()?;
+            let copy = copy(segment, segment.units(), &mut kept);
+            self.kept = kept;
+            let copy = copy.ok()?;
             self.replace(index, copy);
         }
         // SAFETY: private, and borrowed with the directory.
@@ -226,9 +273,11 @@ impl Segments for Copied {
         chosen: Chosen,
     ) -> Result<Prepared, OutOfMemory> {
         self.reserve(0)?;
-        let (mut segment, block) = allocate(plan.units)?;
-        // SAFETY: there is room for a description, and nobody else has seen it.
+        let (mut segment, block) = allocate(plan.units, &mut self.kept)?;
+        // SAFETY: there is room for a description and a block, and nobody else has seen them. Zero, so
+        // that no load finds memory that was never written.
         let written = unsafe {
+            block.write_bytes(0, plan.units * UNIT + WINDOW);
             segment.write(Segment::new(block, plan));
             segment.as_mut()
         };
@@ -247,8 +296,10 @@ impl Segments for Copied {
 
     fn resize(&mut self, index: usize, units: usize) -> Result<(), OutOfMemory> {
         self.reserve(0)?;
-        let copy = copy(self.get(index), units)?;
-        self.replace(index, copy);
+        let mut kept = core::mem::take(&mut self.kept);
+        let copy = copy(self.get(index), units, &mut kept);
+        self.kept = kept;
+        self.replace(index, copy?);
         Ok(())
     }
 
@@ -266,7 +317,7 @@ impl Segments for Copied {
 
     fn push_copy(&mut self, segment: &Segment, depth: u32) -> Result<(), OutOfMemory> {
         self.reserve(1)?;
-        let mut copy = copy(segment, segment.units())?;
+        let mut copy = copy(segment, segment.units(), &mut self.kept)?;
         // SAFETY: nobody else has seen it.
         unsafe { copy.as_mut() }.set_depth(depth);
         self.push(copy);
@@ -302,9 +353,10 @@ impl Segments for Copied {
 /// directory takes nothing away from those who read.
 impl Drop for Copied {
     fn drop(&mut self) {
-        for &index in &self.fresh {
+        let fresh = self.fresh.iter().map(|&index| self.segments[index as usize]);
+        for segment in fresh.chain(self.kept.iter().map(|kept| kept.segment)) {
             // SAFETY: allocated here, and nobody else has seen it.
-            unsafe { free(self.segments[index as usize]) };
+            unsafe { free(segment) };
         }
     }
 }

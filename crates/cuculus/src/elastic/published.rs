@@ -50,6 +50,9 @@ use super::segment::Segment;
 use crate::table::OutOfMemory;
 use crate::wide::{self, Chosen, Job};
 
+/// With more bytes of a part waiting, every change tries to have some given back.
+const MANY_BYTES: usize = 1 << 17;
+
 /// Where the slots of a level are.
 #[derive(Clone, Copy, Default)]
 struct Table {
@@ -124,8 +127,60 @@ pub(crate) struct Published {
     root: AtomicPtr<Root>,
 }
 
-/// The bytes of memory that was replaced and is not freed yet.
-pub(crate) type Waiting = Arc<AtomicUsize>;
+/// Memory that was replaced: how much of it readers may still see, and what nobody sees any more and
+/// the writer may use again.
+#[derive(Default)]
+pub(crate) struct Replaced {
+    bytes: AtomicUsize,
+    /// A list: each segment's block is the next.
+    first: AtomicPtr<Segment>,
+}
+
+pub(crate) type Waiting = Arc<Replaced>;
+
+impl Replaced {
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Adds a segment that nobody else can find.
+    fn give(&self, mut segment: Boxed) {
+        let mut next = self.first.load(Ordering::Relaxed);
+        loop {
+            // SAFETY: nobody else has it.
+            let held = unsafe { segment.as_mut() };
+            held.at = Boxed::new(next).map_or(segment.cast(), Boxed::cast);
+            let (new, order) = (segment.as_ptr(), Ordering::Release);
+            match self.first.compare_exchange_weak(next, new, order, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => next = now,
+            }
+        }
+    }
+
+    /// Takes all of them.
+    pub(super) fn take(&self, mut each: impl FnMut(Boxed)) {
+        if self.first.load(Ordering::Relaxed).is_null() {
+            return;
+        }
+        let mut next = Boxed::new(self.first.swap(core::ptr::null_mut(), Ordering::Acquire));
+        while let Some(segment) = next {
+            // SAFETY: in the list, so nobody else has it.
+            let held = unsafe { segment.as_ref() };
+            self.bytes.fetch_sub(copied::bytes_of(held), Ordering::Relaxed);
+            // The last one has no next but itself.
+            next = Some(held.at.cast()).filter(|&next| next != segment);
+            each(segment);
+        }
+    }
+}
+
+impl Drop for Replaced {
+    fn drop(&mut self) {
+        // SAFETY: in the list, so nobody else has it.
+        self.take(|segment| unsafe { copied::free(segment) });
+    }
+}
 
 impl Published {
     /// `None` if there are no segments.
@@ -233,9 +288,9 @@ impl Published {
             }
             let bytes = old_root.heap_bytes();
             let (old, waiting) = (Box::from_raw(old), Arc::clone(waiting));
-            waiting.fetch_add(bytes, Ordering::Relaxed);
+            waiting.bytes.fetch_add(bytes, Ordering::Relaxed);
             guard.defer_unchecked(move || {
-                waiting.fetch_sub(old.heap_bytes(), Ordering::Relaxed);
+                waiting.bytes.fetch_sub(old.heap_bytes(), Ordering::Relaxed);
             });
         }
     }
@@ -275,22 +330,21 @@ fn publish_in_place(root: &Root, levels: &Levels<Copied>, waiting: &Waiting) {
     }
 }
 
-/// Frees a segment as soon as nobody can read it.
+/// Gives a segment back as soon as nobody can read it.
 ///
 /// # Safety
 /// Who pins from now on cannot find it, and nobody else frees it.
 unsafe fn retire(segment: Boxed, guard: &Guard, waiting: &Waiting) {
     // SAFETY: it is still there.
     let bytes = copied::bytes_of(unsafe { segment.as_ref() });
-    waiting.fetch_add(bytes, Ordering::Relaxed);
+    let bytes_waiting = waiting.bytes.fetch_add(bytes, Ordering::Relaxed);
     let (segment, waiting) = (segment.as_ptr(), Arc::clone(waiting));
-    // SAFETY: the caller's. A pointer and a counter may go to another thread.
+    // SAFETY: the caller's. A pointer and a list may go to another thread.
     unsafe {
-        guard.defer_unchecked(move || {
-            let segment = Boxed::new_unchecked(segment);
-            waiting.fetch_sub(copied::bytes_of(segment.as_ref()), Ordering::Relaxed);
-            copied::free(segment);
-        });
+        guard.defer_unchecked(move || waiting.give(Boxed::new_unchecked(segment)));
+    }
+    if bytes_waiting > MANY_BYTES {
+        guard.flush();
     }
 }
 

@@ -806,6 +806,13 @@ impl Segment {
         self.units = units as u16;
     }
 
+    /// The same description of another block, as large.
+    #[inline(always)]
+    pub(super) fn at(&self, at: Block) -> Self {
+        let &Self { slope, units, form, depth, bases, .. } = self;
+        Self { at, slope, units, form, depth, bases }
+    }
+
     /// The same slots in another block, larger or smaller; both have the same form.
     pub(super) fn move_to(&self, at: Block, units: usize) -> Self {
         let bytes = self.used_bits().div_ceil(8);

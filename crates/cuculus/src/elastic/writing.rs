@@ -1,7 +1,5 @@
 //! The one who changes a part while others read it. Whoever has it holds the part's lock.
 
-use core::sync::atomic::Ordering;
-
 use super::copied::Copied;
 use super::join::{add_lengths, copy_segment};
 use super::level::Level;
@@ -38,7 +36,7 @@ impl Writing {
 
     /// The bytes that were replaced and are not freed yet, since others may still read them.
     pub(crate) fn waiting_bytes(&self) -> usize {
-        self.waiting.load(Ordering::Relaxed)
+        self.waiting.bytes() + self.part.levels.main.directory.kept_bytes()
     }
 
     pub(crate) fn is_broken(&self) -> bool {
@@ -49,6 +47,8 @@ impl Writing {
     #[inline(always)]
     pub(crate) fn begin(&mut self) {
         self.is_broken = true;
+        let Self { part, waiting, .. } = self;
+        waiting.take(|segment| part.levels.main.directory.keep(segment));
     }
 
     /// Inserts a key unless it is contained, and says whether it was inserted.

@@ -10,6 +10,9 @@ use crate::{Full, KeyHash};
 /// few enough that nobody waits long for a part.
 const KEYS_PER_PART: usize = 32;
 
+/// Keys that are looked up while an epoch is pinned: no memory is given back meanwhile.
+const KEYS_PER_PIN: usize = 256;
+
 /// Some keys in the order of their parts, each with its number among them.
 struct Sorted {
     keys: Vec<(u32, PartKey)>,
@@ -114,6 +117,10 @@ impl SharedFilter {
     /// Looks up many keys. `hits` is cleared first.
     pub fn contains_batch(&self, hashes: &[KeyHash], hits: &mut Vec<bool>) {
         hits.clear();
-        hits.extend(hashes.iter().map(|&hash| self.contains_hash(hash)));
+        for piece in hashes.chunks(KEYS_PER_PIN) {
+            // Those of the keys are then nearly free.
+            let _pinned = crossbeam_epoch::pin();
+            hits.extend(piece.iter().map(|&hash| self.contains_hash(hash)));
+        }
     }
 }

@@ -162,3 +162,66 @@ impl SharedPart {
         self.published.0.heap_bytes() + self.look(Writing::heap_bytes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use crate::{Filter as _, FullCause, SharedFilter};
+
+    /// Whatever a writer that panics has begun, others see nothing of it, and are told.
+    #[test]
+    fn a_part_is_read_but_not_changed_after_a_panic() {
+        let filter = SharedFilter::builder().parts(2).seed(1).build().expect("valid");
+        for key in 0..10_000u64 {
+            filter.insert(&key).expect("room");
+        }
+        let before = filter.keys_of_parts();
+        let part = &filter.shared.parts[0];
+        let division = &filter.shared.division;
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            part.write().expect("whole").change(|writing| {
+                for key in 20_000..26_000u64 {
+                    let (at, key) = division.locate(filter.hasher().hash(&key));
+                    if at == 0 {
+                        writing.insert(key, division).expect("room");
+                    }
+                }
+                panic!("in the middle of a change");
+            });
+        }));
+        assert!(panicked.is_err());
+        assert_eq!((filter.poisoned_parts(), filter.stats().poisoned_parts), (1, 1));
+        let (mut refused, mut inserted) = (0, 0);
+        for key in 0..10_000u64 {
+            assert!(filter.contains(&key) && filter.count(&key) >= 1, "{key}");
+            let is_poisoned = filter.shared.division.locate(filter.hasher().hash(&key)).0 == 0;
+            match filter.insert(&key) {
+                Ok(()) => inserted += 1,
+                Err(full) => {
+                    assert_eq!(full.cause, FullCause::Poisoned);
+                    assert!(full.to_string().contains("panicked"), "{full}");
+                    refused += 1;
+                }
+            }
+            assert_eq!(filter.remove(&key), !is_poisoned);
+        }
+        assert!(refused > 4000 && inserted > 4000, "{refused} {inserted}");
+        let found = (20_000..26_000u64).filter(|key| filter.contains(key)).count();
+        assert!(found < 200, "{found} keys of a change that was never done");
+        // What is left can be saved, and goes on as another filter.
+        assert_eq!(filter.keys_of_parts(), before);
+        let saved = filter.snapshot();
+        assert_eq!(saved.len(), 10_000);
+        let again = SharedFilter::from(saved);
+        assert!((0..10_000u64).all(|key| again.remove(&key)) && again.is_empty());
+    }
+
+    impl SharedFilter {
+        /// The number of keys in each part, as readers see them.
+        fn keys_of_parts(&self) -> Vec<usize> {
+            let parts = self.shared.parts.iter();
+            parts.map(|part| part.copy().expect("memory").len()).collect()
+        }
+    }
+}
