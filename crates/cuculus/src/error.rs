@@ -58,6 +58,9 @@ pub enum FullCause {
     },
     /// The allocator refused the memory to grow.
     OutOfMemory,
+    /// A thread panicked while it changed the part of a [`SharedFilter`](crate::SharedFilter) that
+    /// the key belongs to. That part is only read from then on.
+    Poisoned,
 }
 
 impl fmt::Display for Full {
@@ -87,6 +90,10 @@ impl fmt::Display for Full {
                 "there are {max} filters already, the most allowed; build with a larger max_filters"
             ),
             FullCause::OutOfMemory => f.write_str("no memory to grow; remove keys or free memory"),
+            FullCause::Poisoned => f.write_str(
+                "a thread panicked while it changed the part of the filter that this key belongs \
+                 to, and that part is only read since; make a new filter from a snapshot",
+            ),
         }
     }
 }
@@ -129,6 +136,13 @@ pub enum BuildError {
         /// The smallest value accepted.
         min: u64,
         /// The largest value accepted.
+        max: u64,
+    },
+    /// A number of parts that is not a power of two, or too large.
+    Parts {
+        /// The number given.
+        got: u64,
+        /// The largest accepted.
         max: u64,
     },
     /// A number of slots in a bucket that no table has.
@@ -175,6 +189,9 @@ impl fmt::Display for BuildError {
             }
             Self::OutOfRange { parameter, got, min, max } => {
                 write!(f, "{parameter} is {got}; it must be from {min} to {max}")
+            }
+            Self::Parts { got, max } => {
+                write!(f, "parts is {got}; it must be a power of two from 1 to {max}")
             }
             Self::SlotsPerBucket { got, expected } => {
                 write!(f, "slots_per_bucket is {got}; it must be {expected}")

@@ -22,6 +22,7 @@
 //! | type | use it when |
 //! |---|---|
 //! | [`ElasticFilter`] | the set grows and shrinks, or its size is unknown: set a rate, nothing else |
+//! | [`SharedFilter`] | the same, for many threads at once |
 //! | [`CuckooFilter`] | the number of keys is known in advance |
 //! | [`CuckooFilter`] with [`semi_sorted`](CuckooFilterBuilder::semi_sorted) | the same, one bit per key less, and slower |
 //! | [`CuckooMaplet`] | each key needs a small value |
@@ -81,7 +82,8 @@ mod work; // counted for the tests
 // The filters.
 mod cuckoo; // of fixed size, and with values
 mod elastic; // grows and shrinks with its set
-pub mod papers; // the growing filters of the papers
+pub mod papers;
+mod shared; // elastic, for many threads at once // the growing filters of the papers
 
 pub mod analysis;
 #[cfg(any(test, feature = "conformance"))]
@@ -102,6 +104,7 @@ pub use hash::{KeyHash, KeyHasher};
 pub use key::Key;
 pub use note::Note;
 pub use partition::Partition;
+pub use shared::{SharedFilter, SharedFilterBuilder, SharedStats};
 
 // The code of the README, as tests.
 #[cfg(doctest)]

@@ -8,7 +8,7 @@ use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::papers::{ConsistentCuckooFilter, DynamicCuckooFilter, IndexIndependentCuckooFilter};
-use crate::{CuckooFilter, CuckooMaplet, ElasticFilter, Persist};
+use crate::{CuckooFilter, CuckooMaplet, ElasticFilter, Persist, SharedFilter};
 
 /// The most bytes that are allocated because a sequence says how long it is.
 const TRUSTED_LENGTH: usize = 4096;
@@ -56,6 +56,7 @@ macro_rules! serde_as_container {
 }
 serde_as_container!(
     ElasticFilter,
+    SharedFilter,
     CuckooFilter,
     CuckooMaplet,
     DynamicCuckooFilter,

@@ -22,7 +22,7 @@ pub(super) const GROUPS: usize = HOMES / GROUP_HOMES;
 pub(super) const PATH_BITS: u32 = 52;
 
 /// A hash as the elastic filter reads it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Address {
     pub(super) path: u64,
     pub(super) home: u16,

@@ -225,6 +225,23 @@ impl Directory {
         }
     }
 
+    /// Adds a copy of a segment of another directory as the last, at some depth.
+    pub(super) fn push_copy(&mut self, segment: &Segment, depth: u32) -> Result<(), OutOfMemory> {
+        self.reserve()?;
+        let index = self.len();
+        let at = match self.pool.take(segment.units(), index as u32) {
+            Ok(at) => at,
+            Err(failed) => {
+                self.unreserve();
+                return Err(failed);
+            }
+        };
+        let mut segment = segment.move_to(at, segment.units());
+        segment.set_depth(depth);
+        self.push(Prepared { index, segment });
+        Ok(())
+    }
+
     /// Drops the last segment.
     pub(super) fn pop(&mut self) {
         let Some(old) = self.pages.last_mut().and_then(Vec::pop) else { return };
@@ -252,11 +269,7 @@ impl Directory {
     /// A copy, with blocks of its own.
     pub(super) fn try_clone(&self) -> Result<Self, OutOfMemory> {
         let mut copy = Self::default();
-        for (index, segment) in self.iter().enumerate() {
-            copy.reserve()?;
-            let at = copy.pool.take(segment.units(), index as u32)?;
-            copy.push(Prepared { index, segment: segment.move_to(at, segment.units()) });
-        }
+        self.iter().try_for_each(|segment| copy.push_copy(segment, segment.depth()))?;
         Ok(copy)
     }
 

@@ -576,7 +576,11 @@ impl Level {
         } else {
             cx.settings.goal(1, cx.lengths).form(0, 0)
         };
-        let form = Form { width: form.width.min(MAX_WIDTH), ..form };
+        self.begin_with(Form { width: form.width.min(MAX_WIDTH), ..form }, cx)
+    }
+
+    /// Makes the first segment, empty, with codes of a form.
+    pub(super) fn begin_with(&mut self, form: Form, cx: &Context<'_>) -> Result<(), FullCause> {
         let draft = Draft::new(form);
         let plan = draft.plan(0, 0).map_err(|_| FullCause::Crowded)?;
         self.directory.push_draft(&draft, &plan, cx.chosen).map_err(|_| FullCause::OutOfMemory)

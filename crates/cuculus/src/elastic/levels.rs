@@ -91,6 +91,23 @@ impl Levels {
         self.drop_empty();
     }
 
+    /// Splits segments of a level until there are so many.
+    pub(super) fn split_to(
+        &mut self,
+        level: usize,
+        segments: usize,
+        cx: &mut Context<'_>,
+    ) -> Result<(), FullCause> {
+        while (1..segments).contains(&self.level_mut(level).segment_count()) {
+            let before = self.level_mut(level).segment_count();
+            self.split(level, cx);
+            if self.level_mut(level).segment_count() == before {
+                return Err(FullCause::OutOfMemory);
+            }
+        }
+        Ok(())
+    }
+
     /// Puts copies of an entry where they belong, all or none.
     pub(super) fn insert_copies(
         &mut self,
@@ -141,7 +158,7 @@ impl Levels {
     }
 
     /// Drops levels after the last that has entries.
-    fn drop_empty(&mut self) {
+    pub(super) fn drop_empty(&mut self) {
         while self.overflow.last().is_some_and(|level| level.len() == 0) {
             self.overflow.pop();
         }

@@ -15,6 +15,8 @@
 //!  levels     the main level, and others for entries that have become too short
 //!  lengths    what is known of how many keys, and so the rate
 //!  sections   copied piece by piece while it is in use
+//!  part       one of several filters that share the keys by their paths
+//!  join       parts become one filter, and one filter parts
 //!  forecast   what a filter will be like, by the policy alone
 //!  policy     how large and how long: the only place where that is decided
 //! ```
@@ -30,10 +32,12 @@ mod filter;
 mod first_version;
 mod forecast;
 mod group;
+pub(crate) mod join;
 mod lengths;
 mod level;
 mod levels;
 mod moving;
+pub(crate) mod part;
 mod policy;
 mod pool;
 mod probe;

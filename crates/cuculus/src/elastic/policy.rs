@@ -47,6 +47,8 @@ pub(super) struct Settings {
     /// What a small filter may use for longer entries; `None` for as much as is usual.
     pub(super) spare_bytes: Option<u64>,
     pub(super) scheme: Scheme,
+    /// The filter is one of 2^shift parts, which share the keys evenly.
+    shift: u32,
     limit: u128,
     plain: Option<(u32, u32)>,
 }
@@ -100,9 +102,20 @@ impl Settings {
     ) -> Self {
         let limit = Lengths::limit(rate.min(LARGEST_RATE), scheme);
         let mut settings =
-            Self { rate, load, expected_items, spare_bytes, scheme, limit, plain: None };
+            Self { rate, load, expected_items, spare_bytes, scheme, shift: 0, limit, plain: None };
         settings.plain = settings.plain_length();
         settings
+    }
+
+    /// The settings of one of 2^shift parts of a filter. An absent key is looked up in one part, so
+    /// each part keeps the rate of the whole; what depends on the size depends on that of the whole.
+    pub(super) fn of_part(self, shift: u32) -> Self {
+        let mean = self.expected_items >> shift;
+        // Keys are spread at random: hardly any part gets more than four deviations more.
+        let more = if shift == 0 || self.expected_items == 0 { 0 } else { 4 + 4 * mean.isqrt() };
+        let mut part = Self { expected_items: mean + more, shift, ..self };
+        part.plain = part.plain_length();
+        part
     }
 
     /// Whether a sum of [`Lengths`] keeps the rate: the one gate for everything that adds entries
@@ -180,7 +193,8 @@ impl Settings {
 
     /// What keys that were said in advance may take of the rate.
     fn planned(&self, items: u64) -> u128 {
-        let is_costly = items >= LEAST_KEYS && self.rate >= LARGER_RESERVE_BELOW;
+        let is_costly = items.saturating_mul(1 << self.shift) >= LEAST_KEYS
+            && self.rate >= LARGER_RESERVE_BELOW;
         self.limit - self.limit / if is_costly { RESERVE } else { LARGER_RESERVE }
     }
 
@@ -220,7 +234,7 @@ impl Settings {
         {
             return Goal::Plain { path, shorter };
         }
-        let total = entries.max(LEAST_KEYS);
+        let total = entries.max(LEAST_KEYS >> self.shift);
         let (mut longer, mut shorter_sum) = (0, lengths.sum());
         let (mut path, mut rest, mut more) = (PATH_BITS, 0, 1);
         // As if for each length from the longest possible one on: as long as no entry is so long,
@@ -248,7 +262,7 @@ impl Settings {
             shorter_sum -= u128::from(count) * unit;
         }
         let shorter = if path == 0 { 0 } else { (rest * PARTS / more).min(PARTS - 1) as u32 };
-        Goal::Ended { path, shorter, spare: self.spare(entries) }
+        Goal::Ended { path, shorter, spare: self.spare(entries << self.shift) }
     }
 }
 

@@ -219,6 +219,10 @@ impl Segment {
         u32::from(self.depth)
     }
 
+    pub(super) fn set_depth(&mut self, depth: u32) {
+        self.depth = depth as u8;
+    }
+
     #[inline(always)]
     pub(super) fn units(&self) -> usize {
         usize::from(self.units)

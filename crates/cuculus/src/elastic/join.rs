@@ -1,0 +1,166 @@
+//! Parts become one filter, and one filter parts: segments are copied as they are, since segment `i`
+//! of part `p` of `P` is segment `p + P · i` of the whole.
+
+use super::code::Form;
+use super::draft::Draft;
+use super::filter::ElasticFilter;
+use super::lengths::Lengths;
+use super::level::{Level, Work};
+use super::levels::Levels;
+use super::part::{Division, Part};
+use crate::table::OutOfMemory;
+use crate::{FullCause, KeyHasher};
+
+/// The form of an empty segment of a level other than the first: any will do.
+const EMPTY: Form = Form { width: 8, ended: true };
+
+/// One filter with the keys of all parts.
+pub(crate) fn join(
+    division: &Division,
+    hasher: KeyHasher,
+    mut parts: Vec<Part>,
+    refused: u64,
+) -> Result<ElasticFilter, FullCause> {
+    let mut work = Work::default();
+    let (mut levels, mut lengths) = (Levels::default(), Lengths::default());
+    let mut at = 0;
+    while parts.iter().any(|part| part.levels.iter().skip(at).any(|level| level.len() > 0)) {
+        // The same number of segments in each part. What is too short for a split goes to the next
+        // level, whose turn comes after.
+        let most = parts.iter().filter_map(|part| part.levels.iter().nth(at));
+        let most = most.map(Level::segment_count).max().unwrap_or(0).max(1);
+        for Part { levels, lengths, .. } in &mut parts {
+            let mut cx = division.context(lengths, &mut work);
+            while levels.overflow.len() < at {
+                levels.overflow.try_reserve_exact(1).map_err(|_| FullCause::OutOfMemory)?;
+                levels.overflow.push(Level::overflow());
+            }
+            if levels.level_mut(at).segment_count() == 0 {
+                let form = if at == 0 { cx.settings.goal(1, cx.lengths).form(0, 0) } else { EMPTY };
+                levels.level_mut(at).begin_with(form, &cx)?;
+            }
+            levels.split_to(at, most, &mut cx)?;
+        }
+        let mut whole = if at == 0 { Level::default() } else { Level::overflow() };
+        for i in 0..most {
+            for part in &mut parts {
+                let segment = part.levels.level_mut(at).directory.get(i);
+                let depth = segment.depth() + division.shift;
+                whole.directory.push_copy(segment, depth).map_err(|_| FullCause::OutOfMemory)?;
+            }
+        }
+        for part in &mut parts {
+            let Level { entries, counted, copies, .. } = *part.levels.level_mut(at);
+            whole.entries += entries;
+            whole.counted += counted;
+            whole.copies += copies;
+        }
+        if at == 0 {
+            levels.main = whole;
+        } else {
+            levels.overflow.try_reserve_exact(1).map_err(|_| FullCause::OutOfMemory)?;
+            levels.overflow.push(whole);
+        }
+        at += 1;
+    }
+    for part in &parts {
+        for (length, entries) in part.lengths.iter() {
+            lengths.reserve(length + division.shift).map_err(|_| FullCause::OutOfMemory)?;
+            lengths.add_many(length + division.shift, entries);
+        }
+    }
+    let (settings, chosen) = (division.whole, division.chosen);
+    Ok(ElasticFilter { hasher, settings, levels, lengths, work: Work::default(), chosen, refused })
+}
+
+/// The parts of a filter, at most 2^shift: fewer if some keys have become so short that nothing
+/// says which part is theirs, or if one part would not keep the rate while all together do.
+pub(crate) fn divide(
+    mut filter: ElasticFilter,
+    mut shift: u32,
+) -> Result<(Division, Vec<Part>), FullCause> {
+    shift = filter.lengths.iter().next().map_or(shift, |(shortest, _)| shift.min(shortest));
+    let mut at = 0;
+    while filter.levels.iter().count() > at {
+        let count = filter.levels.level_mut(at).segment_count();
+        let (levels, mut cx) = filter.parts();
+        levels.split_to(at, count.next_multiple_of(1 << shift), &mut cx)?;
+        at += 1;
+    }
+    let mut lengths = Vec::new();
+    lengths.resize_with(1 << shift, Lengths::default);
+    for level in filter.levels.iter() {
+        for (index, segment) in level.segments().enumerate() {
+            let mut draft = Draft::new(segment.form());
+            draft.read(segment).map_err(|_| FullCause::OutOfMemory)?;
+            let held = draft.checked(segment.depth()).ok_or(FullCause::Crowded)?;
+            let lengths = &mut lengths[index & ((1 << shift) - 1)];
+            for (length, &entries) in (0..).zip(&held).filter(|&(_, &entries)| entries > 0) {
+                let length: u32 = length;
+                lengths.reserve(length - shift).map_err(|_| FullCause::OutOfMemory)?;
+                lengths.add_many(length - shift, entries.into());
+            }
+        }
+    }
+    while lengths.iter().any(|lengths| !filter.settings.allows(lengths.sum())) && shift > 0 {
+        shift -= 1;
+        lengths = halve(&lengths).map_err(|_| FullCause::OutOfMemory)?;
+    }
+    let division = Division::of(&filter, shift);
+    let mut parts: Vec<Part> = Vec::new();
+    parts.resize_with(1 << shift, Part::default);
+    for (part, lengths) in parts.iter_mut().zip(lengths) {
+        part.lengths = lengths;
+    }
+    for (at, level) in filter.levels.iter().enumerate() {
+        divide_level(level, at, shift, &mut parts).map_err(|_| FullCause::OutOfMemory)?;
+    }
+    for part in &mut parts {
+        part.levels.drop_empty();
+        part.drop_if_empty();
+    }
+    Ok((division, parts))
+}
+
+/// The lengths of half as many parts.
+fn halve(lengths: &[Lengths]) -> Result<Vec<Lengths>, OutOfMemory> {
+    let (low, high) = lengths.split_at(lengths.len() / 2);
+    let mut halved = Vec::new();
+    for (low, high) in low.iter().zip(high) {
+        let mut both = Lengths::default();
+        for (length, entries) in low.iter().chain(high.iter()) {
+            both.reserve(length + 1)?;
+            both.add_many(length + 1, entries);
+        }
+        halved.push(both);
+    }
+    Ok(halved)
+}
+
+fn divide_level(
+    level: &Level,
+    at: usize,
+    shift: u32,
+    parts: &mut [Part],
+) -> Result<(), OutOfMemory> {
+    let mask = parts.len() - 1;
+    if at > 0 {
+        for part in &mut *parts {
+            let bytes = size_of::<Level>() as u64;
+            let reserved = part.levels.overflow.try_reserve_exact(1);
+            reserved.map_err(|_| OutOfMemory { bytes })?;
+            part.levels.overflow.push(Level::overflow());
+        }
+    }
+    for (index, segment) in level.segments().enumerate() {
+        let mut draft = Draft::new(segment.form());
+        // Read once before, so it can be read.
+        let _ = draft.read(segment);
+        let part = parts[index & mask].levels.level_mut(at);
+        part.directory.push_copy(segment, segment.depth() - shift)?;
+        part.entries += draft.len();
+        part.counted += draft.counted().len();
+        part.copies += draft.more_copies();
+    }
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! All parts together: snapshots, merging, files.
+
+use std::alloc::{Layout, handle_alloc_error};
+use std::io::{self, Read, Write};
+
+use super::builder::{DEFAULT_PARTS, shift_of};
+use super::filter::{Shared, SharedFilter};
+use super::part::SharedPart;
+use crate::elastic::join::{divide, join};
+use crate::{
+    BuildError, DecodeError, ElasticFilter, Filter as _, Full, FullCause, MergeError, Persist,
+};
+
+impl SharedFilter {
+    /// An ordinary filter with the keys of this one, while others go on to change it. Each part is
+    /// copied at a moment of its own: a key is in the snapshot if its insertion had returned before
+    /// the call and its removal began after it, and not if it was absent all the time.
+    ///
+    /// Aborts if there is no memory, as the collections of the standard library do.
+    #[must_use]
+    pub fn snapshot(&self) -> ElasticFilter {
+        match self.try_snapshot() {
+            Ok(filter) => filter,
+            Err(_) => handle_alloc_error(Layout::new::<ElasticFilter>()),
+        }
+    }
+
+    fn try_snapshot(&self) -> Result<ElasticFilter, FullCause> {
+        let Shared { division, hasher, parts, .. } = &*self.shared;
+        let copy = |part: &SharedPart| part.copy().map_err(|_| FullCause::OutOfMemory);
+        let parts = parts.iter().map(copy).collect::<Result<_, _>>()?;
+        join(division, hasher.clone(), parts, self.refused())
+    }
+
+    /// A shared filter with the keys of an ordinary one, in so many parts, or in fewer if some of
+    /// its keys have become so short that they do not tell their part.
+    ///
+    /// # Errors
+    /// [`BuildError`] if the number of parts is none, or there is no memory.
+    pub fn from_filter(filter: ElasticFilter, parts: usize) -> Result<Self, BuildError> {
+        let shift = shift_of(parts)?;
+        let bytes = filter.size_in_bytes() as u64;
+        let (hasher, refused) = (filter.hasher().clone(), filter.refused());
+        let divided = divide(filter, shift);
+        let (division, parts) = divided.map_err(|_| BuildError::OutOfMemory { bytes })?;
+        Ok(Self::new(division, hasher, parts.into_iter(), refused))
+    }
+
+    /// Adds all keys of a filter with the same hash function and seed, at the cost of inserting
+    /// them. The rates of both must fit into the rate of this one. Others wait meanwhile if they
+    /// want to change the filter.
+    ///
+    /// ```
+    /// use cuculus::SharedFilter;
+    ///
+    /// let build = || SharedFilter::builder().seed(7).build();
+    /// let (a, b) = (build()?, build()?);
+    /// a.insert("one")?;
+    /// b.insert("two")?;
+    /// a.merge(&b.snapshot())?;
+    /// assert!(a.contains("one") && a.contains("two"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`MergeError`] says why not; nothing has changed then.
+    pub fn merge(&self, other: &ElasticFilter) -> Result<(), MergeError> {
+        let Shared { division, hasher, parts, .. } = &*self.shared;
+        if hasher != other.hasher() {
+            return Err(MergeError::OtherHash);
+        }
+        if !division.reads_like(other) {
+            return Err(MergeError::OtherVersion);
+        }
+        let full = |cause| MergeError::Full(self.full(cause));
+        let (theirs, others) = divide(other.clone(), division.shift()).map_err(full)?;
+        if theirs.shift() < division.shift() {
+            let sum = self.expected_false_positive_rate() + other.expected_false_positive_rate();
+            return Err(MergeError::Rate { sum, limit: self.false_positive_rate() });
+        }
+        // All of them, always in the same order.
+        let writers = parts.iter().map(SharedPart::write).collect::<Result<Vec<_>, _>>();
+        let mut writers =
+            writers.map_err(|_| MergeError::Full(Full::new(FullCause::Poisoned, 0, 0)))?;
+        let mut merged = Vec::new();
+        let fail = |cause| MergeError::Full(Full::new(cause, 0, 0));
+        for (writer, other) in writers.iter().zip(&others) {
+            let mut both = writer.try_clone().map_err(|_| fail(FullCause::OutOfMemory))?;
+            both.merge(other, division).map_err(fail)?;
+            merged.push(both);
+        }
+        for (writer, merged) in writers.iter_mut().zip(merged) {
+            **writer = merged;
+        }
+        Ok(())
+    }
+}
+
+/// In 64 parts; see [`SharedFilter::from_filter`]. Aborts if there is no memory.
+impl From<ElasticFilter> for SharedFilter {
+    fn from(filter: ElasticFilter) -> Self {
+        match Self::from_filter(filter, DEFAULT_PARTS) {
+            Ok(shared) => shared,
+            Err(_) => handle_alloc_error(Layout::new::<ElasticFilter>()),
+        }
+    }
+}
+
+/// The bytes of the [`snapshot`](SharedFilter::snapshot): a file of an elastic filter, which either
+/// kind can load. Loaded in 64 parts; for another number, load an [`ElasticFilter`] and use
+/// [`from_filter`](SharedFilter::from_filter).
+impl Persist for SharedFilter {
+    fn write_to<W: Write>(&self, writer: W) -> io::Result<()> {
+        let out_of_memory = |_| io::Error::from(io::ErrorKind::OutOfMemory);
+        self.try_snapshot().map_err(out_of_memory)?.write_to(writer)
+    }
+
+    fn read_from<R: Read>(reader: R) -> Result<Self, DecodeError> {
+        let filter = ElasticFilter::read_from(reader)?;
+        let bytes = filter.size_in_bytes() as u64;
+        Self::from_filter(filter, DEFAULT_PARTS).map_err(|_| DecodeError::OutOfMemory { bytes })
+    }
+}
