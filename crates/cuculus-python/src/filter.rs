@@ -1,11 +1,14 @@
-//! `cuculus.Filter`: the elastic filter.
+//! `cuculus.Filter`: the shared filter, so that threads need no lock of their own.
 
-use cuculus::{ElasticFilter, Kind, Note};
+use cuculus::{ElasticFilter, Kind, Note, SharedFilter};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::errors;
-use crate::set::{Locked, Set, set_class};
+use crate::set::{Set, set_class};
+
+/// Enough that threads of one interpreter seldom meet in a part, and few enough that a small set is small.
+const PARTS: usize = 16;
 
 /// A set in a few bits per key that grows and shrinks, deletes and keeps its false positive rate.
 ///
@@ -28,18 +31,20 @@ use crate::set::{Locked, Set, set_class};
 /// 1
 #[pyclass(frozen, module = "cuculus")]
 pub(crate) struct Filter {
-    set: Locked<ElasticFilter>,
+    set: SharedFilter,
     /// What the program that saved the file wrote after it; saved again with it.
     note: Option<Note>,
 }
 
 impl Filter {
-    fn loaded(filter: ElasticFilter, note: Option<Note>) -> Self {
-        Self { set: Locked::new(filter), note }
+    fn loaded(filter: ElasticFilter, note: Option<Note>) -> PyResult<Self> {
+        let set =
+            SharedFilter::from_filter(filter, PARTS).map_err(|error| errors::build(&error))?;
+        Ok(Self { set, note })
     }
 
-    fn duplicate(&self) -> Self {
-        Self::loaded(self.set.read().clone(), self.note.clone())
+    fn duplicate(&self) -> PyResult<Self> {
+        Self::loaded(self.set.snapshot(), self.note.clone())
     }
 
     fn own_stats(&self, stats: &Bound<'_, PyDict>) -> PyResult<()> {
@@ -47,7 +52,7 @@ impl Filter {
     }
 }
 
-set_class! { Filter of ElasticFilter, kind Kind::Elastic;
+set_class! { Filter, kind Kind::Elastic;
     #[new]
     #[pyo3(signature = (false_positive_rate = 0.01, *, expected_items = None, seed = None))]
     fn new(
@@ -55,41 +60,33 @@ set_class! { Filter of ElasticFilter, kind Kind::Elastic;
         expected_items: Option<usize>,
         seed: Option<u64>,
     ) -> PyResult<Self> {
-        let mut builder = ElasticFilter::builder().false_positive_rate(false_positive_rate);
+        let mut builder = SharedFilter::builder().parts(PARTS).false_positive_rate(false_positive_rate);
         if let Some(items) = expected_items {
             builder = builder.expected_items(items);
         }
         if let Some(seed) = seed {
             builder = builder.seed(seed);
         }
-        Ok(Self::loaded(builder.build().map_err(|error| errors::build(&error))?, None))
+        let set = builder.build().map_err(|error| errors::build(&error))?;
+        Ok(Self { set, note: None })
     }
 
     /// The rate that the set keeps at any size.
     #[getter]
     fn false_positive_rate(&self) -> f64 {
-        self.set.read().false_positive_rate()
+        self.set.false_positive_rate()
     }
 
     /// Adds all keys of another set with the same seed: all of them, or none and an error.
     #[pyo3(signature = (other, /))]
     fn merge(&self, py: Python<'_>, other: &Bound<'_, Self>) -> PyResult<()> {
         let other = other.get();
-        // Of a copy: two sets that are merged into each other would wait for each other's locks.
-        let merged = py.detach(|| {
-            let copy = other.set.read().clone();
-            self.set.write().merge(&copy)
-        });
+        let merged = py.detach(|| self.set.merge(&other.set.snapshot()));
         merged.map_err(|error| errors::merge(py, error))
     }
 
     fn __ior__(&self, py: Python<'_>, other: &Bound<'_, Self>) -> PyResult<()> {
         self.merge(py, other)
-    }
-
-    /// Gives back the last spare memory, as before saving a set that will not change.
-    fn shrink_to_fit(&self, py: Python<'_>) {
-        py.detach(|| self.set.write().shrink_to_fit());
     }
 
     fn __repr__(&self) -> String {

@@ -24,11 +24,11 @@ pub(crate) struct FixedFilter {
 }
 
 impl FixedFilter {
-    fn loaded(filter: CuckooFilter, note: Option<Note>) -> Self {
-        Self { set: Locked::new(filter), note }
+    fn loaded(filter: CuckooFilter, note: Option<Note>) -> PyResult<Self> {
+        Ok(Self { set: Locked::new(filter), note })
     }
 
-    fn duplicate(&self) -> Self {
+    fn duplicate(&self) -> PyResult<Self> {
         Self::loaded(self.set.read().clone(), self.note.clone())
     }
 
@@ -37,7 +37,7 @@ impl FixedFilter {
     }
 }
 
-set_class! { FixedFilter of CuckooFilter, kind Kind::Cuckoo;
+set_class! { FixedFilter, kind Kind::Cuckoo;
     #[new]
     #[pyo3(signature = (capacity, false_positive_rate = 0.01, *, semi_sorted = false, seed = None))]
     fn new(
@@ -53,7 +53,7 @@ set_class! { FixedFilter of CuckooFilter, kind Kind::Cuckoo;
         if let Some(seed) = seed {
             builder = builder.seed(seed);
         }
-        Ok(Self::loaded(builder.build().map_err(|error| errors::build(&error))?, None))
+        Self::loaded(builder.build().map_err(|error| errors::build(&error))?, None)
     }
 
     /// The number of keys that the set was made for. It may take a few more.

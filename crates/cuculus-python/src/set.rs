@@ -3,7 +3,7 @@
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use cuculus::{Filter, Full, Insert, KeyHash, KeyHasher, Persist, Remove};
+use cuculus::{Filter, Full, Insert, KeyHash, KeyHasher, Persist, Remove, SharedFilter};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -13,11 +13,11 @@ use crate::{answers, errors, key};
 /// A filter that every thread may use.
 pub(crate) trait Set: Sync {
     fn hasher(&self) -> &KeyHasher;
-    fn contains(&self, hash: KeyHash) -> bool;
-    fn count(&self, hash: KeyHash) -> usize;
-    fn insert(&self, hash: KeyHash) -> Result<(), Full>;
-    fn insert_absent(&self, hash: KeyHash) -> Result<bool, Full>;
-    fn remove(&self, hash: KeyHash) -> bool;
+    fn contains_hash(&self, hash: KeyHash) -> bool;
+    fn count_hash(&self, hash: KeyHash) -> usize;
+    fn insert_hash(&self, hash: KeyHash) -> Result<(), Full>;
+    fn insert_absent_hash(&self, hash: KeyHash) -> Result<bool, Full>;
+    fn remove_hash(&self, hash: KeyHash) -> bool;
     fn contains_batch(&self, hashes: &[KeyHash], found: &mut Vec<bool>);
     fn insert_batch(&self, hashes: &[KeyHash]) -> Result<(), Full>;
     fn insert_absent_batch(&self, hashes: &[KeyHash], absent: &mut Vec<bool>) -> Result<(), Full>;
@@ -96,20 +96,20 @@ impl<F: Insert + Remove + Persist + Send + Sync> Set for Locked<F> {
     }
 
     #[inline]
-    fn contains(&self, hash: KeyHash) -> bool {
+    fn contains_hash(&self, hash: KeyHash) -> bool {
         self.read().contains_hash(hash)
     }
 
-    fn count(&self, hash: KeyHash) -> usize {
+    fn count_hash(&self, hash: KeyHash) -> usize {
         self.read().count_hash(hash)
     }
 
     #[inline]
-    fn insert(&self, hash: KeyHash) -> Result<(), Full> {
+    fn insert_hash(&self, hash: KeyHash) -> Result<(), Full> {
         self.write().insert_hash(hash)
     }
 
-    fn insert_absent(&self, hash: KeyHash) -> Result<bool, Full> {
+    fn insert_absent_hash(&self, hash: KeyHash) -> Result<bool, Full> {
         let mut filter = self.write();
         let is_absent = !filter.contains_hash(hash);
         if is_absent {
@@ -119,7 +119,7 @@ impl<F: Insert + Remove + Persist + Send + Sync> Set for Locked<F> {
     }
 
     #[inline]
-    fn remove(&self, hash: KeyHash) -> bool {
+    fn remove_hash(&self, hash: KeyHash) -> bool {
         self.write().remove_hash(hash)
     }
 
@@ -156,6 +156,68 @@ impl<F: Insert + Remove + Persist + Send + Sync> Set for Locked<F> {
     }
 }
 
+impl Set for SharedFilter {
+    #[inline]
+    fn hasher(&self) -> &KeyHasher {
+        self.hasher()
+    }
+
+    #[inline]
+    fn contains_hash(&self, hash: KeyHash) -> bool {
+        self.contains_hash(hash)
+    }
+
+    fn count_hash(&self, hash: KeyHash) -> usize {
+        self.count_hash(hash)
+    }
+
+    #[inline]
+    fn insert_hash(&self, hash: KeyHash) -> Result<(), Full> {
+        self.insert_hash(hash)
+    }
+
+    fn insert_absent_hash(&self, hash: KeyHash) -> Result<bool, Full> {
+        self.insert_absent_hash(hash)
+    }
+
+    #[inline]
+    fn remove_hash(&self, hash: KeyHash) -> bool {
+        self.remove_hash(hash)
+    }
+
+    fn contains_batch(&self, hashes: &[KeyHash], found: &mut Vec<bool>) {
+        self.contains_batch(hashes, found);
+    }
+
+    fn insert_batch(&self, hashes: &[KeyHash]) -> Result<(), Full> {
+        self.insert_batch(hashes)
+    }
+
+    fn insert_absent_batch(&self, hashes: &[KeyHash], absent: &mut Vec<bool>) -> Result<(), Full> {
+        self.insert_absent_batch(hashes, absent)
+    }
+
+    fn remove_batch(&self, hashes: &[KeyHash], removed: &mut Vec<bool>) {
+        self.remove_batch(hashes, removed);
+    }
+
+    fn clear(&self) {
+        self.clear();
+    }
+
+    fn figures(&self) -> Figures {
+        Figures::of(self)
+    }
+
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn write_to(&self, writer: &mut dyn std::io::Write) -> std::io::Result<()> {
+        Persist::write_to(self, writer)
+    }
+}
+
 /// Adds all keys of a list, an array, a column or an iterator.
 pub(crate) fn update(set: &impl Set, keys: &Bound<'_, PyAny>) -> PyResult<()> {
     let mut added = 0;
@@ -189,7 +251,7 @@ pub(crate) fn add_new<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = keys.py();
     if key::is_one(keys) {
-        let absent = set.insert_absent(key::hash(set.hasher(), keys)?);
+        let absent = set.insert_absent_hash(key::hash(set.hasher(), keys)?);
         let absent = absent.map_err(|full| errors::full(py, full, 0))?;
         return Ok(pyo3::types::PyBool::new(py, absent).to_owned().into_any());
     }
@@ -230,14 +292,14 @@ fn answer<'py, S: Set>(
 
 /// The methods that every class of sets has, and those of its own.
 macro_rules! set_class {
-    ($class:ident of $inner:ty, kind $kind:expr; $($own:tt)*) => {
+    ($class:ident, kind $kind:expr; $($own:tt)*) => {
         #[pymethods]
         impl $class {
             /// Adds a key. A key added twice is there until it is discarded twice.
             #[pyo3(signature = (key, /))]
             fn add(&self, key: &Bound<'_, PyAny>) -> PyResult<()> {
                 let hash = crate::key::hash(self.set.hasher(), key)?;
-                self.set.insert(hash).map_err(|full| crate::errors::full(key.py(), full, 0))
+                self.set.insert_hash(hash).map_err(|full| crate::errors::full(key.py(), full, 0))
             }
 
             /// Removes one occurrence of a key and returns whether there was one.
@@ -246,7 +308,7 @@ macro_rules! set_class {
             /// still wanted.
             #[pyo3(signature = (key, /))]
             fn discard(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-                Ok(self.set.remove(crate::key::hash(self.set.hasher(), key)?))
+                Ok(self.set.remove_hash(crate::key::hash(self.set.hasher(), key)?))
             }
 
             /// Removes one occurrence of a key; KeyError if there is none.
@@ -261,7 +323,7 @@ macro_rules! set_class {
             /// How often a key was added: never too low, rarely too high.
             #[pyo3(signature = (key, /))]
             fn count(&self, key: &Bound<'_, PyAny>) -> PyResult<usize> {
-                Ok(self.set.count(crate::key::hash(self.set.hasher(), key)?))
+                Ok(self.set.count_hash(crate::key::hash(self.set.hasher(), key)?))
             }
 
             /// Adds all keys of a list, an integer array, an Arrow column or any iterable.
@@ -344,7 +406,7 @@ macro_rules! set_class {
                 data: pyo3::pybacked::PyBackedBytes,
             ) -> PyResult<Self> {
                 let (filter, note) = py.detach(|| crate::files::from_bytes(&data, $kind))?;
-                Ok(Self::loaded(filter, note))
+                Self::loaded(filter, note)
             }
 
             /// Saves the set to a file, which is replaced as a whole or not at all.
@@ -359,26 +421,26 @@ macro_rules! set_class {
             #[pyo3(signature = (path, /))]
             fn load(py: Python<'_>, path: std::path::PathBuf) -> PyResult<Self> {
                 let (filter, note) = py.detach(|| crate::files::load(&path, $kind))?;
-                Ok(Self::loaded(filter, note))
+                Self::loaded(filter, note)
             }
 
             /// A copy that changes on its own.
-            fn copy(&self, py: Python<'_>) -> Self {
+            fn copy(&self, py: Python<'_>) -> PyResult<Self> {
                 py.detach(|| self.duplicate())
             }
 
-            fn __copy__(&self, py: Python<'_>) -> Self {
+            fn __copy__(&self, py: Python<'_>) -> PyResult<Self> {
                 self.copy(py)
             }
 
             #[pyo3(signature = (memo, /))]
-            fn __deepcopy__(&self, py: Python<'_>, memo: &Bound<'_, PyAny>) -> Self {
+            fn __deepcopy__(&self, py: Python<'_>, memo: &Bound<'_, PyAny>) -> PyResult<Self> {
                 let _ = memo;
                 self.copy(py)
             }
 
             fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-                Ok(self.set.contains(crate::key::hash(self.set.hasher(), key)?))
+                Ok(self.set.contains_hash(crate::key::hash(self.set.hasher(), key)?))
             }
 
             fn __len__(&self) -> usize {

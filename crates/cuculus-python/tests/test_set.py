@@ -200,7 +200,6 @@ def test_the_rate_is_kept_while_it_grows():
     assert hinted.size_in_bytes < 0.9 * seen.size_in_bytes
     grown = seen.size_in_bytes
     assert seen.discard_many(np.arange(1000, 1_000_000)).all()
-    seen.shrink_to_fit()
     assert seen.size_in_bytes < grown / 50 and seen.contains_many(np.arange(1000)).all()
 
 
@@ -302,10 +301,6 @@ class AsCounter(RuleBasedStateMachine):
     @rule()
     def pickled(self):
         self.filter = pickle.loads(pickle.dumps(self.filter))
-
-    @rule()
-    def shrunk(self):
-        self.filter.shrink_to_fit()
 
     @rule(key=KEYS)
     def looked_up(self, key):
