@@ -30,6 +30,7 @@ mod growing;
 mod kicks;
 mod speed;
 mod systems;
+mod threads;
 
 use crate::experiment::Experiment;
 
@@ -68,6 +69,7 @@ pub const ALL: &[Experiment] = &[
     growing::GROWING,
     elastic::ELASTIC,
     speed::ELASTIC_SPEED,
+    threads::THREADS,
 ];
 
 /// The experiment of this name.

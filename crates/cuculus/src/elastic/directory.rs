@@ -5,6 +5,7 @@
 use super::draft::{self, Draft};
 use super::pool::{Block, Pool, Relocate};
 use super::segment::{Plan, Segment};
+use super::segments::Segments;
 use crate::memory::shrink;
 use crate::prefetch::prefetch_at;
 use crate::table::OutOfMemory;
@@ -13,10 +14,14 @@ use crate::wide::{self, Chosen};
 /// Descriptions in a page. Only the list of pages is ever copied when there are more of them.
 const PAGE: usize = 256;
 
+/// A description in a cache line of its own.
+#[repr(align(64))]
+struct Line(Segment);
+
 /// All segments of a level.
 #[derive(Default)]
-pub(super) struct Directory {
-    pages: Vec<Vec<Segment>>,
+pub(crate) struct Directory {
+    pages: Vec<Vec<Line>>,
     count: u32,
     /// The bits of a path that can choose a segment: one more than `count` has, but for the
     /// lowest.
@@ -27,7 +32,7 @@ pub(super) struct Directory {
 
 /// A segment that is written, but not yet in the list. To be installed, added or discarded before
 /// anything else is changed: nothing keeps track of its block.
-pub(super) struct Prepared {
+pub(crate) struct Prepared {
     index: usize,
     segment: Segment,
 }
@@ -38,120 +43,9 @@ unsafe impl Send for Directory {}
 unsafe impl Sync for Directory {}
 
 impl Directory {
-    #[inline(always)]
-    pub(super) fn len(&self) -> usize {
-        self.count as usize
-    }
-
-    /// The slots that all blocks have room for.
-    pub(super) fn capacity(&self) -> usize {
-        self.capacity
-    }
-
-    /// The segment that a path leads to, by linear hashing. There must be one.
-    #[inline(always)]
-    pub(super) fn index(&self, path: u64) -> usize {
-        let whole = path as u32 & self.mask;
-        (if whole < self.count { whole } else { whole & (self.mask >> 1) }) as usize
-    }
-
-    /// [`get`](Self::get) for [`index`](Self::index).
-    #[inline(always)]
-    pub(super) fn find(&self, path: u64) -> &Segment {
-        assert!(self.count > 0, "no segments");
-        let index = self.index(path);
-        // SAFETY: there is a segment. The index is below the count: either by comparison, or since half of the mask is
-        // below the highest bit of the count. Every page but the last is full, so a segment with
-        // an index below the count is there.
-        unsafe { self.pages.get_unchecked(index / PAGE).get_unchecked(index % PAGE) }
-    }
-
-    /// [`get_mut`](Self::get_mut) for [`index`](Self::index).
-    #[inline(always)]
-    pub(super) fn find_mut(&mut self, path: u64) -> &mut Segment {
-        assert!(self.count > 0, "no segments");
-        let index = self.index(path);
-        // SAFETY: as for `find`.
-        unsafe { self.pages.get_unchecked_mut(index / PAGE).get_unchecked_mut(index % PAGE) }
-    }
-
-    /// Prefetches the description of a path's segment.
-    #[inline(always)]
-    pub(super) fn prefetch(&self, path: u64) {
-        if self.count > 0 {
-            prefetch_at(core::ptr::from_ref(self.find(path)));
-        }
-    }
-
     fn set_count(&mut self, count: u32) {
         self.count = count;
         self.mask = count.checked_ilog2().map_or(0, |depth| ((2u64 << depth) - 1) as u32);
-    }
-
-    #[inline(always)]
-    pub(super) fn get(&self, index: usize) -> &Segment {
-        &self.pages[index / PAGE][index % PAGE]
-    }
-
-    #[inline(always)]
-    pub(super) fn get_mut(&mut self, index: usize) -> &mut Segment {
-        &mut self.pages[index / PAGE][index % PAGE]
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Segment> {
-        self.pages.iter().flatten()
-    }
-
-    /// Writes a draft to a block for a segment, one that exists or the next.
-    pub(super) fn prepare(
-        &mut self,
-        index: usize,
-        draft: &Draft,
-        plan: &Plan,
-        chosen: Chosen,
-    ) -> Result<Prepared, OutOfMemory> {
-        let at = self.pool.take(plan.units, index as u32)?;
-        let mut segment = Segment::new(at, plan);
-        wide::run_chosen(chosen, draft::Write { draft, to: &mut segment });
-        Ok(Prepared { index, segment })
-    }
-
-    /// Gives a segment a larger or smaller block.
-    #[inline(always)]
-    pub(super) fn resize(&mut self, index: usize, units: usize) -> Result<(), OutOfMemory> {
-        let Self { pages, pool, capacity, .. } = self;
-        let segment = &mut pages[index / PAGE][index % PAGE];
-        let (before, held) = (segment.capacity(), segment.units());
-        if units < held {
-            segment.set_units(units);
-            *capacity = *capacity + segment.capacity() - before;
-        }
-        let at = segment.at;
-        if pool.resize(at, units, |owner, to| follow(pages, owner, to)) {
-            let segment = &mut pages[index / PAGE][index % PAGE];
-            if units > held {
-                segment.set_units(units);
-                *capacity = *capacity + segment.capacity() - before;
-            }
-            return Ok(());
-        }
-        let at = self.pool.take(units, index as u32)?;
-        let segment = self.get(index).move_to(at, units);
-        self.install(Prepared { index, segment });
-        Ok(())
-    }
-
-    /// Gives the memory back.
-    pub(super) fn discard(&mut self, prepared: &Prepared) {
-        self.give_back(prepared.segment.at);
-    }
-
-    /// Replaces a segment by one that was prepared.
-    pub(super) fn install(&mut self, prepared: Prepared) {
-        self.capacity += prepared.segment.capacity();
-        let old = core::mem::replace(self.get_mut(prepared.index), prepared.segment);
-        self.capacity -= old.capacity();
-        self.give_back(old.at);
     }
 
     fn give_back(&mut self, block: Block) {
@@ -161,7 +55,7 @@ impl Directory {
 
     /// Makes room in the list for a segment more.
     pub(super) fn reserve(&mut self) -> Result<(), OutOfMemory> {
-        let failed = OutOfMemory { bytes: (PAGE * size_of::<Segment>()) as u64 };
+        let failed = OutOfMemory { bytes: (PAGE * size_of::<Line>()) as u64 };
         if self.len().is_multiple_of(PAGE) {
             // Owners of blocks are numbers of 32 bits.
             if self.count > u32::MAX - PAGE as u32 {
@@ -200,60 +94,9 @@ impl Directory {
         debug_assert_eq!(prepared.index, self.len());
         self.capacity += prepared.segment.capacity();
         if let Some(page) = self.pages.last_mut() {
-            page.push(prepared.segment);
+            page.push(Line(prepared.segment));
         }
         self.set_count(self.count + 1);
-    }
-
-    /// Adds a draft as the last segment.
-    pub(super) fn push_draft(
-        &mut self,
-        draft: &Draft,
-        plan: &Plan,
-        chosen: Chosen,
-    ) -> Result<(), OutOfMemory> {
-        self.reserve()?;
-        match self.prepare(self.len(), draft, plan, chosen) {
-            Ok(prepared) => {
-                self.push(prepared);
-                Ok(())
-            }
-            Err(failed) => {
-                self.unreserve();
-                Err(failed)
-            }
-        }
-    }
-
-    /// Adds a copy of a segment of another directory as the last, at some depth.
-    pub(super) fn push_copy(&mut self, segment: &Segment, depth: u32) -> Result<(), OutOfMemory> {
-        self.reserve()?;
-        let index = self.len();
-        let at = match self.pool.take(segment.units(), index as u32) {
-            Ok(at) => at,
-            Err(failed) => {
-                self.unreserve();
-                return Err(failed);
-            }
-        };
-        let mut segment = segment.move_to(at, segment.units());
-        segment.set_depth(depth);
-        self.push(Prepared { index, segment });
-        Ok(())
-    }
-
-    /// Drops the last segment.
-    pub(super) fn pop(&mut self) {
-        let Some(old) = self.pages.last_mut().and_then(Vec::pop) else { return };
-        self.capacity -= old.capacity();
-        self.set_count(self.count - 1);
-        if let [page] = &mut self.pages[..]
-            && page.capacity() > 2 * page.len()
-        {
-            shrink(page, page.len() / 4);
-        }
-        self.unreserve();
-        self.give_back(old.at);
     }
 
     /// [`Pool::relocate`], and segments follow.
@@ -272,16 +115,174 @@ impl Directory {
         self.iter().try_for_each(|segment| copy.push_copy(segment, segment.depth()))?;
         Ok(copy)
     }
+}
 
-    pub(super) fn heap_bytes(&self) -> usize {
-        let pages: usize =
-            self.pages.iter().map(|page| page.capacity() * size_of::<Segment>()).sum();
-        self.pool.heap_bytes() + pages + self.pages.capacity() * size_of::<Vec<Segment>>()
+impl Segments for Directory {
+    type Prepared = Prepared;
+
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    #[inline(always)]
+    fn index(&self, path: u64) -> usize {
+        let whole = path as u32 & self.mask;
+        (if whole < self.count { whole } else { whole & (self.mask >> 1) }) as usize
+    }
+
+    #[inline(always)]
+    fn find(&self, path: u64) -> &Segment {
+        assert!(self.count > 0, "no segments");
+        let index = self.index(path);
+        // SAFETY: there is a segment. The index is below the count: either by comparison, or since half of the mask is
+        // below the highest bit of the count. Every page but the last is full, so a segment with
+        // an index below the count is there.
+        unsafe { &self.pages.get_unchecked(index / PAGE).get_unchecked(index % PAGE).0 }
+    }
+
+    #[inline(always)]
+    fn find_mut(&mut self, path: u64) -> Option<&mut Segment> {
+        assert!(self.count > 0, "no segments");
+        let index = self.index(path);
+        // SAFETY: as for `find`.
+        Some(unsafe {
+            &mut self.pages.get_unchecked_mut(index / PAGE).get_unchecked_mut(index % PAGE).0
+        })
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, path: u64) {
+        if self.count > 0 {
+            prefetch_at(core::ptr::from_ref(self.find(path)));
+        }
+    }
+
+    #[inline(always)]
+    fn get(&self, index: usize) -> &Segment {
+        &self.pages[index / PAGE][index % PAGE].0
+    }
+
+    #[inline(always)]
+    fn get_mut(&mut self, index: usize) -> Option<&mut Segment> {
+        Some(&mut self.pages[index / PAGE][index % PAGE].0)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Segment> {
+        self.pages.iter().flatten().map(|line| &line.0)
+    }
+
+    fn prepare(
+        &mut self,
+        index: usize,
+        draft: &Draft,
+        plan: &Plan,
+        chosen: Chosen,
+    ) -> Result<Prepared, OutOfMemory> {
+        let at = self.pool.take(plan.units, index as u32)?;
+        let mut segment = Segment::new(at, plan);
+        wide::run_chosen(chosen, draft::Write { draft, to: &mut segment });
+        Ok(Prepared { index, segment })
+    }
+
+    #[inline(always)]
+    fn resize(&mut self, index: usize, units: usize) -> Result<(), OutOfMemory> {
+        let Self { pages, pool, capacity, .. } = self;
+        let segment = &mut pages[index / PAGE][index % PAGE].0;
+        let (before, held) = (segment.capacity(), segment.units());
+        if units < held {
+            segment.set_units(units);
+            *capacity = *capacity + segment.capacity() - before;
+        }
+        let at = segment.at;
+        if pool.resize(at, units, |owner, to| follow(pages, owner, to)) {
+            let segment = &mut pages[index / PAGE][index % PAGE].0;
+            if units > held {
+                segment.set_units(units);
+                *capacity = *capacity + segment.capacity() - before;
+            }
+            return Ok(());
+        }
+        let at = self.pool.take(units, index as u32)?;
+        let segment = self.get(index).move_to(at, units);
+        self.install(Prepared { index, segment });
+        Ok(())
+    }
+
+    fn discard(&mut self, prepared: Prepared) {
+        self.give_back(prepared.segment.at);
+    }
+
+    fn install(&mut self, prepared: Prepared) {
+        self.capacity += prepared.segment.capacity();
+        let old = core::mem::replace(
+            &mut self.pages[prepared.index / PAGE][prepared.index % PAGE].0,
+            prepared.segment,
+        );
+        self.capacity -= old.capacity();
+        self.give_back(old.at);
+    }
+
+    fn push_draft(
+        &mut self,
+        draft: &Draft,
+        plan: &Plan,
+        chosen: Chosen,
+    ) -> Result<(), OutOfMemory> {
+        self.reserve()?;
+        match self.prepare(self.len(), draft, plan, chosen) {
+            Ok(prepared) => {
+                self.push(prepared);
+                Ok(())
+            }
+            Err(failed) => {
+                self.unreserve();
+                Err(failed)
+            }
+        }
+    }
+
+    fn push_copy(&mut self, segment: &Segment, depth: u32) -> Result<(), OutOfMemory> {
+        self.reserve()?;
+        let index = self.len();
+        let at = match self.pool.take(segment.units(), index as u32) {
+            Ok(at) => at,
+            Err(failed) => {
+                self.unreserve();
+                return Err(failed);
+            }
+        };
+        let mut segment = segment.move_to(at, segment.units());
+        segment.set_depth(depth);
+        self.push(Prepared { index, segment });
+        Ok(())
+    }
+
+    fn pop(&mut self) {
+        let Some(Line(old)) = self.pages.last_mut().and_then(Vec::pop) else { return };
+        self.capacity -= old.capacity();
+        self.set_count(self.count - 1);
+        if let [page] = &mut self.pages[..]
+            && page.capacity() > 2 * page.len()
+        {
+            shrink(page, page.len() / 4);
+        }
+        self.unreserve();
+        self.give_back(old.at);
+    }
+
+    fn heap_bytes(&self) -> usize {
+        let pages: usize = self.pages.iter().map(|page| page.capacity() * size_of::<Line>()).sum();
+        self.pool.heap_bytes() + pages + self.pages.capacity() * size_of::<Vec<Line>>()
     }
 }
 
 /// A block was moved.
-fn follow(pages: &mut [Vec<Segment>], owner: u32, to: Block) {
+fn follow(pages: &mut [Vec<Line>], owner: u32, to: Block) {
     let owner = owner as usize;
-    pages[owner / PAGE][owner % PAGE].at = to;
+    pages[owner / PAGE][owner % PAGE].0.at = to;
 }

@@ -15,7 +15,7 @@ use crate::wide::Job;
 pub(super) const MAX_COUNTED: usize = MAX_UNITS * UNIT / COUNTED;
 
 /// Codes of all homes.
-pub(super) struct Draft {
+pub(crate) struct Draft {
     pub(super) form: Form,
     counts: [u16; HOMES],
     codes: [u64; MAX_SLOTS],

@@ -8,6 +8,9 @@ use super::lengths::Lengths;
 use super::level::{Level, Work};
 use super::levels::Levels;
 use super::part::{Division, Part};
+use super::pool::UNIT;
+use super::segment::Segment;
+use super::segments::Segments;
 use crate::table::OutOfMemory;
 use crate::{FullCause, KeyHasher};
 
@@ -41,7 +44,7 @@ pub(crate) fn join(
             }
             levels.split_to(at, most, &mut cx)?;
         }
-        let mut whole = if at == 0 { Level::default() } else { Level::overflow() };
+        let mut whole: Level = if at == 0 { Level::default() } else { Level::overflow() };
         for i in 0..most {
             for part in &mut parts {
                 let segment = part.levels.level_mut(at).directory.get(i);
@@ -91,15 +94,8 @@ pub(crate) fn divide(
     lengths.resize_with(1 << shift, Lengths::default);
     for level in filter.levels.iter() {
         for (index, segment) in level.segments().enumerate() {
-            let mut draft = Draft::new(segment.form());
-            draft.read(segment).map_err(|_| FullCause::OutOfMemory)?;
-            let held = draft.checked(segment.depth()).ok_or(FullCause::Crowded)?;
             let lengths = &mut lengths[index & ((1 << shift) - 1)];
-            for (length, &entries) in (0..).zip(&held).filter(|&(_, &entries)| entries > 0) {
-                let length: u32 = length;
-                lengths.reserve(length - shift).map_err(|_| FullCause::OutOfMemory)?;
-                lengths.add_many(length - shift, entries.into());
-            }
+            add_lengths(segment, shift, lengths)?;
         }
     }
     while lengths.iter().any(|lengths| !filter.settings.allows(lengths.sum())) && shift > 0 {
@@ -153,14 +149,41 @@ fn divide_level(
         }
     }
     for (index, segment) in level.segments().enumerate() {
-        let mut draft = Draft::new(segment.form());
-        // Read once before, so it can be read.
-        let _ = draft.read(segment);
         let part = parts[index & mask].levels.level_mut(at);
-        part.directory.push_copy(segment, segment.depth() - shift)?;
-        part.entries += draft.len();
-        part.counted += draft.counted().len();
-        part.copies += draft.more_copies();
+        copy_segment(segment, segment.depth() - shift, part)?;
     }
+    Ok(())
+}
+
+/// Counts the lengths of a segment's entries, as a part knows them that some bits have chosen.
+pub(super) fn add_lengths(
+    segment: &Segment,
+    shift: u32,
+    lengths: &mut Lengths,
+) -> Result<(), FullCause> {
+    let mut draft = Draft::new(segment.form());
+    draft.read(segment).map_err(|_| FullCause::OutOfMemory)?;
+    let held = draft.checked(segment.depth()).ok_or(FullCause::Crowded)?;
+    for (length, &entries) in (0..).zip(&held).filter(|&(_, &entries)| entries > 0) {
+        let length: u32 = length;
+        lengths.reserve(length - shift).map_err(|_| FullCause::OutOfMemory)?;
+        lengths.add_many(length - shift, entries.into());
+    }
+    Ok(())
+}
+
+/// Adds a copy of a segment to a level, at some depth.
+pub(super) fn copy_segment(
+    segment: &Segment,
+    depth: u32,
+    to: &mut Level,
+) -> Result<(), OutOfMemory> {
+    let mut draft = Draft::new(segment.form());
+    let bytes = (segment.units() * UNIT) as u64;
+    draft.read(segment).map_err(|_| OutOfMemory { bytes })?;
+    to.directory.push_copy(segment, depth)?;
+    to.entries += draft.len();
+    to.counted += draft.counted().len();
+    to.copies += draft.more_copies();
     Ok(())
 }

@@ -12,6 +12,7 @@ use super::policy::Settings;
 use super::pool::UNIT;
 use super::probe::{self, Probes, TOGETHER};
 use super::segment::{Change, Counted, MAX_SLOTS, MAX_UNITS, Removed, Segment};
+use super::segments::Segments;
 use crate::table::OutOfMemory;
 use crate::wide::{Chosen, Instructions};
 use crate::{FullCause, KeyHash};
@@ -97,8 +98,8 @@ impl From<Failure> for FullCause {
 
 /// Segments by the lowest bits of the path.
 #[derive(Default)]
-pub(super) struct Level {
-    pub(super) directory: Directory,
+pub(crate) struct Level<D = Directory> {
+    pub(super) directory: D,
     /// Entries that have slots.
     pub(super) entries: usize,
     /// Codes of which further copies are counted, and these copies.
@@ -109,7 +110,7 @@ pub(super) struct Level {
     pub(super) is_overflow: bool,
 }
 
-impl Level {
+impl<D: Segments> Level<D> {
     pub(super) fn overflow() -> Self {
         Self { is_overflow: true, ..Self::default() }
     }
@@ -211,16 +212,7 @@ impl Level {
         if self.entries == 0 {
             return 0;
         }
-        let segment = self.directory.find(key.path);
-        let (mut count, mut more) = (0, 0);
-        segment.each_match(key, |code, _| {
-            count += 1;
-            if segment.is_wide() {
-                more += segment.more_copies(key.home, code) as usize;
-            }
-        });
-        // A code with counted copies has all the slots that it can have.
-        count + more / MOST_EQUAL
+        copies_in(self.directory.find(key.path), key)
     }
 
     /// Whether a segment should be split now.
@@ -258,7 +250,7 @@ impl Level {
         if self.directory.len() == 0 {
             return false;
         }
-        let segment = self.directory.find_mut(key.path);
+        let Some(segment) = self.directory.find_mut(key.path) else { return false };
         if segment.is_wide() {
             return false;
         }
@@ -277,7 +269,8 @@ impl Level {
     #[inline(always)]
     pub(super) fn remove(&mut self, found: Match, cx: &mut Context<'_>) -> bool {
         let index = self.directory.index(found.key.path);
-        let removed = match self.directory.get_mut(index).remove(found.key, found.code) {
+        let Some(segment) = self.directory.get_mut(index) else { return false };
+        let removed = match segment.remove(found.key, found.code) {
             Ok(removed) => removed,
             Err(()) => {
                 if !self.remove_by_rewriting(index, found, cx) {
@@ -331,7 +324,7 @@ impl Level {
         if self.directory.len() == 0 {
             return false;
         }
-        let segment = self.directory.find_mut(new.key.path);
+        let Some(segment) = self.directory.find_mut(new.key.path) else { return false };
         let (form, depth) = (segment.form(), segment.depth());
         if segment.is_wide() || !form.ended || new.bits < depth || self.is_overflow {
             return false;
@@ -395,7 +388,10 @@ impl Level {
             }
         };
         let index = self.directory.index(new.key.path);
-        let segment = self.directory.get_mut(index);
+        let Some(segment) = self.directory.get_mut(index) else {
+            self.remove_copies(new, singly, cx);
+            return Err(FullCause::OutOfMemory);
+        };
         let (form, depth) = (segment.form(), segment.depth());
         let code = form.encode(new.key.path >> depth, new.bits - depth);
         if segment.add_copies(new.key.home, code, more) == Change::Counted {
@@ -414,7 +410,8 @@ impl Level {
             let index = self.directory.index(found.key.path);
             // Counted copies at once but for the last, which is removed as any entry is.
             let most = u32::try_from(left).unwrap_or(u32::MAX);
-            let counted = self.directory.get_mut(index).uncount(found.key.home, found.code, most);
+            let Some(segment) = self.directory.get_mut(index) else { return };
+            let counted = segment.uncount(found.key.home, found.code, most);
             self.copies -= u64::from(counted);
             left -= u64::from(counted);
             if left > 0 && !self.remove(found, cx) {
@@ -444,7 +441,7 @@ impl Level {
         new: PartialKey,
         cx: &mut Context<'_>,
     ) -> Result<Change, FullCause> {
-        let segment = self.directory.get_mut(index);
+        let segment = self.directory.get_mut(index).ok_or(FullCause::OutOfMemory)?;
         let (form, depth) = (segment.form(), segment.depth());
         let length = (new.bits - depth).min(form.longest());
         cx.lengths.reserve(depth + length).map_err(|_| FullCause::OutOfMemory)?;
@@ -672,19 +669,8 @@ impl Level {
         Ok(())
     }
 
-    /// The directory, whose memory somebody moves.
-    pub(super) fn directory_mut(&mut self) -> &mut Directory {
-        &mut self.directory
-    }
-
-    pub(super) fn try_clone(&self) -> Result<Self, OutOfMemory> {
-        let Self { entries, counted, copies, is_overflow, .. } = *self;
-        let directory = self.directory.try_clone()?;
-        Ok(Self { directory, entries, counted, copies, is_overflow })
-    }
-
     /// The segments, each with its depth.
-    pub(super) fn indices(&self) -> impl Iterator<Item = (usize, u32)> + use<> {
+    pub(super) fn indices(&self) -> impl Iterator<Item = (usize, u32)> + use<D> {
         let count = self.directory.len();
         (0..count).map(move |index| (index, depth_of(index as u64, count as u64)))
     }
@@ -695,11 +681,37 @@ impl Level {
     }
 }
 
+impl Level {
+    /// The directory, whose memory somebody moves.
+    pub(super) fn directory_mut(&mut self) -> &mut Directory {
+        &mut self.directory
+    }
+
+    pub(super) fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        let Self { entries, counted, copies, is_overflow, .. } = *self;
+        let directory = self.directory.try_clone()?;
+        Ok(Self { directory, entries, counted, copies, is_overflow })
+    }
+}
+
 /// Why a segment from a file is none.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum LoadError {
     Unfit,
     OutOfMemory(OutOfMemory),
+}
+
+/// The entries of a segment that may be of a key, copies counted.
+pub(super) fn copies_in(segment: &Segment, key: Address) -> usize {
+    let (mut count, mut more) = (0, 0);
+    segment.each_match(key, |code, _| {
+        count += 1;
+        if segment.is_wide() {
+            more += segment.more_copies(key.home, code) as usize;
+        }
+    });
+    // A code with counted copies has all the slots that it can have.
+    count + more / MOST_EQUAL
 }
 
 /// Calls `visit` for each code of a segment, once for all its copies, with what is known of the

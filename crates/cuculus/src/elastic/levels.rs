@@ -4,7 +4,10 @@
 //! have one level.
 
 use super::address::Address;
+use super::directory::Directory;
 use super::level::{Context, Level, Match, PartialKey};
+use super::policy::Settings;
+use super::segments::Segments;
 use crate::FullCause;
 use crate::table::OutOfMemory;
 
@@ -21,14 +24,14 @@ const DRAIN_MARGIN: u32 = 2;
 pub(super) const MAX_LEVELS: usize = 16;
 
 #[derive(Default)]
-pub(super) struct Levels {
-    pub(super) main: Level,
-    pub(super) overflow: Vec<Level>,
+pub(crate) struct Levels<D = Directory> {
+    pub(super) main: Level<D>,
+    pub(super) overflow: Vec<Level<D>>,
 }
 
-impl Levels {
+impl<D: Segments> Levels<D> {
     /// The main level and the others.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Level> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Level<D>> {
         core::iter::once(&self.main).chain(&self.overflow)
     }
 
@@ -91,6 +94,12 @@ impl Levels {
         self.drop_empty();
     }
 
+    /// Whether the next insertion or removal may change the number of segments or levels.
+    pub(super) fn may_reshape(&self, settings: &Settings) -> bool {
+        !self.overflow.is_empty()
+            || settings.may_reshape(self.main.weight(), self.main.segment_count())
+    }
+
     /// Splits segments of a level until there are so many.
     pub(super) fn split_to(
         &mut self,
@@ -137,7 +146,7 @@ impl Levels {
         copies: u64,
         cx: &mut Context<'_>,
     ) -> Result<(), FullCause> {
-        let deep_enough = |level: &Level| new.bits >= level.depth_at(new.key.path);
+        let deep_enough = |level: &Level<D>| new.bits >= level.depth_at(new.key.path);
         let at = self.overflow.iter().skip(level).position(deep_enough).map(|at| at + level);
         let at = match at {
             Some(at) => at,
@@ -186,7 +195,7 @@ impl Levels {
         *self.level_mut(level) = taken;
     }
 
-    pub(super) fn level_mut(&mut self, level: usize) -> &mut Level {
+    pub(super) fn level_mut(&mut self, level: usize) -> &mut Level<D> {
         match level.checked_sub(1) {
             None => &mut self.main,
             Some(at) => &mut self.overflow[at],
@@ -289,16 +298,6 @@ impl Levels {
         drained
     }
 
-    pub(super) fn try_clone(&self) -> Result<Self, OutOfMemory> {
-        let mut overflow = Vec::new();
-        let bytes = (self.overflow.len() * size_of::<Level>()) as u64;
-        overflow.try_reserve_exact(self.overflow.len()).map_err(|_| OutOfMemory { bytes })?;
-        for level in &self.overflow {
-            overflow.push(level.try_clone()?);
-        }
-        Ok(Self { main: self.main.try_clone()?, overflow })
-    }
-
     pub(super) fn shrink_to_fit(&mut self, cx: &mut Context<'_>) {
         self.main.shrink_to_fit(cx);
         for segment in self.main.indices() {
@@ -310,6 +309,18 @@ impl Levels {
 
     pub(super) fn heap_bytes(&self) -> usize {
         let levels: usize = self.iter().map(Level::heap_bytes).sum();
-        levels + self.overflow.capacity() * size_of::<Level>()
+        levels + self.overflow.capacity() * size_of::<Level<D>>()
+    }
+}
+
+impl Levels {
+    pub(super) fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        let mut overflow = Vec::new();
+        let bytes = (self.overflow.len() * size_of::<Level>()) as u64;
+        overflow.try_reserve_exact(self.overflow.len()).map_err(|_| OutOfMemory { bytes })?;
+        for level in &self.overflow {
+            overflow.push(level.try_clone()?);
+        }
+        Ok(Self { main: self.main.try_clone()?, overflow })
     }
 }

@@ -17,6 +17,9 @@
 //!  sections   copied piece by piece while it is in use
 //!  part       one of several filters that share the keys by their paths
 //!  join       parts become one filter, and one filter parts
+//!  copied     segments that others may read: every change makes a copy
+//!  published  what these others see, and when memory is given back
+//!  writing    the one who changes a part, and publishes
 //!  forecast   what a filter will be like, by the policy alone
 //!  policy     how large and how long: the only place where that is decided
 //! ```
@@ -26,6 +29,7 @@ mod batch;
 mod bits;
 mod builder;
 mod code;
+mod copied;
 mod directory;
 mod draft;
 mod filter;
@@ -41,11 +45,14 @@ pub(crate) mod part;
 mod policy;
 mod pool;
 mod probe;
+pub(crate) mod published;
 mod reshape;
 mod saved;
 mod sections;
 mod segment;
+mod segments;
 mod stats;
+pub(crate) mod writing;
 
 pub use builder::ElasticFilterBuilder;
 pub use filter::{ElasticFilter, MergeError};

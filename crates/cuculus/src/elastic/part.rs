@@ -3,11 +3,13 @@
 //! whole, so a part is a filter like any other whose paths begin after these bits.
 
 use super::address::Address;
+use super::directory::Directory;
 use super::filter::ElasticFilter;
 use super::lengths::Lengths;
 use super::level::{Context, Level, PartialKey, Work};
 use super::levels::Levels;
 use super::policy::Settings;
+use super::segments::Segments;
 use crate::table::OutOfMemory;
 use crate::wide::{self, Chosen, Job};
 use crate::{FullCause, KeyHash};
@@ -17,7 +19,7 @@ use crate::{FullCause, KeyHash};
 pub(crate) struct Division {
     /// The settings of the filter that the parts are.
     pub(super) whole: Settings,
-    part: Settings,
+    pub(super) part: Settings,
     /// There are 2^shift parts.
     pub(super) shift: u32,
     pub(super) chosen: Chosen,
@@ -48,6 +50,10 @@ impl Division {
 
     pub(crate) fn rate(&self) -> f64 {
         self.whole.rate
+    }
+
+    pub(crate) fn chosen(&self) -> Chosen {
+        self.chosen
     }
 
     /// Whether hashes are read as a filter reads them.
@@ -83,20 +89,16 @@ impl Division {
 
 /// The keys of a part.
 #[derive(Default)]
-pub(crate) struct Part {
-    pub(super) levels: Levels,
+pub(crate) struct Part<D = Directory> {
+    pub(super) levels: Levels<D>,
     pub(super) lengths: Lengths,
     pub(super) work: Work,
 }
 
-impl Part {
+impl<D: Segments> Part<D> {
     #[inline(always)]
     pub(crate) fn contains(&self, key: PartKey, division: &Division) -> bool {
         wide::run_chosen(division.chosen, Contains { part: self, key })
-    }
-
-    pub(crate) fn count(&self, key: PartKey) -> usize {
-        self.levels.iter().map(|level| level.count(key.0)).sum()
     }
 
     /// Nothing has changed after an error.
@@ -122,7 +124,7 @@ impl Part {
 
     /// Adds all keys of another part, at the cost of inserting them. After an error some of them
     /// may be there.
-    pub(crate) fn merge(&mut self, other: &Self, division: &Division) -> Result<(), FullCause> {
+    pub(crate) fn merge(&mut self, other: &Part, division: &Division) -> Result<(), FullCause> {
         let before = self.work;
         let Self { levels, lengths, work } = self;
         let mut cx = division.context(lengths, work);
@@ -143,11 +145,6 @@ impl Part {
             self.levels = Levels::default();
             self.lengths = Lengths::default();
         }
-    }
-
-    pub(crate) fn try_clone(&self) -> Result<Self, OutOfMemory> {
-        let (levels, lengths) = (self.levels.try_clone()?, self.lengths.try_clone()?);
-        Ok(Self { levels, lengths, work: self.work })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -178,12 +175,30 @@ impl Part {
     }
 }
 
-struct Contains<'a> {
-    part: &'a Part,
+/// The same keys in segments of another kind.
+pub(super) fn copy<A: Segments, B: Segments>(part: &Part<A>) -> Result<Part<B>, OutOfMemory> {
+    let mut levels = Levels::<B>::default();
+    for (at, level) in part.levels.iter().enumerate() {
+        if at > 0 {
+            let bytes = size_of::<Level<B>>() as u64;
+            levels.overflow.try_reserve_exact(1).map_err(|_| OutOfMemory { bytes })?;
+            levels.overflow.push(Level::overflow());
+        }
+        let to = levels.level_mut(at);
+        (to.entries, to.counted, to.copies) = (level.entries, level.counted, level.copies);
+        for segment in level.segments() {
+            to.directory.push_copy(segment, segment.depth())?;
+        }
+    }
+    Ok(Part { levels, lengths: part.lengths.try_clone()?, work: part.work })
+}
+
+struct Contains<'a, D> {
+    part: &'a Part<D>,
     key: PartKey,
 }
 
-impl Job for Contains<'_> {
+impl<D: Segments> Job for Contains<'_, D> {
     type Output = bool;
 
     #[inline(always)]
@@ -197,13 +212,13 @@ impl Job for Contains<'_> {
     }
 }
 
-struct Insert<'a> {
-    levels: &'a mut Levels,
+struct Insert<'a, D> {
+    levels: &'a mut Levels<D>,
     cx: Context<'a>,
     new: PartialKey,
 }
 
-impl Job for Insert<'_> {
+impl<D: Segments> Job for Insert<'_, D> {
     type Output = Result<(), FullCause>;
 
     #[inline(always)]
@@ -212,13 +227,13 @@ impl Job for Insert<'_> {
     }
 }
 
-struct Remove<'a> {
-    levels: &'a mut Levels,
+struct Remove<'a, D> {
+    levels: &'a mut Levels<D>,
     cx: Context<'a>,
     key: PartKey,
 }
 
-impl Job for Remove<'_> {
+impl<D: Segments> Job for Remove<'_, D> {
     type Output = bool;
 
     #[inline(always)]

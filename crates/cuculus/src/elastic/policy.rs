@@ -170,6 +170,13 @@ impl Settings {
         load < least && (least - load) % RETRY_INTERVAL < 2
     }
 
+    /// Whether the next entry or two may change the number of segments.
+    pub(super) fn may_reshape(&self, load: usize, segments: usize) -> bool {
+        // An entry weighs one, and a counted one five.
+        let least = segments.saturating_sub(1) * LOAD_PER_SEGMENT / 100 * MERGE_BELOW;
+        segments == 0 || load + 10 > most_load(segments) || segments > 1 && load < least + 10
+    }
+
     /// The length of plain entries, if the number of keys was said in advance, and the segments
     /// of 256 that can do with a bit less.
     fn plain_length(&self) -> Option<(u32, u32)> {

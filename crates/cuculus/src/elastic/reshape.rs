@@ -6,9 +6,10 @@ use super::draft::{self, Draft};
 use super::group::MOST_EQUAL;
 use super::lengths::Changes;
 use super::level::{Context, Failure, Level, PartialKey, each_partial_key};
+use super::segments::Segments;
 use crate::wide;
 
-impl Level {
+impl<D: Segments> Level<D> {
     #[inline(always)]
     pub(super) fn shrink_if_due(&mut self, index: usize, cx: &mut Context<'_>) {
         let segment = self.directory.get(index);
@@ -165,7 +166,7 @@ impl Level {
             }
         };
         if !exhausted.is_empty() && !send(&exhausted, cx) {
-            self.directory.discard(&prepared);
+            self.directory.discard(prepared);
             self.directory.pop();
             return Err(Failure::OutOfMemory);
         }

@@ -22,6 +22,7 @@ use super::code::mask;
 use super::draft::Draft;
 use super::filter::ElasticFilter;
 use super::level::{Level, PartialKey, each_partial_key};
+use super::segments::Segments;
 use crate::{Full, FullCause};
 
 /// The most bits that tell sections apart.

@@ -91,9 +91,9 @@ pub(super) enum Change {
     TooMany,
 }
 
-/// The description of a segment, one cache line.
-#[repr(C, align(64))]
-pub(super) struct Segment {
+/// The description of a segment, as long as a cache line.
+#[repr(C)]
+pub(crate) struct Segment {
     pub(super) at: Block,
     /// 32 times the mean of slots in a group; the form of a wide segment.
     slope: u16,
@@ -106,7 +106,7 @@ pub(super) struct Segment {
 
 /// What a block is to be written for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Plan {
+pub(crate) struct Plan {
     pub(super) form: Form,
     pub(super) depth: u32,
     pub(super) bases: Bases,

@@ -60,9 +60,7 @@ impl SharedFilter {
         let mut inserted = 0;
         for piece in self.pieces(hashes.len()) {
             for (part, keys) in Sorted::new(&self.shared, &hashes[piece]).iter() {
-                let done = parts[part].insert_many(keys.iter().map(|&(_, key)| key), division);
-                inserted += done.inserted;
-                if let Err(cause) = done.result {
+                if let Err(cause) = parts[part].insert_many(keys, division, &mut inserted) {
                     return Err(Full { inserted, ..self.full(cause) });
                 }
             }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::builder::SharedFilterBuilder;
 use super::part::SharedPart;
 use super::stats::SharedStats;
-use crate::elastic::part::{Division, Part};
+use crate::elastic::part::Division;
 use crate::{Full, FullCause, Key, KeyHash, KeyHasher};
 
 /// A filter for many threads: every call takes `&self`, and a clone is another handle to the same
@@ -60,17 +60,17 @@ impl SharedFilter {
     }
 
     pub(super) fn empty(division: Division, hasher: KeyHasher) -> Self {
-        let parts = (0..division.parts()).map(|_| Part::default());
+        let parts = (0..division.parts()).map(|_| SharedPart::default()).collect();
         Self::new(division, hasher, parts, 0)
     }
 
     pub(super) fn new(
         division: Division,
         hasher: KeyHasher,
-        parts: impl Iterator<Item = Part>,
+        parts: Box<[SharedPart]>,
         refused: u64,
     ) -> Self {
-        let (parts, refused) = (parts.map(SharedPart::new).collect(), AtomicU64::new(refused));
+        let refused = AtomicU64::new(refused);
         Self { shared: Arc::new(Shared { hasher, division, parts, refused }) }
     }
 
@@ -200,7 +200,7 @@ impl SharedFilter {
     /// filter, a number that was right for each part at some moment of the call.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.sum(Part::len)
+        self.sum(|part| part.look(|part| part.part().len()))
     }
 
     /// Whether the filter holds no keys.
@@ -212,14 +212,16 @@ impl SharedFilter {
     /// The number of slots for keys that exist now.
     #[must_use]
     pub fn slots(&self) -> usize {
-        self.sum(Part::slots)
+        self.sum(|part| part.look(|part| part.part().slots()))
     }
 
-    /// The memory that the filter holds: all of it.
+    /// The memory that the filter holds. Not counted is what was replaced and not given back yet
+    /// because others may still read it, some hundred segments of two kilobytes for each thread that
+    /// writes: [`SharedStats::waiting_bytes`] says how much it is.
     #[must_use]
     pub fn size_in_bytes(&self) -> usize {
         let parts = size_of_val(&*self.shared.parts);
-        size_of::<Self>() + size_of::<Shared>() + parts + self.sum(Part::heap_bytes)
+        size_of::<Self>() + size_of::<Shared>() + parts + self.sum(SharedPart::heap_bytes)
     }
 
     /// The probability that [`contains`](Self::contains) returns true for a key that is not in the
@@ -227,7 +229,7 @@ impl SharedFilter {
     #[must_use]
     pub fn expected_false_positive_rate(&self) -> f64 {
         let Shared { division, parts, .. } = &*self.shared;
-        let rates = parts.iter().map(|part| part.look(|part| part.rate(division)));
+        let rates = parts.iter().map(|part| part.look(|part| part.part().rate(division)));
         rates.sum::<f64>() / parts.len() as f64
     }
 
@@ -244,8 +246,8 @@ impl SharedFilter {
         self.shared.refused.store(0, Ordering::Relaxed);
     }
 
-    pub(super) fn sum(&self, figure: impl Fn(&Part) -> usize) -> usize {
-        self.shared.parts.iter().map(|part| part.look(&figure)).sum()
+    pub(super) fn sum(&self, figure: impl Fn(&SharedPart) -> usize) -> usize {
+        self.shared.parts.iter().map(figure).sum()
     }
 
     #[cold]

@@ -1,42 +1,81 @@
-//! A part of the keys behind a lock.
+//! A part of the keys: anybody reads it, one thread at a time changes it.
 
-use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::FullCause;
 use crate::elastic::part::{Division, Part, PartKey};
+use crate::elastic::published::Published;
+use crate::elastic::writing::{Writing, copy_published};
 use crate::table::OutOfMemory;
 
-/// On a cache line of its own, so that writers of different parts do not meet.
-#[repr(align(128))]
-pub(super) struct SharedPart(RwLock<Part>);
+/// What readers read is on other cache lines than the lock, which they would otherwise wait for.
+#[derive(Default)]
+pub(super) struct SharedPart {
+    published: Lines<Published>,
+    writing: Lines<Mutex<Writing>>,
+}
 
-/// A writer of a part.
-pub(super) type Writer<'a> = RwLockWriteGuard<'a, Part>;
+/// Two cache lines, since processors fetch them in pairs.
+#[derive(Default)]
+#[repr(align(128))]
+struct Lines<T>(T);
+
+/// The thread that changes a part.
+pub(super) struct Writer<'a> {
+    writing: MutexGuard<'a, Writing>,
+    published: &'a Published,
+}
+
+impl Writer<'_> {
+    /// A part of its own with the same keys.
+    pub(super) fn copy(&self) -> Result<Part, OutOfMemory> {
+        self.writing.copy()
+    }
+
+    /// Changes the part; what has changed is visible to all others then. If it panics nothing is, and
+    /// the part is not changed any more.
+    #[inline(always)]
+    pub(super) fn change<T>(&mut self, change: impl FnOnce(&mut Writing) -> T) -> T {
+        self.writing.begin();
+        let result = change(&mut self.writing);
+        self.writing.publish(self.published);
+        result
+    }
+}
 
 impl SharedPart {
-    pub(super) fn new(part: Part) -> Self {
-        Self(RwLock::new(part))
+    pub(super) fn new(part: &Part) -> Result<Self, OutOfMemory> {
+        let mut writing = Writing::new(part)?;
+        let published = Published::default();
+        writing.publish(&published);
+        Ok(Self { published: Lines(published), writing: Lines(Mutex::new(writing)) })
     }
 
     pub(super) fn is_poisoned(&self) -> bool {
-        self.0.is_poisoned()
+        self.look(Writing::is_broken)
     }
 
-    /// A panic may have left anything: then every key may be there.
+    #[inline(always)]
     pub(super) fn contains(&self, key: PartKey, division: &Division) -> bool {
-        self.0.read().map_or(true, |part| part.contains(key, division))
+        self.published.0.contains(key, division.chosen())
     }
 
     pub(super) fn count(&self, key: PartKey) -> usize {
-        self.0.read().map_or(1, |part| part.count(key))
+        self.published.0.count(key)
     }
 
+    #[inline(always)]
     pub(super) fn write(&self) -> Result<Writer<'_>, FullCause> {
-        self.0.write().map_err(|_| FullCause::Poisoned)
+        let writing = self.writing.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if writing.is_broken() {
+            return Err(FullCause::Poisoned);
+        }
+        Ok(Writer { writing, published: &self.published.0 })
     }
 
+    #[inline(always)]
     pub(super) fn insert(&self, key: PartKey, division: &Division) -> Result<(), FullCause> {
-        self.write()?.insert(key, division)
+        self.write()?.change(|part| part.insert(key, division))
     }
 
     pub(super) fn insert_absent(
@@ -44,49 +83,35 @@ impl SharedPart {
         key: PartKey,
         division: &Division,
     ) -> Result<bool, FullCause> {
-        let mut part = self.write()?;
-        let is_absent = !part.contains(key, division);
-        if is_absent {
-            part.insert(key, division)?;
-        }
-        Ok(is_absent)
+        let may_be_absent = !self.contains(key, division);
+        Ok(may_be_absent && self.write()?.change(|part| part.insert_absent(key, division))?)
     }
 
+    #[inline(always)]
     pub(super) fn remove(&self, key: PartKey, division: &Division) -> bool {
-        self.write().is_ok_and(|mut part| part.remove(key, division))
+        self.write().is_ok_and(|mut part| part.change(|part| part.remove(key, division)))
     }
 
     pub(super) fn clear(&self) {
         if let Ok(mut part) = self.write() {
-            *part = Part::default();
+            part.change(|part| part.set(Writing::default()));
         }
     }
 
-    /// A copy of the part as it is at some moment.
-    pub(super) fn copy(&self) -> Result<Part, OutOfMemory> {
-        self.look(Part::try_clone)
-    }
-
-    /// Figures of the part.
-    pub(super) fn look<T>(&self, figure: impl FnOnce(&Part) -> T) -> T {
-        figure(&self.0.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Inserts keys in turn, up to the first that is refused.
+    /// Inserts keys in turn, up to the first that is refused; counts those that went in.
     pub(super) fn insert_many(
         &self,
-        keys: impl Iterator<Item = PartKey>,
+        keys: &[(u32, PartKey)],
         division: &Division,
-    ) -> Inserted {
-        let mut inserted = 0;
-        let result = self.write().and_then(|mut part| {
-            for key in keys {
+        inserted: &mut usize,
+    ) -> Result<(), FullCause> {
+        self.write()?.change(|part| {
+            for &(_, key) in keys {
                 part.insert(key, division)?;
-                inserted += 1;
+                *inserted += 1;
             }
             Ok(())
-        });
-        Inserted { inserted, result }
+        })
     }
 
     /// Inserts keys that are not contained, up to the first that is refused, and says of each
@@ -97,15 +122,12 @@ impl SharedPart {
         division: &Division,
         mut each: impl FnMut(u32, bool),
     ) -> Result<(), FullCause> {
-        let mut part = self.write()?;
-        for &(at, key) in keys {
-            let is_absent = !part.contains(key, division);
-            if is_absent {
-                part.insert(key, division)?;
+        self.write()?.change(|part| {
+            for &(at, key) in keys {
+                each(at, part.insert_absent(key, division)?);
             }
-            each(at, is_absent);
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Removes keys, and says of each whether it was there.
@@ -116,13 +138,27 @@ impl SharedPart {
         mut each: impl FnMut(u32, bool),
     ) {
         if let Ok(mut part) = self.write() {
-            keys.iter().for_each(|&(at, key)| each(at, part.remove(key, division)));
+            part.change(|part| {
+                keys.iter().for_each(|&(at, key)| each(at, part.remove(key, division)));
+            });
         }
     }
-}
 
-/// What came of inserting many keys.
-pub(super) struct Inserted {
-    pub(super) inserted: usize,
-    pub(super) result: Result<(), FullCause>,
+    /// A copy of the part as it is at some moment; after a panic as it was before.
+    pub(super) fn copy(&self) -> Result<Part, FullCause> {
+        match self.write() {
+            Ok(writer) => writer.copy().map_err(|_| FullCause::OutOfMemory),
+            Err(_) => copy_published(&self.published.0),
+        }
+    }
+
+    /// Figures of the part. After a panic those of what was about to be.
+    pub(super) fn look<T>(&self, figure: impl FnOnce(&Writing) -> T) -> T {
+        figure(&self.writing.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// All memory outside of the part itself.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.published.0.heap_bytes() + self.look(Writing::heap_bytes)
+    }
 }

@@ -7,6 +7,7 @@ use super::builder::{DEFAULT_PARTS, shift_of};
 use super::filter::{Shared, SharedFilter};
 use super::part::SharedPart;
 use crate::elastic::join::{divide, join};
+use crate::elastic::writing::Writing;
 use crate::{
     BuildError, DecodeError, ElasticFilter, Filter as _, Full, FullCause, MergeError, Persist,
 };
@@ -27,8 +28,7 @@ impl SharedFilter {
 
     fn try_snapshot(&self) -> Result<ElasticFilter, FullCause> {
         let Shared { division, hasher, parts, .. } = &*self.shared;
-        let copy = |part: &SharedPart| part.copy().map_err(|_| FullCause::OutOfMemory);
-        let parts = parts.iter().map(copy).collect::<Result<_, _>>()?;
+        let parts = parts.iter().map(SharedPart::copy).collect::<Result<_, _>>()?;
         join(division, hasher.clone(), parts, self.refused())
     }
 
@@ -43,7 +43,8 @@ impl SharedFilter {
         let (hasher, refused) = (filter.hasher().clone(), filter.refused());
         let divided = divide(filter, shift);
         let (division, parts) = divided.map_err(|_| BuildError::OutOfMemory { bytes })?;
-        Ok(Self::new(division, hasher, parts.into_iter(), refused))
+        let parts = parts.into_iter().map(|part| SharedPart::new(&part));
+        Ok(Self::new(division, hasher, parts.collect::<Result<_, _>>()?, refused))
     }
 
     /// Adds all keys of a filter with the same hash function and seed, at the cost of inserting
@@ -85,12 +86,12 @@ impl SharedFilter {
         let mut merged = Vec::new();
         let fail = |cause| MergeError::Full(Full::new(cause, 0, 0));
         for (writer, other) in writers.iter().zip(&others) {
-            let mut both = writer.try_clone().map_err(|_| fail(FullCause::OutOfMemory))?;
+            let mut both = writer.copy().map_err(|_| fail(FullCause::OutOfMemory))?;
             both.merge(other, division).map_err(fail)?;
-            merged.push(both);
+            merged.push(Writing::new(&both).map_err(|_| fail(FullCause::OutOfMemory))?);
         }
         for (writer, merged) in writers.iter_mut().zip(merged) {
-            **writer = merged;
+            writer.change(|part| part.set(merged));
         }
         Ok(())
     }

@@ -1,0 +1,317 @@
+//! Segments that others may read while they are changed: a change is made to a copy, and nobody
+//! sees the copy before it is published. Knows which copies are still private; when they are
+//! published, and when what they replace is given back, is decided in published.rs.
+//!
+//! ```text
+//!  memory of a segment   description (64 bytes), block, window
+//!  private               in `fresh`: made since the last publication, owned and freed here
+//!  published             everything else: never written again, owned by the root that has it
+//! ```
+#![allow(unsafe_code, reason = "segments and their blocks are allocated together by hand")]
+
+use core::ptr::NonNull;
+use std::alloc::{self, Layout};
+
+use super::draft::{self, Draft};
+use super::pool::UNIT;
+use super::segment::{Plan, Segment};
+use super::segments::Segments;
+use crate::prefetch::prefetch_at;
+use crate::table::{OutOfMemory, WINDOW};
+use crate::wide::{self, Chosen};
+
+/// What all allocators give without asking for more.
+const ALIGN: usize = 16;
+
+/// A segment with its block.
+pub(super) type Boxed = NonNull<Segment>;
+
+fn layout(units: usize) -> Layout {
+    let size = size_of::<Segment>() + units * UNIT + WINDOW;
+    Layout::from_size_align(size, ALIGN).expect("segments are small")
+}
+
+/// The bytes that a segment takes.
+pub(super) fn bytes_of(segment: &Segment) -> usize {
+    layout(segment.units()).size()
+}
+
+/// Memory for a segment, all zero, and its block.
+fn allocate(units: usize) -> Result<(Boxed, NonNull<u8>), OutOfMemory> {
+    let failed = OutOfMemory { bytes: layout(units).size() as u64 };
+    // SAFETY: the layout is not of size zero. Zeroed, so that no load finds memory that was never
+    // written.
+    let start = NonNull::new(unsafe { alloc::alloc_zeroed(layout(units)) }).ok_or(failed)?;
+    // SAFETY: there are so many bytes.
+    Ok((start.cast(), unsafe { start.add(size_of::<Segment>()) }))
+}
+
+/// Frees a segment.
+///
+/// # Safety
+/// It was allocated here, nobody reads it, and nobody frees it again.
+pub(super) unsafe fn free(segment: Boxed) {
+    // SAFETY: the caller's; the number of units is the one that was allocated, since segments here
+    // get other blocks only with other memory.
+    unsafe {
+        let layout = layout(segment.as_ref().units());
+        alloc::dealloc(segment.as_ptr().cast(), layout);
+    }
+}
+
+/// The same segment in memory of its own, in a block of some units.
+fn copy(segment: &Segment, units: usize) -> Result<Boxed, OutOfMemory> {
+    let (copy, block) = allocate(units)?;
+    // SAFETY: there is room for a description, and nothing else has seen it.
+    unsafe { copy.write(segment.move_to(block, units)) };
+    Ok(copy)
+}
+
+/// All segments of a level.
+#[derive(Default)]
+pub(crate) struct Copied {
+    segments: Vec<Boxed>,
+    mask: u32,
+    /// The segments that nobody else has seen.
+    fresh: Vec<u32>,
+    /// Whether their number has changed since the last publication.
+    reshaped: bool,
+    capacity: usize,
+    bytes: usize,
+}
+
+// SAFETY: segments are memory without a thread; they are changed only while they are private, and
+// only through a unique reference.
+unsafe impl Send for Copied {}
+
+/// Written, and in no list.
+pub(crate) struct Prepared {
+    index: usize,
+    segment: Boxed,
+}
+
+impl Copied {
+    fn set_mask(&mut self) {
+        let depth = self.segments.len().checked_ilog2();
+        self.mask = depth.map_or(0, |depth| ((2u64 << depth) - 1) as u32);
+    }
+
+    pub(super) fn mask(&self) -> u32 {
+        self.mask
+    }
+
+    /// All segments, private or not.
+    pub(super) fn segments(&self) -> &[Boxed] {
+        &self.segments
+    }
+
+    pub(super) fn fresh(&self) -> &[u32] {
+        &self.fresh
+    }
+
+    pub(super) fn is_reshaped(&self) -> bool {
+        self.reshaped
+    }
+
+    /// All segments have been published.
+    pub(super) fn set_published(&mut self) {
+        self.fresh.clear();
+        self.reshaped = false;
+    }
+
+    fn reserve(&mut self, segments: usize) -> Result<(), OutOfMemory> {
+        let failed = OutOfMemory { bytes: (8 * segments) as u64 };
+        self.fresh.try_reserve(2).map_err(|_| failed)?;
+        if segments > 0 && self.segments.len() == self.segments.capacity() {
+            let more = segments + self.segments.len() / 8;
+            self.segments.try_reserve_exact(more).map_err(|_| failed)?;
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn is_fresh(&self, index: usize) -> bool {
+        self.fresh.contains(&(index as u32))
+    }
+
+    /// Puts a private segment in the place of another, for which room was reserved.
+    fn replace(&mut self, index: usize, segment: Boxed) {
+        let old = core::mem::replace(&mut self.segments[index], segment);
+        // SAFETY: both are there.
+        let (new, was) = unsafe { (segment.as_ref(), old.as_ref()) };
+        self.capacity = self.capacity + new.capacity() - was.capacity();
+        self.bytes = self.bytes + bytes_of(new) - bytes_of(was);
+        if self.is_fresh(index) {
+            // SAFETY: allocated here, and nobody else has seen it.
+            unsafe { free(old) };
+        } else {
+            self.fresh.push(index as u32);
+        }
+    }
+
+    fn push(&mut self, segment: Boxed) {
+        // SAFETY: it is there.
+        let new = unsafe { segment.as_ref() };
+        self.capacity += new.capacity();
+        self.bytes += bytes_of(new);
+        self.fresh.push(self.segments.len() as u32);
+        self.segments.push(segment);
+        self.reshaped = true;
+        self.set_mask();
+    }
+}
+
+impl Segments for Copied {
+    type Prepared = Prepared;
+
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.segments.len()
+    }
+
+    fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    #[inline(always)]
+    fn index(&self, path: u64) -> usize {
+        index(path, self.mask, self.segments.len())
+    }
+
+    #[inline(always)]
+    fn find(&self, path: u64) -> &Segment {
+        self.get(self.index(path))
+    }
+
+    #[inline(always)]
+    fn get(&self, index: usize) -> &Segment {
+        // SAFETY: private, and borrowed with the directory, or published and never changed. It is
+        // freed only after it was replaced here.
+        unsafe { self.segments[index].as_ref() }
+    }
+
+    #[inline(always)]
+    fn find_mut(&mut self, path: u64) -> Option<&mut Segment> {
+        self.get_mut(self.index(path))
+    }
+
+    #[inline(always)]
+    fn get_mut(&mut self, index: usize) -> Option<&mut Segment> {
+        if !self.is_fresh(index) {
+            self.reserve(0).ok()?;
+            let segment = self.get(index);
+            let copy = copy(segment, segment.units()).ok()?;
+            self.replace(index, copy);
+        }
+        // SAFETY: private, and borrowed with the directory.
+        Some(unsafe { self.segments[index].as_mut() })
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, path: u64) {
+        if self.len() > 0 {
+            prefetch_at(self.segments[self.index(path)].as_ptr());
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Segment> {
+        (0..self.len()).map(|index| self.get(index))
+    }
+
+    fn prepare(
+        &mut self,
+        index: usize,
+        draft: &Draft,
+        plan: &Plan,
+        chosen: Chosen,
+    ) -> Result<Prepared, OutOfMemory> {
+        self.reserve(0)?;
+        let (mut segment, block) = allocate(plan.units)?;
+        // SAFETY: there is room for a description, and nobody else has seen it.
+        let written = unsafe {
+            segment.write(Segment::new(block, plan));
+            segment.as_mut()
+        };
+        wide::run_chosen(chosen, draft::Write { draft, to: written });
+        Ok(Prepared { index, segment })
+    }
+
+    fn discard(&mut self, prepared: Prepared) {
+        // SAFETY: allocated here, and nobody else has seen it.
+        unsafe { free(prepared.segment) };
+    }
+
+    fn install(&mut self, prepared: Prepared) {
+        self.replace(prepared.index, prepared.segment);
+    }
+
+    fn resize(&mut self, index: usize, units: usize) -> Result<(), OutOfMemory> {
+        self.reserve(0)?;
+        let copy = copy(self.get(index), units)?;
+        self.replace(index, copy);
+        Ok(())
+    }
+
+    fn push_draft(
+        &mut self,
+        draft: &Draft,
+        plan: &Plan,
+        chosen: Chosen,
+    ) -> Result<(), OutOfMemory> {
+        self.reserve(1)?;
+        let prepared = self.prepare(self.len(), draft, plan, chosen)?;
+        self.push(prepared.segment);
+        Ok(())
+    }
+
+    fn push_copy(&mut self, segment: &Segment, depth: u32) -> Result<(), OutOfMemory> {
+        self.reserve(1)?;
+        let mut copy = copy(segment, segment.units())?;
+        // SAFETY: nobody else has seen it.
+        unsafe { copy.as_mut() }.set_depth(depth);
+        self.push(copy);
+        Ok(())
+    }
+
+    fn pop(&mut self) {
+        let Some(old) = self.segments.pop() else { return };
+        // SAFETY: it is there.
+        let segment = unsafe { old.as_ref() };
+        self.capacity -= segment.capacity();
+        self.bytes -= bytes_of(segment);
+        self.reshaped = true;
+        self.set_mask();
+        let index = self.segments.len() as u32;
+        if let Some(at) = self.fresh.iter().position(|&fresh| fresh == index) {
+            self.fresh.swap_remove(at);
+            // SAFETY: allocated here, and nobody else has seen it.
+            unsafe { free(old) };
+        }
+        if self.segments.capacity() > 2 * self.segments.len() + 4 {
+            crate::memory::shrink(&mut self.segments, 0);
+        }
+    }
+
+    fn heap_bytes(&self) -> usize {
+        let lists = self.segments.capacity() * size_of::<Boxed>() + self.fresh.capacity() * 4;
+        self.bytes + lists
+    }
+}
+
+/// Frees what nobody else has seen. What was published belongs to the root: a panic that drops a
+/// directory takes nothing away from those who read.
+impl Drop for Copied {
+    fn drop(&mut self) {
+        for &index in &self.fresh {
+            // SAFETY: allocated here, and nobody else has seen it.
+            unsafe { free(self.segments[index as usize]) };
+        }
+    }
+}
+
+/// The segment that a path leads to, by linear hashing. There must be one.
+#[inline(always)]
+pub(super) fn index(path: u64, mask: u32, count: usize) -> usize {
+    let whole = (path as u32 & mask) as usize;
+    if whole < count { whole } else { whole & (mask as usize >> 1) }
+}

@@ -1,0 +1,348 @@
+//! What threads without a lock see of a part, how a change becomes visible to them, and when memory
+//! is given back.
+//!
+//! ```text
+//!  Published   root (atomic pointer; null: no segments)
+//!  Root        for each level the number of its segments, then all slots
+//!  slot        a segment (atomic pointer)
+//!  segment     description and block: never written once it was published
+//! ```
+//!
+//! **Readers** pin an epoch, load the root, load the slot of their key on each level, and read
+//! segments. They take no lock, never try again, and write nothing but their own thread's epoch.
+//!
+//! **A writer** has the part's lock. It changes copies (copied.rs), and publishes them when the
+//! operation is done:
+//! * If no segment was added or dropped, each changed segment is stored into its slot. Every entry
+//!   is then in the slot in which it was before, so a reader sees the segment of its key before or
+//!   after the change, and either is right.
+//! * Otherwise entries may have moved from one segment or level to another. A new root is filled and
+//!   stored: one store, before which readers see nothing of the change, and after it all of it.
+//!
+//! A writer that panics has published nothing of its operation.
+//!
+//! **Why this is right.** A segment is written before the `Release` store that publishes it, or the
+//! root that has it; a reader got to it by `Acquire` loads of the same places, so all of the writes
+//! happen before its reads, and nothing is written after: no data race. A reader's answer was true
+//! at a moment during its call: at the load of the slot if the root was still the current one then;
+//! otherwise at the moment at which that root was replaced, from which on its slots no longer
+//! changed. What a thread has inserted is published when the call returns, and the same thread, or
+//! one that was told of it, loads that root or slot, or a later one.
+//!
+//! **Memory.** What a store has replaced cannot be reached by readers that pin after the store; those
+//! that were pinned before may still read it. It is freed by crossbeam-epoch when all of these have
+//! gone on. A segment in the slots of an old root is not freed while somebody may read that root:
+//! it was replaced in the current root after the old one was replaced there.
+#![allow(unsafe_code, reason = "pointers to what other threads may free")]
+
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::Arc;
+
+use crossbeam_epoch::{self as epoch, Guard};
+
+use super::address::Address;
+use super::copied::{self, Boxed, Copied};
+use super::level::copies_in;
+use super::levels::{Levels, MAX_LEVELS};
+use super::part::PartKey;
+use super::probe;
+use super::segment::Segment;
+use crate::table::OutOfMemory;
+use crate::wide::{self, Chosen, Job};
+
+/// Where the slots of a level are.
+#[derive(Clone, Copy, Default)]
+struct Table {
+    count: u32,
+    mask: u32,
+    start: u32,
+}
+
+/// All segments of a part at some moment; slots may change.
+pub(crate) struct Root {
+    tables: [Table; MAX_LEVELS],
+    levels: usize,
+    slots: Vec<AtomicPtr<Segment>>,
+}
+
+impl Root {
+    /// With room for some segments.
+    fn with_room(segments: usize) -> Result<Box<Self>, OutOfMemory> {
+        let mut slots = Vec::new();
+        let failed = OutOfMemory { bytes: (segments * size_of::<Boxed>()) as u64 };
+        slots.try_reserve_exact(segments).map_err(|_| failed)?;
+        Ok(Box::new(Self { tables: [Table::default(); MAX_LEVELS], levels: 0, slots }))
+    }
+
+    /// The slot of a path on a level that has segments.
+    #[inline(always)]
+    fn slot(&self, table: &Table, path: u64) -> &AtomicPtr<Segment> {
+        let index = copied::index(path, table.mask, table.count as usize);
+        // SAFETY: there are segments, and by linear hashing the index is below their number; there
+        // is a slot for each from the start of the table on.
+        unsafe { self.slots.get_unchecked(table.start as usize + index) }
+    }
+
+    /// The segment of a path on a level that has segments.
+    #[inline(always)]
+    fn segment(&self, table: &Table, path: u64) -> &Segment {
+        // SAFETY: not null. It is not freed while a root that was loaded under the same pin is
+        // borrowed, as said above.
+        unsafe { &*self.slot(table, path).load(Ordering::Acquire) }
+    }
+
+    fn tables(&self) -> impl Iterator<Item = &Table> {
+        self.tables[..self.levels].iter().filter(|table| table.count > 0)
+    }
+
+    #[inline(always)]
+    fn contains<const WIDE: bool>(&self, key: Address) -> bool {
+        let [main, ..] = &self.tables;
+        if self.levels > 1 {
+            return self.contains_in_any(key);
+        }
+        let segment = self.segment(main, key.path);
+        probe::hit::<WIDE>(segment, key).unwrap_or_else(|| probe::hit_slowly(segment, key))
+    }
+
+    #[inline(never)]
+    fn contains_in_any(&self, key: Address) -> bool {
+        self.tables().any(|table| {
+            let segment = self.segment(table, key.path);
+            probe::hit::<false>(segment, key).unwrap_or_else(|| probe::hit_slowly(segment, key))
+        })
+    }
+
+    fn heap_bytes(&self) -> usize {
+        size_of::<Self>() + self.slots.capacity() * size_of::<Boxed>()
+    }
+}
+
+/// A part as readers see it.
+#[derive(Default)]
+pub(crate) struct Published {
+    root: AtomicPtr<Root>,
+}
+
+/// The bytes of memory that was replaced and is not freed yet.
+pub(crate) type Waiting = Arc<AtomicUsize>;
+
+impl Published {
+    /// `None` if there are no segments.
+    #[inline(always)]
+    fn root<'a>(&'a self, _: &'a Guard) -> Option<&'a Root> {
+        // SAFETY: null, or made by `publish` and freed only when nobody is pinned who can have
+        // loaded it.
+        unsafe { self.root.load(Ordering::Acquire).as_ref() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn contains(&self, key: PartKey, chosen: Chosen) -> bool {
+        let guard = epoch::pin();
+        let Some(root) = self.root(&guard) else { return false };
+        wide::run_chosen(chosen, Contains { root, key: key.0 })
+    }
+
+    pub(crate) fn count(&self, key: PartKey) -> usize {
+        let guard = epoch::pin();
+        let Some(root) = self.root(&guard) else { return 0 };
+        root.tables().map(|table| copies_in(root.segment(table, key.0.path), key.0)).sum()
+    }
+
+    /// Calls `visit` for each segment, with the number of its level.
+    pub(super) fn each_segment<E>(
+        &self,
+        mut visit: impl FnMut(usize, &Segment) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let guard = epoch::pin();
+        let Some(root) = self.root(&guard) else { return Ok(()) };
+        for (level, table) in root.tables[..root.levels].iter().enumerate() {
+            let start = table.start as usize;
+            for slot in &root.slots[start..start + table.count as usize] {
+                // SAFETY: as in `Root::segment`.
+                visit(level, unsafe { &*slot.load(Ordering::Acquire) })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes all changes visible. Only one thread at a time, the one that holds the part's lock.
+    pub(super) fn publish(
+        &self,
+        levels: &mut Levels<Copied>,
+        spare: &mut Option<Box<Root>>,
+        waiting: &Waiting,
+    ) {
+        // SAFETY: only the writer replaces the root, and this is the only one.
+        let root = unsafe { self.root.load(Ordering::Relaxed).as_ref() };
+        let is_reshaped = levels.iter().any(|level| level.directory.is_reshaped())
+            || levels.iter().count() != root.map_or(1, |root| root.levels);
+        match root {
+            Some(root) if !is_reshaped && levels.main.segment_count() > 0 => {
+                publish_in_place(root, levels, waiting);
+            }
+            None if levels.iter().all(|level| level.segment_count() == 0) => {}
+            _ => self.publish_root(levels, spare, waiting),
+        }
+        levels.main.directory.set_published();
+        levels.overflow.iter_mut().for_each(|level| level.directory.set_published());
+    }
+
+    #[cold]
+    fn publish_root(
+        &self,
+        levels: &Levels<Copied>,
+        spare: &mut Option<Box<Root>>,
+        waiting: &Waiting,
+    ) {
+        let segments = levels.iter().map(|level| level.segment_count()).sum();
+        let new = if segments == 0 {
+            *spare = None;
+            core::ptr::null_mut()
+        } else {
+            let ready = spare.take().map(Ok).unwrap_or_else(|| Root::with_room(segments));
+            let mut root = match ready {
+                Ok(root) => root,
+                // Room is reserved before operations that are known to need it.
+                Err(_) => std::alloc::handle_alloc_error(core::alloc::Layout::new::<Root>()),
+            };
+            for (table, level) in root.tables.iter_mut().zip(levels.iter()) {
+                let segments = level.directory.segments();
+                let (count, start) = (segments.len() as u32, root.slots.len() as u32);
+                *table = Table { count, mask: level.directory.mask(), start };
+                root.slots.extend(segments.iter().map(|segment| AtomicPtr::new(segment.as_ptr())));
+            }
+            root.levels = levels.iter().count();
+            Box::into_raw(root)
+        };
+        let guard = epoch::pin();
+        let old = self.root.swap(new, Ordering::AcqRel);
+        // SAFETY: the new root is not freed before the next one is published; nobody but readers
+        // that are pinned now have the old one.
+        unsafe {
+            let (Some(old_root), new) = (old.as_ref(), new.as_ref()) else { return };
+            for (level, table) in old_root.tables[..old_root.levels].iter().enumerate() {
+                for index in 0..table.count {
+                    // A segment has one place as long as it lives.
+                    let is_kept = new.and_then(|new| new.at(level, index));
+                    let segment = old_root.at(level, index);
+                    if let Some(segment) = segment.filter(|_| segment != is_kept) {
+                        retire(segment, &guard, waiting);
+                    }
+                }
+            }
+            let bytes = old_root.heap_bytes();
+            let (old, waiting) = (Box::from_raw(old), Arc::clone(waiting));
+            waiting.fetch_add(bytes, Ordering::Relaxed);
+            guard.defer_unchecked(move || {
+                waiting.fetch_sub(old.heap_bytes(), Ordering::Relaxed);
+            });
+        }
+    }
+
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let guard = epoch::pin();
+        self.root(&guard).map_or(0, Root::heap_bytes)
+    }
+}
+
+impl Root {
+    fn at(&self, level: usize, index: u32) -> Option<Boxed> {
+        let table = self.tables[..self.levels].get(level).filter(|table| index < table.count)?;
+        Boxed::new(self.slots[(table.start + index) as usize].load(Ordering::Relaxed))
+    }
+}
+
+/// Stores each changed segment into its slot.
+#[inline(always)]
+fn publish_in_place(root: &Root, levels: &Levels<Copied>, waiting: &Waiting) {
+    for (table, level) in root.tables.iter().zip(levels.iter()) {
+        let directory = &level.directory;
+        if directory.fresh().is_empty() {
+            continue;
+        }
+        let guard = epoch::pin();
+        for &index in directory.fresh() {
+            let slot = &root.slots[(table.start + index) as usize];
+            let new = directory.segments()[index as usize];
+            let old = slot.swap(new.as_ptr(), Ordering::AcqRel);
+            if let Some(old) = Boxed::new(old) {
+                // SAFETY: it was in the slot of the only root that readers can find from now on,
+                // and no longer is.
+                unsafe { retire(old, &guard, waiting) };
+            }
+        }
+    }
+}
+
+/// Frees a segment as soon as nobody can read it.
+///
+/// # Safety
+/// Who pins from now on cannot find it, and nobody else frees it.
+unsafe fn retire(segment: Boxed, guard: &Guard, waiting: &Waiting) {
+    // SAFETY: it is still there.
+    let bytes = copied::bytes_of(unsafe { segment.as_ref() });
+    waiting.fetch_add(bytes, Ordering::Relaxed);
+    let (segment, waiting) = (segment.as_ptr(), Arc::clone(waiting));
+    // SAFETY: the caller's. A pointer and a counter may go to another thread.
+    unsafe {
+        guard.defer_unchecked(move || {
+            let segment = Boxed::new_unchecked(segment);
+            waiting.fetch_sub(copied::bytes_of(segment.as_ref()), Ordering::Relaxed);
+            copied::free(segment);
+        });
+    }
+}
+
+/// Room for a root that an operation may need.
+pub(super) fn make_ready(
+    levels: &Levels<Copied>,
+    spare: &mut Option<Box<Root>>,
+) -> Result<(), OutOfMemory> {
+    // A split of the main level and of another, and two levels more.
+    const MORE: usize = 4;
+    let segments = levels.iter().map(|level| level.segment_count()).sum::<usize>() + MORE;
+    if spare.as_ref().is_none_or(|spare| spare.slots.capacity() < segments) {
+        *spare = Some(Root::with_room(segments)?);
+    }
+    Ok(())
+}
+
+/// The bytes of a spare root.
+pub(super) fn spare_bytes(spare: &Option<Box<Root>>) -> usize {
+    spare.as_ref().map_or(0, |spare| spare.heap_bytes())
+}
+
+/// Nobody reads any more: frees everything.
+impl Drop for Published {
+    fn drop(&mut self) {
+        let Some(root) = core::ptr::NonNull::new(*self.root.get_mut()) else { return };
+        // SAFETY: made by `publish_root`, and no thread has a reference to this part.
+        let root = unsafe { Box::from_raw(root.as_ptr()) };
+        for slot in &root.slots {
+            if let Some(segment) = Boxed::new(slot.load(Ordering::Relaxed)) {
+                // SAFETY: in one slot of one root.
+                unsafe { copied::free(segment) };
+            }
+        }
+    }
+}
+
+struct Contains<'a> {
+    root: &'a Root,
+    key: Address,
+}
+
+impl Job for Contains<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        self.root.contains::<false>(self.key)
+    }
+
+    #[inline(always)]
+    fn run_wide(self) -> bool {
+        self.root.contains::<true>(self.key)
+    }
+}

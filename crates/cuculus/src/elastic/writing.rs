@@ -1,0 +1,118 @@
+//! The one who changes a part while others read it. Whoever has it holds the part's lock.
+
+use core::sync::atomic::Ordering;
+
+use super::copied::Copied;
+use super::join::{add_lengths, copy_segment};
+use super::level::Level;
+use super::part::{Division, Part, PartKey, copy};
+use super::published::{self, Published, Root, Waiting};
+use crate::FullCause;
+use crate::table::OutOfMemory;
+
+/// A part with what publishing it needs.
+#[derive(Default)]
+pub(crate) struct Writing {
+    part: Part<Copied>,
+    /// For the next operation that moves entries from one segment to another.
+    spare: Option<Box<Root>>,
+    waiting: Waiting,
+    /// Whether a change was begun and not published: only after a panic.
+    is_broken: bool,
+}
+
+impl Writing {
+    /// What is changed is seen by others after [`publish`](Self::publish).
+    pub(crate) fn new(part: &Part) -> Result<Self, OutOfMemory> {
+        Ok(Self { part: copy(part)?, ..Self::default() })
+    }
+
+    pub(crate) fn part(&self) -> &Part<Copied> {
+        &self.part
+    }
+
+    /// All memory but that of the current root.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.part.heap_bytes() + published::spare_bytes(&self.spare)
+    }
+
+    /// The bytes that were replaced and are not freed yet, since others may still read them.
+    pub(crate) fn waiting_bytes(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_broken(&self) -> bool {
+        self.is_broken
+    }
+
+    /// A change begins.
+    #[inline(always)]
+    pub(crate) fn begin(&mut self) {
+        self.is_broken = true;
+    }
+
+    /// Inserts a key unless it is contained, and says whether it was inserted.
+    pub(crate) fn insert_absent(
+        &mut self,
+        key: PartKey,
+        division: &Division,
+    ) -> Result<bool, FullCause> {
+        let is_absent = !self.part.contains(key, division);
+        if is_absent {
+            self.insert(key, division)?;
+        }
+        Ok(is_absent)
+    }
+
+    /// Nothing has changed after an error.
+    #[inline(always)]
+    pub(crate) fn insert(&mut self, key: PartKey, division: &Division) -> Result<(), FullCause> {
+        self.make_ready(division).map_err(|_| FullCause::OutOfMemory)?;
+        self.part.insert(key, division)
+    }
+
+    /// Says whether there was one. Without memory nothing is removed.
+    #[inline(always)]
+    pub(crate) fn remove(&mut self, key: PartKey, division: &Division) -> bool {
+        self.make_ready(division).is_ok() && self.part.remove(key, division)
+    }
+
+    #[inline(always)]
+    fn make_ready(&mut self, division: &Division) -> Result<(), OutOfMemory> {
+        if self.part.levels.may_reshape(&division.part) {
+            published::make_ready(&self.part.levels, &mut self.spare)?;
+        }
+        Ok(())
+    }
+
+    /// Replaces all keys.
+    pub(crate) fn set(&mut self, part: Self) {
+        self.part = part.part;
+    }
+
+    /// A part of its own with the same keys.
+    pub(crate) fn copy(&self) -> Result<Part, OutOfMemory> {
+        copy(&self.part)
+    }
+
+    /// Makes all changes visible.
+    #[inline(always)]
+    pub(crate) fn publish(&mut self, published: &Published) {
+        published.publish(&mut self.part.levels, &mut self.spare, &self.waiting);
+        self.is_broken = false;
+    }
+}
+
+/// A part of its own with the keys that readers see.
+pub(crate) fn copy_published(published: &Published) -> Result<Part, FullCause> {
+    let mut part = Part::default();
+    published.each_segment(|level, segment| {
+        while part.levels.overflow.len() < level {
+            part.levels.overflow.push(Level::overflow());
+        }
+        add_lengths(segment, 0, &mut part.lengths)?;
+        let to = part.levels.level_mut(level);
+        copy_segment(segment, segment.depth(), to).map_err(|_| FullCause::OutOfMemory)
+    })?;
+    Ok(part)
+}
