@@ -105,7 +105,7 @@ class PartitionedFilter:
         """Reads the parameters of the set, or makes one."""
         if self._partition is not None:
             return
-        fields = {}
+        fields: dict[str, Any] = {}
         while not fields:
             [found] = yield from self._reads([("HGETALL", self.name)])
             fields = _fields(found)
@@ -261,9 +261,9 @@ class PartitionedFilter:
 
     def _is_refusal(self, reply: Any) -> bool:
         """Whether a server said that it did nothing, and that somebody else may, or itself later."""
-        names = "ClusterDownError", "TryAgainError", "BusyLoadingError", "MasterDownError", "ReadOnlyError"
-        names += "MovedError", "AskError", "SlotNotCoveredError"
-        return isinstance(reply, _classes(self._errors, *names)) or (
+        cluster = "ClusterDownError", "TryAgainError", "MovedError", "AskError", "SlotNotCoveredError"
+        server = "BusyLoadingError", "MasterDownError", "ReadOnlyError"
+        return isinstance(reply, _classes(self._errors, *cluster, *server)) or (
             isinstance(reply, self._errors.ResponseError) and str(reply).startswith(_PASSING)
         )
 

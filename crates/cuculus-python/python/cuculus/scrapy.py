@@ -47,7 +47,8 @@ class DupeFilter(RFPDupeFilter):
         settings = crawler.settings
         rate = settings.getfloat("CUCULUS_FALSE_POSITIVE_RATE", 1e-6)
         items = settings.getint("CUCULUS_EXPECTED_ITEMS") or None
-        path, seen = None, None
+        path: Path | None = None
+        seen: Filter | PartitionedFilter
         if url := settings.get("CUCULUS_URL"):
             name = settings.get("CUCULUS_NAME") or f"scrapy:{crawler.spider.name}"
             client = _client(url, settings.getbool("CUCULUS_CLUSTER"))
