@@ -302,6 +302,27 @@ fn elastic_filters() {
         );
         println!("{name}, shrinking and merging: {tally:?}");
     }
+    // Many at once: none of them is there after an error, and all that were there are.
+    for keys in [0, 3000u64] {
+        let filter = filled(ElasticFilter::builder().seed(1).build().expect("valid"), keys);
+        let more: Vec<KeyHash> =
+            (keys..keys + 4000).map(|key| filter.hasher().hash(&key)).collect();
+        let mut refused = 0;
+        for n in 0.. {
+            let mut with_more = filter.clone();
+            let (outcome, failed) = failing(n, || with_more.insert_bulk(&more));
+            let is_done = outcome.is_ok();
+            refused += usize::from(!is_done);
+            assert_eq!(with_more.len(), filter.len() + if is_done { 4000 } else { 0 }, "{n}");
+            assert!((0..keys).all(|key| with_more.contains(&key)), "{n}");
+            assert!(ElasticFilter::from_bytes(&with_more.to_bytes()).is_ok(), "{n}");
+            if !failed {
+                break;
+            }
+        }
+        println!("elastic of {keys}, bulk: {refused} failures refused");
+        assert!(refused > 0);
+    }
     // Copies that are counted, and what has become too short for its level.
     let filter = ElasticFilter::builder().seed(1).false_positive_rate(0.2).spare_bytes(0);
     let mut filter = filter.build().expect("valid");

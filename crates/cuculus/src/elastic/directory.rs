@@ -30,6 +30,23 @@ pub(crate) struct Directory {
     capacity: usize,
 }
 
+/// The bits of a path that can choose one of so many segments.
+fn mask_of(count: u32) -> u32 {
+    count.checked_ilog2().map_or(0, |depth| ((2u64 << depth) - 1) as u32)
+}
+
+#[inline(always)]
+fn index_among(path: u64, count: u32, mask: u32) -> usize {
+    let whole = path as u32 & mask;
+    (if whole < count { whole } else { whole & (mask >> 1) }) as usize
+}
+
+/// The segment that a path leads to among so many, by linear hashing.
+#[inline(always)]
+pub(super) fn linear_index(path: u64, count: u32) -> usize {
+    index_among(path, count, mask_of(count))
+}
+
 /// A segment that is written, but not yet in the list. To be installed, added or discarded before
 /// anything else is changed: nothing keeps track of its block.
 pub(crate) struct Prepared {
@@ -45,7 +62,7 @@ unsafe impl Sync for Directory {}
 impl Directory {
     fn set_count(&mut self, count: u32) {
         self.count = count;
-        self.mask = count.checked_ilog2().map_or(0, |depth| ((2u64 << depth) - 1) as u32);
+        self.mask = mask_of(count);
     }
 
     fn give_back(&mut self, block: Block) {
@@ -131,8 +148,7 @@ impl Segments for Directory {
 
     #[inline(always)]
     fn index(&self, path: u64) -> usize {
-        let whole = path as u32 & self.mask;
-        (if whole < self.count { whole } else { whole & (self.mask >> 1) }) as usize
+        index_among(path, self.count, self.mask)
     }
 
     #[inline(always)]

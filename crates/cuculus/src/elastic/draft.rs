@@ -1,7 +1,7 @@
 //! A segment in the making: all codes of one, or of two that become one, as numbers. What becomes
 //! of each code is decided here; nothing has changed until the draft is written to a block.
 
-use super::address::{GROUP_HOMES, GROUPS, HOMES, PATH_BITS};
+use super::address::{GROUP_HOMES, GROUPS, HOMES, PATH_BITS, Scheme};
 use super::bits::Writer;
 use super::code::{Form, Step, mask};
 use super::group::{self, Homes, MOST_EQUAL};
@@ -9,6 +9,7 @@ use super::lengths::Changes;
 use super::policy::Settings;
 use super::pool::UNIT;
 use super::segment::{Bases, COUNTED, Counted, MAX_SLOTS, MAX_UNITS, Plan, Segment};
+use crate::KeyHash;
 use crate::wide::Job;
 
 /// The most counted codes of a segment.
@@ -370,6 +371,61 @@ impl Draft {
             self.add_counted(home, code, copies - slots as u32)?;
         }
         Ok(slots)
+    }
+
+    /// Adds keys, each with as long a code as the form has. Says in `changes` which of them are counted
+    /// and have no slot.
+    #[inline(always)]
+    pub(super) fn add_keys(
+        &mut self,
+        keys: &[KeyHash],
+        scheme: Scheme,
+        depth: u32,
+        changes: &mut Changes,
+    ) -> Result<(), Unfit> {
+        let (form, all) = (self.form, self.len + keys.len());
+        let length = form.longest().min(scheme.path_bits() - depth);
+        if all > MAX_SLOTS {
+            return Err(Unfit::TooMany);
+        }
+        if !form.ended && length < form.width {
+            return Err(Unfit::TooShort);
+        }
+        let mut next = [0u16; HOMES];
+        for &hash in keys {
+            next[usize::from(scheme.address(hash).home)] += 1;
+        }
+        // Behind the codes of each home room is made for the new ones, from the last home on.
+        let (mut starts, mut shift) = ([0u16; HOMES], keys.len());
+        let (mut from, mut moved) = (self.len, self.len);
+        for home in (0..HOMES).rev() {
+            let old = usize::from(self.counts[home]);
+            if next[home] > 0 {
+                self.codes.copy_within(from..moved, from + shift);
+                moved = from;
+                shift -= usize::from(next[home]);
+                self.counts[home] += next[home];
+                next[home] = (from + shift) as u16;
+                starts[home] = (from + shift - old) as u16;
+            }
+            from -= old;
+        }
+        self.len = all;
+        let mut are_many_equal = false;
+        for &hash in keys {
+            let key = scheme.address(hash);
+            let code = form.encode(key.path >> depth, length);
+            let home = usize::from(key.home);
+            let (mut at, start) = (usize::from(next[home]), usize::from(starts[home]));
+            next[home] += 1;
+            while at > start && self.codes[at - 1] > code {
+                self.codes[at] = self.codes[at - 1];
+                at -= 1;
+            }
+            self.codes[at] = code;
+            are_many_equal |= at >= start + MOST_EQUAL && self.codes[at - MOST_EQUAL] == code;
+        }
+        if are_many_equal { self.sort_homes(depth, changes) } else { Ok(()) }
     }
 
     /// Takes one entry out that has this code, and no counted copies.

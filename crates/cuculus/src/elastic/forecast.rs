@@ -153,7 +153,7 @@ impl Growth {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Filter, Insert};
+    use crate::Filter;
 
     #[test]
     fn a_filter_becomes_what_was_forecast() {

@@ -15,6 +15,7 @@
 //!  levels     the main level, and others for entries that have become too short
 //!  lengths    what is known of how many keys, and so the rate
 //!  sections   copied piece by piece while it is in use
+//!  bulk       many keys at once, each segment written once
 //!  part       one of several filters that share the keys by their paths
 //!  join       parts become one filter, and one filter parts
 //!  copied     segments that others may read: every change makes a copy
@@ -28,6 +29,7 @@ mod address;
 mod batch;
 mod bits;
 mod builder;
+mod bulk;
 mod code;
 mod copied;
 mod directory;

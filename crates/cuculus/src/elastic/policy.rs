@@ -227,6 +227,30 @@ impl Settings {
         (self.limit / 5).min(self.limit.saturating_sub(taken) / 2)
     }
 
+    /// How long entries should be when many come at once: as long as if they took as much of the rate
+    /// as the same keys one by one. All of the same length they then have fewer bits.
+    pub(super) fn bulk_goal(&self, coming: u64, lengths: &Lengths) -> Goal {
+        let usual = self.goal(coming, lengths);
+        let entries = lengths.total() + coming;
+        if let Goal::Plain { .. } = usual {
+            return usual;
+        }
+        let share = |entries| (self.limit as f64 * taken_by(entries)) as u128;
+        let (before, after) = (share(lengths.total()), share(entries));
+        let taken = after.max(lengths.sum() + self.part(lengths.sum()).min(after - before));
+        let is_enough = |&length: &u32| lengths.sum_if_cut(length, entries) <= taken;
+        let Some(path) = (0..=PATH_BITS).find(is_enough) else { return usual };
+        let rest = taken - lengths.sum_if_cut(path, entries);
+        let shorter = match path.checked_sub(1) {
+            None => 0,
+            Some(less) => {
+                let more = lengths.sum_if_cut(less, entries) - lengths.sum_if_cut(path, entries);
+                (rest * PARTS / more.max(1)).min(PARTS - 1) as u32
+            }
+        };
+        Goal::Ended { path, shorter, spare: 0 }
+    }
+
     /// How long entries should be, with some that are to come.
     ///
     /// Every entry adds to the rate for as long as it lives, and a set may double again and again,
@@ -277,6 +301,20 @@ impl Settings {
 /// headers and description would be a second tenth of a small filter.
 fn most_load(segments: usize) -> usize {
     segments.max(2) * LOAD_PER_SEGMENT
+}
+
+/// The share of the rate that a filter has used when it has grown to some entries one by one: of
+/// 2^10 entries, 2^11, and so on.
+const TAKEN: [f64; 21] = [
+    0.0005, 0.0008, 0.0013, 0.0021, 0.0033, 0.0050, 0.0087, 0.0142, 0.0250, 0.0440, 0.0790, 0.1540,
+    0.3100, 0.5150, 0.7050, 0.8300, 0.9000, 0.9300, 0.9400, 0.9450, 0.9500,
+];
+
+fn taken_by(entries: u64) -> f64 {
+    let doublings = (entries as f64 / 1024.0).log2().clamp(0.0, TAKEN.len() as f64 - 1.0);
+    let (at, share) = (doublings as usize, doublings.fract());
+    let after = TAKEN[(at + 1).min(TAKEN.len() - 1)];
+    TAKEN[at] * (after / TAKEN[at]).powf(share)
 }
 
 /// The segments of a filter that has grown to some entries.

@@ -42,7 +42,7 @@ use crossbeam_epoch::{self as epoch, Guard};
 
 use super::address::Address;
 use super::copied::{self, Boxed, Copied};
-use super::level::copies_in;
+use super::level::{Level, copies_in};
 use super::levels::{Levels, MAX_LEVELS};
 use super::part::PartKey;
 use super::probe;
@@ -195,7 +195,7 @@ impl Published {
         spare: &mut Option<Box<Root>>,
         waiting: &Waiting,
     ) {
-        let segments = levels.iter().map(|level| level.segment_count()).sum();
+        let segments = levels.iter().map(Level::segment_count).sum();
         let new = if segments == 0 {
             *spare = None;
             core::ptr::null_mut()
@@ -301,7 +301,7 @@ pub(super) fn make_ready(
 ) -> Result<(), OutOfMemory> {
     // A split of the main level and of another, and two levels more.
     const MORE: usize = 4;
-    let segments = levels.iter().map(|level| level.segment_count()).sum::<usize>() + MORE;
+    let segments = levels.iter().map(Level::segment_count).sum::<usize>() + MORE;
     if spare.as_ref().is_none_or(|spare| spare.slots.capacity() < segments) {
         *spare = Some(Root::with_room(segments)?);
     }
