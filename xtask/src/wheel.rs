@@ -117,6 +117,9 @@ fn build(
     let mut command = program(python, ["-m", "maturin", "build", "--quiet", "--profile", profile]);
     command.arg("--out").arg(&place).current_dir(root().join(PACKAGE));
     command.arg("--interpreter").arg(only_for.unwrap_or(python));
+    if only_for.is_some() {
+        command.args(["--features", "shared"]);
+    }
     // A directory of its own: maturin sets variables after which PyO3 is compiled again.
     command.env("CARGO_TARGET_DIR", target_directory().join("maturin"));
     steps.run("python wheel", &mut command)?;

@@ -10,7 +10,7 @@ use crate::integers::Integers;
 use crate::key;
 
 /// Keys that are hashed at a time: their hashes stay in the processor's first cache.
-const PIECE: usize = 1 << 12;
+pub(crate) const PIECE: usize = 1 << 12;
 /// Keys that are taken from an iterator at a time.
 const TAKEN: usize = 1 << 16;
 
@@ -97,15 +97,6 @@ impl Batch {
     }
 
     /// Visits the hashes of all keys, some at a time.
-    pub(crate) fn each_piece<E>(
-        &self,
-        hasher: &KeyHasher,
-        visit: impl FnMut(&[KeyHash]) -> Result<(), E>,
-    ) -> Result<(), E> {
-        self.pieces_of(PIECE, hasher, visit)
-    }
-
-    /// The same, this many at a time.
     pub(crate) fn pieces_of<E>(
         &self,
         size: usize,

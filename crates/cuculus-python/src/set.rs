@@ -1,17 +1,22 @@
 //! What the classes of sets have in common: a filter that threads share, and the methods of Python's `set`.
 //! Knows nothing of one kind of filter.
 
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
-use cuculus::{Filter, Full, Insert, KeyHash, KeyHasher, Persist, Remove, SharedFilter};
+use cuculus::{
+    CuckooFilter, ElasticFilter, Filter, Full, Insert, KeyHash, KeyHasher, Persist, Remove,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::batch::Batch;
+use crate::batch::{Batch, PIECE};
 use crate::{answers, errors, key};
 
 /// A filter that every thread may use.
 pub(crate) trait Set: Sync {
+    /// How many keys it should be given at once to add them.
+    const AT_ONCE: usize;
+
     fn hasher(&self) -> &KeyHasher;
     fn contains_hash(&self, hash: KeyHash) -> bool;
     fn count_hash(&self, hash: KeyHash) -> usize;
@@ -66,30 +71,123 @@ impl Figures {
     }
 }
 
-/// A filter behind a lock. No thread waits for the interpreter while it has the lock, so nobody can
-/// wait for both in a circle.
+/// A filter that takes many keys at once.
+pub(crate) trait Bulk: Insert + Remove + Persist + Send + Sync {
+    /// How many are worth to be taken together.
+    const AT_ONCE: usize;
+
+    fn bulk(&mut self, hashes: &[KeyHash]) -> Result<(), Full>;
+
+    fn bulk_absent(&mut self, hashes: &[KeyHash], absent: &mut Vec<bool>) -> Result<(), Full>;
+}
+
+impl Bulk for CuckooFilter {
+    const AT_ONCE: usize = PIECE;
+
+    fn bulk(&mut self, hashes: &[KeyHash]) -> Result<(), Full> {
+        self.insert_batch(hashes)
+    }
+
+    fn bulk_absent(&mut self, hashes: &[KeyHash], absent: &mut Vec<bool>) -> Result<(), Full> {
+        self.insert_absent_batch(hashes, absent)
+    }
+}
+
+impl Bulk for ElasticFilter {
+    /// Each segment is written once for all of them, so the more the better; 32 MB of hashes.
+    const AT_ONCE: usize = 1 << 22;
+
+    fn bulk(&mut self, hashes: &[KeyHash]) -> Result<(), Full> {
+        self.insert_bulk(hashes)
+    }
+
+    fn bulk_absent(&mut self, hashes: &[KeyHash], absent: &mut Vec<bool>) -> Result<(), Full> {
+        if hashes.len() < PIECE {
+            return self.insert_absent_batch(hashes, absent);
+        }
+        match self.is_empty() {
+            true => {
+                absent.clear();
+                absent.resize(hashes.len(), true);
+            }
+            false => {
+                self.contains_batch(hashes, absent);
+                absent.iter_mut().for_each(|answer| *answer = !*answer);
+            }
+        }
+        keep_first(hashes, absent);
+        let new = hashes.iter().zip(absent.iter()).filter(|&(_, &is_absent)| is_absent);
+        let new: Vec<KeyHash> = new.map(|(&hash, _)| hash).collect();
+        self.insert_bulk(&new)
+    }
+}
+
+/// Of equal hashes among those that are marked, leaves the mark on the first.
+fn keep_first(hashes: &[KeyHash], marked: &mut [bool]) {
+    // Twice as many places as hashes; zero means empty, and the hash zero has a place of its own.
+    let bits = (2 * hashes.len()).next_power_of_two().trailing_zeros();
+    let mut places = vec![0u64; 1 << bits];
+    let mut zero_seen = false;
+    for (hash, mark) in hashes.iter().zip(marked).filter(|(_, mark)| **mark) {
+        let hash = hash.get();
+        if hash == 0 {
+            *mark = !std::mem::replace(&mut zero_seen, true);
+            continue;
+        }
+        let mut at = (hash >> (64 - bits)) as usize;
+        while places[at] != 0 && places[at] != hash {
+            at = (at + 1) & (places.len() - 1);
+        }
+        *mark = places[at] == 0;
+        places[at] = hash;
+    }
+}
+
+/// A filter behind a lock. No thread waits for the interpreter while it has the lock, and none keeps the
+/// interpreter from others while it waits for the lock.
 pub(crate) struct Locked<F> {
     /// The same as the filter's, outside of the lock.
     hasher: KeyHasher,
     filter: RwLock<F>,
 }
 
-impl<F: Filter> Locked<F> {
+impl<F: Filter + Send + Sync> Locked<F> {
     pub(crate) fn new(filter: F) -> Self {
         Self { hasher: filter.hasher().clone(), filter: RwLock::new(filter) }
     }
 
-    // A panic in another thread is not this one's: the library keeps its filters whole.
+    #[inline]
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, F> {
-        self.filter.read().unwrap_or_else(PoisonError::into_inner)
+        loop {
+            match self.filter.try_read() {
+                Ok(filter) => return filter,
+                // A panic in another thread is not this one's: the library keeps its filters whole.
+                Err(TryLockError::Poisoned(filter)) => return filter.into_inner(),
+                Err(TryLockError::WouldBlock) => without_interpreter(|| drop(self.filter.read())),
+            }
+        }
     }
 
+    #[inline]
     pub(crate) fn write(&self) -> RwLockWriteGuard<'_, F> {
-        self.filter.write().unwrap_or_else(PoisonError::into_inner)
+        loop {
+            match self.filter.try_write() {
+                Ok(filter) => return filter,
+                Err(TryLockError::Poisoned(filter)) => return filter.into_inner(),
+                Err(TryLockError::WouldBlock) => without_interpreter(|| drop(self.filter.write())),
+            }
+        }
     }
 }
 
-impl<F: Insert + Remove + Persist + Send + Sync> Set for Locked<F> {
+#[cold]
+fn without_interpreter(wait: impl FnOnce() + Send) {
+    Python::attach(|py| py.detach(wait));
+}
+
+impl<F: Bulk> Set for Locked<F> {
+    const AT_ONCE: usize = F::AT_ONCE;
+
     #[inline]
     fn hasher(&self) -> &KeyHasher {
         &self.hasher
@@ -128,11 +226,11 @@ impl<F: Insert + Remove + Persist + Send + Sync> Set for Locked<F> {
     }
 
     fn insert_batch(&self, hashes: &[KeyHash]) -> Result<(), Full> {
-        self.write().insert_batch(hashes)
+        self.write().bulk(hashes)
     }
 
     fn insert_absent_batch(&self, hashes: &[KeyHash], absent: &mut Vec<bool>) -> Result<(), Full> {
-        self.write().insert_absent_batch(hashes, absent)
+        self.write().bulk_absent(hashes, absent)
     }
 
     fn remove_batch(&self, hashes: &[KeyHash], removed: &mut Vec<bool>) {
@@ -156,7 +254,10 @@ impl<F: Insert + Remove + Persist + Send + Sync> Set for Locked<F> {
     }
 }
 
-impl Set for SharedFilter {
+#[cfg(feature = "shared")]
+impl Set for cuculus::SharedFilter {
+    const AT_ONCE: usize = PIECE;
+
     #[inline]
     fn hasher(&self) -> &KeyHasher {
         self.hasher()
@@ -219,11 +320,11 @@ impl Set for SharedFilter {
 }
 
 /// Adds all keys of a list, an array, a column or an iterator.
-pub(crate) fn update(set: &impl Set, keys: &Bound<'_, PyAny>) -> PyResult<()> {
+pub(crate) fn update<S: Set>(set: &S, keys: &Bound<'_, PyAny>) -> PyResult<()> {
     let mut added = 0;
     Batch::each_of(keys, set.hasher(), |batch| {
         let outcome = keys.py().detach(|| {
-            batch.each_piece(set.hasher(), |hashes| {
+            batch.pieces_of(S::AT_ONCE, set.hasher(), |hashes| {
                 set.insert_batch(hashes)?;
                 added += hashes.len();
                 Ok(())
@@ -238,15 +339,15 @@ pub(crate) fn contains_many<'py>(
     set: &impl Set,
     keys: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    answer(set, keys, |hashes, found| {
+    answer(set, keys, PIECE, |hashes, found| {
         set.contains_batch(hashes, found);
         Ok(())
     })
 }
 
 /// Adds those of many keys that are not in the set, and says which they were; the same for one key.
-pub(crate) fn add_new<'py>(
-    set: &impl Set,
+pub(crate) fn add_new<'py, S: Set>(
+    set: &S,
     keys: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = keys.py();
@@ -255,7 +356,7 @@ pub(crate) fn add_new<'py>(
         let absent = absent.map_err(|full| errors::full(py, full, 0))?;
         return Ok(pyo3::types::PyBool::new(py, absent).to_owned().into_any());
     }
-    answer(set, keys, |hashes, absent| set.insert_absent_batch(hashes, absent))
+    answer(set, keys, S::AT_ONCE, |hashes, absent| set.insert_absent_batch(hashes, absent))
 }
 
 /// Removes one occurrence of each of many keys, and says which there were.
@@ -263,7 +364,7 @@ pub(crate) fn discard_many<'py>(
     set: &impl Set,
     keys: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    answer(set, keys, |hashes, removed| {
+    answer(set, keys, PIECE, |hashes, removed| {
         set.remove_batch(hashes, removed);
         Ok(())
     })
@@ -272,6 +373,7 @@ pub(crate) fn discard_many<'py>(
 fn answer<'py, S: Set>(
     set: &S,
     keys: &Bound<'py, PyAny>,
+    at_once: usize,
     mut ask: impl FnMut(&[KeyHash], &mut Vec<bool>) -> Result<(), Full> + Send,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = keys.py();
@@ -279,7 +381,7 @@ fn answer<'py, S: Set>(
     let mut all = Vec::with_capacity(batch.len());
     let outcome = py.detach(|| {
         let mut some = Vec::new();
-        batch.each_piece(set.hasher(), |hashes| {
+        batch.pieces_of(at_once, set.hasher(), |hashes| {
             ask(hashes, &mut some)?;
             all.extend_from_slice(&some);
             Ok(())
