@@ -63,7 +63,7 @@ pub(crate) fn test(steps: &mut Steps) -> Result<Built, Failure> {
 
 fn test_on(steps: &mut Steps, more_servers: &str) -> Result<Built, Failure> {
     let python = python::with_packages(&format!("{TESTS}/requirements.txt"))?;
-    let built = build_for_tests(steps)?;
+    let built = build_for_tests(steps, &WHOLE)?;
     let mut tests = program(python, ["-m", "pytest", "-q", "-p", "no:cacheprovider", TESTS]);
     let environment = [("PYTHONDONTWRITEBYTECODE", OsStr::new("1"))];
     tests.env("CUCULUS_SERVERS", more_servers).envs(environment);
@@ -86,12 +86,11 @@ impl Built {
     }
 }
 
-/// Builds the module, the tool and the client of the tests. `cargo xtask test` has compiled all of it
-/// before; then cargo only puts it where it can be found.
-pub(crate) fn build_for_tests(steps: &mut Steps) -> Result<Built, Failure> {
+/// Builds the module, the tool and the client of the tests. Of the whole workspace all of it was compiled
+/// before, by the tests; then cargo only puts it where it can be found.
+pub(crate) fn build_for_tests(steps: &mut Steps, packages: &[&str]) -> Result<Built, Failure> {
     tools::debian("redis-server", "redis-server")?;
-    let words =
-        [&["build", "--lib", "--bin", "cuculus", "--example", "client"], &WHOLE[..]].concat();
+    let words = [&["build", "--lib", "--bin", "cuculus", "--example", "client"], packages].concat();
     steps.cargo("module, tool and client", &words)?;
     let there = |path: &str| target_directory().join("debug").join(path).canonicalize();
     let (tool, client) = (there("cuculus")?, there("examples/client")?);

@@ -25,7 +25,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     }
     valkey::prepare()?;
     let mut steps = Steps::default();
-    let built = valkey::build_for_tests(&mut steps)?;
+    let packages = ["--package", "cuculus-valkey", "--package", "cuculus-cli"];
+    let built = valkey::build_for_tests(&mut steps, &packages)?;
     test(&mut steps, &built)?;
     println!("\n{steps}");
     Ok(())

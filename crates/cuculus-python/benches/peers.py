@@ -92,13 +92,6 @@ SINGLE = {
         lambda f: len(bytes(f)),
         0.04,
     ),
-    "pyprobables, cuckoo": (
-        lambda n: probables.CuckooFilter.init_error_rate(0.01, capacity=n),
-        probables.CuckooFilter.add,
-        probables.CuckooFilter.remove,
-        lambda f: len(bytes(f)),
-        0.04,
-    ),
 }
 
 
