@@ -119,6 +119,19 @@ def test_more_dimensions_and_nulls_are_refused():
         assert len(seen) == 1 and "b" in seen
 
 
+@pytest.mark.parametrize("before", [0, 5000])
+def test_add_new_of_many_keys_marks_the_first_of_equal_ones(before):
+    """Many keys are added in bulk, another way than few."""
+    keys = np.random.default_rng(3).integers(0, 20_000, 50_000)
+    for seen in [Filter(1e-6, seed=1), FixedFilter(60_000, 1e-6, seed=1)]:
+        seen.update(np.arange(before))
+        first = np.zeros(len(keys), dtype=bool)
+        first[np.unique(keys, return_index=True)[1]] = True
+        expected = first & (keys >= before)
+        assert (seen.add_new(keys) == expected).all()
+        assert len(seen) == before + expected.sum() and seen.contains_many(keys).all()
+
+
 TEXT = {
     "polars": pl.Series(WORDS),
     "polars categorical": pl.Series(WORDS).cast(pl.Categorical),
