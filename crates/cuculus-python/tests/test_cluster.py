@@ -132,6 +132,32 @@ def test_what_cannot_be(server):
     assert time.monotonic() - start < 20
 
 
+def test_keys_whose_answer_was_lost_count_as_new(server):
+    client = redis.Redis(HOST, server.port)
+    client.flushall()
+    pipeline, cuts = client.pipeline, ["CF.INSERTNX"]
+
+    def cut_off(**options):
+        pipe = pipeline(**options)
+        execute = pipe.execute
+
+        def done_and_lost(**options):
+            inserts = any(command[0][0] in cuts for command in pipe.command_stack)
+            replies = execute(**options)
+            if inserts:
+                cuts.clear()
+                raise redis.ConnectionError("cut off")
+            return replies
+
+        pipe.execute = done_and_lost
+        return pipe
+
+    client.pipeline = cut_off
+    seen = PartitionedFilter(client, "lost", parts=4)
+    assert seen.add_new(range(1000)).all() and seen.repeated == 1 and not cuts
+    assert not seen.add_new(range(1000)).any() and seen.repeated == 1
+
+
 def test_nothing_is_lost_with_a_primary():
     """Last, and with a cluster of its own: afterwards a server is missing."""
     cluster = Cluster("valkey")
