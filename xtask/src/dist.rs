@@ -1,12 +1,12 @@
-//! `cargo xtask dist`: the module as people install it. Knows the files of the package; the library is
-//! built as everywhere.
+//! `cargo xtask dist`: the module and the Python package as people install them. Knows the files of the
+//! module's package; the libraries are built as everywhere.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::run::{Failure, output_of, program, root, step, target_directory};
-use crate::{tools, valkey};
+use crate::{tools, valkey, wheel};
 
 const PACKAGING: &str = "crates/cuculus-valkey/packaging";
 const LIBRARY: &str = "libcuculus_valkey.so";
@@ -32,10 +32,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         fs::copy(root().join(PACKAGING).join(file), place.join(file))?;
     }
     let package = debian_package(&place)?;
-    let mut sums = program("sha256sum", [LIBRARY, &package, "Containerfile", "cuculus.conf"]);
+    let mut files = vec![LIBRARY.into(), package, "Containerfile".into(), "cuculus.conf".into()];
+    files.extend(wheel::dist(&place)?);
+    let mut sums = program("sha256sum", files.iter().map(String::as_str));
     fs::write(place.join("SHA256SUMS"), output_of(sums.current_dir(&place))?)?;
-    println!("\n    {} has {LIBRARY}, {package}, Containerfile,", place.display());
-    println!("    cuculus.conf and SHA256SUMS");
+    println!("\n    {} has {} and SHA256SUMS", place.display(), files.join(", "));
     Ok(())
 }
 

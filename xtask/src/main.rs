@@ -16,6 +16,7 @@ mod test;
 mod tools;
 mod usage;
 mod valkey;
+mod wheel;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -107,9 +108,22 @@ const COMMANDS: &[Command] = &[
         run: valkey::bench,
     },
     Command {
+        name: "python",
+        arguments: "",
+        summary: "build the Python package and run its tests in an environment of its own",
+        run: wheel::run,
+    },
+    Command {
+        name: "bench-python",
+        arguments: "[--keys N] [--json]",
+        summary: "measure the Python package beside set, rbloom, fastbloom-rs, pybloom-live and pyprobables",
+        run: wheel::bench,
+    },
+    Command {
         name: "dist",
         arguments: "",
-        summary: "make the module's library with a checksum, a Debian package and a container file",
+        summary: "make the module's library with a checksum, a Debian package and a container file, and \
+                  the Python package as a wheel and as sources",
         run: dist::run,
     },
     Command {

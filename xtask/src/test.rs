@@ -11,7 +11,7 @@ use std::process::Command;
 
 use crate::run::{Failure, cargo, measured_step};
 use crate::usage::Usage;
-use crate::{package, tools, valkey};
+use crate::{package, tools, valkey, wheel};
 
 /// All packages with all features.
 pub(crate) const WHOLE: [&str; 2] = ["--workspace", "--all-features"];
@@ -53,7 +53,8 @@ fn run_all(steps: &mut Steps) -> Result<(), Failure> {
     let words = [&["doc", "--no-deps"], &WHOLE[..]].concat();
     steps.run("docs", from_nothing(&words).env("RUSTDOCFLAGS", "-D warnings"))?;
     package::check(steps)?;
-    valkey::test(steps)
+    let built = valkey::test(steps)?;
+    wheel::test(steps, &built)
 }
 
 /// The steps so far, and what each took.

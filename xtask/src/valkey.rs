@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::net::TcpListener;
 use std::path::PathBuf;
+use std::process::Command;
 
 use crate::python;
 use crate::run::{Failure, cargo, output_of, program, step, succeeds, target_directory};
@@ -52,29 +53,48 @@ pub(crate) fn test_all(arguments: &[String]) -> Result<(), Failure> {
     let directory = target_directory().join("newest-redis");
     let mut fetch = program(python, [&format!("{TESTS}/newest.py")[..]]);
     let server = output_of(fetch.arg(directory))?;
-    test_on(&mut Steps::default(), &format!("newest={}", server.trim()))
+    test_on(&mut Steps::default(), &format!("newest={}", server.trim())).map(drop)
 }
 
 /// Tests the module on Debian's Redis and the newest Valkey, through common client libraries.
-pub(crate) fn test(steps: &mut Steps) -> Result<(), Failure> {
+pub(crate) fn test(steps: &mut Steps) -> Result<Built, Failure> {
     test_on(steps, "")
 }
 
-fn test_on(steps: &mut Steps, more_servers: &str) -> Result<(), Failure> {
-    tools::debian("redis-server", "redis-server")?;
+fn test_on(steps: &mut Steps, more_servers: &str) -> Result<Built, Failure> {
     let python = python::with_packages(&format!("{TESTS}/requirements.txt"))?;
-    // The tests have compiled all of this; here cargo only puts it where it can be found.
-    let words =
-        [&["build", "--lib", "--bin", "cuculus", "--example", "client"], &WHOLE[..]].concat();
-    steps.cargo("module, tool and client", &words)?;
-    let module = built("debug")?;
-    let client = target_directory().join("debug/examples/client");
+    let built = build_for_tests(steps, &WHOLE)?;
     let mut tests = program(python, ["-m", "pytest", "-q", "-p", "no:cacheprovider", TESTS]);
     let environment = [("PYTHONDONTWRITEBYTECODE", OsStr::new("1"))];
-    tests.env("CUCULUS_MODULE", module).env("CUCULUS_CLIENT", client.canonicalize()?);
-    let tool = target_directory().join("debug/cuculus");
-    tests.env("CUCULUS_TOOL", tool.canonicalize()?).env("CUCULUS_SERVERS", more_servers);
-    steps.run("server tests", tests.envs(environment))
+    tests.env("CUCULUS_SERVERS", more_servers).envs(environment);
+    steps.run("server tests", built.environment(&mut tests))?;
+    Ok(built)
+}
+
+/// What tests in Python use.
+pub(crate) struct Built {
+    module: PathBuf,
+    tool: PathBuf,
+    client: PathBuf,
+}
+
+impl Built {
+    /// Tells tests where it is.
+    pub(crate) fn environment<'a>(&self, tests: &'a mut Command) -> &'a mut Command {
+        tests.env("CUCULUS_MODULE", &self.module).env("CUCULUS_TOOL", &self.tool);
+        tests.env("CUCULUS_CLIENT", &self.client)
+    }
+}
+
+/// Builds the module, the tool and the client of the tests. Of the whole workspace all of it was compiled
+/// before, by the tests; then cargo only puts it where it can be found.
+pub(crate) fn build_for_tests(steps: &mut Steps, packages: &[&str]) -> Result<Built, Failure> {
+    tools::debian("redis-server", "redis-server")?;
+    let words = [&["build", "--lib", "--bin", "cuculus", "--example", "client"], packages].concat();
+    steps.cargo("module, tool and client", &words)?;
+    let there = |path: &str| target_directory().join("debug").join(path).canonicalize();
+    let (tool, client) = (there("cuculus")?, there("examples/client")?);
+    Ok(Built { module: built("debug")?, tool, client })
 }
 
 pub(crate) fn build_for_release() -> Result<PathBuf, Failure> {

@@ -1,0 +1,613 @@
+//! What the classes of sets have in common: a filter that threads share, and the methods of Python's `set`.
+//! Knows nothing of one kind of filter.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+
+use cuculus::{
+    CuckooFilter, ElasticFilter, Filter, Full, Insert, KeyHash, KeyHasher, Persist, Remove,
+};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::batch::{Batch, PIECE};
+use crate::{answers, errors, key};
+
+/// A filter that every thread may use.
+pub(crate) trait Set: Sync {
+    /// How many keys it should be given at once to add them.
+    const AT_ONCE: usize;
+
+    fn hasher(&self) -> &KeyHasher;
+    fn contains_hash(&self, hash: KeyHash) -> bool;
+    fn count_hash(&self, hash: KeyHash) -> usize;
+    fn insert_hash(&self, hash: KeyHash) -> Result<(), Full>;
+    fn insert_absent_hash(&self, hash: KeyHash) -> Result<bool, Full>;
+    fn remove_hash(&self, hash: KeyHash) -> bool;
+    fn contains_batch(&self, hashes: &[KeyHash], found: &mut Vec<bool>);
+    fn insert_batch(&self, hashes: &[KeyHash]) -> Result<(), Full>;
+    fn insert_absent_batch(&self, hashes: &[KeyHash], absent: &mut Vec<bool>) -> Result<(), Full>;
+    fn remove_batch(&self, hashes: &[KeyHash], removed: &mut Vec<bool>);
+    fn clear(&self);
+    fn figures(&self) -> Figures;
+    fn len(&self) -> usize;
+    fn write_to(&self, writer: &mut dyn std::io::Write) -> std::io::Result<()>;
+}
+
+pub(crate) struct Figures {
+    pub(crate) len: usize,
+    pub(crate) slots: usize,
+    pub(crate) size_in_bytes: usize,
+    pub(crate) expected_false_positive_rate: f64,
+}
+
+impl Figures {
+    pub(crate) fn of(filter: &impl Filter) -> Self {
+        Self {
+            len: filter.len(),
+            slots: filter.slots(),
+            size_in_bytes: filter.size_in_bytes(),
+            expected_false_positive_rate: filter.expected_false_positive_rate(),
+        }
+    }
+
+    pub(crate) fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        dict.set_item("keys", self.len)?;
+        dict.set_item("size_in_bytes", self.size_in_bytes)?;
+        let bits = match self.len {
+            0 => None,
+            len => Some(8.0 * self.size_in_bytes as f64 / len as f64),
+        };
+        dict.set_item("bits_per_key", bits)?;
+        dict.set_item("slots", self.slots)?;
+        dict.set_item("expected_false_positive_rate", self.expected_false_positive_rate)?;
+        Ok(dict)
+    }
+
+    /// For a repr: keys and memory.
+    pub(crate) fn in_words(&self) -> String {
+        let plural = if self.len == 1 { "" } else { "s" };
+        format!("{} key{plural}, {} bytes", self.len, self.size_in_bytes)
+    }
+}
+
+/// A filter that takes many keys at once.
+pub(crate) trait Bulk: Insert + Remove + Persist + Send + Sync {
+    /// How many are worth to be taken together.
+    const AT_ONCE: usize;
+
+    fn bulk(&mut self, hashes: &[KeyHash]) -> Result<(), Full>;
+
+    fn bulk_absent(&mut self, hashes: &[KeyHash], absent: &mut Vec<bool>) -> Result<(), Full>;
+}
+
+impl Bulk for CuckooFilter {
+    const AT_ONCE: usize = PIECE;
+
+    fn bulk(&mut self, hashes: &[KeyHash]) -> Result<(), Full> {
+        self.insert_batch(hashes)
+    }
+
+    fn bulk_absent(&mut self, hashes: &[KeyHash], absent: &mut Vec<bool>) -> Result<(), Full> {
+        self.insert_absent_batch(hashes, absent)
+    }
+}
+
+impl Bulk for ElasticFilter {
+    /// Each segment is written once for all of them, so the more the better; 32 MB of hashes.
+    const AT_ONCE: usize = 1 << 22;
+
+    fn bulk(&mut self, hashes: &[KeyHash]) -> Result<(), Full> {
+        self.insert_bulk(hashes)
+    }
+
+    fn bulk_absent(&mut self, hashes: &[KeyHash], absent: &mut Vec<bool>) -> Result<(), Full> {
+        if hashes.len() < PIECE {
+            return self.insert_absent_batch(hashes, absent);
+        }
+        match self.is_empty() {
+            true => {
+                absent.clear();
+                absent.resize(hashes.len(), true);
+            }
+            false => {
+                self.contains_batch(hashes, absent);
+                absent.iter_mut().for_each(|answer| *answer = !*answer);
+            }
+        }
+        keep_first(hashes, absent);
+        let new = hashes.iter().zip(absent.iter()).filter(|&(_, &is_absent)| is_absent);
+        let new: Vec<KeyHash> = new.map(|(&hash, _)| hash).collect();
+        self.insert_bulk(&new)
+    }
+}
+
+/// Of equal hashes among those that are marked, leaves the mark on the first.
+///
+/// Two small maps of bits come first: only hashes whose bit comes twice can be equal, about one in eight of
+/// different ones, and only these go through a table.
+fn keep_first(hashes: &[KeyHash], marked: &mut [bool]) {
+    let bits = (16 * hashes.len()).next_power_of_two().trailing_zeros().max(6);
+    let place = |hash: KeyHash| {
+        let bit = hash.get() >> (64 - bits);
+        ((bit >> 6) as usize, 1u64 << (bit & 63))
+    };
+    let (mut once, mut twice) = (vec![0u64; 1 << (bits - 6)], vec![0u64; 1 << (bits - 6)]);
+    for (&hash, _) in hashes.iter().zip(&*marked).filter(|(_, mark)| **mark) {
+        let (word, bit) = place(hash);
+        twice[word] |= once[word] & bit;
+        once[word] |= bit;
+    }
+    let mut seen = HashSet::with_hasher(Already::default());
+    for (&hash, mark) in hashes.iter().zip(marked).filter(|(_, mark)| **mark) {
+        let (word, bit) = place(hash);
+        if twice[word] & bit != 0 {
+            *mark = seen.insert(hash.get());
+        }
+    }
+}
+
+/// A hash of a hash is itself.
+#[derive(Clone, Copy, Default)]
+struct Already(u64);
+
+impl BuildHasher for Already {
+    type Hasher = Self;
+
+    fn build_hasher(&self) -> Self {
+        Self(0)
+    }
+}
+
+impl Hasher for Already {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _: &[u8]) {}
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
+/// A filter behind a lock. No thread waits for the interpreter while it has the lock, and none keeps the
+/// interpreter from others while it waits for the lock.
+pub(crate) struct Locked<F> {
+    /// The same as the filter's, outside of the lock.
+    hasher: KeyHasher,
+    filter: RwLock<F>,
+}
+
+impl<F: Filter + Send + Sync> Locked<F> {
+    pub(crate) fn new(filter: F) -> Self {
+        Self { hasher: filter.hasher().clone(), filter: RwLock::new(filter) }
+    }
+
+    #[inline]
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, F> {
+        loop {
+            match self.filter.try_read() {
+                Ok(filter) => return filter,
+                // A panic in another thread is not this one's: the library keeps its filters whole.
+                Err(TryLockError::Poisoned(filter)) => return filter.into_inner(),
+                Err(TryLockError::WouldBlock) => without_interpreter(|| drop(self.filter.read())),
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, F> {
+        loop {
+            match self.filter.try_write() {
+                Ok(filter) => return filter,
+                Err(TryLockError::Poisoned(filter)) => return filter.into_inner(),
+                Err(TryLockError::WouldBlock) => without_interpreter(|| drop(self.filter.write())),
+            }
+        }
+    }
+}
+
+#[cold]
+fn without_interpreter(wait: impl FnOnce() + Send) {
+    Python::attach(|py| py.detach(wait));
+}
+
+impl<F: Bulk> Set for Locked<F> {
+    const AT_ONCE: usize = F::AT_ONCE;
+
+    #[inline]
+    fn hasher(&self) -> &KeyHasher {
+        &self.hasher
+    }
+
+    #[inline]
+    fn contains_hash(&self, hash: KeyHash) -> bool {
+        self.read().contains_hash(hash)
+    }
+
+    fn count_hash(&self, hash: KeyHash) -> usize {
+        self.read().count_hash(hash)
+    }
+
+    #[inline]
+    fn insert_hash(&self, hash: KeyHash) -> Result<(), Full> {
+        self.write().insert_hash(hash)
+    }
+
+    fn insert_absent_hash(&self, hash: KeyHash) -> Result<bool, Full> {
+        let mut filter = self.write();
+        let is_absent = !filter.contains_hash(hash);
+        if is_absent {
+            filter.insert_hash(hash)?;
+        }
+        Ok(is_absent)
+    }
+
+    #[inline]
+    fn remove_hash(&self, hash: KeyHash) -> bool {
+        self.write().remove_hash(hash)
+    }
+
+    fn contains_batch(&self, hashes: &[KeyHash], found: &mut Vec<bool>) {
+        self.read().contains_batch(hashes, found);
+    }
+
+    fn insert_batch(&self, hashes: &[KeyHash]) -> Result<(), Full> {
+        self.write().bulk(hashes)
+    }
+
+    fn insert_absent_batch(&self, hashes: &[KeyHash], absent: &mut Vec<bool>) -> Result<(), Full> {
+        self.write().bulk_absent(hashes, absent)
+    }
+
+    fn remove_batch(&self, hashes: &[KeyHash], removed: &mut Vec<bool>) {
+        self.write().remove_batch(hashes, removed);
+    }
+
+    fn clear(&self) {
+        self.write().clear();
+    }
+
+    fn figures(&self) -> Figures {
+        Figures::of(&*self.read())
+    }
+
+    fn len(&self) -> usize {
+        self.read().len()
+    }
+
+    fn write_to(&self, writer: &mut dyn std::io::Write) -> std::io::Result<()> {
+        self.read().write_to(writer)
+    }
+}
+
+#[cfg(feature = "shared")]
+impl Set for cuculus::SharedFilter {
+    const AT_ONCE: usize = PIECE;
+
+    #[inline]
+    fn hasher(&self) -> &KeyHasher {
+        self.hasher()
+    }
+
+    #[inline]
+    fn contains_hash(&self, hash: KeyHash) -> bool {
+        self.contains_hash(hash)
+    }
+
+    fn count_hash(&self, hash: KeyHash) -> usize {
+        self.count_hash(hash)
+    }
+
+    #[inline]
+    fn insert_hash(&self, hash: KeyHash) -> Result<(), Full> {
+        self.insert_hash(hash)
+    }
+
+    fn insert_absent_hash(&self, hash: KeyHash) -> Result<bool, Full> {
+        self.insert_absent_hash(hash)
+    }
+
+    #[inline]
+    fn remove_hash(&self, hash: KeyHash) -> bool {
+        self.remove_hash(hash)
+    }
+
+    fn contains_batch(&self, hashes: &[KeyHash], found: &mut Vec<bool>) {
+        self.contains_batch(hashes, found);
+    }
+
+    fn insert_batch(&self, hashes: &[KeyHash]) -> Result<(), Full> {
+        self.insert_batch(hashes)
+    }
+
+    fn insert_absent_batch(&self, hashes: &[KeyHash], absent: &mut Vec<bool>) -> Result<(), Full> {
+        self.insert_absent_batch(hashes, absent)
+    }
+
+    fn remove_batch(&self, hashes: &[KeyHash], removed: &mut Vec<bool>) {
+        self.remove_batch(hashes, removed);
+    }
+
+    fn clear(&self) {
+        self.clear();
+    }
+
+    fn figures(&self) -> Figures {
+        Figures::of(self)
+    }
+
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn write_to(&self, writer: &mut dyn std::io::Write) -> std::io::Result<()> {
+        Persist::write_to(self, writer)
+    }
+}
+
+/// Adds all keys of a list, an array, a column or an iterator.
+pub(crate) fn update<S: Set>(set: &S, keys: &Bound<'_, PyAny>) -> PyResult<()> {
+    let mut added = 0;
+    Batch::each_of(keys, set.hasher(), |batch| {
+        let outcome = keys.py().detach(|| {
+            batch.pieces_of(S::AT_ONCE, set.hasher(), |hashes| {
+                set.insert_batch(hashes)?;
+                added += hashes.len();
+                Ok(())
+            })
+        });
+        outcome.map_err(|full| errors::full(keys.py(), full, added))
+    })
+}
+
+/// Which of many keys may be in the set.
+pub(crate) fn contains_many<'py>(
+    set: &impl Set,
+    keys: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    answer(set, keys, PIECE, |hashes, found| {
+        set.contains_batch(hashes, found);
+        Ok(())
+    })
+}
+
+/// Adds those of many keys that are not in the set, and says which they were; the same for one key.
+pub(crate) fn add_new<'py, S: Set>(
+    set: &S,
+    keys: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = keys.py();
+    if key::is_one(keys) {
+        let absent = set.insert_absent_hash(key::hash(set.hasher(), keys)?);
+        let absent = absent.map_err(|full| errors::full(py, full, 0))?;
+        return Ok(pyo3::types::PyBool::new(py, absent).to_owned().into_any());
+    }
+    answer(set, keys, S::AT_ONCE, |hashes, absent| set.insert_absent_batch(hashes, absent))
+}
+
+/// Removes one occurrence of each of many keys, and says which there were.
+pub(crate) fn discard_many<'py>(
+    set: &impl Set,
+    keys: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    answer(set, keys, PIECE, |hashes, removed| {
+        set.remove_batch(hashes, removed);
+        Ok(())
+    })
+}
+
+fn answer<'py, S: Set>(
+    set: &S,
+    keys: &Bound<'py, PyAny>,
+    at_once: usize,
+    mut ask: impl FnMut(&[KeyHash], &mut Vec<bool>) -> Result<(), Full> + Send,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = keys.py();
+    let batch = Batch::of(keys, set.hasher())?;
+    let mut all = Vec::with_capacity(batch.len());
+    let outcome = py.detach(|| {
+        let mut some = Vec::new();
+        batch.pieces_of(at_once, set.hasher(), |hashes| {
+            ask(hashes, &mut some)?;
+            all.extend_from_slice(&some);
+            Ok(())
+        })
+    });
+    let added = || all.iter().filter(|&&answer| answer).count();
+    outcome.map_err(|full| errors::full(py, full, added()))?;
+    answers::array(py, &all)
+}
+
+/// The methods that every class of sets has, and those of its own.
+macro_rules! set_class {
+    ($class:ident, kind $kind:expr; $($own:tt)*) => {
+        #[pymethods]
+        impl $class {
+            /// Adds a key. A key added twice is there until it is discarded twice.
+            #[pyo3(signature = (key, /))]
+            fn add(&self, key: &Bound<'_, PyAny>) -> PyResult<()> {
+                let hash = crate::key::hash(self.set.hasher(), key)?;
+                self.set.insert_hash(hash).map_err(|full| crate::errors::full(key.py(), full, 0))
+            }
+
+            /// Removes one occurrence of a key and returns whether there was one.
+            ///
+            /// Only discard keys that were added: another one can look the same as a key that is
+            /// still wanted.
+            #[pyo3(signature = (key, /))]
+            fn discard(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+                Ok(self.set.remove_hash(crate::key::hash(self.set.hasher(), key)?))
+            }
+
+            /// Removes one occurrence of a key; KeyError if there is none.
+            #[pyo3(signature = (key, /))]
+            fn remove(&self, key: &Bound<'_, PyAny>) -> PyResult<()> {
+                match self.discard(key)? {
+                    true => Ok(()),
+                    false => Err(pyo3::exceptions::PyKeyError::new_err(key.clone().unbind())),
+                }
+            }
+
+            /// How often a key was added: never too low, rarely too high.
+            #[pyo3(signature = (key, /))]
+            fn count(&self, key: &Bound<'_, PyAny>) -> PyResult<usize> {
+                Ok(self.set.count_hash(crate::key::hash(self.set.hasher(), key)?))
+            }
+
+            /// Adds all keys of a list, an integer array, an Arrow column or any iterable.
+            ///
+            /// A key that is no key is refused before anything is added, except from an iterator,
+            /// whose keys are added as they come.
+            #[pyo3(signature = (keys, /))]
+            fn update(&self, keys: &Bound<'_, PyAny>) -> PyResult<()> {
+                crate::set::update(&self.set, keys)
+            }
+
+            /// Looks up many keys: a numpy array of bool, True for those that may be in the set.
+            #[pyo3(signature = (keys, /))]
+            fn contains_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+                crate::set::contains_many(&self.set, keys)
+            }
+
+            /// Adds the keys that are not in the set yet: a numpy array of bool, True for those.
+            ///
+            /// Of equal keys in one call the first is new. Given one str, bytes or int it returns
+            /// one bool; of several threads with the same key exactly one gets True. For sets that
+            /// only grow: of two keys that look the same the second is not stored, so discarding
+            /// the first would lose both.
+            #[pyo3(signature = (keys, /))]
+            fn add_new<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+                crate::set::add_new(&self.set, keys)
+            }
+
+            /// Removes one occurrence of each key: a numpy array of bool, True where there was one.
+            #[pyo3(signature = (keys, /))]
+            fn discard_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+                crate::set::discard_many(&self.set, keys)
+            }
+
+            /// Removes all keys and keeps the parameters and the seed.
+            fn clear(&self, py: Python<'_>) {
+                py.detach(|| self.set.clear());
+            }
+
+            /// The figures of the set as it is now.
+            fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyDict>> {
+                let stats = self.set.figures().to_dict(py)?;
+                self.own_stats(&stats)?;
+                Ok(stats)
+            }
+
+            /// The seed of the hash function; None if the set was made with a secret key.
+            #[getter]
+            fn seed(&self) -> Option<u64> {
+                self.set.hasher().seed()
+            }
+
+            /// The false positive rate to expect now.
+            #[getter]
+            fn expected_false_positive_rate(&self) -> f64 {
+                self.set.figures().expected_false_positive_rate
+            }
+
+            /// The memory held.
+            #[getter]
+            fn size_in_bytes(&self) -> usize {
+                self.set.figures().size_in_bytes
+            }
+
+            /// The set as bytes, the same as those of a file.
+            fn to_bytes<'py>(
+                &self,
+                py: Python<'py>,
+            ) -> PyResult<Bound<'py, pyo3::types::PyBytes>> {
+                let mut bytes = Vec::new();
+                py.detach(|| self.set.write_to(&mut bytes))?;
+                Ok(pyo3::types::PyBytes::new(py, &bytes))
+            }
+
+            /// The set that some bytes hold; DecodeError if they are damaged or something else.
+            #[staticmethod]
+            #[pyo3(signature = (data, /))]
+            fn from_bytes(
+                py: Python<'_>,
+                data: pyo3::pybacked::PyBackedBytes,
+            ) -> PyResult<Self> {
+                let (filter, note) = py.detach(|| crate::files::from_bytes(&data, $kind))?;
+                Self::loaded(filter, note)
+            }
+
+            /// Saves the set to a file, which is replaced as a whole or not at all.
+            #[pyo3(signature = (path, /))]
+            fn save(&self, py: Python<'_>, path: std::path::PathBuf) -> PyResult<()> {
+                let note = self.note.as_ref();
+                py.detach(|| crate::files::save(&path, note, |file| self.set.write_to(file)))
+            }
+
+            /// Loads a set from a file of this class, the command-line tool or Rust.
+            #[staticmethod]
+            #[pyo3(signature = (path, /))]
+            fn load(py: Python<'_>, path: std::path::PathBuf) -> PyResult<Self> {
+                let (filter, note) = py.detach(|| crate::files::load(&path, $kind))?;
+                Self::loaded(filter, note)
+            }
+
+            /// A copy that changes on its own.
+            fn copy(&self, py: Python<'_>) -> PyResult<Self> {
+                py.detach(|| self.duplicate())
+            }
+
+            fn __copy__(&self, py: Python<'_>) -> PyResult<Self> {
+                self.copy(py)
+            }
+
+            #[pyo3(signature = (memo, /))]
+            fn __deepcopy__(&self, py: Python<'_>, memo: &Bound<'_, PyAny>) -> PyResult<Self> {
+                let _ = memo;
+                self.copy(py)
+            }
+
+            fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+                Ok(self.set.contains_hash(crate::key::hash(self.set.hasher(), key)?))
+            }
+
+            fn __len__(&self) -> usize {
+                self.set.len()
+            }
+
+            fn __bool__(&self) -> bool {
+                self.set.len() > 0
+            }
+
+            fn __eq__(&self, py: Python<'_>, other: &Bound<'_, Self>) -> PyResult<bool> {
+                let other = other.get();
+                Ok(self.set.len() == other.set.len()
+                    && py.detach(|| {
+                        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+                        self.set.write_to(&mut ours)?;
+                        other.set.write_to(&mut theirs)?;
+                        std::io::Result::Ok(ours == theirs)
+                    })?)
+            }
+
+            fn __sizeof__(&self) -> usize {
+                // Beside the set: the object's type and number of references.
+                size_of::<pyo3::ffi::PyObject>() + self.set.figures().size_in_bytes
+            }
+
+            fn __reduce__<'py>(
+                slf: &Bound<'py, Self>,
+            ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, pyo3::types::PyBytes>,))> {
+                let py = slf.py();
+                Ok((slf.get_type().getattr("from_bytes")?, (slf.get().to_bytes(py)?,)))
+            }
+
+            $($own)*
+        }
+    };
+}
+pub(crate) use set_class;
