@@ -97,3 +97,32 @@ fn copies_of_one_key_are_counted() {
     assert_eq!(filter.count("key"), 400_000);
     assert!((0..5000u64).all(|key| filter.contains(&key)));
 }
+
+/// Threads share the work, and nobody can tell: not from the bytes, nor later.
+#[test]
+fn bytes_are_the_same_for_any_number_of_threads() {
+    for (keys, hint) in [(3000u64, 0), (700_000, 0), (700_000, 700_000)] {
+        let builder = ElasticFilter::builder().expected_items(hint).seed(5);
+        let build = || builder.build().expect("valid");
+        let mut all = hashes(&build(), 0..keys);
+        // Copies, and more of one key than its segment has slots for.
+        all.extend_from_within(..1000);
+        all.extend(vec![all[7]; 3000]);
+        let mut one = build();
+        one.insert_bulk(&all).expect("memory");
+        for threads in [0, 2, 3, 8, 1000] {
+            let mut filter = build();
+            filter.insert_bulk_with(&all, threads).expect("memory");
+            assert!(filter.to_bytes() == one.to_bytes(), "{keys} keys, {threads} threads");
+            // Each thread has a last region of its own, which is not full.
+            let bytes = filter.size_in_bytes();
+            assert!(bytes < one.size_in_bytes() * 104 / 100 + 1024, "{threads}: {bytes}");
+            if threads == 3 {
+                filter.extend(keys..2 * keys);
+                assert!((0..2 * keys).all(|key| filter.contains(&key)));
+                assert!((0..2 * keys).all(|key| filter.remove(&key)));
+                assert_eq!(filter.len(), 4000);
+            }
+        }
+    }
+}

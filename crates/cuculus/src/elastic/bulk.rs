@@ -1,17 +1,21 @@
 //! Many keys at once: grouped by segment, each segment written once. Knows drafts and groups; how
 //! long entries should be is decided by the policy.
 
+use core::ops::Range;
+use std::panic::resume_unwind;
+use std::thread;
+
 use super::address::{PATH_BITS, Scheme};
 use super::code::{Form, Step};
-use super::directory::linear_index;
+use super::directory::{PAGE, linear_index};
 use super::draft::{self, Draft, Unfit};
 use super::filter::ElasticFilter;
-use super::lengths::Changes;
-use super::level::{Context, Failure, Level, depth_of};
-use super::policy::{Goal, segments_for};
+use super::lengths::{Changes, Lengths};
+use super::level::{Context, Failure, Level, Work, depth_of};
+use super::policy::{Goal, Settings, segments_for};
 use super::segments::Segments;
 use crate::table::OutOfMemory;
-use crate::wide::{self, Job};
+use crate::wide::{self, Chosen, Job};
 use crate::{Filter, Full, FullCause, Insert, Key, KeyHash, Remove, memory};
 
 /// Fewer keys are inserted in turn, and so are keys that are fewer than this part of the set:
@@ -20,6 +24,8 @@ const FEWEST: usize = 1024;
 const LEAST_SHARE: usize = 12;
 /// More keys than this are taken in several rounds: 128 MiB for the groups.
 const MOST_AT_ONCE: usize = 1 << 24;
+/// The most threads.
+const MOST_THREADS: usize = 64;
 /// Segments in a first, coarse group, which stays in the cache while it is divided.
 const COARSE: u32 = 7;
 
@@ -46,9 +52,18 @@ impl ElasticFilter {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn insert_bulk(&mut self, hashes: &[KeyHash]) -> Result<(), Full> {
+        self.insert_bulk_with(hashes, 1)
+    }
+
+    /// [`insert_bulk`](Self::insert_bulk) by several threads, 64 at most. They share the work in a filter
+    /// that was empty; the bytes are the same for any number of them.
+    ///
+    /// # Errors
+    /// As there. The standard library aborts if there is no memory to start a thread.
+    pub fn insert_bulk_with(&mut self, hashes: &[KeyHash], threads: usize) -> Result<(), Full> {
         let mut done = 0;
         for some in hashes.chunks(MOST_AT_ONCE) {
-            if let Err(cause) = self.insert_round(some) {
+            if let Err(cause) = self.insert_round(some, threads.clamp(1, MOST_THREADS)) {
                 let full = self.full(cause);
                 self.take_back(hashes[..done].iter().copied());
                 return Err(full);
@@ -71,7 +86,7 @@ impl ElasticFilter {
             let inserted = match reserved {
                 Ok(()) => {
                     hashes.extend(some.iter().map(|key| self.hasher.hash(key)));
-                    self.insert_round(&hashes)
+                    self.insert_round(&hashes, 1)
                 }
                 Err(_) => Err(FullCause::OutOfMemory),
             };
@@ -94,61 +109,170 @@ impl ElasticFilter {
         }
     }
 
-    fn insert_round(&mut self, hashes: &[KeyHash]) -> Result<(), FullCause> {
+    fn insert_round(&mut self, hashes: &[KeyHash], threads: usize) -> Result<(), FullCause> {
         if hashes.len() < FEWEST.max(self.len() / LEAST_SHARE) {
             return self.insert_batch(hashes).map_err(|full| {
                 self.take_back(hashes[..full.inserted].iter().copied());
                 full.cause
             });
         }
+        if self.levels.main.segment_count() == 0 {
+            return self.insert_into_new(hashes, threads);
+        }
         let scheme = self.settings.scheme;
-        let is_new = self.levels.main.segment_count() == 0;
         let (levels, mut cx) = self.parts();
-        let count = if is_new {
-            segments_for(hashes.len() as u64) as usize
-        } else {
-            levels.prepare_for(hashes.len(), &mut cx);
-            levels.main.segment_count()
-        };
-        let groups = Groups::new(hashes, scheme, count).map_err(|_| FullCause::OutOfMemory)?;
+        levels.prepare_for(hashes.len(), &mut cx);
+        let count = levels.main.segment_count();
+        let groups = Groups::new(hashes, scheme, count, 0..count);
+        let groups = groups.map_err(|_| FullCause::OutOfMemory)?;
         let goal = cx.settings.bulk_goal(hashes.len() as u64, cx.lengths);
-        let mut writing = Writing { scheme, goal, later: Vec::new(), left_out: Vec::new() };
+        let mut later = Later::default();
         let mut done = 0;
         let mut outcome = groups.each(|index, keys| {
-            if is_new {
-                writing.write_new(&mut levels.main, (index, count), keys, &mut cx)?;
-            } else {
-                writing.write_more(&mut levels.main, index, keys, &mut cx)?;
+            let depth = depth_of(index as u64, count as u64);
+            if !keys.is_empty()
+                && let Err(failure) =
+                    levels.main.add_keys(index, keys, scheme, goal.form(index, depth), &mut cx)
+            {
+                later.leave(index, keys, failure)?;
             }
             done = index + 1;
             Ok(())
         });
-        let Writing { later, left_out, .. } = writing;
-        // What its segment did not take at once may need splits, which change where keys belong.
         let mut in_turn = 0;
         if outcome.is_ok() {
-            for &hash in &later {
-                if let Err(full) = self.insert_hash(hash) {
-                    outcome = Err(full.cause);
-                    break;
-                }
-                in_turn += 1;
-            }
+            outcome = self.insert_in_turn(&later.keys, &mut in_turn);
         }
         let Err(cause) = outcome else { return Ok(()) };
-        if is_new {
-            let refused = self.refused;
-            self.clear();
-            self.refused = refused;
-            return Err(cause);
-        }
         let was_written = |&hash: &KeyHash| {
             let index = index_of(hash, scheme, count);
-            index < done && left_out.binary_search(&index).is_err()
+            index < done && later.segments.binary_search(&index).is_err()
         };
         self.take_back(hashes.iter().copied().filter(was_written));
-        self.take_back(later[..in_turn].iter().copied());
+        self.take_back(later.keys[..in_turn].iter().copied());
         Err(cause)
+    }
+
+    /// What its segment did not take at once may need splits, which change where keys belong.
+    fn insert_in_turn(&mut self, keys: &[KeyHash], done: &mut usize) -> Result<(), FullCause> {
+        for &hash in keys {
+            self.insert_hash(hash).map_err(|full| full.cause)?;
+            *done += 1;
+        }
+        Ok(())
+    }
+
+    /// Fills a filter without segments. Each thread makes some of them, in memory of its own.
+    fn insert_into_new(&mut self, hashes: &[KeyHash], threads: usize) -> Result<(), FullCause> {
+        let settings = &self.settings;
+        let count = segments_for(hashes.len() as u64) as usize;
+        let goal = settings.bulk_goal(hashes.len() as u64, &self.lengths);
+        let making = Making { hashes, settings, chosen: self.chosen, goal, count };
+        let each = count.div_ceil(threads.max(1)).next_multiple_of(PAGE);
+        let mut made = Vec::new();
+        made.try_reserve_exact(count.div_ceil(each)).map_err(|_| FullCause::OutOfMemory)?;
+        if count <= each {
+            made.push(making.segments(0..count));
+        } else {
+            making.by_threads(each, &mut made);
+        }
+        let refused = self.refused;
+        let filled = self.take_made(made.into_iter());
+        if filled.is_err() {
+            self.clear();
+            self.refused = refused;
+        }
+        filled
+    }
+
+    fn take_made(
+        &mut self,
+        made: impl Iterator<Item = Result<Made, FullCause>>,
+    ) -> Result<(), FullCause> {
+        let mut later = Vec::new();
+        for segments in made {
+            let Made { level, lengths, later: more } = segments?;
+            let main = &mut self.levels.main;
+            let appended = main.directory.append(level.directory);
+            appended.map_err(|_| FullCause::OutOfMemory)?;
+            main.entries += level.entries;
+            main.counted += level.counted;
+            main.copies += level.copies;
+            for (length, entries) in lengths.iter() {
+                self.lengths.reserve(length).map_err(|_| FullCause::OutOfMemory)?;
+                self.lengths.add_many(length, entries);
+            }
+            let reserved = later.try_reserve(more.keys.len());
+            reserved.map_err(|_| FullCause::OutOfMemory)?;
+            later.extend(more.keys);
+        }
+        // Each thread saw its own entries only.
+        if !self.settings.allows(self.lengths.sum()) {
+            return Err(FullCause::RateReached);
+        }
+        self.insert_in_turn(&later, &mut 0)
+    }
+}
+
+/// Segments that are made of keys alone.
+struct Making<'a> {
+    hashes: &'a [KeyHash],
+    settings: &'a Settings,
+    chosen: Chosen,
+    goal: Goal,
+    count: usize,
+}
+
+/// Some of them, in turn.
+struct Made {
+    level: Level,
+    lengths: Lengths,
+    later: Later,
+}
+
+impl Making<'_> {
+    /// So many segments by each thread. Adds them in turn; there is room.
+    fn by_threads(&self, each: usize, made: &mut Vec<Result<Made, FullCause>>) {
+        let starts = (0..self.count).step_by(each);
+        let ranges = starts.map(|first| first..(first + each).min(self.count));
+        thread::scope(|scope| {
+            let mut workers = ranges.map(|range| {
+                let of_worker = range.clone();
+                let work = move || self.segments(of_worker);
+                (range, thread::Builder::new().spawn_scoped(scope, work).ok())
+            });
+            let running: [_; MOST_THREADS] = core::array::from_fn(|_| workers.next());
+            for (range, worker) in running.into_iter().flatten() {
+                let segments = match worker {
+                    Some(worker) => worker.join().unwrap_or_else(|panic| resume_unwind(panic)),
+                    // What got no thread is made by this one.
+                    None => self.segments(range),
+                };
+                made.push(segments);
+            }
+        });
+    }
+
+    fn segments(&self, range: Range<usize>) -> Result<Made, FullCause> {
+        let (scheme, count) = (self.settings.scheme, self.count);
+        let groups = Groups::new(self.hashes, scheme, count, range.clone());
+        let groups = groups.map_err(|_| FullCause::OutOfMemory)?;
+        let mut made =
+            Made { level: Level::default(), lengths: Lengths::default(), later: Later::default() };
+        let Made { level, lengths, later } = &mut made;
+        let mut work = Work::default();
+        let (settings, chosen) = (self.settings, self.chosen);
+        let mut cx = Context { settings, lengths, work: &mut work, chosen };
+        groups.each(|index, keys| {
+            let depth = depth_of(index as u64, count as u64);
+            let form = self.goal.form(index, depth);
+            if let Err(failure) = level.push_keys(keys, scheme, form, depth, &mut cx) {
+                later.leave(index, keys, failure)?;
+                level.push_keys(&[], scheme, form, depth, &mut cx)?;
+            }
+            Ok(())
+        })?;
+        Ok(made)
     }
 }
 
@@ -158,67 +282,23 @@ fn index_of(hash: KeyHash, scheme: Scheme, count: usize) -> usize {
     linear_index(scheme.address(hash).path, count as u32)
 }
 
-/// Segments written from groups of keys.
-struct Writing {
-    scheme: Scheme,
-    goal: Goal,
-    /// Keys that are to be inserted in turn, and the segments that they belong to.
-    later: Vec<KeyHash>,
-    left_out: Vec<usize>,
+/// Keys that are to be inserted in turn, and the segments that they belong to.
+#[derive(Default)]
+struct Later {
+    keys: Vec<KeyHash>,
+    segments: Vec<usize>,
 }
 
-impl Writing {
-    /// Adds the next segment of a level that has none for the keys after it.
-    fn write_new(
-        &mut self,
-        level: &mut Level,
-        (index, count): (usize, usize),
-        keys: &[KeyHash],
-        cx: &mut Context<'_>,
-    ) -> Result<(), FullCause> {
-        let depth = depth_of(index as u64, count as u64);
-        let form = self.goal.form(index, depth);
-        for keys in [keys, &[]] {
-            match level.push_keys(keys, self.scheme, form, depth, cx) {
-                Ok(()) => return Ok(()),
-                Err(failure) => self.leave_out(index, keys, failure)?,
-            }
-        }
-        Ok(())
-    }
-
-    /// Rewrites a segment with some keys more.
-    fn write_more(
-        &mut self,
-        level: &mut Level,
-        index: usize,
-        keys: &[KeyHash],
-        cx: &mut Context<'_>,
-    ) -> Result<(), FullCause> {
-        if keys.is_empty() {
-            return Ok(());
-        }
-        let form = self.goal.form(index, depth_of(index as u64, level.segment_count() as u64));
-        match level.add_keys(index, keys, self.scheme, form, cx) {
-            Ok(()) => Ok(()),
-            Err(failure) => self.leave_out(index, keys, failure),
-        }
-    }
-
+impl Later {
     #[cold]
-    fn leave_out(
-        &mut self,
-        index: usize,
-        keys: &[KeyHash],
-        failure: Failure,
-    ) -> Result<(), FullCause> {
-        if FullCause::from(failure) == FullCause::OutOfMemory || keys.is_empty() {
+    fn leave(&mut self, index: usize, keys: &[KeyHash], failure: Failure) -> Result<(), FullCause> {
+        if FullCause::from(failure) == FullCause::OutOfMemory {
             return Err(failure.into());
         }
-        let reserved = self.later.try_reserve(keys.len());
-        reserved.and(self.left_out.try_reserve(1)).map_err(|_| FullCause::OutOfMemory)?;
-        self.later.extend_from_slice(keys);
-        self.left_out.push(index);
+        let reserved = self.keys.try_reserve(keys.len());
+        reserved.and(self.segments.try_reserve(1)).map_err(|_| FullCause::OutOfMemory)?;
+        self.keys.extend_from_slice(keys);
+        self.segments.push(index);
         Ok(())
     }
 }
@@ -320,31 +400,42 @@ impl Job for AddKeys<'_> {
     }
 }
 
-/// Hashes in groups of 2^[`COARSE`] segments.
+/// Hashes of some segments, in groups of 2^[`COARSE`].
 struct Groups {
     hashes: Vec<KeyHash>,
     /// Where each group ends.
     ends: Vec<usize>,
     scheme: Scheme,
-    segments: usize,
+    /// The segments of the filter, and those of these groups.
+    count: usize,
+    range: Range<usize>,
 }
 
 impl Groups {
-    fn new(hashes: &[KeyHash], scheme: Scheme, segments: usize) -> Result<Self, OutOfMemory> {
-        let group = |hash: KeyHash| index_of(hash, scheme, segments) >> COARSE;
-        let mut ends = memory::filled(0usize, (segments >> COARSE) + 1)?;
-        hashes.iter().for_each(|&hash| ends[group(hash)] += 1);
-        let mut start = 0;
+    fn new(
+        hashes: &[KeyHash],
+        scheme: Scheme,
+        count: usize,
+        range: Range<usize>,
+    ) -> Result<Self, OutOfMemory> {
+        let group = |hash: KeyHash| {
+            let index = index_of(hash, scheme, count);
+            range.contains(&index).then(|| (index - range.start) >> COARSE)
+        };
+        let mut ends = memory::filled(0usize, (range.len() >> COARSE) + 1)?;
+        hashes.iter().filter_map(|&hash| group(hash)).for_each(|group| ends[group] += 1);
+        let mut all = 0;
         for end in &mut ends {
-            start += core::mem::replace(end, start);
+            all += core::mem::replace(end, all);
         }
-        let mut sorted = memory::filled(KeyHash::new(0), hashes.len())?;
+        let mut sorted = memory::filled(KeyHash::new(0), all)?;
         for &hash in hashes {
-            let next = &mut ends[group(hash)];
-            sorted[*next] = hash;
-            *next += 1;
+            if let Some(group) = group(hash) {
+                sorted[ends[group]] = hash;
+                ends[group] += 1;
+            }
         }
-        Ok(Self { hashes: sorted, ends, scheme, segments })
+        Ok(Self { hashes: sorted, ends, scheme, count, range })
     }
 
     /// Calls a function with every segment and its keys, in turn, until it fails.
@@ -355,15 +446,15 @@ impl Groups {
         let mut sorted = Vec::new();
         let mut start = 0;
         for (group, &end) in self.ends.iter().enumerate() {
-            let first = group << COARSE;
-            let among = |hash: KeyHash| index_of(hash, self.scheme, self.segments) - first;
+            let first = self.range.start + (group << COARSE);
+            let among = |hash: KeyHash| index_of(hash, self.scheme, self.count) - first;
             let keys = &self.hashes[start..end];
             start = end;
             let mut ends = [0; 1 << COARSE];
             keys.iter().for_each(|&hash| ends[among(hash)] += 1);
-            let mut next = 0;
+            let mut all = 0;
             for end in &mut ends {
-                next += core::mem::replace(end, next);
+                all += core::mem::replace(end, all);
             }
             sorted.clear();
             sorted.try_reserve(keys.len()).map_err(|_| FullCause::OutOfMemory)?;
@@ -374,7 +465,7 @@ impl Groups {
                 *next += 1;
             }
             let mut from = 0;
-            for (at, &to) in ends.iter().enumerate().take(self.segments - first) {
+            for (at, &to) in ends.iter().enumerate().take(self.range.end - first) {
                 see(first + at, &sorted[from..to])?;
                 from = to;
             }

@@ -12,7 +12,7 @@ use crate::table::OutOfMemory;
 use crate::wide::{self, Chosen};
 
 /// Descriptions in a page. Only the list of pages is ever copied when there are more of them.
-const PAGE: usize = 256;
+pub(super) const PAGE: usize = 256;
 
 /// A description in a cache line of its own.
 #[repr(align(64))]
@@ -68,6 +68,19 @@ impl Directory {
     fn give_back(&mut self, block: Block) {
         let Self { pages, pool, .. } = self;
         pool.give_back(block, |owner, to| follow(pages, owner, to));
+    }
+
+    /// Adds the segments of another directory after the last. All pages here are full.
+    pub(super) fn append(&mut self, other: Self) -> Result<(), OutOfMemory> {
+        debug_assert!(self.pages.iter().all(|page| page.len() == PAGE), "a page is not full");
+        let bytes = (other.pages.len() * size_of::<Vec<Line>>()) as u64;
+        let reserved = self.pages.try_reserve(other.pages.len());
+        reserved.map_err(|_| OutOfMemory { bytes })?;
+        self.pool.take_over(other.pool, self.count)?;
+        self.pages.extend(other.pages);
+        self.capacity += other.capacity;
+        self.set_count(self.count + other.count);
+        Ok(())
     }
 
     /// Makes room in the list for a segment more.
