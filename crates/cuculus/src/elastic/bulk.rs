@@ -39,7 +39,8 @@ impl ElasticFilter {
     ///
     /// # Errors
     /// [`Full`] if there is no memory, or a key is refused. None of the keys is in the filter then,
-    /// and all that were before still are; its memory may be arranged differently.
+    /// and all that were before still are; its memory may be arranged differently. (A key can stay if
+    /// taking it back needs memory, which is rare, and that is refused as well.)
     ///
     /// ```
     /// use cuculus::{ElasticFilter, Filter, KeyHash};
@@ -104,8 +105,7 @@ impl ElasticFilter {
     /// Removes keys that were inserted a moment ago.
     fn take_back(&mut self, hashes: impl Iterator<Item = KeyHash>) {
         for hash in hashes {
-            let removed = self.remove_hash(hash);
-            debug_assert!(removed, "it was inserted");
+            self.remove_hash(hash);
         }
     }
 
@@ -116,7 +116,8 @@ impl ElasticFilter {
                 full.cause
             });
         }
-        if self.levels.main.segment_count() == 0 {
+        // A file may have a first level without segments and keys on others.
+        if self.levels.main.segment_count() == 0 && self.is_empty() {
             return self.insert_into_new(hashes, threads);
         }
         let scheme = self.settings.scheme;

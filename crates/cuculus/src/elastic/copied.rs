@@ -12,6 +12,7 @@
 use core::ptr::NonNull;
 use std::alloc::{self, Layout};
 
+use super::directory::index_among;
 use super::draft::{self, Draft};
 use super::pool::UNIT;
 use super::segment::{Plan, Segment};
@@ -219,7 +220,7 @@ impl Segments for Copied {
 
     #[inline(always)]
     fn index(&self, path: u64) -> usize {
-        index(path, self.mask, self.segments.len())
+        index_among(path, self.segments.len() as u32, self.mask)
     }
 
     #[inline(always)]
@@ -359,11 +360,4 @@ impl Drop for Copied {
             unsafe { free(segment) };
         }
     }
-}
-
-/// The segment that a path leads to, by linear hashing. There must be one.
-#[inline(always)]
-pub(super) fn index(path: u64, mask: u32, count: usize) -> usize {
-    let whole = (path as u32 & mask) as usize;
-    if whole < count { whole } else { whole & (mask as usize >> 1) }
 }

@@ -35,8 +35,9 @@ fn mask_of(count: u32) -> u32 {
     count.checked_ilog2().map_or(0, |depth| ((2u64 << depth) - 1) as u32)
 }
 
+/// [`linear_index`] with the mask at hand.
 #[inline(always)]
-fn index_among(path: u64, count: u32, mask: u32) -> usize {
+pub(super) fn index_among(path: u64, count: u32, mask: u32) -> usize {
     let whole = path as u32 & mask;
     (if whole < count { whole } else { whole & (mask >> 1) }) as usize
 }

@@ -42,6 +42,7 @@ use crossbeam_epoch::{self as epoch, Guard};
 
 use super::address::Address;
 use super::copied::{self, Boxed, Copied};
+use super::directory::index_among;
 use super::level::{Level, copies_in};
 use super::levels::{Levels, MAX_LEVELS};
 use super::part::PartKey;
@@ -80,7 +81,7 @@ impl Root {
     /// The slot of a path on a level that has segments.
     #[inline(always)]
     fn slot(&self, table: &Table, path: u64) -> &AtomicPtr<Segment> {
-        let index = copied::index(path, table.mask, table.count as usize);
+        let index = index_among(path, table.count, table.mask);
         // SAFETY: there are segments, and by linear hashing the index is below their number; there
         // is a slot for each from the start of the table on.
         unsafe { self.slots.get_unchecked(table.start as usize + index) }
