@@ -1,6 +1,9 @@
 //! What this machine remembers of a repository, so that it notices if whoever holds the storage
-//! replaces the repository or brings back an older state. Knows ids and names; a pin is a small
-//! file below the cache directory, one for each location.
+//! replaces the repository or brings back an older state. Knows ids and names only.
+//!
+//! A pin is a small file below the cache directory, one for each location, and beside it a
+//! directory with an empty file for each snapshot. There is no lock: each change creates, replaces
+//! or removes one file, so that a process that is stopped in the middle stops no other.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -8,19 +11,19 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::id::Name;
 
 /// What is pinned, as JSON.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Pinned {
     location: String,
     repository: String,
     encrypted: bool,
-    /// Snapshots that were there and that nobody with the key has forgotten.
+    /// Older programs kept the snapshots here.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     snapshots: BTreeSet<String>,
 }
 
@@ -34,8 +37,7 @@ impl Pin {
     /// `directory` is where pins are kept; `location` identifies the place of the repository.
     pub(crate) fn new(directory: &Path, location: String) -> Result<Self> {
         let folder = directory.join("pins");
-        let made = DirBuilder::new().mode(0o700).recursive(true).create(&folder);
-        made.map_err(Error::at("create", &folder))?;
+        create_folder(&folder)?;
         let path = folder.join(Name::of(location.as_bytes()).to_string());
         Ok(Self { path, location })
     }
@@ -52,41 +54,61 @@ impl Pin {
         }
     }
 
-    fn write(&self, pinned: &Pinned) -> Result<()> {
-        let draft = self.path.with_extension("new");
-        let text = serde_json::to_vec_pretty(pinned).map_err(io::Error::from);
-        let written = text.and_then(|text| {
-            let mut options = OpenOptions::new();
-            options.write(true).create(true).truncate(true).mode(0o600);
-            let mut file = options.open(&draft)?;
-            file.write_all(&text)?;
+    /// Fails with `AlreadyExists` if another process was first and `replace` is not set.
+    fn write(&self, pinned: &Pinned, replace: bool) -> io::Result<()> {
+        let unique = Name::random().map_err(io::Error::other)?;
+        let draft = self.path.with_extension(format!("{unique}.new"));
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
+        let written = (|| {
+            file.write_all(&serde_json::to_vec_pretty(pinned)?)?;
             file.sync_all()?;
-            fs::rename(&draft, &self.path)
-        });
-        written.map_err(Error::at("write", &self.path))
+            if replace { fs::rename(&draft, &self.path) } else { fs::hard_link(&draft, &self.path) }
+        })();
+        match fs::remove_file(&draft) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => written.and(Err(error)),
+            _ => written,
+        }
     }
 
-    /// Changes the pin while no other process does.
-    fn change<T>(&self, change: impl FnOnce(&mut Option<Pinned>) -> Result<T>) -> Result<T> {
-        let lock = self.path.with_extension("lock");
-        let locked = OpenOptions::new().write(true).create(true).truncate(false).open(&lock);
-        let file: File = locked.map_err(Error::at("open", &lock))?;
-        flock(&file, FlockOperation::LockExclusive)
-            .map_err(|error| Error::at("lock", &lock)(error.into()))?;
-        let mut pinned = self.read()?;
-        let before = pinned.as_ref().map(|pinned| (pinned.repository.clone(), pinned.clone()));
-        let outcome = change(&mut pinned)?;
-        if let Some(pinned) = &pinned {
-            let same = before.is_some_and(|(repository, before)| {
-                repository == pinned.repository
-                    && before.encrypted == pinned.encrypted
-                    && before.snapshots == pinned.snapshots
-            });
-            if !same {
-                self.write(pinned)?;
+    /// Where the snapshots of a repository are remembered.
+    fn snapshots(&self, repository: &str) -> PathBuf {
+        self.path.with_extension(repository)
+    }
+
+    /// The names of the remembered snapshots.
+    fn remembered(&self, repository: &str) -> Result<BTreeSet<String>> {
+        let folder = self.snapshots(repository);
+        let names = fs::read_dir(&folder).and_then(|entries| {
+            entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+        });
+        match names {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(BTreeSet::new()),
+            names => names.map_err(Error::at("read", &folder)),
+        }
+    }
+
+    fn add<'a>(&self, repository: &str, names: impl Iterator<Item = &'a String>) -> Result<()> {
+        let folder = self.snapshots(repository);
+        create_folder(&folder)?;
+        for path in names.map(|name| folder.join(name)) {
+            let made = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
+            made.map_err(Error::at("create", &path))?;
+        }
+        let synced = File::open(&folder).and_then(|folder| folder.sync_all());
+        synced.map_err(Error::at("write", &folder))
+    }
+
+    fn remove<'a>(&self, repository: &str, names: impl Iterator<Item = &'a String>) -> Result<()> {
+        let folder = self.snapshots(repository);
+        for path in names.map(|name| folder.join(name)) {
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(Error::at("remove", &path)(error));
+                }
+                _ => {}
             }
         }
-        Ok(outcome)
+        Ok(())
     }
 
     /// Before a passphrase is used: fails if an encrypted repository became one in the clear, or
@@ -111,60 +133,81 @@ impl Pin {
     /// The repository is this one: remembered at first use, and compared later. With `accept`, a
     /// change is remembered.
     pub(crate) fn confirm(&self, repository: &Name, encrypted: bool, accept: bool) -> Result<()> {
-        self.change(|pinned| {
-            if let Some(known) = pinned
-                && !accept
-                && (known.repository != repository.to_string() || known.encrypted != encrypted)
-            {
-                return Err(self.changed(known, Some(repository), encrypted));
+        let known = self.read()?;
+        let pinned = Pinned {
+            location: self.location.clone(),
+            repository: repository.to_string(),
+            encrypted,
+            snapshots: BTreeSet::new(),
+        };
+        let failed = Error::at("write", &self.path);
+        let Some(known) = known else {
+            return match self.write(&pinned, false) {
+                // Another process was first; it must mean the same repository.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    self.confirm(repository, encrypted, accept)
+                }
+                outcome => outcome.map_err(failed),
+            };
+        };
+        let same = known.repository == pinned.repository;
+        if !(accept || same && known.encrypted == encrypted) {
+            return Err(self.changed(&known, Some(repository), encrypted));
+        }
+        if same {
+            let (old, names) = (!known.snapshots.is_empty(), known.snapshots.iter());
+            if old {
+                self.add(&known.repository, names.filter(|name| Name::parse(name).is_some()))?;
             }
-            let same = |known: &Pinned| known.repository == repository.to_string();
-            let snapshots = pinned.take().filter(same).map(|known| known.snapshots);
-            *pinned = Some(Pinned {
-                location: self.location.clone(),
-                repository: repository.to_string(),
-                encrypted,
-                snapshots: snapshots.unwrap_or_default(),
-            });
-            Ok(())
-        })
+            if !old && known.encrypted == encrypted {
+                return Ok(());
+            }
+        } else {
+            let _ = fs::remove_dir_all(self.snapshots(&known.repository));
+        }
+        self.write(&pinned, true).map_err(failed)
     }
 
     /// Remembers the snapshots that are present; returns those that were and are not, unless
     /// `forgotten` has them. With `accept`, missing ones are no longer expected.
     pub(crate) fn compare(
         &self,
-        present: &HashSet<Name>,
+        present: impl FnOnce() -> Result<HashSet<Name>>,
         forgotten: impl FnOnce() -> Result<HashSet<Name>>,
         accept: bool,
     ) -> Result<Vec<String>> {
-        self.change(|pinned| {
-            let Some(pinned) = pinned else { return Ok(Vec::new()) };
-            let absent = |name: &String| Name::parse(name).is_none_or(|n| !present.contains(&n));
-            let mut missing: Vec<String> =
-                pinned.snapshots.iter().filter(|name| absent(name)).cloned().collect();
-            if !missing.is_empty() {
-                let forgotten = forgotten()?;
-                missing.retain(|name| Name::parse(name).is_none_or(|n| !forgotten.contains(&n)));
-            }
-            pinned.snapshots = present.iter().map(Name::to_string).collect();
-            if !accept {
-                pinned.snapshots.extend(missing.iter().cloned());
-            }
-            Ok(missing)
-        })
+        let Some(pinned) = self.read()? else { return Ok(Vec::new()) };
+        let repository = &pinned.repository;
+        // First what is remembered: a snapshot that another process finishes now is not missing.
+        let remembered = self.remembered(repository)?;
+        let present: BTreeSet<String> = present()?.iter().map(Name::to_string).collect();
+        let absent: BTreeSet<String> = remembered.difference(&present).cloned().collect();
+        let mut missing = absent.clone();
+        if !missing.is_empty() {
+            let forgotten = forgotten()?;
+            missing.retain(|name| Name::parse(name).is_none_or(|n| !forgotten.contains(&n)));
+        }
+        let gone = absent.iter().filter(|name| accept || !missing.contains(*name));
+        self.remove(repository, gone)?;
+        if !present.is_subset(&remembered) {
+            self.add(repository, present.difference(&remembered))?;
+        }
+        Ok(missing.into_iter().collect())
     }
 
     /// This machine has added or removed snapshots.
     pub(crate) fn update(&self, added: &[Name], removed: &[Name]) -> Result<()> {
-        self.change(|pinned| {
-            if let Some(pinned) = pinned {
-                pinned.snapshots.extend(added.iter().map(Name::to_string));
-                removed.iter().for_each(|name| _ = pinned.snapshots.remove(&name.to_string()));
-            }
-            Ok(())
-        })
+        let Some(Pinned { repository, .. }) = self.read()? else { return Ok(()) };
+        let [added, removed]: [Vec<String>; 2] =
+            [added, removed].map(|names| names.iter().map(Name::to_string).collect());
+        self.remove(&repository, removed.iter())?;
+        if added.is_empty() { Ok(()) } else { self.add(&repository, added.iter()) }
     }
+}
+
+fn create_folder(folder: &Path) -> Result<()> {
+    let made = DirBuilder::new().mode(0o700).recursive(true).create(folder);
+    made.map_err(Error::at("create", folder))
 }
 
 #[cfg(test)]
@@ -195,7 +238,8 @@ mod tests {
         pin.confirm(&Name([9; 16]), true, false).expect("first use");
         let names = |bytes: &[u8]| bytes.iter().map(|byte| Name([*byte; 16])).collect();
         let compare = |present: &[u8], forgotten: &[u8], accept| {
-            pin.compare(&names(present), || Ok(names(forgotten)), accept).expect("compared").len()
+            let (present, forgotten) = (|| Ok(names(present)), || Ok(names(forgotten)));
+            pin.compare(present, forgotten, accept).expect("compared").len()
         };
         assert_eq!(compare(&[1, 2, 3], &[], false), 0);
         assert_eq!(compare(&[1, 2], &[3], false), 0);
@@ -205,5 +249,39 @@ mod tests {
         assert_eq!(compare(&[1], &[], false), 0);
         pin.update(&[Name([4; 16])], &[Name([1; 16])]).expect("updated");
         assert_eq!(compare(&[], &[], false), 1);
+    }
+
+    /// A process may be stopped at any moment, between any two of its calls.
+    #[test]
+    fn a_snapshot_of_another_process_is_not_missing() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let pin = Pin::new(dir.path(), "/somewhere".into()).expect("a pin");
+        pin.confirm(&Name([9; 16]), true, false).expect("first use");
+        let finished = Name([7; 16]);
+        // Another process finishes a snapshot while this one compares.
+        let present = || {
+            pin.update(&[finished], &[])?;
+            Ok(HashSet::new())
+        };
+        assert!(pin.compare(present, || Ok(HashSet::new()), false).expect("compared").is_empty());
+        let gone = pin.compare(|| Ok(HashSet::new()), || Ok(HashSet::new()), false);
+        assert_eq!(gone.expect("compared"), [finished.to_string()]);
+    }
+
+    #[test]
+    fn pins_of_older_programs_are_read() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let pin = Pin::new(dir.path(), "/somewhere".into()).expect("a pin");
+        let (repository, seen) = (Name([9; 16]), Name([1; 16]).to_string());
+        let text = format!(
+            "{{\"location\": \"/somewhere\", \"repository\": \"{repository}\", \
+             \"encrypted\": true, \"snapshots\": [\"{seen}\"]}}"
+        );
+        fs::write(&pin.path, text).expect("a file");
+        pin.confirm(&repository, true, false).expect("the same");
+        let none = || Ok(HashSet::new());
+        assert_eq!(pin.compare(none, none, false).expect("compared"), [seen]);
+        pin.confirm(&Name([8; 16]), true, true).expect("accepted");
+        assert!(pin.compare(none, none, false).expect("compared").is_empty());
     }
 }

@@ -90,9 +90,11 @@ impl Repository {
     /// If the snapshots cannot be listed.
     pub fn missing_snapshots(&self, accept: bool) -> Result<Vec<String>> {
         let Some(pin) = &self.pin else { return Ok(Vec::new()) };
-        let listed = self.store.list(ObjectKind::Snapshot)?;
-        let present = listed.into_iter().map(|(name, _)| name).collect();
-        pin.compare(&present, || forgotten::all(&*self.store, &self.keys), accept)
+        let present = || {
+            let listed = self.store.list(ObjectKind::Snapshot)?;
+            Ok(listed.into_iter().map(|(name, _)| name).collect())
+        };
+        pin.compare(present, || forgotten::all(&*self.store, &self.keys), accept)
     }
 
     /// Removes snapshots on purpose: other machines that have seen them are told.

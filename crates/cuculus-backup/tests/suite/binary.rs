@@ -130,8 +130,19 @@ impl Place {
         command
     }
 
+    /// Runs a command; one that hangs is ended after five minutes, with status 124.
     pub(crate) fn run(&self, arguments: &[&str]) -> Output {
-        self.command(arguments).output().expect("the binary runs")
+        let command = self.command(arguments);
+        let mut bounded = Command::new("timeout");
+        bounded.args(["--kill-after=5", "300"]).arg(command.get_program()).args(command.get_args());
+        bounded.current_dir(self.dir.path());
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => bounded.env(name, value),
+                None => bounded.env_remove(name),
+            };
+        }
+        bounded.output().expect("timeout runs")
     }
 
     /// Runs a command that must succeed; returns what it printed.

@@ -251,3 +251,22 @@ fn a_prune_waits(at: Backend) {
     }
     assert!(stopped_in_time > 0, "no backup was caught at work");
 }
+
+/// Nobody waits for a process that is stopped, whatever it was about to do.
+#[test]
+fn a_stopped_process_stops_no_other() {
+    let (place, source) = Place::with_files(Backend::Directory, false, 5, 30);
+    for moment in 0..60 {
+        trees::change(&source, moment);
+        let mut running = start(&place, &["backup", "source"]);
+        std::thread::sleep(Duration::from_micros(500 * moment));
+        let pid = rustix::process::Pid::from_child(&running.0);
+        let signal = |signal| rustix::process::kill_process(pid, signal);
+        signal(rustix::process::Signal::STOP).expect("a signal");
+        place.succeeds(&["snapshots"]);
+        place.succeeds(&["backup", "source"]);
+        signal(rustix::process::Signal::CONT).expect("a signal");
+        assert!(running.0.wait().expect("a process").success(), "moment {moment}");
+    }
+    place.succeeds(&["check"]);
+}
