@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::run::{Failure, cargo, root, step};
 use data::Share;
+pub(crate) use data::scramble;
 use measure::{Measured, Run};
 
 struct Options {
