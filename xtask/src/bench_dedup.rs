@@ -62,7 +62,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     fs::create_dir_all(&directory)?;
     let bench = Bench { cuculus: target_directory().join("release/cuculus"), directory };
     let speed = if options.gigabytes > 0 { bench.speed(options.gigabytes) } else { Ok(()) };
-    let done = speed.and_then(|()| bench.killed(options.kills));
+    let done = speed.and_then(|()| match options.kills {
+        0 => Ok(()),
+        kills => bench.killed(kills),
+    });
     fs::remove_dir_all(&bench.directory)?;
     done
 }
@@ -141,7 +144,7 @@ impl Bench {
         let whole = fs::read(self.at("whole/small.jsonl"))?;
         let mut random = 1;
         let (mut killed, mut ended) = (0, 0);
-        while kills > 0 && (killed < kills || ended == 0) {
+        while killed < kills || ended == 0 {
             random = scramble(random);
             // Some are killed before they have read anything, and some after saving many times.
             let share = (random >> 40) as f64 / f64::from(1 << 24) * 0.1;
