@@ -5,7 +5,10 @@ use std::time::Instant;
 
 use cuculus::conformance::{Random, loads_as_it_is};
 use cuculus::papers::{ConsistentCuckooFilter, DynamicCuckooFilter, IndexIndependentCuckooFilter};
-use cuculus::{CuckooFilter, CuckooMaplet, ElasticFilter, Filter, Insert, KeyHasher, Persist, lab};
+use cuculus::{
+    CuckooFilter, CuckooMaplet, ElasticFilter, Filter, Insert, Key, KeyHasher, Persist,
+    SharedFilter, lab,
+};
 
 use crate::inverse::Chooser;
 use crate::number;
@@ -30,8 +33,8 @@ fn honest_count() -> u64 {
 type Hashes = dyn Fn(u64) -> u64;
 
 /// What is attacked.
-trait Victim: Filter + Persist + Clone {
-    fn put(&mut self, key: u64) -> bool;
+trait Victim: Filter + Persist {
+    fn put<K: Key>(&mut self, key: &K) -> bool;
     /// Parts that every lookup has to look at.
     fn parts(&self) -> usize {
         1
@@ -41,8 +44,8 @@ trait Victim: Filter + Persist + Clone {
 macro_rules! victim {
     ($filter:ty $(, $parts:expr)?) => {
         impl Victim for $filter {
-            fn put(&mut self, key: u64) -> bool {
-                self.insert(&key).is_ok()
+            fn put<K: Key>(&mut self, key: &K) -> bool {
+                Insert::insert(self, key).is_ok()
             }
             $(fn parts(&self) -> usize {
                 $parts(self)
@@ -52,13 +55,14 @@ macro_rules! victim {
 }
 victim!(CuckooFilter);
 victim!(ElasticFilter);
+victim!(SharedFilter);
 victim!(IndexIndependentCuckooFilter);
 victim!(DynamicCuckooFilter, DynamicCuckooFilter::filters);
 victim!(ConsistentCuckooFilter, ConsistentCuckooFilter::filters);
 
 impl Victim for CuckooMaplet {
-    fn put(&mut self, key: u64) -> bool {
-        self.insert(&key, key % 251).is_ok()
+    fn put<K: Key>(&mut self, key: &K) -> bool {
+        self.insert(key, 251).is_ok()
     }
 }
 
@@ -77,20 +81,25 @@ fn lookup_time(filter: &impl Filter) -> f64 {
     (0..7).map(round).fold(f64::INFINITY, f64::min)
 }
 
-fn attack<F: Victim>(name: &str, mut filter: F, hashes: &Hashes) {
-    assert_eq!(filter.hasher(), &KeyHasher::xxh3(SEED));
+/// Attacks with keys of which only the hashes are chosen.
+fn attack<F: Victim>(name: &str, filter: F, hashes: &Hashes) {
     let chooser = Chooser::new(SEED);
+    attack_with(name, filter, (0..chosen_count()).map(|i| chooser.key(hashes(i))));
+}
+
+fn attack_with<F: Victim, K: Key>(name: &str, mut filter: F, chosen: impl Iterator<Item = K>) {
+    assert_eq!(filter.hasher(), &KeyHasher::fold_xxh3(SEED));
     let honest = (0..honest_count()).map(|key| 2 * key);
     for key in honest.clone() {
-        assert!(filter.put(key), "{name}: an honest key");
+        assert!(filter.put(&key), "{name}: an honest key");
     }
     let (size_before, parts_before) = (filter.size_in_bytes(), filter.parts());
     let before = lookup_time(&filter);
-    let (mut stored, mut most_work) = (Vec::new(), 0);
-    for i in 0..chosen_count() {
-        let key = chooser.key(hashes(i));
+    let (mut stored, mut most_work, mut tried) = (Vec::new(), 0, 0);
+    for key in chosen {
+        tried += 1;
         lab::take_work();
-        if filter.put(key) {
+        if filter.put(&key) {
             stored.push(key);
         }
         most_work = most_work.max(lab::take_work());
@@ -100,15 +109,15 @@ fn attack<F: Victim>(name: &str, mut filter: F, hashes: &Hashes) {
     assert!(honest.clone().all(|key| filter.contains(&key)), "{name}: an honest key is lost");
     assert!(stored.iter().all(|key| filter.contains(key)), "{name}: a chosen key is lost");
     let loaded = loads_as_it_is(name, &filter);
-    assert!(honest.chain(stored.iter().copied()).all(|key| loaded.contains(&key)), "{name}");
+    assert!(honest.clone().all(|key| loaded.contains(&key)), "{name}: lost by loading");
+    assert!(stored.iter().all(|key| loaded.contains(key)), "{name}: lost by loading");
     let (size, len) = (filter.size_in_bytes(), filter.len());
     let per_key = |size: usize, keys: u64| size as f64 / keys as f64;
     let growth = per_key(size, len as u64) / per_key(size_before, honest_count());
     println!(
-        "{name}: {} of {} stored, {size} bytes ({growth:.2} times per key), {} parts, {most_work} \
+        "{name}: {} of {tried} stored, {size} bytes ({growth:.2} times per key), {} parts, {most_work} \
          work, lookups {before:.0} to {after:.0} ns ({:.2}), {} bytes saved and loaded",
         stored.len(),
-        chosen_count(),
         filter.parts(),
         after / before,
         filter.to_bytes().len()
@@ -138,7 +147,7 @@ fn cuckoo_filters_keep_their_promises() {
     for (attack_name, hashes) in of_one_bucket() {
         for semi_sorted in [false, true] {
             let builder =
-                CuckooFilter::builder().capacity(keys as usize).hasher(KeyHasher::xxh3(SEED));
+                CuckooFilter::builder().capacity(keys as usize).hasher(KeyHasher::fold_xxh3(SEED));
             let filter = builder.semi_sorted(semi_sorted).build().expect("valid");
             let layout = if semi_sorted { "semi-sorted" } else { "packed" };
             attack(&format!("cuckoo {layout}, {attack_name}"), filter, &hashes);
@@ -146,7 +155,7 @@ fn cuckoo_filters_keep_their_promises() {
         let builder = CuckooMaplet::builder()
             .capacity(keys as usize)
             .value_bits(8)
-            .hasher(KeyHasher::xxh3(SEED));
+            .hasher(KeyHasher::fold_xxh3(SEED));
         attack(&format!("maplet, {attack_name}"), builder.build().expect("valid"), &hashes);
     }
 }
@@ -165,8 +174,9 @@ fn elastic_filters_keep_their_promises() {
     ];
     for (attack_name, hashes) in attacks {
         for expected in [0, (honest_count() + chosen_count()) as usize] {
-            let builder =
-                ElasticFilter::builder().expected_items(expected).hasher(KeyHasher::xxh3(SEED));
+            let builder = ElasticFilter::builder()
+                .expected_items(expected)
+                .hasher(KeyHasher::fold_xxh3(SEED));
             let name = format!("elastic, {expected} expected, {attack_name}");
             attack(&name, builder.build().expect("valid"), &hashes);
         }
@@ -179,7 +189,7 @@ fn dynamic_filters_keep_their_promises() {
         for reuse_holes in [false, true] {
             let builder = DynamicCuckooFilter::builder()
                 .capacity(2 * honest_count() as usize)
-                .hasher(KeyHasher::xxh3(SEED));
+                .hasher(KeyHasher::fold_xxh3(SEED));
             let filter = builder.reuse_holes(reuse_holes).build().expect("valid");
             attack(&format!("dynamic, {reuse_holes}, {attack_name}"), filter, &hashes);
         }
@@ -216,11 +226,12 @@ fn filters_on_rings_keep_their_promises() {
         let keys = (honest_count() + chosen_count()) as usize;
         let builder = IndexIndependentCuckooFilter::builder()
             .fingerprint_bits(32)
-            .hasher(KeyHasher::xxh3(SEED));
+            .hasher(KeyHasher::fold_xxh3(SEED));
         let filter = builder.buckets(keys as u64 * 2 / 7).build().expect("valid");
         attack(&format!("index-independent, {attack_name}"), filter, &hashes);
-        let builder =
-            ConsistentCuckooFilter::builder().buckets_per_filter(500).hasher(KeyHasher::xxh3(SEED));
+        let builder = ConsistentCuckooFilter::builder()
+            .buckets_per_filter(500)
+            .hasher(KeyHasher::fold_xxh3(SEED));
         attack(&format!("consistent, {attack_name}"), builder.build().expect("valid"), &hashes);
     }
 }
