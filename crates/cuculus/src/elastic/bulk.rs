@@ -124,6 +124,9 @@ impl ElasticFilter {
         let (levels, mut cx) = self.parts();
         levels.prepare_for(hashes.len(), &mut cx);
         let count = levels.main.segment_count();
+        if count == 0 {
+            return Err(FullCause::OutOfMemory);
+        }
         let groups = Groups::new(hashes, scheme, count, 0..count);
         let groups = groups.map_err(|_| FullCause::OutOfMemory)?;
         let goal = cx.settings.bulk_goal(hashes.len() as u64, cx.lengths);

@@ -180,7 +180,25 @@ fn elastic_filters_keep_their_promises() {
             let name = format!("elastic, {expected} expected, {attack_name}");
             attack(&name, builder.build().expect("valid"), &hashes);
         }
+        let shared = SharedFilter::builder().hasher(KeyHasher::fold_xxh3(SEED));
+        attack(&format!("shared, {attack_name}"), shared.build().expect("valid"), &hashes);
     }
+}
+
+/// Integers have to be searched for: some hundred thousand trials for each of these.
+#[test]
+fn chosen_integers_are_like_other_chosen_keys() {
+    const INTEGERS: usize = 1000;
+    let chooser = Chooser::new(SEED);
+    let elastic = ElasticFilter::builder().hasher(KeyHasher::fold_xxh3(SEED));
+    let elastic = elastic.build().expect("valid");
+    // Of a group of homes, and of one path as far as it is read.
+    let keys = chooser.integers(0xfc00 << 48 | 0xfff, 5);
+    attack_with("elastic, integers", elastic, keys.take(INTEGERS));
+    let cuckoo = CuckooFilter::builder().hasher(KeyHasher::fold_xxh3(SEED));
+    let cuckoo = cuckoo.capacity(honest_count() as usize + INTEGERS).build().expect("valid");
+    // Of one bucket of some thousand.
+    attack_with("cuckoo, integers", cuckoo, chooser.integers(0xffff << 48, 0).take(INTEGERS));
 }
 
 #[test]

@@ -15,6 +15,7 @@ use cuculus::{
     CuckooFilter, CuckooMaplet, ElasticFilter, Filter, FullCause, Insert, KeyHash, Persist, Remove,
 };
 
+mod bulk;
 mod shared;
 
 struct Failing;
@@ -338,30 +339,6 @@ fn elastic_filters() {
             |filter| done(filter.merge(&other).is_ok()),
         );
         tally.print(&format!("{name}, shrinking and merging"));
-    }
-    // Many at once: none of them is there after an error, and all that were there are.
-    for keys in [0, 3000u64] {
-        let filter = filled(ElasticFilter::builder().seed(1).build().expect("valid"), keys);
-        let more: Vec<KeyHash> =
-            (keys..keys + 4000).map(|key| filter.hasher().hash(&key)).collect();
-        let mut tally = Tally { operations: 1, ..Tally::default() };
-        for n in 0.. {
-            let (live, mut with_more) = (LIVE.get(), filter.clone());
-            let (outcome, failed) = failing(n, || with_more.insert_bulk(&more));
-            let is_done = outcome.is_ok();
-            tally.failures += usize::from(failed);
-            tally.refused += usize::from(!is_done);
-            assert_eq!(with_more.len(), filter.len() + if is_done { 4000 } else { 0 }, "{n}");
-            assert!((0..keys).all(|key| with_more.contains(&key)), "{n}");
-            assert!(ElasticFilter::from_bytes(&with_more.to_bytes()).is_ok(), "{n}");
-            drop(with_more);
-            assert_eq!(LIVE.get(), live, "bulk leaked at {n}");
-            if !failed {
-                break;
-            }
-        }
-        tally.print(&format!("elastic of {keys}, bulk"));
-        assert!(tally.refused > 0);
     }
     // Copies that are counted, and what has become too short for its level.
     let filter = ElasticFilter::builder().seed(1).false_positive_rate(0.2).spare_bytes(0);
