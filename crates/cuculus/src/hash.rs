@@ -53,8 +53,13 @@ pub struct KeyHasher(Algorithm);
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Algorithm {
     FoldXxh3(FoldXxh3),
-    Xxh3 { seed: u64 },
-    SipHash13 { key: u128 },
+    Xxh3 {
+        seed: u64,
+    },
+    /// The halves of the key, the lower one first.
+    SipHash13 {
+        key: [u64; 2],
+    },
 }
 
 /// The default function with its seed, and what the products need of the seed.
@@ -127,7 +132,7 @@ impl KeyHasher {
     /// is random and stays secret protects.
     #[must_use]
     pub const fn siphash(key: u128) -> Self {
-        Self(Algorithm::SipHash13 { key })
+        Self(Algorithm::SipHash13 { key: [key as u64, (key >> 64) as u64] })
     }
 
     /// The default function with a random seed from the system: what a builder uses that is given
@@ -207,7 +212,9 @@ impl KeyHasher {
     pub(crate) fn to_parts(&self) -> (u8, u128) {
         match self.0 {
             Algorithm::Xxh3 { seed } => (1, u128::from(seed)),
-            Algorithm::SipHash13 { key } => (2, key),
+            Algorithm::SipHash13 { key: [low, high] } => {
+                (2, u128::from(high) << 64 | u128::from(low))
+            }
             Algorithm::FoldXxh3(FoldXxh3 { seed, .. }) => (3, u128::from(seed)),
         }
     }
@@ -225,8 +232,8 @@ impl KeyHasher {
 
 /// Out of line, so that the other function stays small enough to be inlined with its caller.
 #[inline(never)]
-fn siphash(key: u128, bytes: &[u8]) -> u64 {
-    SipHasher13::new_with_keys(key as u64, (key >> 64) as u64).hash(bytes)
+fn siphash([low, high]: [u64; 2], bytes: &[u8]) -> u64 {
+    SipHasher13::new_with_keys(low, high).hash(bytes)
 }
 
 /// Names the function; the seed stays out of logs.

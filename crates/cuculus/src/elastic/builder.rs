@@ -63,7 +63,7 @@ impl Default for ElasticFilterBuilder {
 
 impl ElasticFilterBuilder {
     /// Memory that a small filter may use for longer entries, if that is more than it uses anyway:
-    /// up to nine bits per key, none from 1.6 million keys on. Longer entries make a filter
+    /// up to nine bits per key, none from 1.2 million keys on. Longer entries make a filter
     /// smaller when it has grown large: 192 KiB are worth it for a set that will grow a
     /// thousandfold. With zero no entry is longer than the rate asks for now, and the filter is
     /// larger when it has grown.

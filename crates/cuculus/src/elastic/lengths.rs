@@ -26,9 +26,9 @@ const fn weight(length: u32) -> u64 {
 }
 
 impl Lengths {
-    /// The sum at which a rate is reached.
-    pub(super) fn limit(rate: f64, scheme: Scheme) -> u128 {
-        (rate * scheme.even_homes() as f64 * weight(0) as f64) as u128
+    /// The sum at which a rate is reached: below 2^62.
+    pub(super) fn limit(rate: f64, scheme: Scheme) -> u64 {
+        (rate * scheme.even_homes() as f64 * weight(0) as f64) as u64
     }
 
     pub(super) fn rate(&self, scheme: Scheme) -> f64 {
@@ -253,7 +253,7 @@ mod tests {
         for scheme in [Scheme::Current, Scheme::First] {
             for rate in [0.5, 0.05, 0.01, 0.001, 1e-6] {
                 let sum = Lengths::limit(rate, scheme);
-                let lengths = Lengths { sum, ..Lengths::default() };
+                let lengths = Lengths { sum: sum.into(), ..Lengths::default() };
                 assert!((lengths.rate(scheme) / rate - 1.0).abs() < 1e-6);
             }
         }

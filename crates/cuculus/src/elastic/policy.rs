@@ -1,6 +1,8 @@
 //! How large a segment should be and how long its entries: the only place where growth, memory
 //! and rate are weighed against each other. Knows no memory and no keys.
 
+use core::num::NonZeroU64;
+
 use super::address::{PATH_BITS, Scheme};
 use super::builder::MAX_LOAD;
 use super::code::{Form, MAX_WIDTH};
@@ -28,10 +30,10 @@ const LARGEST_RATE: f64 = 0.2;
 /// saving, and every doubling that begins with short entries costs all later ones.
 const LEAST_KEYS: u64 = 1024;
 /// The sizes up to which a filter adds 9, 8, … 1 bits to its entries: about
-/// 9 − 0.8 · log2(keys / 1000). Keys that come early would otherwise be the shortest when the
+/// 9 − 0.83 · log2(keys / 1000). Keys that come early would otherwise be the shortest when the
 /// filter is large, and the first to be kept apart.
 const SPARE_UP_TO: [u64; 9] =
-    [1_542, 3_668, 8_724, 20_749, 49_351, 117_376, 279_170, 663_983, 1_579_222];
+    [1_542, 3_500, 6_900, 18_594, 42_863, 98_806, 227_762, 525_026, 1_210_266];
 /// A share of segments is counted in these parts.
 const PARTS: u128 = 256;
 /// From this depth on plain codes of neighbouring segments may differ in length: the low bits of
@@ -44,13 +46,15 @@ pub(super) struct Settings {
     pub(super) rate: f64,
     pub(super) load: f64,
     pub(super) expected_items: u64,
-    /// What a small filter may use for longer entries; `None` for as much as is usual.
-    pub(super) spare_bytes: Option<u64>,
+    /// What a small filter may use for longer entries, and one; `None` for as much as is usual.
+    spare: Option<NonZeroU64>,
+    /// The sum of [`Lengths`] at which the rate is reached.
+    limit: u64,
     pub(super) scheme: Scheme,
     /// The filter is one of 2^shift parts, which share the keys evenly.
-    shift: u32,
-    limit: u128,
-    plain: Option<(u32, u32)>,
+    shift: u8,
+    /// The length of plain entries, and the segments of 256 with a bit less.
+    plain: Option<(u8, u8)>,
 }
 
 /// How long the entries of segments should be.
@@ -101,10 +105,16 @@ impl Settings {
         scheme: Scheme,
     ) -> Self {
         let limit = Lengths::limit(rate.min(LARGEST_RATE), scheme);
+        let spare = spare_bytes.and_then(|bytes| NonZeroU64::new(bytes.saturating_add(1)));
         let mut settings =
-            Self { rate, load, expected_items, spare_bytes, scheme, shift: 0, limit, plain: None };
+            Self { rate, load, expected_items, spare, limit, scheme, shift: 0, plain: None };
         settings.plain = settings.plain_length();
         settings
+    }
+
+    /// What a small filter may use for longer entries; `None` for as much as is usual.
+    pub(super) fn spare_bytes(&self) -> Option<u64> {
+        self.spare.map(|spare| spare.get() - 1)
     }
 
     /// The settings of one of 2^shift parts of a filter. An absent key is looked up in one part, so
@@ -113,7 +123,7 @@ impl Settings {
         let mean = self.expected_items >> shift;
         // Keys are spread at random: hardly any part gets more than four deviations more.
         let more = if shift == 0 || self.expected_items == 0 { 0 } else { 4 + 4 * mean.isqrt() };
-        let mut part = Self { expected_items: mean + more, shift, ..self };
+        let mut part = Self { expected_items: mean + more, shift: shift as u8, ..self };
         part.plain = part.plain_length();
         part
     }
@@ -122,7 +132,7 @@ impl Settings {
     /// or shortens them.
     #[inline(always)]
     pub(super) fn allows(&self, sum: u128) -> bool {
-        sum <= self.limit
+        sum <= u128::from(self.limit)
     }
 
     /// The units by which a block grows that is full.
@@ -179,7 +189,7 @@ impl Settings {
 
     /// The length of plain entries, if the number of keys was said in advance, and the segments
     /// of 256 that can do with a bit less.
-    fn plain_length(&self) -> Option<(u32, u32)> {
+    fn plain_length(&self) -> Option<(u8, u8)> {
         let items = u128::from(self.expected_items);
         if items == 0 {
             return None;
@@ -191,18 +201,20 @@ impl Settings {
         // The smallest length at which that many entries keep the rate.
         let length = (deepest..=MAX_WIDTH).find(|&length| items * weight(length) <= planned)?;
         if length == deepest {
-            return Some((length, 0));
+            return Some((length as u8, 0));
         }
         // A segment with a bit less takes as much again.
         let rest = planned - items * weight(length);
-        Some((length, (rest * PARTS / (items * weight(length))).min(PARTS - 1) as u32))
+        let shorter = (rest * PARTS / (items * weight(length))).min(PARTS - 1);
+        Some((length as u8, shorter as u8))
     }
 
     /// What keys that were said in advance may take of the rate.
     fn planned(&self, items: u64) -> u128 {
         let is_costly = items.saturating_mul(1 << self.shift) >= LEAST_KEYS
             && self.rate >= LARGER_RESERVE_BELOW;
-        self.limit - self.limit / if is_costly { RESERVE } else { LARGER_RESERVE }
+        let limit = u128::from(self.limit);
+        limit - limit / if is_costly { RESERVE } else { LARGER_RESERVE }
     }
 
     /// The largest hint for which plain entries keep the rate.
@@ -213,7 +225,7 @@ impl Settings {
     /// Bits that entries get beyond what the rate asks for.
     fn spare(&self, entries: u64) -> u32 {
         let usual = SPARE_UP_TO.iter().filter(|&&most| entries < most).count() as u32;
-        match self.spare_bytes {
+        match self.spare_bytes() {
             None => usual,
             Some(0) => 0,
             Some(bytes) => {
@@ -224,7 +236,8 @@ impl Settings {
 
     /// What the next doubling may take of the rate, when some is taken already.
     fn part(&self, taken: u128) -> u128 {
-        (self.limit / 5).min(self.limit.saturating_sub(taken) / 2)
+        let limit = u128::from(self.limit);
+        (limit * 3 / 20).min(limit.saturating_sub(taken) / 2)
     }
 
     /// How long entries should be when many come at once: as long as if they took as much of the rate
@@ -254,16 +267,16 @@ impl Settings {
     /// How long entries should be, with some that are to come.
     ///
     /// Every entry adds to the rate for as long as it lives, and a set may double again and again,
-    /// so what is left of the rate must never be used up: a doubling may take a fifth of the
+    /// so what is left of the rate must never be used up: a doubling may take three twentieths of the
     /// rate, or half of what is left if that is less. Entries that are longer than the goal
     /// count as if they had been shortened already.
     pub(super) fn goal(&self, coming: u64, lengths: &Lengths) -> Goal {
         let entries = lengths.total() + coming;
         if let Some((path, shorter)) = self.plain
             && entries <= self.expected_items
-            && lengths.sum_if_cut(path, self.expected_items) <= self.limit
+            && self.allows(lengths.sum_if_cut(path.into(), self.expected_items))
         {
-            return Goal::Plain { path, shorter };
+            return Goal::Plain { path: path.into(), shorter: shorter.into() };
         }
         let total = entries.max(LEAST_KEYS >> self.shift);
         let (mut longer, mut shorter_sum) = (0, lengths.sum());
@@ -306,8 +319,8 @@ fn most_load(segments: usize) -> usize {
 /// The share of the rate that a filter has used when it has grown to some entries one by one: of
 /// 2^10 entries, 2^11, and so on.
 const TAKEN: [f64; 21] = [
-    0.0005, 0.0008, 0.0013, 0.0021, 0.0033, 0.0050, 0.0087, 0.0142, 0.0250, 0.0440, 0.0790, 0.1540,
-    0.3100, 0.5150, 0.7050, 0.8300, 0.9000, 0.9300, 0.9400, 0.9450, 0.9500,
+    0.0003, 0.0006, 0.0009, 0.0014, 0.0023, 0.0040, 0.0069, 0.0118, 0.0209, 0.0376, 0.0725, 0.1650,
+    0.2990, 0.4490, 0.6000, 0.7490, 0.8530, 0.9100, 0.9300, 0.9400, 0.9500,
 ];
 
 fn taken_by(entries: u64) -> f64 {
@@ -344,10 +357,10 @@ mod tests {
     }
 
     /// What a doubling of the set takes of the rate decides how often it can double, and how many
-    /// bits its entries have. A fifth of the rate while there is plenty, to the 256th of a length;
-    /// half of what is left when there is not.
+    /// bits its entries have. Three twentieths of the rate while there is plenty, to the 256th of a
+    /// length; half of what is left when there is not.
     #[test]
-    fn a_doubling_takes_a_fifth_of_the_rate_or_half_of_what_is_left() {
+    fn a_doubling_takes_its_part_of_the_rate_or_half_of_what_is_left() {
         for rate in [0.1, 0.01, 0.001] {
             for keys in [1024, 5000, 77_777, 1 << 20, 1 << 30] {
                 let settings = Settings::new(rate, 0.98, 0, Some(0), Scheme::Current);
@@ -362,19 +375,20 @@ mod tests {
                     keys as f64 * mean / settings.limit as f64
                 };
                 let share = taken(&Lengths::default());
-                assert!((0.198..=0.2).contains(&share), "{rate} {keys}: {share}");
+                assert!((0.1485..=0.15).contains(&share), "{rate} {keys}: {share}");
                 // One entry that knows nothing takes four fifths or so; all entries count.
                 let mut used = Lengths::default();
                 let length = (0..PATH_BITS)
-                    .find(|&length| u128::from(1u64 << (PATH_BITS - length)) * 2 <= settings.limit);
+                    .find(|&length| (1u64 << (PATH_BITS - length)) * 2 <= settings.limit);
                 let length = length.expect("some length");
                 used.reserve(length).expect("memory");
                 let one = u128::from(1u64 << (PATH_BITS - length));
-                while settings.limit - used.sum() > settings.limit / 4 + one {
+                let limit = u128::from(settings.limit);
+                while limit - used.sum() > limit / 4 + one {
                     used.add(length);
                 }
-                let left = (settings.limit - used.sum()) as f64 / settings.limit as f64;
-                let (share, most) = (taken(&used), (left / 2.0).min(0.2));
+                let left = (limit - used.sum()) as f64 / limit as f64;
+                let (share, most) = (taken(&used), (left / 2.0).min(0.15));
                 assert!(share <= most && share > 0.9 * most, "{rate} {keys}: {share} of {left}");
             }
         }

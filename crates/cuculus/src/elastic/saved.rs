@@ -136,9 +136,9 @@ impl<'a> Payload<'a> {
 
 impl Persist for ElasticFilter {
     fn write_to<W: Write>(&self, writer: W) -> std::io::Result<()> {
-        let Settings { rate, load, expected_items, spare_bytes, scheme, .. } = self.settings;
+        let Settings { rate, load, expected_items, scheme, .. } = self.settings;
         let mut parameters = Parameters::new();
-        let spare = spare_bytes.unwrap_or(USUAL_SPARE);
+        let spare = self.settings.spare_bytes().unwrap_or(USUAL_SPARE);
         for bits in [rate.to_bits(), load.to_bits(), expected_items, spare] {
             parameters.extend_from_slice(&bits.to_le_bytes());
         }
