@@ -398,6 +398,7 @@ mod tests {
     fn planned_share(rate: f64, items: u64) -> f64 {
         let settings = Settings::new(rate, 0.98, items, None, Scheme::Current);
         let (path, shorter) = settings.plain.expect("a number was said");
+        let path = u32::from(path);
         let shorter = f64::from(shorter) / PARTS as f64;
         let weight = |length: u32| (1u64 << (PATH_BITS - length)) as f64;
         let mean = (1.0 - shorter) * weight(path) + shorter * weight(path - 1);
