@@ -16,6 +16,8 @@ const CONSISTENT: u8 = 6;
 /// Where the parameters hold the number of keys.
 const KEYS: usize = 16;
 const ELASTIC_KEYS: usize = 32;
+/// Where those of an elastic filter hold the segments of each level.
+const ELASTIC_SEGMENTS: usize = 64;
 const INDEX_INDEPENDENT_KEYS: usize = 24;
 const CONSISTENT_KEYS: usize = 64;
 
@@ -24,9 +26,42 @@ pub(crate) fn is_elastic(bytes: &[u8]) -> bool {
     bytes.get(KIND) == Some(&ELASTIC)
 }
 
+/// Whether a file says that it is of the first version of its kind.
+pub(crate) fn is_first_version(bytes: &[u8]) -> bool {
+    bytes.get(8) == Some(&1)
+}
+
 /// Whether a file says that it holds tables on rings.
 pub(crate) fn has_rings(bytes: &[u8]) -> bool {
     matches!(bytes.get(KIND), Some(&(INDEX_INDEPENDENT | CONSISTENT)))
+}
+
+/// The bytes of an elastic filter (version 2) without what they say of its memory: the units of each
+/// segment's block, and how bases are kept. Loading may correct these.
+pub(crate) fn without_shapes(bytes: &[u8]) -> Vec<u8> {
+    const GROUPS: usize = 48;
+    const WIDE: u8 = 2;
+    let mut bytes = bytes[..bytes.len() - 8].to_vec();
+    let parameters = number(&bytes[PARAMETERS_LEN..], 8);
+    let counts = &bytes[HEADER + ELASTIC_SEGMENTS..HEADER + parameters];
+    let segments: usize = counts.chunks(8).map(|count| number(count, 8)).sum();
+    let mut at = HEADER + parameters + 8;
+    for _ in 0..segments {
+        let head = &mut bytes[at..];
+        let (width, counted) = (usize::from(head[0] & 0x7f), number(&head[4..], 2));
+        let size = 1 + usize::from(head[1] & 1);
+        head[1] &= !WIDE;
+        head[2..4].fill(0);
+        head[6..8].fill(0);
+        let slots: usize = head[8..8 + size * GROUPS].chunks(size).map(|it| number(it, size)).sum();
+        at += 8 + size * GROUPS + (GROUPS * 32 + slots * width).div_ceil(8) + 12 * counted;
+    }
+    assert_eq!(at, bytes.len(), "all segments");
+    bytes
+}
+
+fn number(bytes: &[u8], len: usize) -> usize {
+    bytes[..len].iter().rev().fold(0, |number, &byte| number << 8 | usize::from(byte))
 }
 
 /// Where the parameters of this header hold the number of keys.

@@ -192,6 +192,11 @@ impl<F: Follow> Followed<F> {
         assert!(!full.to_string().contains('\n'));
         if let Some(least) = self.limits.copies_refused_from {
             let held = self.filter.count(&key);
+            // Copies of other keys may fill all buckets of a key.
+            let has_copies = self.exact.values().any(|&copies| copies >= least / 2);
+            if full.cause == FullCause::Crowded && has_copies {
+                return;
+            }
             assert_eq!(full.cause, FullCause::EqualEntries { held });
             assert!(held >= least, "refused with {held} copies");
         }

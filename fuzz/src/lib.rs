@@ -14,6 +14,7 @@ pub mod elastic;
 pub mod forged;
 pub mod maplet;
 pub mod operations;
+pub mod shared;
 pub mod valkey;
 
 #[cfg(test)]

@@ -51,6 +51,11 @@ fn elastic() {
 }
 
 #[test]
+fn shared() {
+    on_random_inputs(256, &random_bytes(9)[..1 << 13], crate::shared::check);
+}
+
+#[test]
 fn consistent() {
     on_random_inputs(256, &random_bytes(6)[..1 << 15], crate::consistent::check);
 }

@@ -8,7 +8,7 @@ use crate::tools;
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// The suites that the sanitizer runs by default: all that touch memory. (The other tests of the
 /// library are statistics, and take an hour with it.)
-const SUITES: [&str; 7] = [
+const SUITES: [&str; 9] = [
     "failing_memory",
     "enemy",
     "format",
@@ -16,6 +16,8 @@ const SUITES: [&str; 7] = [
     "maplet",
     "dynamic",
     "index_independent",
+    "shared",
+    "bulk",
 ];
 /// What Miri runs by default. It is some thousand times slower, and these have the unsafe code.
 const INTERPRETED: [&str; 4] = ["memory::", "table::runs", "elastic::pool", "relocate::"];

@@ -52,6 +52,7 @@ fn bulks_follow_an_exact_multiset() {
             (0..count).for_each(|_| assert!(filter.remove(&key), "{key} is lost"));
         }
         assert!(filter.is_empty());
+        assert_eq!(filter.remove_bulk(&hashes(&filter, 0..5000)), 0, "nothing is there");
     }
 }
 

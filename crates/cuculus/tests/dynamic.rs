@@ -502,6 +502,34 @@ fn copies_of_a_key_do_not_use_up_the_current_filter() {
     }
 }
 
+/// Found by fuzzing: copies cannot be moved out of their two buckets, so those of a few keys can fill both
+/// buckets of another in a list that is nearly empty. That key is refused, as one of many keys that
+/// were chosen to fall together is; nothing changes, and where there are no copies it is taken.
+#[test]
+fn copies_of_other_keys_may_crowd_a_key_out() {
+    let mut filter = build(&builder(12, 125).reuse_holes(true));
+    let mut refused = None;
+    let mut copied = 0;
+    for key in 0..60u64 {
+        let before = filter.to_bytes();
+        match filter.insert(&key) {
+            Ok(()) => {}
+            Err(full) => {
+                assert_eq!((full.cause, full.len), (FullCause::Crowded, filter.len()));
+                assert!(filter.to_bytes() == before && filter.filters() == 1);
+                refused = Some(key);
+                break;
+            }
+        }
+        while filter.insert(&key).is_ok() {}
+        copied += 1;
+    }
+    let refused = refused.expect("one of them has neighbours on both sides");
+    has_all(&filter, 0..copied);
+    let mut without_copies = build(&builder(12, 125).reuse_holes(true));
+    insert_all(&mut without_copies, 0..refused + 1);
+}
+
 /// A set that changes without growing: with holes used again the list stays as long as it is;
 /// without, it grows, and what is behind the current filter is used by compaction only.
 #[test]

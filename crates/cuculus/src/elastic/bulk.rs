@@ -128,7 +128,8 @@ impl ElasticFilter {
     /// changed.
     fn remove_round(&mut self, hashes: &[KeyHash]) -> Option<usize> {
         // With other levels, all must be asked for each key.
-        if hashes.len() < FEWEST || !self.levels.overflow.is_empty() {
+        let is_in_main = self.levels.main.len() > 0 && self.levels.overflow.is_empty();
+        if hashes.len() < FEWEST || !is_in_main {
             return None;
         }
         let (scheme, before) = (self.settings.scheme, self.work);
@@ -194,6 +195,9 @@ impl ElasticFilter {
         let (levels, mut cx) = self.parts();
         levels.prepare_for(hashes.len(), &mut cx);
         let count = levels.main.segment_count();
+        if count == 0 {
+            return Err(FullCause::OutOfMemory);
+        }
         let groups = Groups::new(hashes, scheme, count, threads)?;
         let goal = cx.settings.bulk_goal(hashes.len() as u64, cx.lengths);
         let mut later = Later::default();

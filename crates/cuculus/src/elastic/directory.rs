@@ -140,6 +140,12 @@ impl Directory {
         unsafe { pool.relocate(relocate, |owner, to| follow(pages, owner, to)) };
     }
 
+    /// [`Pool::fit`], and segments follow.
+    pub(super) fn fit(&mut self) {
+        let Self { pages, pool, .. } = self;
+        pool.fit(|owner, to| follow(pages, owner, to));
+    }
+
     /// A copy, with blocks of its own.
     pub(super) fn try_clone(&self) -> Result<Self, OutOfMemory> {
         let mut copy = Self::default();

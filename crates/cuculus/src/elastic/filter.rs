@@ -143,7 +143,7 @@ impl ElasticFilter {
     }
 
     /// A copy, or the reason why there is no memory for it.
-    fn try_clone(&self) -> Result<Self, Full> {
+    pub(crate) fn try_clone(&self) -> Result<Self, Full> {
         let out_of_memory = |_| self.full(FullCause::OutOfMemory);
         Ok(Self {
             hasher: self.hasher.clone(),

@@ -11,6 +11,7 @@ use super::part::{Division, Part};
 use super::pool::UNIT;
 use super::segment::Segment;
 use super::segments::Segments;
+use crate::memory::with_room;
 use crate::table::OutOfMemory;
 use crate::{FullCause, KeyHasher};
 
@@ -90,7 +91,7 @@ pub(crate) fn divide(
         levels.split_to(at, count.next_multiple_of(1 << shift), &mut cx)?;
         at += 1;
     }
-    let mut lengths = Vec::new();
+    let mut lengths = with_room(1 << shift).map_err(|_| FullCause::OutOfMemory)?;
     lengths.resize_with(1 << shift, Lengths::default);
     for level in filter.levels.iter() {
         for (index, segment) in level.segments().enumerate() {
@@ -103,7 +104,7 @@ pub(crate) fn divide(
         lengths = halve(&lengths).map_err(|_| FullCause::OutOfMemory)?;
     }
     let division = Division::of(&filter, shift);
-    let mut parts: Vec<Part> = Vec::new();
+    let mut parts: Vec<Part> = with_room(1 << shift).map_err(|_| FullCause::OutOfMemory)?;
     parts.resize_with(1 << shift, Part::default);
     for (part, lengths) in parts.iter_mut().zip(lengths) {
         part.lengths = lengths;
@@ -121,7 +122,7 @@ pub(crate) fn divide(
 /// The lengths of half as many parts.
 fn halve(lengths: &[Lengths]) -> Result<Vec<Lengths>, OutOfMemory> {
     let (low, high) = lengths.split_at(lengths.len() / 2);
-    let mut halved = Vec::new();
+    let mut halved = with_room(low.len())?;
     for (low, high) in low.iter().zip(high) {
         let mut both = Lengths::default();
         for (length, entries) in low.iter().chain(high.iter()) {

@@ -404,6 +404,58 @@ mod tests {
         }
     }
 
+    /// The share of the rate that keys take in plain segments.
+    fn planned_share(rate: f64, items: u64) -> f64 {
+        let settings = Settings::new(rate, 0.98, items, None, Scheme::Current);
+        let (path, shorter) = settings.plain.expect("a number was said");
+        let path = u32::from(path);
+        let shorter = f64::from(shorter) / PARTS as f64;
+        let weight = |length: u32| (1u64 << (PATH_BITS - length)) as f64;
+        let mean = (1.0 - shorter) * weight(path) + shorter * weight(path - 1);
+        items as f64 * mean / settings.limit as f64
+    }
+
+    /// What is left is what a filter can grow by if the number was said too low.
+    #[test]
+    fn expected_keys_leave_a_32nd_of_the_rate_or_half_of_it() {
+        for items in [1024, 5000, 77_777, 1 << 20, 1 << 28] {
+            for rate in [0.1, 0.01, 0.001] {
+                let share = planned_share(rate, items) * 32.0 / 31.0;
+                assert!((0.99..=1.0).contains(&share), "{items} {rate}: {share}");
+            }
+            let share = planned_share(0.0005, items) * 2.0;
+            assert!((0.99..=1.0).contains(&share), "{items}: {share}");
+        }
+        let share = planned_share(0.01, 1000) * 2.0;
+        assert!((0.99..=1.0).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn the_gate_is_the_rate_or_a_fifth() {
+        for (rate, kept) in [(0.01, 0.01), (0.2, 0.2), (0.5, 0.2), (0.9, 0.2)] {
+            let settings = Settings::new(rate, 0.98, 0, None, Scheme::Current);
+            let mut lengths = Lengths::default();
+            lengths.reserve(20).expect("memory");
+            while settings.allows(lengths.sum()) {
+                assert!(lengths.rate(Scheme::Current) <= kept * (1.0 + 1e-9), "{rate}");
+                lengths.add(20);
+            }
+            assert!(lengths.rate(Scheme::Current) > 0.999 * kept, "{rate} is not used up");
+        }
+    }
+
+    /// So that a small set does not begin with short entries.
+    #[test]
+    fn entries_are_as_long_as_those_of_a_thousand_keys() {
+        let settings = Settings::new(0.01, 0.98, 0, Some(0), Scheme::Current);
+        let goal = |keys| settings.goal(keys, &Lengths::default());
+        assert!([1, 50, 1000].iter().all(|&keys| goal(keys) == goal(1024)));
+        let path = |keys| match goal(keys) {
+            Goal::Plain { path, .. } | Goal::Ended { path, .. } => path,
+        };
+        assert_eq!(path(4096), path(1024) + 2);
+    }
+
     /// A plain segment's halves are as long as it is, or both shorter: never longer.
     #[test]
     fn plain_segments_stay_as_long_when_they_are_split() {

@@ -217,6 +217,28 @@ impl Pool {
         true
     }
 
+    /// Makes the region with most room as short as what is in it, after blocks of the sizes that they are to
+    /// stay at.
+    pub(super) fn fit(&mut self, mut moved: impl FnMut(u32, Block)) {
+        let Some(at) = self.emptiest() else { return };
+        let Region { start, capacity, used, .. } = self.regions[at as usize];
+        if used == capacity {
+            return;
+        }
+        let (before, after) = (self.regions[at as usize].layout(), layout(used as usize));
+        // SAFETY: allocated with this layout, by the same allocator; the new size is not zero.
+        let start = unsafe { alloc::realloc(start.as_ptr(), before, after.size()) };
+        // (Without memory for a smaller one it stays as it is.)
+        let Some(start) = NonNull::new(start) else { return };
+        self.unlink(at);
+        let region = &mut self.regions[at as usize];
+        (region.start, region.capacity) = (start, used);
+        self.capacity -= (capacity - used) as usize;
+        self.link(at);
+        // SAFETY: the used part is whole blocks.
+        unsafe { self.tell(start, used as usize, &mut moved) };
+    }
+
     /// Takes over the regions of another pool. The owners of its blocks are so much further on.
     pub(super) fn take_over(&mut self, mut other: Self, base: u32) -> Result<(), OutOfMemory> {
         let (before, all) = (self.regions.len(), self.regions.len() + other.regions.len());

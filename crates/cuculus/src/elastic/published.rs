@@ -48,6 +48,7 @@ use super::levels::{Levels, MAX_LEVELS};
 use super::part::PartKey;
 use super::probe;
 use super::segment::Segment;
+use crate::memory::with_room;
 use crate::table::OutOfMemory;
 use crate::wide::{self, Chosen, Job};
 
@@ -72,10 +73,12 @@ pub(crate) struct Root {
 impl Root {
     /// With room for some segments.
     fn with_room(segments: usize) -> Result<Box<Self>, OutOfMemory> {
-        let mut slots = Vec::new();
-        let failed = OutOfMemory { bytes: (segments * size_of::<Boxed>()) as u64 };
-        slots.try_reserve_exact(segments).map_err(|_| failed)?;
-        Ok(Box::new(Self { tables: [Table::default(); MAX_LEVELS], levels: 0, slots }))
+        let slots = with_room(segments)?;
+        let mut one = with_room(1)?;
+        one.push(Self { tables: [Table::default(); MAX_LEVELS], levels: 0, slots });
+        let one = Box::into_raw(one.into_boxed_slice());
+        // SAFETY: a slice of one root has the layout of a root. (`Box::new` aborts without memory.)
+        Ok(unsafe { Box::from_raw(one.cast::<Self>()) })
     }
 
     /// The slot of a path on a level that has segments.
@@ -347,6 +350,12 @@ unsafe fn retire(segment: Boxed, guard: &Guard, waiting: &Waiting) {
     if bytes_waiting > MANY_BYTES {
         guard.flush();
     }
+}
+
+/// Room for a root with the segments that there are, if there are any.
+pub(super) fn room_for(levels: &Levels<Copied>) -> Result<Option<Box<Root>>, OutOfMemory> {
+    let segments = levels.iter().map(Level::segment_count).sum();
+    if segments == 0 { Ok(None) } else { Root::with_room(segments).map(Some) }
 }
 
 /// Room for a root that an operation may need.

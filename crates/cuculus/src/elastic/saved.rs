@@ -195,7 +195,7 @@ impl Persist for ElasticFilter {
         let mut lengths = Lengths::default();
         let mut read = Levels::default();
         for (i, &count) in segments.iter().enumerate() {
-            let mut level = if i == 0 { Level::default() } else { Level::overflow() };
+            let mut level: Level = if i == 0 { Level::default() } else { Level::overflow() };
             for index in 0..count {
                 let depth = depth_of(index, count);
                 let (draft, shape) = payload.segment()?;
@@ -217,6 +217,7 @@ impl Persist for ElasticFilter {
                     LoadError::OutOfMemory(failed) => out_of_memory(failed.bytes),
                 })?;
             }
+            level.directory.fit();
             if i == 0 {
                 read.main = level;
             } else {

@@ -19,12 +19,21 @@ pub(crate) struct Writing {
     is_broken: bool,
 }
 
-impl Writing {
-    /// What is changed is seen by others after [`publish`](Self::publish).
-    pub(crate) fn new(part: &Part) -> Result<Self, OutOfMemory> {
-        Ok(Self { part: copy(part)?, ..Self::default() })
-    }
+/// The keys that a part will have, with all memory that publishing them needs.
+pub(crate) struct Prepared {
+    part: Part<Copied>,
+    spare: Option<Box<Root>>,
+}
 
+impl Prepared {
+    pub(crate) fn new(part: &Part) -> Result<Self, OutOfMemory> {
+        let part = copy(part)?;
+        let spare = published::room_for(&part.levels)?;
+        Ok(Self { part, spare })
+    }
+}
+
+impl Writing {
     pub(crate) fn part(&self) -> &Part<Copied> {
         &self.part
     }
@@ -85,9 +94,14 @@ impl Writing {
         Ok(())
     }
 
+    /// Removes all keys.
+    pub(crate) fn clear(&mut self) {
+        self.part = Part::default();
+    }
+
     /// Replaces all keys.
-    pub(crate) fn set(&mut self, part: Self) {
-        self.part = part.part;
+    pub(crate) fn set(&mut self, Prepared { part, spare }: Prepared) {
+        (self.part, self.spare) = (part, spare);
     }
 
     /// A part of its own with the same keys.
@@ -108,6 +122,7 @@ pub(crate) fn copy_published(published: &Published) -> Result<Part, FullCause> {
     let mut part = Part::default();
     published.each_segment(|level, segment| {
         while part.levels.overflow.len() < level {
+            part.levels.overflow.try_reserve_exact(1).map_err(|_| FullCause::OutOfMemory)?;
             part.levels.overflow.push(Level::overflow());
         }
         add_lengths(segment, 0, &mut part.lengths)?;

@@ -3,8 +3,11 @@
 use core::ops::Range;
 
 use super::filter::{Shared, SharedFilter};
+use super::part::SharedPart;
 use crate::elastic::part::PartKey;
-use crate::{Full, KeyHash};
+use crate::memory::{collected, filled};
+use crate::table::OutOfMemory;
+use crate::{Full, FullCause, KeyHash};
 
 /// Keys for each part, on average, that are taken together: enough to make up for the sorting, and
 /// few enough that nobody waits long for a part.
@@ -20,20 +23,21 @@ struct Sorted {
 }
 
 impl Sorted {
-    fn new(shared: &Shared, hashes: &[KeyHash]) -> Self {
-        let located: Vec<_> = hashes.iter().map(|&hash| shared.division.locate(hash)).collect();
-        let mut ends = vec![0u32; shared.parts.len()];
+    fn new(shared: &Shared, hashes: &[KeyHash]) -> Result<Self, OutOfMemory> {
+        let located = hashes.iter().map(|&hash| shared.division.locate(hash));
+        let located = collected(located, hashes.len())?;
+        let mut ends = filled(0u32, shared.parts.len())?;
         located.iter().for_each(|&(part, _)| ends[part] += 1);
         let mut sum = 0;
         for end in &mut ends {
             (*end, sum) = (sum, sum + *end);
         }
-        let mut keys = vec![(0, PartKey::default()); hashes.len()];
+        let mut keys = filled((0, PartKey::default()), hashes.len())?;
         for (at, &(part, key)) in (0..).zip(&located) {
             keys[ends[part] as usize] = (at, key);
             ends[part] += 1;
         }
-        Self { keys, ends }
+        Ok(Self { keys, ends })
     }
 
     /// The parts that have keys, with their keys.
@@ -47,10 +51,29 @@ impl Sorted {
 }
 
 impl SharedFilter {
-    /// Cuts a batch into pieces that are sorted.
-    fn pieces(&self, keys: usize) -> impl Iterator<Item = Range<usize>> + use<> {
+    /// Cuts a batch into pieces, and gives the keys of each in the order of their parts. Without memory
+    /// for sorting, each key by itself.
+    fn by_part(
+        &self,
+        hashes: &[KeyHash],
+        mut each: impl FnMut(&SharedPart, Range<usize>, &[(u32, PartKey)]) -> Result<(), FullCause>,
+    ) -> Result<(), FullCause> {
+        let Shared { division, parts, .. } = &*self.shared;
         let most = KEYS_PER_PART * self.parts();
-        (0..keys).step_by(most).map(move |start| start..keys.min(start + most))
+        for start in (0..hashes.len()).step_by(most) {
+            let piece = start..hashes.len().min(start + most);
+            if let Ok(sorted) = Sorted::new(&self.shared, &hashes[piece.clone()]) {
+                for (part, keys) in sorted.iter() {
+                    each(&parts[part], piece.clone(), keys)?;
+                }
+                continue;
+            }
+            for (at, &hash) in (0..).zip(&hashes[piece.clone()]) {
+                let (part, key) = division.locate(hash);
+                each(&parts[part], piece.clone(), &[(at, key)])?;
+            }
+        }
+        Ok(())
     }
 
     /// Inserts many keys.
@@ -59,16 +82,11 @@ impl SharedFilter {
     /// If a key is refused. Keys are taken part by part, so some of the others are stored then and
     /// some are not: [`Full::inserted`] says how many are. To know which, insert them one by one.
     pub fn insert_batch(&self, hashes: &[KeyHash]) -> Result<(), Full> {
-        let Shared { division, parts, .. } = &*self.shared;
+        let division = &self.shared.division;
         let mut inserted = 0;
-        for piece in self.pieces(hashes.len()) {
-            for (part, keys) in Sorted::new(&self.shared, &hashes[piece]).iter() {
-                if let Err(cause) = parts[part].insert_many(keys, division, &mut inserted) {
-                    return Err(Full { inserted, ..self.full(cause) });
-                }
-            }
-        }
-        Ok(())
+        let done =
+            self.by_part(hashes, |part, _, keys| part.insert_many(keys, division, &mut inserted));
+        done.map_err(|cause| Full { inserted, ..self.full(cause) })
     }
 
     /// Inserts those of many keys that are not contained, as [`insert_absent`](Self::insert_absent)
@@ -82,36 +100,30 @@ impl SharedFilter {
         hashes: &[KeyHash],
         absent: &mut Vec<bool>,
     ) -> Result<(), Full> {
-        let Shared { division, parts, .. } = &*self.shared;
+        let division = &self.shared.division;
         absent.clear();
         absent.resize(hashes.len(), false);
-        for piece in self.pieces(hashes.len()) {
-            let absent = &mut absent[piece.clone()];
-            for (part, keys) in Sorted::new(&self.shared, &hashes[piece]).iter() {
-                let each = |at: u32, is_absent| absent[at as usize] = is_absent;
-                let done = parts[part].insert_absent_many(keys, division, each);
-                if let Err(cause) = done {
-                    let inserted = absent.iter().filter(|&&absent| absent).count();
-                    return Err(Full { inserted, ..self.full(cause) });
-                }
-            }
-        }
-        Ok(())
+        let done = self.by_part(hashes, |part, piece, keys| {
+            let each = |at: u32, is_absent| absent[piece.start + at as usize] = is_absent;
+            part.insert_absent_many(keys, division, each)
+        });
+        done.map_err(|cause| {
+            let inserted = absent.iter().filter(|&&absent| absent).count();
+            Full { inserted, ..self.full(cause) }
+        })
     }
 
     /// Removes one occurrence of each of many keys. `removed[i]` says whether there was one of key
     /// `i`; `removed` is cleared first.
     pub fn remove_batch(&self, hashes: &[KeyHash], removed: &mut Vec<bool>) {
-        let Shared { division, parts, .. } = &*self.shared;
+        let division = &self.shared.division;
         removed.clear();
         removed.resize(hashes.len(), false);
-        for piece in self.pieces(hashes.len()) {
-            let removed = &mut removed[piece.clone()];
-            for (part, keys) in Sorted::new(&self.shared, &hashes[piece]).iter() {
-                let each = |at: u32, was_there| removed[at as usize] = was_there;
-                parts[part].remove_many(keys, division, each);
-            }
-        }
+        let _ = self.by_part(hashes, |part, piece, keys| {
+            let each = |at: u32, was_there| removed[piece.start + at as usize] = was_there;
+            part.remove_many(keys, division, each);
+            Ok(())
+        });
     }
 
     /// Looks up many keys. `hits` is cleared first.

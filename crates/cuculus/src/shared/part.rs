@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::FullCause;
 use crate::elastic::part::{Division, Part, PartKey};
 use crate::elastic::published::Published;
-use crate::elastic::writing::{Writing, copy_published};
+use crate::elastic::writing::{Prepared, Writing, copy_published};
 use crate::table::OutOfMemory;
 
 /// What readers read is on other cache lines than the lock, which they would otherwise wait for.
@@ -45,7 +45,9 @@ impl Writer<'_> {
 
 impl SharedPart {
     pub(super) fn new(part: &Part) -> Result<Self, OutOfMemory> {
-        let mut writing = Writing::new(part)?;
+        let prepared = Prepared::new(part)?;
+        let mut writing = Writing::default();
+        writing.set(prepared);
         let published = Published::default();
         writing.publish(&published);
         Ok(Self { published: Lines(published), writing: Lines(Mutex::new(writing)) })
@@ -94,7 +96,7 @@ impl SharedPart {
 
     pub(super) fn clear(&self) {
         if let Ok(mut part) = self.write() {
-            part.change(|part| part.set(Writing::default()));
+            part.change(Writing::clear);
         }
     }
 

@@ -7,7 +7,8 @@ use super::builder::{DEFAULT_PARTS, shift_of};
 use super::filter::{Shared, SharedFilter};
 use super::part::SharedPart;
 use crate::elastic::join::{divide, join};
-use crate::elastic::writing::Writing;
+use crate::elastic::writing::Prepared;
+use crate::memory::with_room;
 use crate::{
     BuildError, DecodeError, ElasticFilter, Filter as _, Full, FullCause, MergeError, Persist,
 };
@@ -28,8 +29,11 @@ impl SharedFilter {
 
     fn try_snapshot(&self) -> Result<ElasticFilter, FullCause> {
         let Shared { division, hasher, parts, .. } = &*self.shared;
-        let parts = parts.iter().map(SharedPart::copy).collect::<Result<_, _>>()?;
-        join(division, hasher.clone(), parts, self.refused())
+        let mut copies = with_room(parts.len()).map_err(|_| FullCause::OutOfMemory)?;
+        for part in parts {
+            copies.push(part.copy()?);
+        }
+        join(division, hasher.clone(), copies, self.refused())
     }
 
     /// A shared filter with the keys of an ordinary one, in so many parts, or in fewer if some of
@@ -43,8 +47,11 @@ impl SharedFilter {
         let (hasher, refused) = (filter.hasher().clone(), filter.refused());
         let divided = divide(filter, shift);
         let (division, parts) = divided.map_err(|_| BuildError::OutOfMemory { bytes })?;
-        let parts = parts.into_iter().map(|part| SharedPart::new(&part));
-        Ok(Self::new(division, hasher, parts.collect::<Result<_, _>>()?, refused))
+        let mut shared = with_room(parts.len())?;
+        for part in &parts {
+            shared.push(SharedPart::new(part)?);
+        }
+        Ok(Self::new(division, hasher, shared.into_boxed_slice(), refused))
     }
 
     /// Adds all keys of a filter with the same hash function and seed, at the cost of inserting
@@ -74,21 +81,24 @@ impl SharedFilter {
             return Err(MergeError::OtherVersion);
         }
         let full = |cause| MergeError::Full(self.full(cause));
-        let (theirs, others) = divide(other.clone(), division.shift()).map_err(full)?;
+        let copy = other.try_clone().map_err(|error| full(error.cause))?;
+        let (theirs, others) = divide(copy, division.shift()).map_err(full)?;
         if theirs.shift() < division.shift() {
             let sum = self.expected_false_positive_rate() + other.expected_false_positive_rate();
             return Err(MergeError::Rate { sum, limit: self.false_positive_rate() });
         }
         // All of them, always in the same order.
-        let writers = parts.iter().map(SharedPart::write).collect::<Result<Vec<_>, _>>();
-        let mut writers =
-            writers.map_err(|_| MergeError::Full(Full::new(FullCause::Poisoned, 0, 0)))?;
-        let mut merged = Vec::new();
         let fail = |cause| MergeError::Full(Full::new(cause, 0, 0));
+        let no_memory = |_| fail(FullCause::OutOfMemory);
+        let mut writers = with_room(parts.len()).map_err(no_memory)?;
+        for part in parts {
+            writers.push(part.write().map_err(fail)?);
+        }
+        let mut merged = with_room(parts.len()).map_err(no_memory)?;
         for (writer, other) in writers.iter().zip(&others) {
-            let mut both = writer.copy().map_err(|_| fail(FullCause::OutOfMemory))?;
+            let mut both = writer.copy().map_err(no_memory)?;
             both.merge(other, division).map_err(fail)?;
-            merged.push(Writing::new(&both).map_err(|_| fail(FullCause::OutOfMemory))?);
+            merged.push(Prepared::new(&both).map_err(no_memory)?);
         }
         for (writer, merged) in writers.iter_mut().zip(merged) {
             writer.change(|part| part.set(merged));

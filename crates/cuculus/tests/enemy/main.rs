@@ -2,6 +2,8 @@
 //! with a million keys and 200,000 files of each kind.
 
 mod chosen_keys;
+mod clock;
+mod hashes;
 mod inverse;
 mod reproductions;
 

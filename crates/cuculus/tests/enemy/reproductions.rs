@@ -37,12 +37,12 @@ fn chosen_keys_make_no_file_that_nobody_can_load() {
     for hashes in patterns {
         for others in [0, 100_000u64] {
             let mut filter = ElasticFilter::builder()
-                .hasher(cuculus::KeyHasher::xxh3(9))
+                .hasher(cuculus::KeyHasher::fold_xxh3(9))
                 .build()
                 .expect("valid");
             (0..others).for_each(|key| filter.insert(&key).expect("grows"));
             let chosen = (0..1032u64).map(|i| chooser.key(hashes(i)));
-            let stored: Vec<u64> = chosen.filter(|key| filter.insert(key).is_ok()).collect();
+            let stored: Vec<u128> = chosen.filter(|key| filter.insert(key).is_ok()).collect();
             let loaded = loads(&filter);
             assert!(stored.iter().all(|key| loaded.contains(key)));
             assert!((0..others).all(|key| loaded.contains(&key)));

@@ -15,6 +15,9 @@ use cuculus::{
     CuckooFilter, CuckooMaplet, ElasticFilter, Filter, FullCause, Insert, KeyHash, Persist, Remove,
 };
 
+mod bulk;
+mod shared;
+
 struct Failing;
 
 // Of each thread its own: the harness allocates too.
@@ -23,10 +26,26 @@ thread_local! {
     static LEFT: Cell<i64> = const { Cell::new(-1) };
     static FAILED: Cell<bool> = const { Cell::new(false) };
     static LIVE: Cell<i64> = const { Cell::new(0) };
+    /// Allocations of this layout never fail, and are not counted.
+    static SPARED: Cell<Option<Layout>> = const { Cell::new(None) };
+    /// The largest allocation since this was last set.
+    static LARGEST: Cell<Option<Layout>> = const { Cell::new(None) };
 }
 
 impl Failing {
-    fn fails() -> bool {
+    fn count(layout: Layout, sign: i64) {
+        if SPARED.get() != Some(layout) {
+            LIVE.set(LIVE.get() + sign * layout.size() as i64);
+        }
+    }
+
+    fn fails(layout: Layout) -> bool {
+        if LARGEST.get().is_none_or(|largest| largest.size() < layout.size()) {
+            LARGEST.set(Some(layout));
+        }
+        if SPARED.get() == Some(layout) {
+            return false;
+        }
         let left = LEFT.get();
         if left >= 0 {
             LEFT.set(left - 1);
@@ -39,16 +58,16 @@ impl Failing {
 // SAFETY: every call is passed on to the system's allocator unchanged, or fails as it may.
 unsafe impl GlobalAlloc for Failing {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if Self::fails() {
+        if Self::fails(layout) {
             return std::ptr::null_mut();
         }
-        LIVE.set(LIVE.get() + layout.size() as i64);
+        Self::count(layout, 1);
         // SAFETY: the caller keeps the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
-        LIVE.set(LIVE.get() - layout.size() as i64);
+        Self::count(layout, -1);
         // SAFETY: the caller keeps the contract of `dealloc`.
         unsafe { System.dealloc(start, layout) }
     }
@@ -88,12 +107,25 @@ fn done(is_done: bool) -> Outcome {
     if is_done { Outcome::Done } else { Outcome::NotDone }
 }
 
-/// The failures of an operation, for the table.
+/// The failures of operations: a row of the table.
 #[derive(Default, Debug)]
 struct Tally {
+    operations: usize,
     failures: usize,
     refused: usize,
-    done_without: usize,
+}
+
+impl Tally {
+    /// What was not refused was done without the memory. An abort would end the test, and whatever is
+    /// changed or leaked fails it.
+    fn print(&self, name: &str) {
+        let Self { operations, failures, refused } = self;
+        println!(
+            "| {name} | {operations} | {failures} | {refused} | {} | 0 | 0 | 0 |",
+            failures - refused
+        );
+        assert!(*failures > 0, "{name}: nothing was tried");
+    }
 }
 
 /// Does an operation with each allocation failing in turn, on a fresh copy each time.
@@ -103,12 +135,15 @@ fn try_all<F: Filter + Persist>(
     copy: impl Fn() -> F,
     operation: impl Fn(&mut F) -> Outcome,
 ) {
+    tally.operations += 1;
     let reference = copy();
     let (before, len) = (reference.to_bytes(), reference.len());
     let mut with_memory = copy();
     let expected = operation(&mut with_memory);
     assert_ne!(expected, Outcome::Refused, "{name}: refused with memory");
+    drop(reference);
     for n in 0.. {
+        shared::settle();
         let live = LIVE.get();
         let mut filter = copy();
         let (outcome, failed) = failing(n, || operation(&mut filter));
@@ -124,12 +159,12 @@ fn try_all<F: Filter + Persist>(
         if failed {
             tally.failures += 1;
             tally.refused += usize::from(outcome != Outcome::Done);
-            tally.done_without += usize::from(outcome == Outcome::Done);
         } else {
             assert_eq!(outcome, expected, "{name}: {n}");
             assert!(filter.to_bytes() == with_memory.to_bytes(), "{name}: {n}");
         }
         drop(filter);
+        shared::settle();
         assert_eq!(LIVE.get(), live, "{name}: failure {n} leaked");
         if !failed {
             break;
@@ -140,6 +175,7 @@ fn try_all<F: Filter + Persist>(
 
 /// Saving and loading of a filter: an error or the filter.
 fn try_files<F: Filter + Persist>(name: &str, tally: &mut Tally, filter: &F) {
+    tally.operations += 1;
     let bytes = filter.to_bytes();
     for n in 0.. {
         let live = LIVE.get();
@@ -181,14 +217,17 @@ fn try_common<F: Insert + Remove + Persist>(name: &str, copy: &dyn Fn() -> F, ke
     });
     let hashes: Vec<KeyHash> = keys.iter().map(|key| copy().hasher().hash(key)).collect();
     // A batch keeps the keys before the one that was refused, so its error is checked by itself.
+    tally.operations += 2;
     for n in 0.. {
         let (mut filter, mut absent) = (copy(), Vec::new());
         let len = filter.len();
         let (result, failed) = failing(n, || filter.insert_absent_batch(&hashes, &mut absent));
+        tally.refused += usize::from(result.is_err() && failed);
         let inserted = result.map_or_else(|full| full.inserted, |()| filter.len() - len);
         assert_eq!(filter.len(), len + inserted, "{name}: absent batch, {n}");
         let (mut filter, len) = (copy(), copy().len());
         let (result, failed_too) = failing(n, || filter.insert_batch(&hashes));
+        tally.refused += usize::from(result.is_err() && failed_too);
         let inserted = result.map_or_else(|full| full.inserted, |()| hashes.len());
         assert!(filter.len() <= len + inserted, "{name}: batch, {n}");
         tally.failures += usize::from(failed) + usize::from(failed_too);
@@ -210,8 +249,7 @@ fn try_common<F: Insert + Remove + Persist>(name: &str, copy: &dyn Fn() -> F, ke
     });
     assert!(!failed, "{name}: a lookup took memory");
     try_files(name, &mut tally, &filter);
-    println!("{name}: {tally:?}");
-    assert!(tally.failures > 0, "{name}: nothing was tried");
+    tally.print(name);
 }
 
 /// Building fails with an error.
@@ -268,8 +306,7 @@ fn cuckoo_filters_and_maplets() {
         );
     }
     try_files("maplet", &mut tally, &full);
-    assert!(tally.failures > 0);
-    println!("maplet: {tally:?}");
+    tally.print("maplet");
 }
 
 #[test]
@@ -283,6 +320,7 @@ fn elastic_filters() {
         try_common(&name, &|| filter.clone(), &tried);
         let mut tally = Tally::default();
         // Shrinking has no error: it does what it can.
+        tally.operations += 1;
         for n in 0.. {
             let mut shrunk = filter.clone();
             let ((), failed) = failing(n, || shrunk.shrink_to_fit());
@@ -300,28 +338,7 @@ fn elastic_filters() {
             || filter.clone(),
             |filter| done(filter.merge(&other).is_ok()),
         );
-        println!("{name}, shrinking and merging: {tally:?}");
-    }
-    // Many at once: none of them is there after an error, and all that were there are.
-    for keys in [0, 3000u64] {
-        let filter = filled(ElasticFilter::builder().seed(1).build().expect("valid"), keys);
-        let more: Vec<KeyHash> =
-            (keys..keys + 4000).map(|key| filter.hasher().hash(&key)).collect();
-        let mut refused = 0;
-        for n in 0.. {
-            let mut with_more = filter.clone();
-            let (outcome, failed) = failing(n, || with_more.insert_bulk(&more));
-            let is_done = outcome.is_ok();
-            refused += usize::from(!is_done);
-            assert_eq!(with_more.len(), filter.len() + if is_done { 4000 } else { 0 }, "{n}");
-            assert!((0..keys).all(|key| with_more.contains(&key)), "{n}");
-            assert!(ElasticFilter::from_bytes(&with_more.to_bytes()).is_ok(), "{n}");
-            if !failed {
-                break;
-            }
-        }
-        println!("elastic of {keys}, bulk: {refused} failures refused");
-        assert!(refused > 0);
+        tally.print(&format!("{name}, shrinking and merging"));
     }
     // Copies that are counted, and what has become too short for its level.
     let filter = ElasticFilter::builder().seed(1).false_positive_rate(0.2).spare_bytes(0);
@@ -353,6 +370,7 @@ fn dynamic_filters() {
             (0..300u64).filter(|key| key % 3 == 0).all(|key| filter.contains(&key))
         };
         // They free what they can with the memory that there is.
+        let mut tally = Tally { operations: 2, ..Tally::default() };
         for free in [DynamicCuckooFilter::compact, DynamicCuckooFilter::shrink_to_fit] {
             for n in 0.. {
                 let (live, mut filter) = (LIVE.get(), filter.clone());
@@ -362,11 +380,13 @@ fn dynamic_filters() {
                 );
                 drop(filter);
                 assert_eq!(LIVE.get(), live, "leaked at {n}");
+                tally.failures += usize::from(failed);
                 if !failed {
                     break;
                 }
             }
         }
+        tally.print(&format!("dynamic {reuse_holes}, compacting and shrinking"));
     }
 }
 
@@ -396,7 +416,7 @@ fn filters_on_rings() {
                 |filter| done(filter.remove_bucket_at(bucket)),
             );
         }
-        println!("{name}, buckets: {tally:?}");
+        tally.print(&format!("{name}, buckets"));
     }
     for (resizing, max_filters) in [
         (Resizing::Adaptive, 4),
@@ -434,6 +454,7 @@ fn filters_on_rings() {
         let mut sparse = filter.clone();
         (0..100u64).for_each(|key| assert!(sparse.remove(&key)));
         let _ = sparse.scale_out();
+        tally.operations += 2;
         for operation in [ConsistentCuckooFilter::scale_down, |filter: &mut _| {
             ConsistentCuckooFilter::compact(filter) > 0
         }] {
@@ -450,6 +471,6 @@ fn filters_on_rings() {
                 }
             }
         }
-        println!("{name}, resizing: {tally:?}");
+        tally.print(&format!("{name}, resizing"));
     }
 }

@@ -1,0 +1,75 @@
+//! The memory of a filter that was built beside that of the same filter, saved and loaded: a table of
+//! every kind and layout. `cargo xtask promises` shows it, with more keys.
+
+use cuculus::papers::{ConsistentCuckooFilter, DynamicCuckooFilter, IndexIndependentCuckooFilter};
+use cuculus::{
+    CuckooFilter, CuckooMaplet, ElasticFilter, Filter, Insert, Persist, Remove, SharedFilter,
+};
+
+/// The share by which the second may be larger, and the bytes.
+const SHARE: f64 = 0.02;
+/// For a shared filter: all of its parts have as many segments after loading as the largest had.
+const SHARE_OF_SHARED: f64 = 0.08;
+const BYTES: usize = 640;
+
+fn row<F: Filter + Persist>(name: &str, filter: &F) {
+    row_within(SHARE, name, filter);
+}
+
+fn row_within<F: Filter + Persist>(most: f64, name: &str, filter: &F) {
+    let bytes = filter.to_bytes();
+    let loaded = F::from_bytes(&bytes).expect("own bytes");
+    let (built, loaded) = (filter.size_in_bytes(), loaded.size_in_bytes());
+    let share = loaded as f64 / built as f64 - 1.0;
+    let (keys, file) = (filter.len(), bytes.len());
+    println!("| {name} | {keys} | {file} | {built} | {loaded} | {:+.2} % |", 100.0 * share);
+    let most = (most * built as f64) as usize + BYTES;
+    assert!(loaded <= built + most, "{name}: {built} built, {loaded} loaded");
+}
+
+fn filled<F: Insert>(mut filter: F, keys: u64) -> F {
+    for key in 0..keys {
+        filter.insert(&key).expect("room");
+    }
+    filter
+}
+
+#[test]
+fn a_loaded_filter_takes_the_memory_of_the_one_that_was_built() {
+    println!(
+        "| kind | keys | bytes of the file | built | loaded | more |\n|---|---|---|---|---|---|"
+    );
+    let most = std::env::var("CUCULUS_LOADED_KEYS").ok().and_then(|keys| keys.parse().ok());
+    for keys in [1000, 30_000, 100_000].into_iter().chain(most) {
+        let capacity = keys as usize;
+        for semi_sorted in [false, true] {
+            let name = if semi_sorted { "cuckoo, semi-sorted" } else { "cuckoo, packed" };
+            let builder = CuckooFilter::builder().capacity(capacity).semi_sorted(semi_sorted);
+            row(name, &filled(builder.seed(1).build().expect("valid"), keys));
+        }
+        let maplet = CuckooMaplet::builder().capacity(capacity).value_bits(13).seed(1);
+        let mut maplet = maplet.build().expect("valid");
+        (0..keys).for_each(|key| maplet.insert(&key, key % 8192).expect("room"));
+        row("maplet", &maplet);
+        let elastic = ElasticFilter::builder().seed(1);
+        let hinted = elastic.clone().expected_items(capacity);
+        row("elastic, expected", &filled(hinted.build().expect("valid"), keys));
+        let mut grown = filled(elastic.build().expect("valid"), keys);
+        row("elastic, grown", &grown);
+        for part in [2, 4, 8] {
+            let left = (0..keys).filter(|key| key % part > 0 && key % (part / 2).max(1) == 0);
+            left.for_each(|key| assert!(grown.remove(&key)));
+            row(&format!("elastic, 1 of {part} left"), &grown);
+        }
+        grown.shrink_to_fit();
+        row("elastic, shrunk to fit", &grown);
+        let shared = SharedFilter::builder().seed(1).build().expect("valid");
+        row_within(SHARE_OF_SHARED, "shared, 64 parts", &filled(shared, keys));
+        let dynamic = DynamicCuckooFilter::builder().capacity(capacity / 8).seed(1);
+        row("dynamic", &filled(dynamic.build().expect("valid"), keys));
+        let ring = IndexIndependentCuckooFilter::builder().capacity(capacity).seed(1);
+        row("index-independent", &filled(ring.build().expect("valid"), keys));
+        let rings = ConsistentCuckooFilter::builder().buckets_per_filter(keys / 64 + 8).seed(1);
+        row("consistent", &filled(rings.build().expect("valid"), keys));
+    }
+}
