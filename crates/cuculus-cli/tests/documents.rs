@@ -63,6 +63,6 @@ fn only_shell_blocks_without_the_mark_are_run() {
 fn a_command_that_fails_fails_the_test() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("broken.md");
-    std::fs::write(&path, "```sh\nfalse\ntrue\n```\n").expect("written");
+    fs::write(&path, "```sh\nfalse\ntrue\n```\n").expect("written");
     run_shell_blocks(&path);
 }
