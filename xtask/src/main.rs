@@ -4,6 +4,7 @@
 mod backup;
 mod bench;
 mod bench_cli;
+mod bench_dedup;
 mod dist;
 mod fuzz;
 mod package;
@@ -48,6 +49,13 @@ const COMMANDS: &[Command] = &[
         arguments: "[--lines N] [--rounds N] [--json]",
         summary: "compare the command-line tool with awk and sort (default: 20 million lines)",
         run: bench_cli::run,
+    },
+    Command {
+        name: "bench-dedup",
+        arguments: "[--gigabytes N] [--kills N]",
+        summary: "measure `cuculus dedup` on generated documents (default: 10 GB, deleted at the end), and \
+                  kill and continue it (default: 50 times)",
+        run: bench_dedup::run,
     },
     Command {
         name: "bench-backup",

@@ -1,4 +1,4 @@
-//! The filter that `uniq` and `dedup` keep what they have seen in, and how many new lines it is
+//! The filter that `uniq --state` and `dedup` keep what they have seen in, and how many new lines it is
 //! expected to take for lines seen before. The one place that builds it and inserts into it.
 
 use anyhow::{Context, Result};

@@ -51,12 +51,41 @@ fn advise(at: *mut u8, size: usize) {
     use rustix::mm::{Advice, madvise};
 
     const PAGE: usize = 4096;
-    let skipped = at.align_offset(PAGE);
-    let whole = size.saturating_sub(skipped) / PAGE * PAGE;
-    // SAFETY: the pages are within memory that was just allocated, and the advice does not change
-    // their contents.
-    let _ = unsafe { madvise(at.wrapping_add(skipped).cast(), whole, Advice::LinuxHugepage) };
+    // All pages that hold a part of it. If the first one were left out, the mapping would be in two
+    // parts, which the kernel does not extend: every growing `Vec` would be copied.
+    let before = at.addr() % PAGE;
+    let whole = (before + size).next_multiple_of(PAGE);
+    // SAFETY: every page holds a byte of memory that was just allocated, and the advice does not change
+    // the contents of any.
+    let _ = unsafe { madvise(at.wrapping_sub(before).cast(), whole, Advice::LinuxHugepage) };
 }
 
 #[cfg(not(target_os = "linux"))]
 fn advise(_: *mut u8, _: usize) {}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::fs;
+
+    /// The most memory that the process ever had, and has now, in bytes.
+    fn resident() -> (usize, usize) {
+        let status = fs::read_to_string("/proc/self/status").expect("Linux");
+        let of = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).expect(name);
+            line.trim().trim_end_matches(" kB").parse::<usize>().expect("a number") << 10
+        };
+        (of("VmHWM:"), of("VmRSS:"))
+    }
+
+    /// Large memory grows where it is, or is moved by the kernel. Copying would need it twice.
+    #[test]
+    fn growing_copies_nothing() {
+        const SIZE: usize = 256 << 20;
+        let mut bytes = vec![1u8; SIZE];
+        bytes.reserve_exact(SIZE / 8);
+        bytes.resize(SIZE + SIZE / 8, 2);
+        let (most, now) = resident();
+        assert!(now > SIZE && most < now + SIZE / 4, "{most} at most, {now} now");
+        assert!(bytes.first() == Some(&1) && bytes.last() == Some(&2));
+    }
+}

@@ -1,5 +1,6 @@
-//! `cuculus uniq`: prints each line the first time it is seen. The lines seen are kept in a filter,
-//! so its memory depends on the number of different lines and not on their length.
+//! `cuculus uniq`: prints each line the first time it is seen. The lines seen are kept as hashes, or in a
+//! filter if it is to be saved or a rate is given, so the memory depends on the number of different lines
+//! and not on their length.
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -8,8 +9,10 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
+use cuculus::Insert;
 use serde_json::json;
 
+use crate::hashes::Hashes;
 use crate::input::{Compared, Lines};
 use crate::keys::{Form, Keyless, Printer, shown};
 use crate::lossless::{self, Mistakes};
@@ -21,7 +24,7 @@ use crate::{INTERRUPTED, interrupt};
 /// Print each line the first time it is seen.
 ///
 /// Unlike `sort -u`, it keeps the order and prints each line at once. Unlike a hash table, it stores
-/// some five bytes per different line, however long the lines are. The price: a new line can look
+/// some seven bytes per different line, however long the lines are. The price: a new line can look
 /// like a line that was seen before, and is then lost. On average that is less than one line in a
 /// billion different ones. No line is printed twice.
 ///
@@ -78,22 +81,33 @@ struct Stats {
 
 pub(crate) fn run(options: &Options, out: &mut impl Write) -> Result<ExitCode> {
     let form = options.compared.form();
-    let (replacement, mut seen) = match &options.state {
+    let mut saved = match &options.state {
         Some(path) => {
             let replacement = Replacement::of_new(path, true)?;
             let seen = if path.exists() {
                 earlier(path, options, &form)?
             } else {
-                nothing(options, &form)?
+                nothing(path, options, &form)?
             };
-            (Some(replacement), seen)
+            Some((replacement, seen))
         }
-        None => (None, nothing(options, &form)?),
+        None => None,
+    };
+    let (mut hashes, mut filter);
+    let set: &mut dyn Insert = match (&mut saved, &options.fpr) {
+        (Some((_, seen)), _) => seen.as_insert()?,
+        (None, None) => {
+            hashes = Hashes::new()?;
+            &mut hashes
+        }
+        (None, rate) => {
+            filter = lossless::filter(rate.as_ref())?;
+            &mut filter
+        }
     };
     let mut stats = Stats::default();
-    let set = seen.as_insert()?;
     let source = options.lines.source(form, Keyless::Note, set.hasher(), !options.count)?;
-    if replacement.is_some() {
+    if options.state.is_some() {
         source.ends_when_interrupted();
     }
     let mut printer = Printer::new(&mut *out, options.lines.separator());
@@ -120,7 +134,7 @@ pub(crate) fn run(options: &Options, out: &mut impl Write) -> Result<ExitCode> {
         writeln!(out, "{}", if options.repeated { stats.lines - stats.new } else { stats.new })?;
         out.flush()?;
     }
-    if let Some(replacement) = replacement {
+    if let Some((replacement, mut seen)) = saved {
         seen.note.leave_out(stats.new - stats.without_key, seen.filter.as_filter());
         seen.save(replacement)?;
     }
@@ -140,9 +154,8 @@ pub(crate) fn run(options: &Options, out: &mut impl Write) -> Result<ExitCode> {
 }
 
 /// A filter without lines.
-fn nothing(options: &Options, form: &Form) -> Result<Saved> {
+fn nothing(path: &Path, options: &Options, form: &Form) -> Result<Saved> {
     let filter = AnyFilter::Elastic(lossless::filter(options.fpr.as_ref())?);
-    let path = options.state.as_deref().unwrap_or(Path::new(""));
     Ok(Saved::new(filter, FileNote::new(form.clone(), Holds::Set), path))
 }
 
@@ -195,7 +208,7 @@ fn report(stats: &Stats, options: &Options, out: &mut impl Write) -> io::Result<
         writeln!(out, "without a key         {}", thousands(stats.without_key))?;
     }
     writeln!(out, "false positive rate   {:.1e}", stats.false_positive_rate)?;
-    writeln!(out, "memory of the filter  {} bytes", thousands(stats.filter_bytes as u64))
+    writeln!(out, "memory for the lines  {} bytes", thousands(stats.filter_bytes as u64))
 }
 
 /// A number of lines that is often far below one.

@@ -202,6 +202,53 @@ fn experiments_are_in_the_registry() {
     assert!(missing.is_empty(), "experiments that do not exist:\n{}", missing.join("\n"));
 }
 
+/// The numbers of a kind of item in the first column of a table: `Figs. 3, 4` and `Eq. 5–11` are several.
+fn numbers_of(kind: &str, cell: &str) -> Vec<u32> {
+    let mut numbers = Vec::new();
+    for part in cell.replace(';', ",").split(kind).skip(1) {
+        for piece in part.split(',') {
+            let piece = piece.trim_start_matches(['s', '.', ' ']);
+            let mut ends = piece.split('–').map_while(|end| {
+                let end = end.trim();
+                ["I", "II"]
+                    .iter()
+                    .position(|&roman| roman == end)
+                    .map(|at| at as u32 + 1)
+                    .or(end.parse().ok())
+            });
+            let Some(first) = ends.next() else { break };
+            numbers.extend(first..=ends.next().unwrap_or(first));
+        }
+    }
+    numbers
+}
+
+/// Every numbered item of the papers is in the list, with an experiment or a reason.
+#[test]
+fn no_item_of_the_papers_is_missing() {
+    let document = Document::read("docs/papers.md");
+    for (paper, items) in [
+        ("### Cuckoo Filter", &[("Fig", 8), ("Table", 3), ("Alg", 3), ("Eq", 7)][..]),
+        ("### Dynamic Cuckoo Filter", &[("Fig", 20), ("Table", 1), ("Alg", 4), ("Eq", 13)]),
+        (
+            "### Consistent Cuckoo Filter",
+            &[("Fig", 5), ("Table", 2), ("Alg", 4), ("Theorem", 5), ("Eq", 11)],
+        ),
+    ] {
+        let (_, rest) = document.text.split_once(&format!("{paper}\n")).expect(paper);
+        let section = rest.split("\n### ").next().unwrap_or_default();
+        let rows = section.lines().filter(|line| line.starts_with("| "));
+        let cells: Vec<&str> = rows.filter_map(|row| row.split('|').nth(1)).collect();
+        for &(kind, most) in items {
+            let mut found: Vec<u32> =
+                cells.iter().flat_map(|cell| numbers_of(kind, cell)).collect();
+            found.sort_unstable();
+            found.dedup();
+            assert_eq!(found, (1..=most).collect::<Vec<_>>(), "{paper}: {kind}");
+        }
+    }
+}
+
 #[test]
 fn experiments_are_found_in_commands_and_tables() {
     let text = "Run `cargo xtask bench speed --full`.\n\n| item | experiment |\n|---|---|\n\

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cuculus::conformance::{self, Random};
-use cuculus::{ElasticFilter, Filter, KeyHash, Persist, Remove};
+use cuculus::{BuildError, CuckooFilter, ElasticFilter, Filter, Insert, KeyHash, Persist, Remove};
 
 fn hashes(filter: &ElasticFilter, keys: impl Iterator<Item = u64>) -> Vec<KeyHash> {
     keys.map(|key| filter.hasher().hash(&key)).collect()
@@ -29,12 +29,16 @@ fn bulks_follow_an_exact_multiset() {
             }
             keys.into_iter().for_each(|key| *exact.entry(key).or_default() += 1);
             if round % 4 == 3 {
+                let mut gone = Vec::new();
                 for (&key, count) in exact.iter_mut().filter(|(key, _)| **key % 5 > 1) {
-                    for _ in 0..*count {
-                        assert!(filter.remove(&key), "{key} is lost");
-                    }
+                    gone.extend(std::iter::repeat_n(filter.hasher().hash(&key), *count));
                     *count = 0;
                 }
+                let half = gone.len() / 2;
+                for &hash in &gone[..half] {
+                    assert!(filter.remove_hash(hash), "a key is lost");
+                }
+                assert_eq!(filter.remove_bulk(&gone[half..]), gone.len() - half);
                 exact.retain(|_, count| *count > 0);
             }
             assert_eq!(filter.len(), exact.values().sum::<usize>());
@@ -48,6 +52,7 @@ fn bulks_follow_an_exact_multiset() {
             (0..count).for_each(|_| assert!(filter.remove(&key), "{key} is lost"));
         }
         assert!(filter.is_empty());
+        assert_eq!(filter.remove_bulk(&hashes(&filter, 0..5000)), 0, "nothing is there");
     }
 }
 
@@ -124,5 +129,43 @@ fn bytes_are_the_same_for_any_number_of_threads() {
                 assert_eq!(filter.len(), 4000);
             }
         }
+    }
+}
+
+#[test]
+fn filters_are_made_of_keys() {
+    let keys: Vec<u64> = (0..50_000).collect();
+    let elastic = ElasticFilter::from_keys(0.001, &keys).expect("memory");
+    let fixed = CuckooFilter::from_keys(0.001, &keys).expect("memory");
+    assert!(keys.iter().all(|key| elastic.contains(key) && fixed.contains(key)));
+    assert_eq!((elastic.len(), fixed.len()), (50_000, 50_000));
+    assert!(ElasticFilter::from_keys::<u64>(0.01, &[]).expect("memory").is_empty());
+    let wrong = BuildError::RateOutOfRange { got: 2.0 };
+    assert_eq!(ElasticFilter::from_keys(2.0, &keys).expect_err("a rate"), wrong);
+    let equal = CuckooFilter::from_keys(0.01, &["key"; 9]).expect_err("nine copies");
+    assert!(matches!(equal, BuildError::Refused(_)), "{equal}");
+}
+
+/// In a table that is large enough for keys to be put in order.
+#[test]
+fn a_bulk_in_a_fixed_filter_is_all_or_nothing() {
+    for semi_sorted in [false, true] {
+        let builder = CuckooFilter::builder().capacity(1_000_000).semi_sorted(semi_sorted).seed(4);
+        let mut filter = builder.build().expect("valid");
+        let hash = |key: u64| filter.hasher().hash(&key);
+        let all: Vec<KeyHash> = (0..1_000_000).map(hash).collect();
+        let many: Vec<KeyHash> = (1_000_000..1_400_000).map(hash).collect();
+        filter.insert_bulk(&all[..200_000]).expect("room");
+        let full = filter.insert_bulk(&[&all[200_000..], &many[..]].concat()).expect_err("full");
+        assert_eq!((filter.len(), full.inserted), (200_000, 0));
+        assert!(all[..200_000].iter().all(|&hash| filter.contains_hash(hash)));
+        filter.insert_bulk(&all[200_000..]).expect("room");
+        assert!(all.iter().all(|&hash| filter.contains_hash(hash)));
+        conformance::loads_as_it_is("after a bulk", &filter);
+        assert_eq!(filter.remove_bulk(&all[300_000..]), 700_000);
+        assert!(all[..300_000].iter().all(|&hash| filter.contains_hash(hash)));
+        assert_eq!(filter.remove_bulk(&all[..300_000]), 300_000);
+        assert!(filter.is_empty());
+        filter.insert(&1u64).expect("room");
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn write(path: &Path, lines: u64, share: Share) -> io::Result<()> {
 }
 
 /// The output function of SplitMix64: different for different numbers.
-fn scramble(number: u64) -> u64 {
+pub(crate) fn scramble(number: u64) -> u64 {
     let mut x = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
     x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::run::Failure;
-use crate::usage;
+use crate::usage::{self, Usage};
 
 /// A program to be measured. Its output is discarded.
 pub(super) struct Run {
@@ -93,8 +93,8 @@ impl Run {
             return Err(Failure::Failed(format!("{} failed ({status}): {stderr}", self.name)));
         }
         let filter_bytes = number_after(&stderr, "\"filter_bytes\":");
-        let (seconds, peak_bytes) = (usage.wall_seconds, usage.peak_bytes);
-        Ok(Measured { name: self.name.clone(), seconds, peak_bytes, filter_bytes })
+        let Usage { wall_seconds: seconds, cpu_seconds, peak_bytes } = usage;
+        Ok(Measured { name: self.name.clone(), seconds, cpu_seconds, peak_bytes, filter_bytes })
     }
 }
 
@@ -105,10 +105,12 @@ fn number_after(text: &str, label: &str) -> Option<u64> {
     rest[..end].parse().ok()
 }
 
-/// The shortest time and the largest memory of several runs.
+/// The shortest times and the largest memory of several runs.
 pub(super) struct Measured {
     pub(super) name: String,
     pub(super) seconds: f64,
+    /// Of all its threads.
+    pub(super) cpu_seconds: f64,
     pub(super) peak_bytes: u64,
     /// The memory of the filter, as the program reports it.
     filter_bytes: Option<u64>,
@@ -120,11 +122,11 @@ impl Measured {
     }
 
     pub(super) fn to_json(&self) -> String {
-        let Self { name, seconds, peak_bytes, filter_bytes } = self;
+        let Self { name, seconds, cpu_seconds, peak_bytes, filter_bytes } = self;
         let filter_bytes = filter_bytes.map_or("null".to_owned(), |bytes| bytes.to_string());
         format!(
-            "{{\"name\":{name:?},\"seconds\":{seconds:.3},\"peak_bytes\":{peak_bytes},\
-             \"filter_bytes\":{filter_bytes}}}"
+            "{{\"name\":{name:?},\"seconds\":{seconds:.3},\"cpu_seconds\":{cpu_seconds:.3},\
+             \"peak_bytes\":{peak_bytes},\"filter_bytes\":{filter_bytes}}}"
         )
     }
 }
@@ -143,6 +145,7 @@ pub(super) fn interleaved(runs: &[Run], rounds: u32) -> Result<Vec<Measured>, Fa
                 Some(best) => {
                     best.peak_bytes = best.peak_bytes.max(measured.peak_bytes);
                     best.seconds = best.seconds.min(measured.seconds);
+                    best.cpu_seconds = best.cpu_seconds.min(measured.cpu_seconds);
                 }
             }
         }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::run::{Failure, cargo, root, step};
 use data::Share;
+pub(crate) use data::scramble;
 use measure::{Measured, Run};
 
 struct Options {
@@ -153,15 +154,16 @@ fn queries(
 fn print(contest: &Contest, lines: u64) {
     println!("\n{}", contest.title);
     println!(
-        "{:<45} {:>8} {:>8} {:>8} {:>9} {:>9}",
-        "", "seconds", "ns/line", "times", "peak MiB", "/ filter"
+        "{:<45} {:>8} {:>8} {:>8} {:>8} {:>9} {:>9}",
+        "program", "seconds", "CPU s", "ns/line", "times", "peak MiB", "/ filter"
     );
     let first = contest.runs.first().map_or(1.0, |run| run.seconds);
     for run in &contest.runs {
         println!(
-            "{:<45} {:>8.2} {:>8.1} {:>8.2} {:>9.1} {:>9}",
+            "{:<45} {:>8.2} {:>8.2} {:>8.1} {:>8.2} {:>9.1} {:>9}",
             run.name,
             run.seconds,
+            run.cpu_seconds,
             run.seconds * 1e9 / lines as f64,
             run.seconds / first,
             run.peak_bytes as f64 / f64::from(1 << 20),

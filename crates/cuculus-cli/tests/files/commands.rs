@@ -149,6 +149,24 @@ fn a_set_stores_each_key_once() {
     }
 }
 
+/// Ordinary text, in which most words come more than once.
+#[test]
+fn the_words_of_a_text_make_a_set() {
+    let text = include_str!("../../../../README.md");
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let different: std::collections::HashSet<&str> = words.iter().copied().collect();
+    assert!(words.iter().filter(|&&word| word == "the").count() > 8 && different.len() > 100);
+    let workshop = Workshop::new();
+    let options = ["--fpr", "1e-8", "--json"];
+    let file = workshop.at("words");
+    let arguments = [&["build", &file], &options[..]].concat();
+    let built = json(&succeeds(&arguments, words.join("\n") + "\n"));
+    assert_eq!(
+        (built["read"].as_u64(), built["added"].as_u64()),
+        (Some(words.len() as u64), Some(different.len() as u64))
+    );
+}
+
 /// A million copies of one key, and each is counted.
 #[test]
 fn a_multiset_counts_copies_down() {

@@ -149,7 +149,8 @@ fn ways(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
             }
             table.row(cells);
         }
-        let title = format!("{slots} slots per bucket, {bits} bits: least (mean) load");
+        let plural = if slots == 1 { "" } else { "s" };
+        let title = format!("{slots} slot{plural} per bucket, {bits} bits: least (mean) load");
         outcome.tables.push((title, table));
         if slots == 4 {
             outcome.findings.extend(WAYS.iter().zip(least).map(|(way, load)| {

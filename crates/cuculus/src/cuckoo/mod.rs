@@ -3,6 +3,7 @@
 
 pub(crate) mod batch;
 pub(crate) mod builder;
+mod bulk;
 mod changes;
 mod filter;
 mod maplet;

@@ -2,21 +2,19 @@
 //! long entries should be is decided by the policy.
 
 use core::ops::Range;
-use std::panic::resume_unwind;
-use std::thread;
 
 use super::address::{PATH_BITS, Scheme};
 use super::code::{Form, Step};
-use super::directory::{PAGE, linear_index};
+use super::directory::PAGE;
 use super::draft::{self, Draft, Unfit};
 use super::filter::ElasticFilter;
+use super::groups::{Groups, MOST_THREADS, in_threads, index_of};
 use super::lengths::{Changes, Lengths};
 use super::level::{Context, Failure, Level, Work, depth_of};
 use super::policy::{Goal, Settings, segments_for};
 use super::segments::Segments;
-use crate::table::OutOfMemory;
 use crate::wide::{self, Chosen, Job};
-use crate::{Filter, Full, FullCause, Insert, Key, KeyHash, Remove, memory};
+use crate::{BuildError, Filter, Full, FullCause, Insert, Key, KeyHash, Remove};
 
 /// Fewer keys are inserted in turn, and so are keys that are fewer than this part of the set:
 /// segments would be rewritten for a few entries each.
@@ -24,10 +22,6 @@ const FEWEST: usize = 1024;
 const LEAST_SHARE: usize = 12;
 /// More keys than this are taken in several rounds: 128 MiB for the groups.
 const MOST_AT_ONCE: usize = 1 << 24;
-/// The most threads.
-const MOST_THREADS: usize = 64;
-/// Segments in a first, coarse group, which stays in the cache while it is divided.
-const COARSE: u32 = 7;
 
 impl ElasticFilter {
     /// Inserts many keys at once, several times as fast as one by one: they are grouped by where they
@@ -102,6 +96,83 @@ impl ElasticFilter {
         Ok(())
     }
 
+    /// Removes one occurrence of each of many keys, and says how many there were. In a large filter it
+    /// is several times as fast as one by one, since keys that belong together are removed together.
+    /// As with [`remove`](Remove::remove), all must have been inserted.
+    ///
+    /// The filter then holds the same keys as after removing them in turn; its bytes may differ. It
+    /// needs eight bytes for each key, for at most 16 million of them at a time; without that memory
+    /// they are removed in turn.
+    ///
+    /// ```
+    /// use cuculus::{ElasticFilter, Filter, KeyHash};
+    ///
+    /// let mut filter = ElasticFilter::from_keys(0.001, &["one", "two", "three"])?;
+    /// let old = ["one", "three"].map(|key| filter.hasher().hash(key));
+    /// assert_eq!(filter.remove_bulk(&old), 2);
+    /// assert!(filter.contains("two") && filter.len() == 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn remove_bulk(&mut self, hashes: &[KeyHash]) -> usize {
+        let mut removed = 0;
+        for some in hashes.chunks(MOST_AT_ONCE) {
+            removed += self.remove_round(some).unwrap_or_else(|| {
+                let mut remove = |&&hash: &&KeyHash| self.remove_hash(hash);
+                some.iter().filter(&mut remove).count()
+            });
+        }
+        removed
+    }
+
+    /// Segment by segment, each made smaller once. `None` if that cannot be done: nothing has
+    /// changed.
+    fn remove_round(&mut self, hashes: &[KeyHash]) -> Option<usize> {
+        // With other levels, all must be asked for each key.
+        let is_in_main = self.levels.main.len() > 0 && self.levels.overflow.is_empty();
+        if hashes.len() < FEWEST || !is_in_main {
+            return None;
+        }
+        let (scheme, before) = (self.settings.scheme, self.work);
+        let (levels, mut cx) = self.parts();
+        let main = &mut levels.main;
+        let count = main.segment_count();
+        let groups = Groups::new(hashes, scheme, count, 1).ok()?;
+        let mut removed = 0;
+        let each = groups.each(0..count, |index, keys| {
+            let job = RemoveKeys { level: main, index, keys, scheme, cx: &mut cx };
+            removed += wide::run_chosen(job.cx.chosen, job);
+            Ok(())
+        });
+        each.ok()?;
+        while cx.settings.are_few(main.weight(), main.segment_count())
+            && main.merge(&mut cx).is_some()
+        {
+            cx.work.start();
+        }
+        // Not one of the operations whose work is bounded.
+        self.work = before;
+        self.drop_if_empty();
+        Some(removed)
+    }
+
+    /// A filter of some keys, with nothing to spare for more.
+    ///
+    /// ```
+    /// use cuculus::{ElasticFilter, Filter};
+    ///
+    /// let filter = ElasticFilter::from_keys(0.01, &[3u64, 5, 8])?;
+    /// assert!(filter.contains(&5u64) && filter.len() == 3);
+    /// # Ok::<(), cuculus::BuildError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`BuildError`] if the rate is out of range, or there is no memory.
+    pub fn from_keys<K: Key>(false_positive_rate: f64, keys: &[K]) -> Result<Self, BuildError> {
+        let mut filter = Self::builder().false_positive_rate(false_positive_rate).build()?;
+        filter.insert_bulk_keys(keys).map_err(BuildError::Refused)?;
+        Ok(filter)
+    }
+
     /// Removes keys that were inserted a moment ago.
     fn take_back(&mut self, hashes: impl Iterator<Item = KeyHash>) {
         for hash in hashes {
@@ -127,12 +198,11 @@ impl ElasticFilter {
         if count == 0 {
             return Err(FullCause::OutOfMemory);
         }
-        let groups = Groups::new(hashes, scheme, count, 0..count);
-        let groups = groups.map_err(|_| FullCause::OutOfMemory)?;
+        let groups = Groups::new(hashes, scheme, count, threads)?;
         let goal = cx.settings.bulk_goal(hashes.len() as u64, cx.lengths);
         let mut later = Later::default();
         let mut done = 0;
-        let mut outcome = groups.each(|index, keys| {
+        let mut outcome = groups.each(0..count, |index, keys| {
             let depth = depth_of(index as u64, count as u64);
             if !keys.is_empty()
                 && let Err(failure) =
@@ -171,14 +241,17 @@ impl ElasticFilter {
         let settings = &self.settings;
         let count = segments_for(hashes.len() as u64) as usize;
         let goal = settings.bulk_goal(hashes.len() as u64, &self.lengths);
-        let making = Making { hashes, settings, chosen: self.chosen, goal, count };
+        let groups = Groups::new(hashes, settings.scheme, count, threads)?;
+        let making = Making { groups, settings, chosen: self.chosen, goal };
         let each = count.div_ceil(threads.max(1)).next_multiple_of(PAGE);
         let mut made = Vec::new();
         made.try_reserve_exact(count.div_ceil(each)).map_err(|_| FullCause::OutOfMemory)?;
         if count <= each {
             made.push(making.segments(0..count));
         } else {
-            making.by_threads(each, &mut made);
+            let starts = (0..count).step_by(each);
+            let ranges = starts.map(|first| first..(first + each).min(count));
+            in_threads(ranges, |range| making.segments(range), &mut made);
         }
         let refused = self.refused;
         let filled = self.take_made(made.into_iter());
@@ -220,11 +293,10 @@ impl ElasticFilter {
 
 /// Segments that are made of keys alone.
 struct Making<'a> {
-    hashes: &'a [KeyHash],
+    groups: Groups,
     settings: &'a Settings,
     chosen: Chosen,
     goal: Goal,
-    count: usize,
 }
 
 /// Some of them, in turn.
@@ -235,39 +307,15 @@ struct Made {
 }
 
 impl Making<'_> {
-    /// So many segments by each thread. Adds them in turn; there is room.
-    fn by_threads(&self, each: usize, made: &mut Vec<Result<Made, FullCause>>) {
-        let starts = (0..self.count).step_by(each);
-        let ranges = starts.map(|first| first..(first + each).min(self.count));
-        thread::scope(|scope| {
-            let mut workers = ranges.map(|range| {
-                let of_worker = range.clone();
-                let work = move || self.segments(of_worker);
-                (range, thread::Builder::new().spawn_scoped(scope, work).ok())
-            });
-            let running: [_; MOST_THREADS] = core::array::from_fn(|_| workers.next());
-            for (range, worker) in running.into_iter().flatten() {
-                let segments = match worker {
-                    Some(worker) => worker.join().unwrap_or_else(|panic| resume_unwind(panic)),
-                    // What got no thread is made by this one.
-                    None => self.segments(range),
-                };
-                made.push(segments);
-            }
-        });
-    }
-
     fn segments(&self, range: Range<usize>) -> Result<Made, FullCause> {
-        let (scheme, count) = (self.settings.scheme, self.count);
-        let groups = Groups::new(self.hashes, scheme, count, range.clone());
-        let groups = groups.map_err(|_| FullCause::OutOfMemory)?;
+        let (scheme, count) = (self.settings.scheme, self.groups.count);
         let mut made =
             Made { level: Level::default(), lengths: Lengths::default(), later: Later::default() };
         let Made { level, lengths, later } = &mut made;
         let mut work = Work::default();
         let (settings, chosen) = (self.settings, self.chosen);
         let mut cx = Context { settings, lengths, work: &mut work, chosen };
-        groups.each(|index, keys| {
+        self.groups.each(range, |index, keys| {
             let depth = depth_of(index as u64, count as u64);
             let form = self.goal.form(index, depth);
             if let Err(failure) = level.push_keys(keys, scheme, form, depth, &mut cx) {
@@ -278,12 +326,6 @@ impl Making<'_> {
         })?;
         Ok(made)
     }
-}
-
-/// The segment of a hash among so many.
-#[inline(always)]
-fn index_of(hash: KeyHash, scheme: Scheme, count: usize) -> usize {
-    linear_index(scheme.address(hash).path, count as u32)
 }
 
 /// Keys that are to be inserted in turn, and the segments that they belong to.
@@ -386,6 +428,35 @@ fn weight_of(keys: &[KeyHash], length: u32) -> u128 {
     (keys.len() as u128) << (PATH_BITS - length)
 }
 
+/// Removes one entry of each key that belongs to a segment; says how many there were.
+struct RemoveKeys<'a, 'b> {
+    level: &'a mut Level,
+    index: usize,
+    keys: &'a [KeyHash],
+    scheme: Scheme,
+    cx: &'a mut Context<'b>,
+}
+
+impl Job for RemoveKeys<'_, '_> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run(self) -> usize {
+        let Self { level, index, keys, scheme, cx } = self;
+        let mut removed = 0;
+        for &hash in keys {
+            cx.work.start();
+            let key = scheme.address(hash);
+            let is_gone = level.take_quickly(key, cx).is_some()
+                || level.longest_match(key).is_some_and(|found| level.remove(found, cx));
+            removed += usize::from(is_gone);
+        }
+        cx.work.start();
+        level.shrink_if_due(index, cx);
+        removed
+    }
+}
+
 struct AddKeys<'a> {
     keys: &'a [KeyHash],
     scheme: Scheme,
@@ -401,79 +472,5 @@ impl Job for AddKeys<'_> {
     fn run(self) -> Self::Output {
         let Self { keys, scheme, depth, changes, to } = self;
         to.add_keys(keys, scheme, depth, changes)
-    }
-}
-
-/// Hashes of some segments, in groups of 2^[`COARSE`].
-struct Groups {
-    hashes: Vec<KeyHash>,
-    /// Where each group ends.
-    ends: Vec<usize>,
-    scheme: Scheme,
-    /// The segments of the filter, and those of these groups.
-    count: usize,
-    range: Range<usize>,
-}
-
-impl Groups {
-    fn new(
-        hashes: &[KeyHash],
-        scheme: Scheme,
-        count: usize,
-        range: Range<usize>,
-    ) -> Result<Self, OutOfMemory> {
-        let group = |hash: KeyHash| {
-            let index = index_of(hash, scheme, count);
-            range.contains(&index).then(|| (index - range.start) >> COARSE)
-        };
-        let mut ends = memory::filled(0usize, (range.len() >> COARSE) + 1)?;
-        hashes.iter().filter_map(|&hash| group(hash)).for_each(|group| ends[group] += 1);
-        let mut all = 0;
-        for end in &mut ends {
-            all += core::mem::replace(end, all);
-        }
-        let mut sorted = memory::filled(KeyHash::new(0), all)?;
-        for &hash in hashes {
-            if let Some(group) = group(hash) {
-                sorted[ends[group]] = hash;
-                ends[group] += 1;
-            }
-        }
-        Ok(Self { hashes: sorted, ends, scheme, count, range })
-    }
-
-    /// Calls a function with every segment and its keys, in turn, until it fails.
-    fn each(
-        &self,
-        mut see: impl FnMut(usize, &[KeyHash]) -> Result<(), FullCause>,
-    ) -> Result<(), FullCause> {
-        let mut sorted = Vec::new();
-        let mut start = 0;
-        for (group, &end) in self.ends.iter().enumerate() {
-            let first = self.range.start + (group << COARSE);
-            let among = |hash: KeyHash| index_of(hash, self.scheme, self.count) - first;
-            let keys = &self.hashes[start..end];
-            start = end;
-            let mut ends = [0; 1 << COARSE];
-            keys.iter().for_each(|&hash| ends[among(hash)] += 1);
-            let mut all = 0;
-            for end in &mut ends {
-                all += core::mem::replace(end, all);
-            }
-            sorted.clear();
-            sorted.try_reserve(keys.len()).map_err(|_| FullCause::OutOfMemory)?;
-            sorted.resize(keys.len(), KeyHash::new(0));
-            for &hash in keys {
-                let next = &mut ends[among(hash)];
-                sorted[*next] = hash;
-                *next += 1;
-            }
-            let mut from = 0;
-            for (at, &to) in ends.iter().enumerate().take(self.range.end - first) {
-                see(first + at, &sorted[from..to])?;
-                from = to;
-            }
-        }
-        Ok(())
     }
 }

@@ -244,24 +244,35 @@ impl<D: Segments> Level<D> {
     }
 
     /// Takes the longest entry that may be of a key out, if that takes no more than moving the
-    /// codes after it. Otherwise nothing has changed.
+    /// codes after it, and shrinks its segment if that is due. Otherwise nothing has changed.
     #[inline(always)]
     pub(super) fn remove_quickly(&mut self, key: Address, cx: &mut Context<'_>) -> bool {
+        match self.take_quickly(key, cx) {
+            Some(is_shrinkable) => {
+                if is_shrinkable {
+                    self.shrink(self.directory.index(key.path), cx);
+                }
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The same without shrinking; says whether that is due.
+    #[inline(always)]
+    pub(super) fn take_quickly(&mut self, key: Address, cx: &mut Context<'_>) -> Option<bool> {
         if self.directory.len() == 0 {
-            return false;
+            return None;
         }
-        let Some(segment) = self.directory.find_mut(key.path) else { return false };
+        let segment = self.directory.find_mut(key.path)?;
         if segment.is_wide() {
-            return false;
+            return None;
         }
-        let Some(length) = segment.remove_quickly(key) else { return false };
+        let length = segment.remove_quickly(key)?;
         cx.lengths.remove(segment.depth() + length);
+        let is_shrinkable = segment.units() > cx.settings.most_units(segment.needed_units());
         self.entries -= 1;
-        let is_due = segment.units() > cx.settings.most_units(segment.needed_units());
-        if is_due {
-            self.shrink(self.directory.index(key.path), cx);
-        }
-        true
+        Some(is_shrinkable)
     }
 
     /// Takes an entry out, and shrinks its segment if that is due. Says whether it is gone: only

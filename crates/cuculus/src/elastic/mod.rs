@@ -17,6 +17,7 @@
 //!  sections   copied piece by piece while it is in use
 //!  bulk       many keys at once, each segment written once
 //!  part       one of several filters that share the keys by their paths
+//!  groups     many keys by the segments that they belong to
 //!  join       parts become one filter, and one filter parts
 //!  copied     segments that others may read: every change makes a copy
 //!  published  what these others see, and when memory is given back
@@ -38,6 +39,7 @@ mod filter;
 mod first_version;
 mod forecast;
 mod group;
+mod groups;
 pub(crate) mod join;
 mod lengths;
 mod level;

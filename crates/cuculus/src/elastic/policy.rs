@@ -176,15 +176,20 @@ impl Settings {
     /// Whether two segments should be merged now, as for splitting.
     #[inline(always)]
     pub(super) fn wants_merge(&self, load: usize, segments: usize) -> bool {
-        let least = (segments - 1) * LOAD_PER_SEGMENT / 100 * MERGE_BELOW;
+        let least = least_load(segments);
         load < least && (least - load) % RETRY_INTERVAL < 2
+    }
+
+    /// Whether a load is too little for the segments.
+    pub(super) fn are_few(&self, load: usize, segments: usize) -> bool {
+        load < least_load(segments)
     }
 
     /// Whether the next entry or two may change the number of segments.
     pub(super) fn may_reshape(&self, load: usize, segments: usize) -> bool {
         // An entry weighs one, and a counted one five.
-        let least = segments.saturating_sub(1) * LOAD_PER_SEGMENT / 100 * MERGE_BELOW;
-        segments == 0 || load + 10 > most_load(segments) || segments > 1 && load < least + 10
+        let (least, most) = (least_load(segments), most_load(segments));
+        segments == 0 || load + 10 > most || segments > 1 && load < least + 10
     }
 
     /// The length of plain entries, if the number of keys was said in advance, and the segments
@@ -314,6 +319,11 @@ impl Settings {
 /// headers and description would be a second tenth of a small filter.
 fn most_load(segments: usize) -> usize {
     segments.max(2) * LOAD_PER_SEGMENT
+}
+
+/// The load below which two segments are merged.
+fn least_load(segments: usize) -> usize {
+    segments.saturating_sub(1) * LOAD_PER_SEGMENT / 100 * MERGE_BELOW
 }
 
 /// The share of the rate that a filter has used when it has grown to some entries one by one: of
