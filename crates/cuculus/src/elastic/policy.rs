@@ -435,10 +435,10 @@ mod tests {
         for (rate, kept) in [(0.01, 0.01), (0.2, 0.2), (0.5, 0.2), (0.9, 0.2)] {
             let settings = Settings::new(rate, 0.98, 0, None, Scheme::Current);
             let mut lengths = Lengths::default();
-            lengths.reserve(20).expect("memory");
+            lengths.reserve(8).expect("memory");
             while settings.allows(lengths.sum()) {
                 assert!(lengths.rate(Scheme::Current) <= kept * (1.0 + 1e-9), "{rate}");
-                lengths.add(20);
+                lengths.add(8);
             }
             assert!(lengths.rate(Scheme::Current) > 0.999 * kept, "{rate} is not used up");
         }
