@@ -32,7 +32,7 @@ const FREE_BYTES: usize = 32;
 
 impl ElasticFilterBuilder {
     /// What the filter will be like when it has grown to some number of keys, none of them twice:
-    /// usually within 4 % of the memory.
+    /// usually within 6 % of the memory.
     ///
     /// # Errors
     /// [`BuildError`] if there can be no such filter.
@@ -96,7 +96,12 @@ impl Growth {
     fn add(&mut self, keys: u64, settings: &Settings) -> Result<(), OutOfMemory> {
         let goal = settings.goal(keys, &self.lengths);
         self.keys += keys;
-        memory::push(&mut self.made, Made::new(self.keys, goal))?;
+        let made = Made::new(self.keys, goal);
+        // Plain entries stay as long as they are when their segment is split.
+        if matches!(goal, Goal::Ended { .. }) {
+            self.rewrite(keys, &made)?;
+        }
+        memory::push(&mut self.made, made)?;
         let mut shares: Shares = [0.0; PATH_BITS as usize + 2];
         self.each_segment(|share, made| {
             shares.iter_mut().zip(made.lengths).for_each(|(sum, of)| *sum += share * of);
@@ -110,6 +115,20 @@ impl Growth {
             added += share * keys as f64;
             self.lengths.reserve(length)?;
             self.lengths.add_many(length, (f64::round(added) - before) as u64);
+        }
+        Ok(())
+    }
+
+    /// Entries of segments that are split while some keys come: each is once while the set doubles.
+    fn rewrite(&mut self, keys: u64, made: &Made) -> Result<(), OutOfMemory> {
+        let part = (keys as f64 / (self.keys as f64 * core::f64::consts::LN_2)).min(1.0);
+        for (to, share) in (0..).zip(made.lengths).filter(|&(_, share)| share > 0.0) {
+            self.lengths.reserve(to)?;
+            for length in to + 1..=self.lengths.longest() {
+                let cut = (self.lengths.count(length) as f64 * part * share) as u64;
+                self.lengths.remove_many(length, cut);
+                self.lengths.add_many(to, cut);
+            }
         }
         Ok(())
     }
