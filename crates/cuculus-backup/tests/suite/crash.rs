@@ -217,7 +217,8 @@ fn a_prune_waits(at: Backend) {
     let state = manifest(&source);
     let mut stopped_in_time = 0;
     for round in 0..at.choose(6, 3) {
-        let mut running = start(&place, &["backup", "source", "--read-all", "--tag", "new"]);
+        let tag = format!("new{round}");
+        let mut running = start(&place, &["backup", "source", "--read-all", "--tag", &tag]);
         while place.count("intents") == 0 && running.0.try_wait().expect("a process").is_none() {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -227,17 +228,20 @@ fn a_prune_waits(at: Backend) {
         signal(rustix::process::Signal::STOP).expect("a signal");
         // All snapshots are removed; the running backup may rely on their chunks.
         let at_work = place.count("intents");
-        for (_, name) in tags(&place) {
+        let snapshots = tags(&place);
+        // It may have written its snapshot already, and not yet taken its intent back.
+        let is_finished = snapshots.iter().any(|(of, _)| *of == tag);
+        for (_, name) in snapshots {
             place.succeeds(&["forget", &name]);
         }
         let report = place.json(&["prune", "--max-unused", "0"]);
         let waits = report["waits_for"].as_array().expect("a list").len();
         assert!(waits <= at_work, "{report}");
-        stopped_in_time += waits;
+        stopped_in_time += if is_finished { 0 } else { waits };
         signal(rustix::process::Signal::CONT).expect("a signal");
         assert!(running.0.wait().expect("a process").success());
         place.succeeds(&["check", "--read-data"]);
-        if waits > 0 {
+        if waits > 0 && !is_finished {
             let (_kept, restored) = place.restored("latest", &source);
             assert!(manifest(&restored) == state, "round {round}");
         } else {
