@@ -1,7 +1,7 @@
 //! The cost of a filter, measured by building and filling one: for the whole set if it is small, or
 //! else for a part of it at the same load. Knows no kind by name.
 
-use cuculus::{BuildError, Full, Insert};
+use cuculus::{BuildError, Filter, Full, Insert};
 
 use crate::sample;
 
@@ -43,9 +43,11 @@ impl Part {
         Self { items, capacity: part as usize, times }
     }
 
-    /// The bytes of the whole set, from those of the part.
-    pub(super) fn scale(&self, bytes: usize) -> u64 {
-        (bytes as f64 * self.times) as u64
+    /// The bytes of the whole set, from a filter of the part. The value itself is there once.
+    pub(super) fn scaled<F: Filter>(&self, filter: &F) -> u64 {
+        let value = size_of::<F>();
+        let store = filter.size_in_bytes().saturating_sub(value);
+        value as u64 + (store as f64 * self.times) as u64
     }
 
     /// Fills a filter with the items.
@@ -64,7 +66,7 @@ impl Part {
         reads: impl FnOnce(&F) -> u64,
     ) -> Result<Cost, String> {
         let filter = self.filled(built)?;
-        let bytes = self.scale(filter.size_in_bytes());
+        let bytes = self.scaled(&filter);
         let expected_rate = filter.expected_false_positive_rate();
         Ok(Cost { bytes, peak_bytes: bytes, expected_rate, reads: reads(&filter) })
     }

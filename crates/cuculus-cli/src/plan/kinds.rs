@@ -94,7 +94,7 @@ impl Kind {
             Self::Dynamic => {
                 let at_peak = Part { items: part.capacity, ..part };
                 let filter = at_peak.filled(build!(DynamicCuckooFilter).build())?;
-                let peak_bytes = part.scale(filter.size_in_bytes());
+                let peak_bytes = part.scaled(&filter);
                 let reads = |now: &DynamicCuckooFilter| TWO_BUCKETS * now.filters() as u64;
                 let now = part.fixed(build!(DynamicCuckooFilter).build(), reads)?;
                 Ok(Cost { peak_bytes, ..now })
@@ -134,7 +134,7 @@ fn consistent(need: &Need) -> Result<Cost, String> {
         .resizing(Resizing::Buckets)
         .seed(1);
     let filter = part.filled(builder.build())?;
-    let bytes = part.scale(filter.size_in_bytes());
+    let bytes = part.scaled(&filter);
     let peak_bytes = (bytes as f64 * need.peak as f64 / need.items as f64) as u64;
     // The rate is n/2^f: it grows with the keys.
     let expected_rate = (filter.expected_false_positive_rate() * part.times).min(1.0);
