@@ -320,7 +320,7 @@ impl<'a> Check<'a> {
         self.progress.total(names.len() as u64);
         let mut reachable = Reachable::default();
         // Trees are read through one set of caches, chunks are looked up through another.
-        let mut lookup = repository.chunks_of(repository.index_like(&chunks.lookup.index)?)?.lookup;
+        let mut lookup = repository.chunks_of(chunks.lookup.index.twin())?.lookup;
         for (name, _) in names {
             self.report.snapshots += 1;
             let snapshot = match Snapshot::load(&*repository.store, &repository.keys, &name) {

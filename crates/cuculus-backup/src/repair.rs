@@ -210,7 +210,7 @@ impl Repository {
         progress.total(snapshots.len() as u64);
         let mut chunks = self.chunks()?;
         // Trees are read through one set of caches, chunks are looked up through another.
-        let lookup = self.chunks_of(self.index_like(&chunks.lookup.index)?)?.lookup;
+        let lookup = self.chunks_of(chunks.lookup.index.twin())?.lookup;
         let mut search = Search { chunks: &mut chunks, lookup, whole: HashSet::new() };
         let mut damaged = Vec::new();
         for snapshot in &snapshots {

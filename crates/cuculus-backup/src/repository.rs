@@ -10,7 +10,7 @@ use crate::config::{self, Locked, Parameters, Unlocked, Version};
 use crate::error::Result;
 use crate::forgotten;
 use crate::id::Name;
-use crate::index::{Index, Run};
+use crate::index::Index;
 use crate::key::Scheme;
 use crate::local_state;
 use crate::locality::{self, Locality};
@@ -153,12 +153,6 @@ impl Repository {
         let mut index = self.index()?;
         index.hide(self.missing_packs(&index)?);
         self.chunks_of(index)
-    }
-
-    /// Opens the same runs again: one index to read with, one to look up in.
-    pub(crate) fn index_like(&self, index: &Index) -> Result<Index> {
-        let open = |run: &Run| Run::open(&*self.store, &self.keys, &run.name());
-        Ok(Index::of_runs(index.runs().iter().map(open).collect::<Result<_>>()?))
     }
 
     pub(crate) fn chunks_of(&self, index: Index) -> Result<Chunks> {

@@ -36,7 +36,8 @@ pub(crate) struct Written {
 
 /// A run that was written, and the ids in it.
 pub(crate) struct WrittenRun {
-    pub(crate) run: Run,
+    /// [`Error::LostWrite`] if it is gone: another process may have merged it already.
+    pub(crate) run: Result<Run>,
     pub(crate) ids: Vec<ChunkId>,
 }
 
@@ -275,8 +276,11 @@ impl Packer {
         if self.entries.is_empty() {
             return Ok(());
         }
-        let run = write_sorted(&*self.store, &self.keys, &mut self.entries, &self.packs)?;
-        self.written.bytes += run.size_in_bytes();
+        let run = match write_sorted(&*self.store, &self.keys, &mut self.entries, &self.packs) {
+            Err(error) if !matches!(error, Error::LostWrite { .. }) => return Err(error),
+            run => run,
+        };
+        self.written.bytes += run.as_ref().map_or(0, Run::size_in_bytes);
         self.packs.clear();
         let ids = self.entries.drain(..).map(|entry| entry.id).collect();
         // If nobody receives, the backup has failed elsewhere.

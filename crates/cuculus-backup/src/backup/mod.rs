@@ -357,8 +357,7 @@ impl Repository {
                 writer.push(&entry, pack)?;
             }
         }
-        let run = writer.finish()?;
-        index.replace(names, run);
+        index.replace(names, writer.finish()?);
         self.store.remove_all(ObjectKind::Run, names, &|| Ok(()))
     }
 }

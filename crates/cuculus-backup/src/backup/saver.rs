@@ -4,7 +4,7 @@ use crate::config::Parameters;
 use crate::error::Result;
 use crate::id::{ChunkId, IdSet};
 use crate::lookup::{Answer, Lookup};
-use crate::sink::{ChunkKind, Sink, Written};
+use crate::sink::{ChunkKind, Sink, Written, WrittenRun};
 
 pub(super) struct Saver {
     lookup: Lookup,
@@ -59,11 +59,16 @@ impl Saver {
         Ok(self.pending.contains(id) || matches!(self.lookup.locate(id)?, Answer::At(_)))
     }
 
-    /// Chunks of finished runs are found in the index from now on.
+    /// Chunks of finished runs are found in the index from now on. Those of a run that another
+    /// process has merged stay pending: the index is not read again while the backup runs, because
+    /// it could then name chunks that the digest does not have. That they are in some run is
+    /// confirmed at the end.
     fn take_written_runs(&mut self) {
-        for written in self.sink.iter_mut().flat_map(Sink::written_runs) {
-            written.ids.iter().for_each(|id| _ = self.pending.remove(id));
-            self.lookup.index.add(written.run);
+        for WrittenRun { run, ids } in self.sink.iter_mut().flat_map(Sink::written_runs) {
+            if let Ok(run) = run {
+                ids.iter().for_each(|id| _ = self.pending.remove(id));
+                self.lookup.index.add(run);
+            }
         }
     }
 

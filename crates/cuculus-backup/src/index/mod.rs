@@ -90,6 +90,11 @@ impl Index {
         }
     }
 
+    /// The same runs once more, with nothing hidden: one index to read with, one to look up in.
+    pub(crate) fn twin(&self) -> Self {
+        Self::of_runs(self.runs.clone())
+    }
+
     pub(crate) fn runs(&self) -> &[Run] {
         &self.runs
     }

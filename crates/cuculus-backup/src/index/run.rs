@@ -46,11 +46,13 @@ impl Tail {
     }
 }
 
+/// A clone reads the same object, which other processes may have removed since.
+#[derive(Clone)]
 pub(crate) struct Run {
     name: Name,
-    object: Box<dyn Object>,
+    object: Arc<dyn Object>,
     keys: Arc<Keys>,
-    tail: Tail,
+    tail: Arc<Tail>,
 }
 
 pub(crate) fn tail_place(run: &Name) -> Vec<u8> {
@@ -75,7 +77,12 @@ impl Run {
     pub(crate) fn open(store: &dyn Store, keys: &Arc<Keys>, name: &Name) -> Result<Self> {
         let object = store.open(ObjectKind::Run, name)?;
         let tail = read_or_refetch(&*object, || read_tail(&*object, keys, name))?;
-        Ok(Self { name: *name, object, keys: Arc::clone(keys), tail })
+        Ok(Self {
+            name: *name,
+            object: object.into(),
+            keys: Arc::clone(keys),
+            tail: Arc::new(tail),
+        })
     }
 
     pub(crate) fn name(&self) -> Name {

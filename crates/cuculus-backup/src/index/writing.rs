@@ -78,6 +78,8 @@ impl<'a> RunWriter<'a> {
         Ok(())
     }
 
+    /// Makes the run durable and opens it. [`Error::LostWrite`] if it is gone again: a process that
+    /// was stopped in between may find that another one has merged it.
     pub(crate) fn finish(mut self) -> Result<Run> {
         if !self.block.is_empty() {
             self.end_block()?;
@@ -90,7 +92,12 @@ impl<'a> RunWriter<'a> {
         self.write()?;
         let Self { draft, name, store, keys, .. } = self;
         draft.keep()?;
-        Run::open(store, keys, &name)
+        match Run::open(store, keys, &name) {
+            Err(error) if error.is_missing() => {
+                Err(Error::LostWrite { kind: ObjectKind::Run, name })
+            }
+            opened => opened,
+        }
     }
 }
 

@@ -130,7 +130,7 @@ impl Repository {
         let stored: HashMap<Name, u64> = self.store.list(ObjectKind::Pack)?.into_iter().collect();
         let hidden = marks::marked_packs(&*self.store, &self.keys)?;
         let mut chunks = self.chunks()?;
-        let index = self.index_like(&chunks.lookup.index)?;
+        let index = chunks.lookup.index.twin();
         let mut live = Live::new(&index);
         progress.phase("finding chunks in use");
         progress.total(snapshots.len() as u64);
@@ -196,7 +196,10 @@ impl Repository {
     /// stays the same.
     pub(crate) fn index_moved_chunks(&self, index: &mut Index, sink: &mut Sink) -> Result<()> {
         let digest = Digest::load(&*self.store, &self.keys, &index.generation());
-        sink.written_runs().for_each(|written| index.add(written.run));
+        // Nobody else merges runs meanwhile: one that is gone is lost.
+        for written in sink.written_runs() {
+            index.add(written.run?);
+        }
         match digest {
             Some(digest) => digest.save(&*self.store, &self.keys, &index.generation()),
             None => Ok(()),
@@ -267,7 +270,7 @@ impl Repository {
             return Ok(needed);
         }
         let mut chunks = self.chunks()?;
-        let index = self.index_like(&chunks.lookup.index)?;
+        let index = chunks.lookup.index.twin();
         let mut reachable = Reachable::default();
         let absent = self.missing_packs(&index)?;
         let mut batch = LookupBatch::new(&index, marked, absent, |_, found, _| {

@@ -3,10 +3,11 @@
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use super::{Draft, Object, ObjectKind, Store};
 use crate::error::{Error, Result};
@@ -66,15 +67,24 @@ impl LocalStore {
 
 impl Store for LocalStore {
     fn draft(&self, kind: ObjectKind, name: &Name) -> Result<Box<dyn Draft>> {
-        let path = self.root.join(DRAFTS).join(Name::random()?.to_string());
-        let open = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
-        let file = open.map_err(Error::at("create", &path))?;
-        let (store, name) = (self.clone(), *name);
-        let draft = LocalDraft { file, path, store, kind, name, kept: false };
-        // Tells `sweep_drafts` that the draft is in use; the kernel releases the lock when we die.
-        // On a file system without locks nothing is swept.
-        let _ = flock(&draft.file, FlockOperation::NonBlockingLockExclusive);
-        Ok(Box::new(draft))
+        let mut tries = 0;
+        loop {
+            let path = self.root.join(DRAFTS).join(Name::random()?.to_string());
+            let open = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+            let file = open.map_err(Error::at("create", &path))?;
+            // Tells `sweep_drafts` that the draft is in use; the kernel releases the lock when we
+            // die. On a file system without locks nothing is swept.
+            let lock = flock(&file, FlockOperation::NonBlockingLockExclusive);
+            // Swept before it was locked. A few tries: some file systems count no links at all.
+            let is_swept = lock == Err(Errno::WOULDBLOCK)
+                || file.metadata().is_ok_and(|file| file.nlink() == 0);
+            tries += 1;
+            if is_swept && tries < 4 {
+                continue;
+            }
+            let (store, name) = (self.clone(), *name);
+            return Ok(Box::new(LocalDraft { file, path, store, kind, name, kept: false }));
+        }
     }
 
     fn list(&self, kind: ObjectKind) -> Result<Vec<(Name, u64)>> {
@@ -140,8 +150,14 @@ impl Store for LocalStore {
             let path = entry.map_err(Error::at("read", &folder))?.path();
             let Ok(file) = File::open(&path) else { continue };
             if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
-                swept += file.metadata().map_or(0, |file| file.len());
-                fs::remove_file(&path).map_err(Error::at("remove", &path))?;
+                match fs::remove_file(&path) {
+                    // It was finished and renamed meanwhile.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    removed => {
+                        removed.map_err(Error::at("remove", &path))?;
+                        swept += file.metadata().map_or(0, |file| file.len());
+                    }
+                }
             }
         }
         Ok(swept)
