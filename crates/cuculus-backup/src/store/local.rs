@@ -65,6 +65,9 @@ impl LocalStore {
     }
 }
 
+/// Listings of runs that are replaced all the time.
+const MAX_LISTINGS: u32 = 1_000;
+
 impl Store for LocalStore {
     fn draft(&self, kind: ObjectKind, name: &Name) -> Result<Box<dyn Draft>> {
         let mut tries = 0;
@@ -97,7 +100,8 @@ impl Store for LocalStore {
                 Err(error) => Err(Error::at("read", &root)(error)),
             };
         }
-        let mut folders = vec![root];
+        let mut folders = vec![root.clone()];
+        let mut tries = 0;
         while let Some(folder) = folders.pop() {
             let entries = match fs::read_dir(&folder) {
                 // Repositories of version 1 were made without it.
@@ -117,8 +121,18 @@ impl Store for LocalStore {
                 } else if let Some(name) = Name::parse(text) {
                     match entry.metadata() {
                         Ok(file) => found.push((name, file.len())),
-                        // Removed since the listing began.
-                        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                        Err(error)
+                            if error.kind() == io::ErrorKind::NotFound && tries < MAX_LISTINGS =>
+                        {
+                            // Removed since the listing began. A run was replaced then, by one
+                            // that the listing may not have: it begins again.
+                            if kind == ObjectKind::Run {
+                                tries += 1;
+                                found.clear();
+                                folders.push(root.clone());
+                                break;
+                            }
+                        }
                         Err(error) => return Err(Error::at("read", &entry.path())(error)),
                     }
                 }
@@ -243,5 +257,38 @@ impl Object for LocalObject {
         let read = self.file.read_exact_at(&mut bytes, offset);
         read.map_err(Error::at("read", &self.path))?;
         Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    /// Whoever merges writes the new run first and removes the old one then: at every moment there
+    /// is one. Here it changes its name, again and again.
+    #[test]
+    fn a_listing_sees_a_run_that_is_replaced_all_the_time() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let store = LocalStore::new(directory.path().join("repository"));
+        store.prepare().expect("folders");
+        let names = [Name([1; 16]), Name([2; 16])];
+        store.draft(ObjectKind::Run, &names[0]).and_then(|draft| draft.keep()).expect("a run");
+        let paths = names.map(|name| store.path(ObjectKind::Run, &name));
+        let is_done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for number in 0..40_000 {
+                    let _ = fs::rename(&paths[number % 2], &paths[(number + 1) % 2]);
+                }
+                is_done.store(true, Ordering::Relaxed);
+            });
+            let mut unseen = 0;
+            while !is_done.load(Ordering::Relaxed) {
+                unseen += u32::from(store.list(ObjectKind::Run).expect("a list").is_empty());
+            }
+            assert_eq!(unseen, 0, "listings that saw no run");
+        });
     }
 }
