@@ -46,7 +46,7 @@ pub(crate) trait Job {
 }
 
 /// What was found out about the processor, kept so that it is found out once.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chosen {
     /// Only true if every feature named at `run_wide` was found present.
     wide: bool,

@@ -835,3 +835,36 @@ fn a_segment_takes_what_chance_can_bring() {
         assert!((1900..2100).contains(&stored), "{rate}: {stored}");
     }
 }
+
+/// Segment by segment, or in turn if one of the two is small.
+#[test]
+fn merging_follows_an_exact_multiset() {
+    let sizes = [(0, 3000), (3000, 0), (300, 300), (40_000, 40_000), (9_000, 60_000)];
+    for (few, many) in sizes.into_iter().chain([(60_000, 9_000), (50_000, 1_000)]) {
+        for expected in [0, 80_000] {
+            let builder = ElasticFilter::builder().false_positive_rate(0.02).seed(few ^ many);
+            let build = || builder.clone().expected_items(expected).build().expect("valid");
+            let (mut a, mut b) = (build(), build());
+            // The first keys are in both, and every ninth has six copies.
+            let copies = |key: u64| if key.is_multiple_of(9) { 6 } else { 1 };
+            let keys = [(&mut a, 0..few), (&mut b, 0..many)].map(|(filter, keys)| {
+                for key in keys.clone() {
+                    (0..copies(key)).for_each(|_| filter.insert(&key).expect("memory"));
+                }
+                keys
+            });
+            a.merge(&b).expect("rates that fit");
+            let all = keys.into_iter().flatten();
+            let len: usize = all.clone().map(copies).sum();
+            assert_eq!(a.len(), len, "{few} {many}");
+            assert!(a.expected_false_positive_rate() <= 0.02, "{few} {many}");
+            assert_eq!(ElasticFilter::from_bytes(&a.to_bytes()).expect("valid").len(), len);
+            for key in all {
+                for _ in 0..copies(key) {
+                    assert!(a.contains(&key) && a.remove(&key), "{key} of {few} and {many}");
+                }
+            }
+            assert!(a.is_empty());
+        }
+    }
+}

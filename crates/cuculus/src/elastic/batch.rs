@@ -78,7 +78,7 @@ impl<K, H: Fn(&K) -> KeyHash> Contains<'_, K, H> {
                     *hit = main.contains::<WIDE>(scheme.address(hash));
                 }
             }
-            for level in &levels.overflow {
+            for level in &*levels.overflow {
                 for (hit, &hash) in hits.iter_mut().zip(&hashes) {
                     *hit |= level.contains::<WIDE>(scheme.address(hash));
                 }

@@ -87,7 +87,6 @@ impl ElasticFilterBuilder {
             levels: Levels::default(),
             lengths: Lengths::default(),
             work: Work::default(),
-            chosen: self.parameters.instructions.choose(),
             refused: 0,
         })
     }
@@ -95,7 +94,8 @@ impl ElasticFilterBuilder {
     pub(super) fn settings(&self) -> Result<Settings, BuildError> {
         let (rate, load) = (self.parameters.rate_or_default(), self.load);
         let (items, spare) = (self.expected_items as u64, self.spare_bytes);
-        check(rate, load, items, spare, Scheme::Current)
+        let settings = check(rate, load, items, spare, Scheme::Current)?;
+        Ok(settings.with_instructions(self.parameters.instructions.choose()))
     }
 
     /// Whether a filter, wherever it comes from, has exactly the parameters that
@@ -125,7 +125,8 @@ impl ElasticFilterBuilder {
         };
         let rate = self.parameters.rate_or_default();
         self.parameters.hasher.as_ref() == Some(&filter.hasher)
-            && check(rate, theirs.load, items, spare, theirs.scheme) == Ok(theirs)
+            && check(rate, theirs.load, items, spare, theirs.scheme)
+                .is_ok_and(|ours| ours.with_instructions(theirs.chosen) == theirs)
     }
 }
 

@@ -13,7 +13,7 @@ use super::lengths::{Changes, Lengths};
 use super::level::{Context, Failure, Level, Work, depth_of};
 use super::policy::{Goal, Settings, segments_for};
 use super::segments::Segments;
-use crate::wide::{self, Chosen, Job};
+use crate::wide::{self, Job};
 use crate::{BuildError, Filter, Full, FullCause, Insert, Key, KeyHash, Remove};
 
 /// Fewer keys are inserted in turn, and so are keys that are fewer than this part of the set:
@@ -97,7 +97,8 @@ impl ElasticFilter {
     }
 
     /// Removes one occurrence of each of many keys, and says how many there were. In a large filter it
-    /// is several times as fast as one by one, since keys that belong together are removed together.
+    /// is about twice as fast as [`remove_batch`](Remove::remove_batch), since keys that belong
+    /// together are removed together.
     /// As with [`remove`](Remove::remove), all must have been inserted.
     ///
     /// The filter then holds the same keys as after removing them in turn; its bytes may differ. It
@@ -140,7 +141,7 @@ impl ElasticFilter {
         let mut removed = 0;
         let each = groups.each(0..count, |index, keys| {
             let job = RemoveKeys { level: main, index, keys, scheme, cx: &mut cx };
-            removed += wide::run_chosen(job.cx.chosen, job);
+            removed += wide::run_chosen(job.cx.settings.chosen, job);
             Ok(())
         });
         each.ok()?;
@@ -242,7 +243,7 @@ impl ElasticFilter {
         let count = segments_for(hashes.len() as u64) as usize;
         let goal = settings.bulk_goal(hashes.len() as u64, &self.lengths);
         let groups = Groups::new(hashes, settings.scheme, count, threads)?;
-        let making = Making { groups, settings, chosen: self.chosen, goal };
+        let making = Making { groups, settings, goal };
         let each = count.div_ceil(threads.max(1)).next_multiple_of(PAGE);
         let mut made = Vec::new();
         made.try_reserve_exact(count.div_ceil(each)).map_err(|_| FullCause::OutOfMemory)?;
@@ -295,7 +296,6 @@ impl ElasticFilter {
 struct Making<'a> {
     groups: Groups,
     settings: &'a Settings,
-    chosen: Chosen,
     goal: Goal,
 }
 
@@ -313,8 +313,7 @@ impl Making<'_> {
             Made { level: Level::default(), lengths: Lengths::default(), later: Later::default() };
         let Made { level, lengths, later } = &mut made;
         let mut work = Work::default();
-        let (settings, chosen) = (self.settings, self.chosen);
-        let mut cx = Context { settings, lengths, work: &mut work, chosen };
+        let mut cx = Context { settings: self.settings, lengths, work: &mut work };
         self.groups.each(range, |index, keys| {
             let depth = depth_of(index as u64, count as u64);
             let form = self.goal.form(index, depth);
@@ -362,13 +361,16 @@ impl Level {
         let (mut draft, mut changes) = (Draft::new(form), Changes::new());
         let held = depth + form.longest().min(scheme.path_bits() - depth);
         let to = &mut draft;
-        wide::run_chosen(cx.chosen, AddKeys { keys, scheme, depth, changes: &mut changes, to })?;
+        wide::run_chosen(
+            cx.settings.chosen,
+            AddKeys { keys, scheme, depth, changes: &mut changes, to },
+        )?;
         if !cx.settings.allows(cx.lengths.sum_after(&changes) + weight_of(keys, held)) {
             return Err(Failure::Rate);
         }
         let plan = draft.plan(depth, 0)?;
         cx.lengths.reserve(held)?;
-        self.directory.push_draft(&draft, &plan, cx.chosen)?;
+        self.directory.push_draft(&draft, &plan, cx.settings.chosen)?;
         self.count_keys(keys, held, (0, &draft), &changes, cx);
         Ok(())
     }
@@ -387,21 +389,24 @@ impl Level {
         let (depth, counted) = (segment.depth(), segment.counted_codes());
         let (mut draft, mut changes) = (Draft::new(form), Changes::new());
         if segment.form().is_near(form) {
-            wide::run_chosen(cx.chosen, draft::Read { segment, to: &mut draft })?;
+            wide::run_chosen(cx.settings.chosen, draft::Read { segment, to: &mut draft })?;
             cx.work.add(draft.len());
         } else {
             self.remake(&[(index, Step::Stay)], depth, &mut changes, &mut draft, cx)?;
         }
         let held = depth + draft.form.longest().min(scheme.path_bits() - depth);
         let to = &mut draft;
-        wide::run_chosen(cx.chosen, AddKeys { keys, scheme, depth, changes: &mut changes, to })?;
+        wide::run_chosen(
+            cx.settings.chosen,
+            AddKeys { keys, scheme, depth, changes: &mut changes, to },
+        )?;
         if !cx.settings.allows(cx.lengths.sum_after(&changes) + weight_of(keys, held)) {
             return Err(Failure::Rate);
         }
         let plan = draft.plan(depth, 0)?;
         cx.lengths.reserve(held)?;
         cx.lengths.reserve_for(&changes)?;
-        let prepared = self.directory.prepare(index, &draft, &plan, cx.chosen)?;
+        let prepared = self.directory.prepare(index, &draft, &plan, cx.settings.chosen)?;
         self.directory.install(prepared);
         self.count_keys(keys, held, (counted, &draft), &changes, cx);
         Ok(())

@@ -12,7 +12,7 @@ use super::levels::Levels;
 use super::policy::Settings;
 use super::stats::ElasticStats;
 use crate::batch::GROUP;
-use crate::wide::{self, Chosen, Job};
+use crate::wide::{self, Job};
 use crate::{Filter, Full, FullCause, Insert, Key, KeyHash, KeyHasher, Remove};
 
 /// A filter that follows its set, up and down, and keeps its false positive rate.
@@ -57,7 +57,6 @@ pub struct ElasticFilter {
     pub(super) levels: Levels,
     pub(super) lengths: Lengths,
     pub(super) work: Work,
-    pub(super) chosen: Chosen,
     pub(super) refused: u64,
 }
 
@@ -97,8 +96,10 @@ impl ElasticFilter {
         self.work = before;
     }
 
-    /// Adds all keys of another filter with the same hash function and seed, at the cost of
-    /// inserting them. The rates of both must fit into the rate of this one.
+    /// Adds all keys of another filter with the same hash function and seed. The rates of both must
+    /// fit into the rate of this one. If they are of comparable size each segment is written once,
+    /// which takes a fraction of the time of inserting; while it lasts there is memory for a copy of
+    /// each.
     ///
     /// ```
     /// use cuculus::{ElasticFilter, Filter, Insert};
@@ -126,16 +127,9 @@ impl ElasticFilter {
             return Err(MergeError::Rate { sum, limit: self.settings.rate });
         }
         let mut both = self.try_clone().map_err(MergeError::Full)?;
-        for level in other.levels.iter() {
-            let (levels, mut cx) = both.parts();
-            // Entries come segment by segment: without enough segments here they would crowd one.
-            levels.prepare_for(level.len(), &mut cx);
-            let inserted = level.each_known(|known, copies| {
-                cx.work.start();
-                levels.insert_copies(known, copies, &mut cx)
-            });
-            inserted.map_err(|cause| MergeError::Full(both.full(cause)))?;
-        }
+        let (levels, mut cx) = both.parts();
+        let added = levels.add_all(&other.levels, &other.lengths, &mut cx);
+        added.map_err(|cause| MergeError::Full(both.full(cause)))?;
         // Not one of the operations whose work is bounded.
         both.work = self.work;
         *self = both;
@@ -151,7 +145,6 @@ impl ElasticFilter {
             levels: self.levels.try_clone().map_err(out_of_memory)?,
             lengths: self.lengths.try_clone().map_err(out_of_memory)?,
             work: self.work,
-            chosen: self.chosen,
             refused: self.refused,
         })
     }
@@ -165,7 +158,7 @@ impl ElasticFilter {
     #[inline(always)]
     fn insert_partial(&mut self, new: PartialKey) -> Result<(), Full> {
         let (levels, cx) = self.parts();
-        match wide::run_chosen(cx.chosen, InsertOne { levels, cx, new }) {
+        match wide::run_chosen(cx.settings.chosen, InsertOne { levels, cx, new }) {
             Ok(()) => Ok(()),
             Err(cause) => {
                 self.drop_if_empty();
@@ -203,9 +196,9 @@ impl ElasticFilter {
     /// The entries, and what changing them needs; a new operation starts.
     #[inline(always)]
     pub(super) fn parts(&mut self) -> (&mut Levels, Context<'_>) {
-        let Self { settings, levels, lengths, work, chosen, .. } = self;
+        let Self { settings, levels, lengths, work, .. } = self;
         work.start();
-        (levels, Context { settings, lengths, work, chosen: *chosen })
+        (levels, Context { settings, lengths, work })
     }
 
     #[cold]
@@ -218,7 +211,7 @@ impl ElasticFilter {
         hits.clear();
         hits.resize(keys.len(), false);
         wide::run_chosen(
-            self.chosen,
+            self.settings.chosen,
             batch::Contains {
                 levels: &self.levels,
                 scheme: self.settings.scheme,
@@ -239,7 +232,7 @@ impl Filter for ElasticFilter {
     #[inline]
     fn contains_hash(&self, hash: KeyHash) -> bool {
         // Two words, which go in registers.
-        wide::run_chosen(self.chosen, ContainsOne { filter: self, hash })
+        wide::run_chosen(self.settings.chosen, ContainsOne { filter: self, hash })
     }
 
     fn count_hash(&self, hash: KeyHash) -> usize {
@@ -313,7 +306,7 @@ impl Remove for ElasticFilter {
     fn remove_hash(&mut self, hash: KeyHash) -> bool {
         let key = self.address(hash);
         let (levels, cx) = self.parts();
-        let removed = wide::run_chosen(cx.chosen, RemoveOne { levels, cx, key });
+        let removed = wide::run_chosen(cx.settings.chosen, RemoveOne { levels, cx, key });
         self.drop_if_empty();
         removed
     }

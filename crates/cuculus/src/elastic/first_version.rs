@@ -11,7 +11,6 @@ use super::level::{PartialKey, Work, depth_of};
 use super::levels::Levels;
 use super::saved::invalid;
 use crate::container::Fields;
-use crate::wide::Instructions;
 use crate::{DecodeError, Full, FullCause, KeyHasher};
 
 /// The bytes of a segment's description.
@@ -123,7 +122,6 @@ pub(super) fn read(
         levels: Levels::default(),
         lengths: Lengths::default(),
         work: Work::default(),
-        chosen: Instructions::Detected.choose(),
         refused,
     };
     let mut descriptions = descriptions.chunks_exact(DESCRIPTION);

@@ -36,8 +36,7 @@ pub(crate) fn join(
         for Part { levels, lengths, .. } in &mut parts {
             let mut cx = division.context(lengths, &mut work);
             while levels.overflow.len() < at {
-                levels.overflow.try_reserve_exact(1).map_err(|_| FullCause::OutOfMemory)?;
-                levels.overflow.push(Level::overflow());
+                levels.overflow.push(Level::overflow()).map_err(|_| FullCause::OutOfMemory)?;
             }
             if levels.level_mut(at).segment_count() == 0 {
                 let form = if at == 0 { cx.settings.goal(1, cx.lengths).form(0, 0) } else { EMPTY };
@@ -62,8 +61,7 @@ pub(crate) fn join(
         if at == 0 {
             levels.main = whole;
         } else {
-            levels.overflow.try_reserve_exact(1).map_err(|_| FullCause::OutOfMemory)?;
-            levels.overflow.push(whole);
+            levels.overflow.push(whole).map_err(|_| FullCause::OutOfMemory)?;
         }
         at += 1;
     }
@@ -73,8 +71,8 @@ pub(crate) fn join(
             lengths.add_many(length + division.shift, entries);
         }
     }
-    let (settings, chosen) = (division.whole, division.chosen);
-    Ok(ElasticFilter { hasher, settings, levels, lengths, work: Work::default(), chosen, refused })
+    let (settings, work) = (division.whole, Work::default());
+    Ok(ElasticFilter { hasher, settings, levels, lengths, work, refused })
 }
 
 /// The parts of a filter, at most 2^shift: fewer if some keys have become so short that nothing
@@ -143,10 +141,7 @@ fn divide_level(
     let mask = parts.len() - 1;
     if at > 0 {
         for part in &mut *parts {
-            let bytes = size_of::<Level>() as u64;
-            let reserved = part.levels.overflow.try_reserve_exact(1);
-            reserved.map_err(|_| OutOfMemory { bytes })?;
-            part.levels.overflow.push(Level::overflow());
+            part.levels.overflow.push(Level::overflow())?;
         }
     }
     for (index, segment) in level.segments().enumerate() {

@@ -13,10 +13,11 @@ use crate::table::OutOfMemory;
 #[derive(Debug, Default)]
 pub(super) struct Lengths {
     /// Starts at length `first`; no further than needed.
-    counts: Vec<u64>,
+    counts: Box<[u64]>,
     first: u32,
-    /// The sum of 2^(PATH_BITS − length).
-    sum: u128,
+    /// The sum of 2^(PATH_BITS − length): the lower half and the upper one, since a `u128` would
+    /// make the filter longer by its alignment.
+    halves: [u64; 2],
 }
 
 /// What an entry of this length adds to the sum.
@@ -32,11 +33,17 @@ impl Lengths {
     }
 
     pub(super) fn rate(&self, scheme: Scheme) -> f64 {
-        (self.sum as f64 / (scheme.even_homes() as f64 * weight(0) as f64)).min(1.0)
+        (self.sum() as f64 / (scheme.even_homes() as f64 * weight(0) as f64)).min(1.0)
     }
 
+    #[inline(always)]
     pub(super) fn sum(&self) -> u128 {
-        self.sum
+        u128::from(self.halves[0]) | u128::from(self.halves[1]) << 64
+    }
+
+    #[inline(always)]
+    fn set_sum(&mut self, sum: u128) {
+        self.halves = [sum as u64, (sum >> 64) as u64];
     }
 
     /// The entries.
@@ -56,7 +63,7 @@ impl Lengths {
     /// The sum with one entry more.
     #[inline(always)]
     pub(super) fn sum_with(&self, length: u32) -> u128 {
-        self.sum + u128::from(weight(length))
+        self.sum() + u128::from(weight(length))
     }
 
     #[inline(always)]
@@ -80,7 +87,7 @@ impl Lengths {
         let bytes = (self.counts.len() * size_of::<u64>()) as u64;
         counts.try_reserve_exact(self.counts.len()).map_err(|_| OutOfMemory { bytes })?;
         counts.extend_from_slice(&self.counts);
-        Ok(Self { counts, first: self.first, sum: self.sum })
+        Ok(Self { counts: counts.into_boxed_slice(), first: self.first, halves: self.halves })
     }
 
     /// Whether entries of a length can be added.
@@ -110,7 +117,7 @@ impl Lengths {
         let failed = OutOfMemory { bytes: (len * size_of::<u64>()) as u64 };
         counts.try_reserve_exact(len).map_err(|_| failed)?;
         counts.extend((low..high).map(|length| self.count(length)));
-        (self.counts, self.first) = (counts, low);
+        (self.counts, self.first) = (counts.into_boxed_slice(), low);
         Ok(())
     }
 
@@ -125,7 +132,7 @@ impl Lengths {
         debug_assert!(entries == 0 || self.count_mut(length).is_some(), "not reserved");
         if let Some(count) = self.count_mut(length) {
             *count += entries;
-            self.sum += u128::from(entries) * u128::from(weight(length));
+            self.set_sum(self.sum() + u128::from(entries) * u128::from(weight(length)));
         }
     }
 
@@ -144,7 +151,7 @@ impl Lengths {
         debug_assert!(self.count(length) >= entries, "fewer entries of this length");
         if let Some(count) = self.count_mut(length) {
             *count -= entries;
-            self.sum -= u128::from(entries) * u128::from(weight(length));
+            self.set_sum(self.sum() - u128::from(entries) * u128::from(weight(length)));
         }
     }
 
@@ -153,7 +160,7 @@ impl Lengths {
         let more = (0..).zip(changes.shortened).filter(|&(_, entries)| entries > 0).map(
             |(from, entries)| u128::from(entries) * u128::from(weight(changes.to) - weight(from)),
         );
-        self.sum + more.sum::<u128>()
+        self.sum() + more.sum::<u128>()
     }
 
     /// Makes sure that changes can be applied.
@@ -175,7 +182,7 @@ impl Lengths {
     }
 
     pub(super) fn heap_bytes(&self) -> usize {
-        self.counts.capacity() * size_of::<u64>()
+        self.counts.len() * size_of::<u64>()
     }
 }
 
@@ -253,7 +260,7 @@ mod tests {
         for scheme in [Scheme::Current, Scheme::First] {
             for rate in [0.5, 0.05, 0.01, 0.001, 1e-6] {
                 let sum = Lengths::limit(rate, scheme);
-                let lengths = Lengths { sum: sum.into(), ..Lengths::default() };
+                let lengths = Lengths { halves: [sum, 0], ..Lengths::default() };
                 assert!((lengths.rate(scheme) / rate - 1.0).abs() < 1e-6);
             }
         }

@@ -14,7 +14,7 @@ use super::probe::{self, Probes, TOGETHER};
 use super::segment::{Change, Counted, MAX_SLOTS, MAX_UNITS, Removed, Segment};
 use super::segments::Segments;
 use crate::table::OutOfMemory;
-use crate::wide::{Chosen, Instructions};
+use crate::wide::Instructions;
 use crate::{FullCause, KeyHash};
 
 /// Segments of another level that are searched for entries that can come back.
@@ -27,7 +27,6 @@ pub(super) struct Context<'a> {
     pub(super) settings: &'a Settings,
     pub(super) lengths: &'a mut Lengths,
     pub(super) work: &'a mut Work,
-    pub(super) chosen: Chosen,
 }
 
 /// Entries rewritten by an operation, and the most by any.
@@ -315,7 +314,7 @@ impl<D: Segments> Level<D> {
         let depth = segment.depth();
         draft.take(found.key.home, found.code)
             && draft.plan(depth, 0).is_ok_and(|plan| {
-                let prepared = self.directory.prepare(index, &draft, &plan, cx.chosen);
+                let prepared = self.directory.prepare(index, &draft, &plan, cx.settings.chosen);
                 prepared.is_ok_and(|prepared| {
                     self.directory.install(prepared);
                     true
@@ -561,7 +560,7 @@ impl<D: Segments> Level<D> {
         let plan = draft.plan(depth, free)?;
         cx.lengths.reserve(depth + length)?;
         cx.lengths.reserve_for(&changes)?;
-        let prepared = self.directory.prepare(index, &draft, &plan, cx.chosen)?;
+        let prepared = self.directory.prepare(index, &draft, &plan, cx.settings.chosen)?;
         let counted_before = self.directory.get(index).counted_codes();
         self.directory.install(prepared);
         cx.lengths.apply(&changes);
@@ -591,7 +590,9 @@ impl<D: Segments> Level<D> {
     pub(super) fn begin_with(&mut self, form: Form, cx: &Context<'_>) -> Result<(), FullCause> {
         let draft = Draft::new(form);
         let plan = draft.plan(0, 0).map_err(|_| FullCause::Crowded)?;
-        self.directory.push_draft(&draft, &plan, cx.chosen).map_err(|_| FullCause::OutOfMemory)
+        self.directory
+            .push_draft(&draft, &plan, cx.settings.chosen)
+            .map_err(|_| FullCause::OutOfMemory)
     }
 
     /// Some entries that know at least `bits` of their path, of those that belong to segment

@@ -6,6 +6,7 @@
 use super::address::Address;
 use super::directory::Directory;
 use super::level::{Context, Level, Match, PartialKey};
+use super::overflow::Overflow;
 use super::policy::Settings;
 use super::segments::Segments;
 use crate::FullCause;
@@ -26,13 +27,13 @@ pub(super) const MAX_LEVELS: usize = 16;
 #[derive(Default)]
 pub(crate) struct Levels<D = Directory> {
     pub(super) main: Level<D>,
-    pub(super) overflow: Vec<Level<D>>,
+    pub(super) overflow: Overflow<D>,
 }
 
 impl<D: Segments> Levels<D> {
     /// The main level and the others.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Level<D>> {
-        core::iter::once(&self.main).chain(&self.overflow)
+        core::iter::once(&self.main).chain(&*self.overflow)
     }
 
     #[inline(always)]
@@ -151,8 +152,7 @@ impl<D: Segments> Levels<D> {
         let at = match at {
             Some(at) => at,
             None if self.overflow.len() + 1 < MAX_LEVELS => {
-                self.overflow.try_reserve_exact(1).map_err(|_| FullCause::OutOfMemory)?;
-                self.overflow.push(Level::overflow());
+                self.overflow.push(Level::overflow()).map_err(|_| FullCause::OutOfMemory)?;
                 self.overflow.len() - 1
             }
             None => return Err(FullCause::Crowded),
@@ -168,12 +168,7 @@ impl<D: Segments> Levels<D> {
 
     /// Drops levels after the last that has entries.
     pub(super) fn drop_empty(&mut self) {
-        while self.overflow.last().is_some_and(|level| level.len() == 0) {
-            self.overflow.pop();
-        }
-        if self.overflow.is_empty() {
-            self.overflow = Vec::new();
-        }
+        self.overflow.truncate(|level| level.len() == 0);
     }
 
     /// Splits a segment of a level, 0 being the main one.
@@ -226,7 +221,7 @@ impl<D: Segments> Levels<D> {
         found: Option<(usize, Match)>,
         key: Address,
     ) -> Option<(usize, Match)> {
-        let others = (1..).zip(&self.overflow);
+        let others = (1..).zip(&*self.overflow);
         let others = others.filter_map(|(at, level)| Some((at, level.longest_match(key)?)));
         // The first of the longest.
         others.fold(found, |best, other| match best {
@@ -309,17 +304,15 @@ impl<D: Segments> Levels<D> {
 
     pub(super) fn heap_bytes(&self) -> usize {
         let levels: usize = self.iter().map(Level::heap_bytes).sum();
-        levels + self.overflow.capacity() * size_of::<Level<D>>()
+        levels + self.overflow.heap_bytes()
     }
 }
 
 impl Levels {
     pub(super) fn try_clone(&self) -> Result<Self, OutOfMemory> {
-        let mut overflow = Vec::new();
-        let bytes = (self.overflow.len() * size_of::<Level>()) as u64;
-        overflow.try_reserve_exact(self.overflow.len()).map_err(|_| OutOfMemory { bytes })?;
-        for level in &self.overflow {
-            overflow.push(level.try_clone()?);
+        let mut overflow = Overflow::default();
+        for level in &*self.overflow {
+            overflow.push(level.try_clone()?)?;
         }
         Ok(Self { main: self.main.try_clone()?, overflow })
     }

@@ -13,10 +13,12 @@
 //!  level      entries put into segments, found and removed
 //!  reshape    segments rewritten, split, merged and shrunk
 //!  levels     the main level, and others for entries that have become too short
+//!  overflow   the list of these others
 //!  lengths    what is known of how many keys, and so the rate
 //!  sections   copied piece by piece while it is in use
 //!  bulk       many keys at once, each segment written once
 //!  part       one of several filters that share the keys by their paths
+//!  union      all entries of another filter, segment by segment
 //!  groups     many keys by the segments that they belong to
 //!  join       parts become one filter, and one filter parts
 //!  copied     segments that others may read: every change makes a copy
@@ -45,6 +47,7 @@ mod lengths;
 mod level;
 mod levels;
 mod moving;
+mod overflow;
 pub(crate) mod part;
 mod policy;
 mod pool;
@@ -56,6 +59,7 @@ mod sections;
 mod segment;
 mod segments;
 mod stats;
+mod union;
 pub(crate) mod writing;
 
 pub use builder::ElasticFilterBuilder;

@@ -21,7 +21,7 @@ impl ElasticFilter {
         relocate: &mut dyn FnMut(NonNull<u8>, Layout) -> Option<NonNull<u8>>,
     ) {
         let Levels { main, overflow } = &mut self.levels;
-        for level in core::iter::once(main).chain(overflow) {
+        for level in core::iter::once(main).chain(&mut **overflow) {
             // SAFETY: the caller's.
             unsafe { level.directory_mut().relocate(relocate) };
         }

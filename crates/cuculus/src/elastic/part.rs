@@ -22,7 +22,6 @@ pub(crate) struct Division {
     pub(super) part: Settings,
     /// There are 2^shift parts.
     pub(super) shift: u32,
-    pub(super) chosen: Chosen,
 }
 
 /// A key as its part sees it.
@@ -30,13 +29,13 @@ pub(crate) struct Division {
 pub(crate) struct PartKey(pub(super) Address);
 
 impl Division {
-    pub(super) fn new(whole: Settings, shift: u32, chosen: Chosen) -> Self {
-        Self { whole, part: whole.of_part(shift), shift, chosen }
+    pub(super) fn new(whole: Settings, shift: u32) -> Self {
+        Self { whole, part: whole.of_part(shift), shift }
     }
 
     /// For a filter as it was built, without its keys.
     pub(crate) fn of(filter: &ElasticFilter, shift: u32) -> Self {
-        Self::new(filter.settings, shift, filter.chosen)
+        Self::new(filter.settings, shift)
     }
 
     pub(crate) fn parts(&self) -> usize {
@@ -53,7 +52,7 @@ impl Division {
     }
 
     pub(crate) fn chosen(&self) -> Chosen {
-        self.chosen
+        self.whole.chosen
     }
 
     /// Whether hashes are read as a filter reads them.
@@ -77,7 +76,7 @@ impl Division {
         work: &'a mut Work,
     ) -> Context<'a> {
         work.start();
-        Context { settings: &self.part, lengths, work, chosen: self.chosen }
+        Context { settings: &self.part, lengths, work }
     }
 
     /// All that can be known of a key.
@@ -98,7 +97,7 @@ pub(crate) struct Part<D = Directory> {
 impl<D: Segments> Part<D> {
     #[inline(always)]
     pub(crate) fn contains(&self, key: PartKey, division: &Division) -> bool {
-        wide::run_chosen(division.chosen, Contains { part: self, key })
+        wide::run_chosen(division.chosen(), Contains { part: self, key })
     }
 
     /// Nothing has changed after an error.
@@ -106,7 +105,7 @@ impl<D: Segments> Part<D> {
         let new = division.whole_key(key);
         let Self { levels, lengths, work } = self;
         let cx = division.context(lengths, work);
-        let inserted = wide::run_chosen(cx.chosen, Insert { levels, cx, new });
+        let inserted = wide::run_chosen(cx.settings.chosen, Insert { levels, cx, new });
         if inserted.is_err() {
             self.drop_if_empty();
         }
@@ -117,27 +116,20 @@ impl<D: Segments> Part<D> {
     pub(crate) fn remove(&mut self, key: PartKey, division: &Division) -> bool {
         let Self { levels, lengths, work } = self;
         let cx = division.context(lengths, work);
-        let removed = wide::run_chosen(cx.chosen, Remove { levels, cx, key });
+        let removed = wide::run_chosen(cx.settings.chosen, Remove { levels, cx, key });
         self.drop_if_empty();
         removed
     }
 
-    /// Adds all keys of another part, at the cost of inserting them. After an error some of them
-    /// may be there.
+    /// Adds all keys of another part. After an error some of them may be there.
     pub(crate) fn merge(&mut self, other: &Part, division: &Division) -> Result<(), FullCause> {
         let before = self.work;
         let Self { levels, lengths, work } = self;
         let mut cx = division.context(lengths, work);
-        for level in other.levels.iter() {
-            levels.prepare_for(level.len(), &mut cx);
-            level.each_known(|known, copies| {
-                cx.work.start();
-                levels.insert_copies(known, copies, &mut cx)
-            })?;
-        }
+        let added = levels.add_all(&other.levels, &other.lengths, &mut cx);
         // Not one of the operations whose work is bounded.
         self.work = before;
-        Ok(())
+        added
     }
 
     pub(super) fn drop_if_empty(&mut self) {
@@ -180,9 +172,7 @@ pub(super) fn copy<A: Segments, B: Segments>(part: &Part<A>) -> Result<Part<B>, 
     let mut levels = Levels::<B>::default();
     for (at, level) in part.levels.iter().enumerate() {
         if at > 0 {
-            let bytes = size_of::<Level<B>>() as u64;
-            levels.overflow.try_reserve_exact(1).map_err(|_| OutOfMemory { bytes })?;
-            levels.overflow.push(Level::overflow());
+            levels.overflow.push(Level::overflow())?;
         }
         let to = levels.level_mut(at);
         (to.entries, to.counted, to.copies) = (level.entries, level.counted, level.copies);

@@ -7,6 +7,7 @@ use super::address::{PATH_BITS, Scheme};
 use super::builder::MAX_LOAD;
 use super::code::{Form, MAX_WIDTH};
 use super::lengths::Lengths;
+use crate::wide::{Chosen, Instructions};
 
 /// The mean load of a segment, in entries. Segments are split one after the other, so some have
 /// two thirds of this and some four thirds.
@@ -29,11 +30,12 @@ const LARGEST_RATE: f64 = 0.2;
 /// Entries are as long as if there were this many keys at least: fewer take no memory worth
 /// saving, and every doubling that begins with short entries costs all later ones.
 const LEAST_KEYS: u64 = 1024;
-/// The sizes up to which a filter adds 9, 8, … 1 bits to its entries: about
-/// 9 − 0.83 · log2(keys / 1000). Keys that come early would otherwise be the shortest when the
-/// filter is large, and the first to be kept apart.
-const SPARE_UP_TO: [u64; 9] =
-    [1_542, 3_500, 6_900, 18_594, 42_863, 98_806, 227_762, 525_026, 1_210_266];
+/// The sizes up to which a filter adds 10, 9, … 1 bits to its entries: about
+/// 9 − 0.83 · log2(keys / 1000), and one more to the first. Keys that come early would otherwise be
+/// the shortest when the filter is large, and the first to be kept apart: at 1 % beyond some 380
+/// million keys.
+const SPARE_UP_TO: [u64; 10] =
+    [1_542, 1_542, 3_500, 6_900, 18_594, 42_863, 98_806, 227_762, 525_026, 1_210_266];
 /// A share of segments is counted in these parts.
 const PARTS: u128 = 256;
 /// From this depth on plain codes of neighbouring segments may differ in length: the low bits of
@@ -48,13 +50,13 @@ pub(super) struct Settings {
     pub(super) expected_items: u64,
     /// What a small filter may use for longer entries, and one; `None` for as much as is usual.
     spare: Option<NonZeroU64>,
-    /// The sum of [`Lengths`] at which the rate is reached.
-    limit: u64,
     pub(super) scheme: Scheme,
     /// The filter is one of 2^shift parts, which share the keys evenly.
     shift: u8,
     /// The length of plain entries, and the segments of 256 with a bit less.
     plain: Option<(u8, u8)>,
+    /// The instructions that may be used. Nothing else depends on it.
+    pub(super) chosen: Chosen,
 }
 
 /// How long the entries of segments should be.
@@ -104,12 +106,17 @@ impl Settings {
         spare_bytes: Option<u64>,
         scheme: Scheme,
     ) -> Self {
-        let limit = Lengths::limit(rate.min(LARGEST_RATE), scheme);
         let spare = spare_bytes.and_then(|bytes| NonZeroU64::new(bytes.saturating_add(1)));
-        let mut settings =
-            Self { rate, load, expected_items, spare, limit, scheme, shift: 0, plain: None };
+        let chosen = Instructions::Detected.choose();
+        let (shift, plain) = (0, None);
+        let mut settings = Self { rate, load, expected_items, spare, scheme, shift, plain, chosen };
         settings.plain = settings.plain_length();
         settings
+    }
+
+    /// The same with other instructions.
+    pub(super) fn with_instructions(self, chosen: Chosen) -> Self {
+        Self { chosen, ..self }
     }
 
     /// What a small filter may use for longer entries; `None` for as much as is usual.
@@ -132,7 +139,14 @@ impl Settings {
     /// or shortens them.
     #[inline(always)]
     pub(super) fn allows(&self, sum: u128) -> bool {
-        sum <= u128::from(self.limit)
+        sum <= u128::from(self.limit())
+    }
+
+    /// The sum of [`Lengths`] at which the rate is reached. Computed each time: small filters are
+    /// many, and this takes a nanosecond.
+    #[inline(always)]
+    fn limit(&self) -> u64 {
+        Lengths::limit(self.rate.min(LARGEST_RATE), self.scheme)
     }
 
     /// The units by which a block grows that is full.
@@ -218,7 +232,7 @@ impl Settings {
     fn planned(&self, items: u64) -> u128 {
         let is_costly = items.saturating_mul(1 << self.shift) >= LEAST_KEYS
             && self.rate >= LARGER_RESERVE_BELOW;
-        let limit = u128::from(self.limit);
+        let limit = u128::from(self.limit());
         limit - limit / if is_costly { RESERVE } else { LARGER_RESERVE }
     }
 
@@ -241,7 +255,7 @@ impl Settings {
 
     /// What the next doubling may take of the rate, when some is taken already.
     fn part(&self, taken: u128) -> u128 {
-        let limit = u128::from(self.limit);
+        let limit = u128::from(self.limit());
         (limit * 3 / 20).min(limit.saturating_sub(taken) / 2)
     }
 
@@ -253,7 +267,7 @@ impl Settings {
         if let Goal::Plain { .. } = usual {
             return usual;
         }
-        let share = |entries| (self.limit as f64 * taken_by(entries)) as u128;
+        let share = |entries| (self.limit() as f64 * taken_by(entries)) as u128;
         let (before, after) = (share(lengths.total()), share(entries));
         let taken = after.max(lengths.sum() + self.part(lengths.sum()).min(after - before));
         let is_enough = |&length: &u32| lengths.sum_if_cut(length, entries) <= taken;
@@ -329,8 +343,8 @@ fn least_load(segments: usize) -> usize {
 /// The share of the rate that a filter has used when it has grown to some entries one by one: of
 /// 2^10 entries, 2^11, and so on.
 const TAKEN: [f64; 21] = [
-    0.0003, 0.0006, 0.0009, 0.0014, 0.0023, 0.0040, 0.0069, 0.0118, 0.0209, 0.0376, 0.0725, 0.1650,
-    0.2990, 0.4490, 0.6000, 0.7490, 0.8530, 0.9100, 0.9300, 0.9400, 0.9500,
+    0.00025, 0.00048, 0.00087, 0.0014, 0.0023, 0.0040, 0.0069, 0.0118, 0.0209, 0.0376, 0.0725,
+    0.1650, 0.2990, 0.4490, 0.6000, 0.7490, 0.8530, 0.9100, 0.9300, 0.9400, 0.9500,
 ];
 
 fn taken_by(entries: u64) -> f64 {
@@ -382,18 +396,18 @@ mod tests {
                     let shorter = f64::from(shorter) / PARTS as f64;
                     let weight = |length: u32| (1u64 << (PATH_BITS - length)) as f64;
                     let mean = (1.0 - shorter) * weight(path) + shorter * weight(path - 1);
-                    keys as f64 * mean / settings.limit as f64
+                    keys as f64 * mean / settings.limit() as f64
                 };
                 let share = taken(&Lengths::default());
                 assert!((0.1485..=0.15).contains(&share), "{rate} {keys}: {share}");
                 // One entry that knows nothing takes four fifths or so; all entries count.
                 let mut used = Lengths::default();
                 let length = (0..PATH_BITS)
-                    .find(|&length| (1u64 << (PATH_BITS - length)) * 2 <= settings.limit);
+                    .find(|&length| (1u64 << (PATH_BITS - length)) * 2 <= settings.limit());
                 let length = length.expect("some length");
                 used.reserve(length).expect("memory");
                 let one = u128::from(1u64 << (PATH_BITS - length));
-                let limit = u128::from(settings.limit);
+                let limit = u128::from(settings.limit());
                 while limit - used.sum() > limit / 4 + one {
                     used.add(length);
                 }
@@ -412,7 +426,7 @@ mod tests {
         let shorter = f64::from(shorter) / PARTS as f64;
         let weight = |length: u32| (1u64 << (PATH_BITS - length)) as f64;
         let mean = (1.0 - shorter) * weight(path) + shorter * weight(path - 1);
-        items as f64 * mean / settings.limit as f64
+        items as f64 * mean / settings.limit() as f64
     }
 
     /// What is left is what a filter can grow by if the number was said too low.

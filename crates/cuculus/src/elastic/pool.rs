@@ -107,8 +107,8 @@ impl Header {
 #[derive(Default)]
 pub(super) struct Pool {
     regions: Vec<Region>,
-    /// The first region of each class; empty if there are few.
-    classes: Vec<u32>,
+    /// The first region of each class; none if there are few.
+    classes: Option<Box<[u32; CLASSES]>>,
     capacity: usize,
     used: usize,
 }
@@ -247,7 +247,7 @@ impl Pool {
             return Err(failed);
         }
         self.regions.try_reserve(other.regions.len()).map_err(|_| failed)?;
-        if all > FEW && self.classes.is_empty() {
+        if all > FEW && self.classes.is_none() {
             self.list()?;
         }
         for (at, region) in (before as u32..).zip(other.regions.drain(..)) {
@@ -328,13 +328,13 @@ impl Pool {
 
     /// A region other than one that has room, the fullest of those or nearly so.
     fn with_room(&self, bytes: usize, other_than: u32) -> Option<u32> {
-        if self.classes.is_empty() {
+        if self.classes.is_none() {
             let regions = (0..).zip(&self.regions);
             let fit = regions.filter(|&(at, region)| region.free() >= bytes && at != other_than);
             return fit.min_by_key(|(_, region)| region.free()).map(|(at, _)| at);
         }
         // In the class after its own all have room.
-        for &first in self.classes.get(bytes.div_ceil(CLASS)..)? {
+        for &first in self.classes.as_ref()?.get(bytes.div_ceil(CLASS)..)? {
             let second = self.regions.get(first as usize).map_or(NONE, |region| region.after);
             let region = if first == other_than { second } else { first };
             if region != NONE {
@@ -346,16 +346,16 @@ impl Pool {
 
     /// The region with most room, or nearly so.
     fn emptiest(&self) -> Option<u32> {
-        if self.classes.is_empty() {
+        if self.classes.is_none() {
             return (0..).zip(&self.regions).max_by_key(|(_, held)| held.free()).map(|(at, _)| at);
         }
-        self.classes.iter().rev().find(|&&first| first != NONE).copied()
+        self.classes.as_ref()?.iter().rev().find(|&&first| first != NONE).copied()
     }
 
     /// The first region of the class with so much free, if there are classes.
     fn class(&mut self, free: usize) -> Option<&mut u32> {
         let class = (free / CLASS).min(CLASSES - 1);
-        self.classes.get_mut(class)
+        self.classes.as_mut()?.get_mut(class)
     }
 
     fn link(&mut self, region: u32) {
@@ -369,7 +369,7 @@ impl Pool {
     }
 
     fn unlink(&mut self, region: u32) {
-        if self.classes.is_empty() {
+        if self.classes.is_none() {
             return;
         }
         let Region { before, after, .. } = self.regions[region as usize];
@@ -391,8 +391,10 @@ impl Pool {
     #[cold]
     fn list(&mut self) -> Result<(), OutOfMemory> {
         let failed = OutOfMemory { bytes: (CLASSES * size_of::<u32>()) as u64 };
-        self.classes.try_reserve_exact(CLASSES).map_err(|_| failed)?;
-        self.classes.resize(CLASSES, NONE);
+        let mut classes = Vec::new();
+        classes.try_reserve_exact(CLASSES).map_err(|_| failed)?;
+        classes.resize(CLASSES, NONE);
+        self.classes = classes.into_boxed_slice().try_into().ok();
         (0..self.regions.len() as u32).for_each(|region| self.link(region));
         Ok(())
     }
@@ -425,7 +427,7 @@ impl Pool {
         if self.regions.len() == self.regions.capacity() {
             self.regions.try_reserve_exact(1 + self.regions.len() / 8).map_err(|_| failed)?;
         }
-        if self.regions.len() == FEW && self.classes.is_empty() {
+        if self.regions.len() == FEW && self.classes.is_none() {
             self.list()?;
         }
         // SAFETY: the layout is not of size zero. Zeroed, so that no load finds memory that was
@@ -466,7 +468,7 @@ impl Pool {
             }
         }
         if self.regions.len() < FEW / 2 {
-            self.classes = Vec::new();
+            self.classes = None;
         }
         if self.regions.capacity() > 2 * self.regions.len() + 4 {
             shrink(&mut self.regions, 0);
@@ -556,7 +558,7 @@ impl Pool {
         self.capacity
             + self.regions.len() * WINDOW
             + self.regions.capacity() * size_of::<Region>()
-            + self.classes.capacity() * size_of::<u32>()
+            + self.classes.as_ref().map_or(0, |classes| size_of_val(&**classes))
     }
 }
 

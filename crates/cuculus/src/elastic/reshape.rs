@@ -60,7 +60,7 @@ impl<D: Segments> Level<D> {
     ) -> Result<(), Failure> {
         let mut read = |index: usize, to: &mut Draft| {
             let segment = self.directory.get(index);
-            let read = wide::run_chosen(cx.chosen, draft::Read { segment, to });
+            let read = wide::run_chosen(cx.settings.chosen, draft::Read { segment, to });
             cx.work.add(to.len());
             read
         };
@@ -70,10 +70,10 @@ impl<D: Segments> Level<D> {
             let mut second = Draft::new(to.form);
             read(index, &mut second)?;
             let from = [(&first, step), (&second, other)];
-            wide::run_chosen(cx.chosen, draft::Make { from: &from, depth, changes, to })?;
+            wide::run_chosen(cx.settings.chosen, draft::Make { from: &from, depth, changes, to })?;
         } else {
             let from = [(&first, from[0].1)];
-            wide::run_chosen(cx.chosen, draft::Make { from: &from, depth, changes, to })?;
+            wide::run_chosen(cx.settings.chosen, draft::Make { from: &from, depth, changes, to })?;
         }
         Ok(())
     }
@@ -95,7 +95,7 @@ impl<D: Segments> Level<D> {
         }
         let plan = draft.plan(depth, 0)?;
         cx.lengths.reserve_for(&changes)?;
-        let prepared = self.directory.prepare(index, &draft, &plan, cx.chosen)?;
+        let prepared = self.directory.prepare(index, &draft, &plan, cx.settings.chosen)?;
         self.directory.install(prepared);
         cx.lengths.apply(&changes);
         self.recount(counted, draft.counted().len(), &changes);
@@ -123,7 +123,7 @@ impl<D: Segments> Level<D> {
         let segment = self.directory.get(index);
         let (depth, held) = (segment.depth(), segment.form());
         let mut source = Draft::new(held);
-        wide::run_chosen(cx.chosen, draft::Read { segment, to: &mut source })?;
+        wide::run_chosen(cx.settings.chosen, draft::Read { segment, to: &mut source })?;
         cx.work.add(source.len());
         let exhausted = exhausted(&source, index, depth)?;
         let goal = cx.settings.goal(0, cx.lengths);
@@ -138,7 +138,7 @@ impl<D: Segments> Level<D> {
                 to.reset(form);
                 let depth = depth + 1;
                 let job = draft::Make { from: &from, depth, changes: &mut *changes, to: &mut *to };
-                let is_made = wide::run_chosen(cx.chosen, job).is_ok();
+                let is_made = wide::run_chosen(cx.settings.chosen, job).is_ok();
                 if is_made
                     && (self.is_overflow || cx.settings.allows(cx.lengths.sum_after(changes)))
                 {
@@ -157,8 +157,8 @@ impl<D: Segments> Level<D> {
         let plans = [stay.plan(depth + 1, 0)?, go.plan(depth + 1, 0)?];
         // All memory first, so that nothing can fail once something has changed.
         changes.iter().try_for_each(|changes| cx.lengths.reserve_for(changes))?;
-        self.directory.push_draft(&go, &plans[1], cx.chosen)?;
-        let prepared = match self.directory.prepare(index, &stay, &plans[0], cx.chosen) {
+        self.directory.push_draft(&go, &plans[1], cx.settings.chosen)?;
+        let prepared = match self.directory.prepare(index, &stay, &plans[0], cx.settings.chosen) {
             Ok(prepared) => prepared,
             Err(failed) => {
                 self.directory.pop();
@@ -232,7 +232,7 @@ impl<D: Segments> Level<D> {
                 }
             };
             cx.lengths.reserve_for(&changes)?;
-            let prepared = self.directory.prepare(index, &draft, &plan, cx.chosen)?;
+            let prepared = self.directory.prepare(index, &draft, &plan, cx.settings.chosen)?;
             self.directory.install(prepared);
             cx.lengths.apply(&changes);
             self.recount(counted, draft.counted().len(), &changes);

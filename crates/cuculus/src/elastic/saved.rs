@@ -16,7 +16,6 @@ use super::levels::{Levels, MAX_LEVELS};
 use super::policy::Settings;
 use super::segment::{COUNTED, Counted, HEADERS, MAX_SLOTS, PLAIN, Segment};
 use crate::container::{self, Fields, Incoming, Parameters};
-use crate::wide::Instructions;
 use crate::{DecodeError, Filter, Kind, Persist};
 
 /// The bytes before the sizes of a segment's groups.
@@ -221,10 +220,8 @@ impl Persist for ElasticFilter {
             if i == 0 {
                 read.main = level;
             } else {
-                let bytes = size_of::<Level>() as u64;
-                let reserved = read.overflow.try_reserve_exact(1);
-                reserved.map_err(|_| DecodeError::OutOfMemory { bytes })?;
-                read.overflow.push(level);
+                let pushed = read.overflow.push(level);
+                pushed.map_err(|failed| DecodeError::OutOfMemory { bytes: failed.bytes })?;
             }
         }
         if !payload.0.is_empty() {
@@ -239,14 +236,6 @@ impl Persist for ElasticFilter {
         if entries != len {
             return Err(invalid("number of keys", len, "the number of entries in the segments"));
         }
-        Ok(Self {
-            hasher,
-            settings,
-            levels: read,
-            lengths,
-            work: Work::default(),
-            chosen: Instructions::Detected.choose(),
-            refused,
-        })
+        Ok(Self { hasher, settings, levels: read, lengths, work: Work::default(), refused })
     }
 }

@@ -122,8 +122,7 @@ pub(crate) fn copy_published(published: &Published) -> Result<Part, FullCause> {
     let mut part = Part::default();
     published.each_segment(|level, segment| {
         while part.levels.overflow.len() < level {
-            part.levels.overflow.try_reserve_exact(1).map_err(|_| FullCause::OutOfMemory)?;
-            part.levels.overflow.push(Level::overflow());
+            part.levels.overflow.push(Level::overflow()).map_err(|_| FullCause::OutOfMemory)?;
         }
         add_lengths(segment, 0, &mut part.lengths)?;
         let to = part.levels.level_mut(level);

@@ -1,0 +1,160 @@
+//! All entries of one filter added to another. If both are of comparable size they get the same
+//! number of segments, and each pair of segments is written once; a small one's entries are
+//! inserted in turn.
+
+use super::code::{Form, Step};
+use super::draft::{self, Draft};
+use super::lengths::{Changes, Lengths};
+use super::level::{Context, Failure, Level, Work, each_partial_key};
+use super::levels::Levels;
+use super::segment::Segment;
+use super::segments::Segments;
+use crate::FullCause;
+use crate::wide;
+
+/// Rewriting a segment takes about as long as inserting a twelfth as many entries.
+const SMALL: usize = 12;
+
+impl<D: Segments> Levels<D> {
+    /// Adds all entries of other levels, whose lengths these are. After an error some of them may
+    /// be there.
+    pub(super) fn add_all(
+        &mut self,
+        other: &Levels,
+        lengths: &Lengths,
+        cx: &mut Context<'_>,
+    ) -> Result<(), FullCause> {
+        // Entries come segment by segment: without enough segments here they would crowd one.
+        self.prepare_for(other.main.len(), cx);
+        if other.main.len() >= self.main.len() / SMALL
+            && let Some(theirs) = self.with_as_many_segments(other, lengths, cx)
+        {
+            return self.add_segments(&theirs, cx);
+        }
+        other.iter().try_for_each(|level| {
+            self.prepare_for(level.len(), cx);
+            self.add_entries(level, cx)
+        })
+    }
+
+    fn add_entries(&mut self, level: &Level, cx: &mut Context<'_>) -> Result<(), FullCause> {
+        level.each_known(|known, copies| {
+            cx.work.start();
+            self.insert_copies(known, copies, cx)
+        })
+    }
+
+    /// A copy of other levels that has as many segments as this one, which may get more of them.
+    /// `None` if one cannot be split.
+    fn with_as_many_segments(
+        &mut self,
+        other: &Levels,
+        lengths: &Lengths,
+        cx: &mut Context<'_>,
+    ) -> Option<Levels> {
+        let (mut theirs, mut lengths) = (other.try_clone().ok()?, lengths.try_clone().ok()?);
+        let (settings, mut work) = (cx.settings, Work::default());
+        let mut their = Context { settings, lengths: &mut lengths, work: &mut work };
+        self.split_to(0, theirs.main.segment_count(), cx).ok()?;
+        theirs.split_to(0, self.main.segment_count(), &mut their).ok()?;
+        let segments = self.main.segment_count();
+        (segments > 0 && theirs.main.segment_count() == segments).then_some(theirs)
+    }
+
+    fn add_segments(&mut self, theirs: &Levels, cx: &mut Context<'_>) -> Result<(), FullCause> {
+        let mut left = Vec::new();
+        for (index, segment) in theirs.main.segments().enumerate() {
+            cx.work.start();
+            match self.main.add_segment(index, segment, cx) {
+                Ok(()) => {}
+                Err(Failure::OutOfMemory) => return Err(FullCause::OutOfMemory),
+                // In turn, when no other segment is still to be found by its number.
+                Err(_) => {
+                    left.try_reserve(1).map_err(|_| FullCause::OutOfMemory)?;
+                    left.push(index);
+                }
+            }
+        }
+        for index in left {
+            let segment = theirs.main.directory.get(index);
+            let mut draft = Draft::new(segment.form());
+            draft.read(segment).map_err(|_| FullCause::OutOfMemory)?;
+            let mut added = Ok(());
+            each_partial_key(&draft, index, segment.depth(), |known, copies| {
+                if added.is_ok() {
+                    cx.work.start();
+                    added = self.insert_copies(known, copies, cx);
+                }
+            });
+            added?;
+        }
+        theirs.overflow.iter().try_for_each(|level| self.add_entries(level, cx))
+    }
+}
+
+impl<D: Segments> Level<D> {
+    /// Adds the entries of another segment, of the same depth, to one. If that fails nothing has
+    /// changed.
+    fn add_segment(
+        &mut self,
+        index: usize,
+        other: &Segment,
+        cx: &mut Context<'_>,
+    ) -> Result<(), Failure> {
+        let mut theirs = Draft::new(other.form());
+        wide::run_chosen(cx.settings.chosen, draft::Read { segment: other, to: &mut theirs })?;
+        if theirs.len() == 0 {
+            return Ok(());
+        }
+        let Some(held) = theirs.checked(other.depth()) else { return Err(Failure::Rate) };
+        let held = (0..).zip(held).filter(|&(_, entries)| entries > 0);
+        for (length, _) in held.clone() {
+            cx.lengths.reserve(length)?;
+        }
+        held.clone().for_each(|(length, entries)| cx.lengths.add_many(length, entries.into()));
+        let added = self.write_both(index, &theirs, cx);
+        if added.is_err() {
+            held.for_each(|(length, entries)| cx.lengths.remove_many(length, entries.into()));
+        }
+        added
+    }
+
+    /// Writes a segment again with the codes of another, whose lengths are counted already.
+    fn write_both(
+        &mut self,
+        index: usize,
+        theirs: &Draft,
+        cx: &mut Context<'_>,
+    ) -> Result<(), Failure> {
+        let segment = self.directory.get(index);
+        let (depth, form) = (segment.depth(), segment.form());
+        let mut ours = Draft::new(form);
+        wide::run_chosen(cx.settings.chosen, draft::Read { segment, to: &mut ours })?;
+        cx.work.add(ours.len() + theirs.len());
+        let goal = self.goal_form(index, depth, cx);
+        let width = goal.width.max(form.width).max(theirs.form.width);
+        let from = [(&ours, Step::Stay), (theirs, Step::Stay)];
+        let (mut draft, mut changes) = (Draft::new(goal), Changes::new());
+        let is_made = [goal, Form { width, ended: true }].into_iter().any(|form| {
+            draft.reset(form);
+            changes = Changes::new();
+            let job = draft::Make { from: &from, depth, changes: &mut changes, to: &mut draft };
+            wide::run_chosen(cx.settings.chosen, job).is_ok()
+                && cx.settings.allows(cx.lengths.sum_after(&changes))
+        });
+        if !is_made {
+            return Err(Failure::Rate);
+        }
+        let plan = draft.plan(depth, 0)?;
+        cx.lengths.reserve_for(&changes)?;
+        let prepared = self.directory.prepare(index, &draft, &plan, cx.settings.chosen)?;
+        self.directory.install(prepared);
+        cx.lengths.apply(&changes);
+        self.entries += theirs.len();
+        self.counted += theirs.counted().len();
+        self.copies += theirs.more_copies();
+        let counted = ours.counted().len() + theirs.counted().len();
+        self.recount(counted, draft.counted().len(), &changes);
+        Ok(())
+    }
+}
