@@ -211,7 +211,7 @@ impl Section {
             );
         }
         for (title, table) in &self.tables {
-            let _ = writeln!(html, "<h3>{}</h3>", escape(title));
+            let _ = writeln!(html, "<h3>{}</h3>", with_code(title));
             write_table(html, table);
         }
         for note in &self.notes {
