@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 #[cfg(feature = "cluster")]
 use crate::cluster;
@@ -24,7 +24,8 @@ Examples:
   cuculus query seen.cf < more-keys     print the keys that it contains
   cuculus completions bash              print completions for a shell
 
-Exit codes: 0 (success), 1 (not found, where that is the question), 2 (an error, as one line)."
+Exit codes: 0 (success), 1 (not found, where that is the question), 2 (an error, as one line),
+130 (interrupted with Ctrl-C)."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -61,15 +62,31 @@ pub(crate) enum Command {
 
 impl Arguments {
     pub(crate) fn read() -> Result<Self, Refused> {
-        Self::try_parse().map_err(|error| {
-            let first = std::env::args_os().nth(1).unwrap_or_default();
-            let commands = Self::command();
-            let command = commands
-                .find_subcommand(&first)
-                .map_or("cuculus".into(), |command| format!("cuculus {}", command.get_name()));
+        let definition = with_negative_numbers(Self::command());
+        let matches = definition.clone().try_get_matches();
+        matches.and_then(|matches| Self::from_arg_matches(&matches)).map_err(|error| {
+            let (mut at, mut command) = (&definition, "cuculus".to_owned());
+            for word in std::env::args_os().skip(1) {
+                let Some(found) = at.find_subcommand(&word) else { break };
+                at = found;
+                command = format!("{command} {}", at.get_name());
+            }
             Refused { error, command }
         })
     }
+}
+
+/// A number below zero after an option is its value, which says what is wrong with it, and not an
+/// unknown option.
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    command
+        .mut_args(|arg| match arg.get_action() {
+            ArgAction::Set | ArgAction::Append if !arg.is_positional() => {
+                arg.allow_negative_numbers(true)
+            }
+            _ => arg,
+        })
+        .mut_subcommands(with_negative_numbers)
 }
 
 /// Arguments that are not a command, or a request for help or the version.
@@ -88,7 +105,9 @@ impl Refused {
                 ExitCode::SUCCESS
             }
             ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
-                crate::print_error("no command given; try `cuculus demo`, or see `cuculus --help`");
+                let first = if self.command == "cuculus" { "try `cuculus demo`, or " } else { "" };
+                let command = &self.command;
+                crate::print_error(&format!("no command given; {first}see `{command} --help`"));
                 ExitCode::from(crate::ERROR)
             }
             _ => {

@@ -4,6 +4,8 @@ use std::str::FromStr;
 
 use clap::builder::TypedValueParser;
 
+use crate::text::thousands;
+
 /// A number of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Count(u64);
@@ -15,6 +17,8 @@ impl Count {
 }
 
 const EXPECTED: &str = "expected a whole number such as 1000000, 1_000_000, 1M or 1e6";
+
+const TOO_LARGE: &str = "the largest number is 18446744073709551615";
 
 impl FromStr for Count {
     type Err = String;
@@ -40,24 +44,25 @@ impl FromStr for Count {
             }
             None => (digits, 0),
         };
-        scaled(digits, zeros + exponent.min(1000)).map(Self).ok_or_else(|| EXPECTED.to_owned())
+        scaled(digits, zeros + exponent.min(1000)).map(Self).map_err(str::to_owned)
     }
 }
 
-/// A decimal number times a power of ten; none if the result is not a whole number.
-fn scaled(digits: &str, zeros: u32) -> Option<u64> {
+/// A decimal number times a power of ten, if the result is a whole number.
+fn scaled(digits: &str, zeros: u32) -> Result<u64, &'static str> {
     let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
     let part = part.trim_end_matches('0');
     let only_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     if !only_digits(whole) || !only_digits(part) || whole.is_empty() {
-        return None;
+        return Err(EXPECTED);
     }
-    let zeros = zeros.checked_sub(u32::try_from(part.len()).ok()?)?;
-    let number: u64 = format!("{whole}{part}").parse().ok()?;
+    let places = u32::try_from(part.len()).map_err(|_| EXPECTED)?;
+    let zeros = zeros.checked_sub(places).ok_or(EXPECTED)?;
+    let number: u64 = format!("{whole}{part}").parse().map_err(|_| TOO_LARGE)?;
     if number == 0 {
-        return Some(0);
+        return Ok(0);
     }
-    number.checked_mul(10u64.checked_pow(zeros)?)
+    10u64.checked_pow(zeros).and_then(|power| number.checked_mul(power)).ok_or(TOO_LARGE)
 }
 
 /// For an argument that takes a number from `least` to `most`.
@@ -66,7 +71,7 @@ pub(crate) fn between(least: u64, most: u64) -> impl TypedValueParser<Value = Co
         let count: Count = text.parse()?;
         match count.get() {
             got if (least..=most).contains(&got) => Ok(count),
-            got => Err(format!("{got} is not in {least}..={most}")),
+            _ => Err(format!("expected a number from {} to {}", thousands(least), thousands(most))),
         }
     })
 }

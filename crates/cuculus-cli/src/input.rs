@@ -46,7 +46,8 @@ pub(crate) struct Compared {
     key: Option<Fields>,
     /// The character between fields
     #[arg(short, long, value_name = "CHARACTER", default_value = "\t", hide_default_value = true)]
-    #[arg(requires = "key", help = "The character between fields; a tab if not given")]
+    #[arg(requires = "key", value_parser = one_character)]
+    #[arg(help = "The character between fields; a tab if not given")]
     delimiter: char,
     /// Lines are JSON documents: compare only the value at this pointer, such as /id. A document
     /// without such a value is never a repetition
@@ -55,6 +56,14 @@ pub(crate) struct Compared {
     /// Compare without regard to upper and lower case
     #[arg(short, long)]
     ignore_case: bool,
+}
+
+fn one_character(text: &str) -> Result<char, &'static str> {
+    let mut characters = text.chars();
+    match (characters.next(), characters.next()) {
+        (Some(only), None) => Ok(only),
+        _ => Err("expected one character, such as , or ; (a tab if not given)"),
+    }
 }
 
 impl Compared {

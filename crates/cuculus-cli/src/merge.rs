@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Error, Result, anyhow, ensure};
 use clap::Args;
-use cuculus::ElasticFilter;
+use cuculus::{ElasticFilter, Filter};
 use serde_json::json;
 
 use crate::keys::shown;
@@ -38,6 +38,11 @@ pub(crate) fn run(options: &Options, out: &mut impl Write) -> Result<ExitCode> {
     let before = first.as_filter().len();
     for path in &options.others {
         let at = || format!("cannot merge {} into {}", shown(path), shown(&options.file));
+        ensure!(
+            !is_same_file(path, &options.file),
+            "{} is among the filters to add to itself; leave it out",
+            shown(path)
+        );
         let other = Saved::load(path)?;
         let (merged, other_filter) = (elastic(&mut first.filter, &options.file)?, &other.filter);
         let AnyFilter::Elastic(other_filter) = other_filter else {
@@ -54,6 +59,12 @@ pub(crate) fn run(options: &Options, out: &mut impl Write) -> Result<ExitCode> {
             "{}: the state of `cuculus dedup` cannot be merged",
             at()
         );
+        let (hasher, other_hasher) = (merged.hasher(), other_filter.hasher());
+        ensure!(
+            (hasher.name(), hasher.seed()) == (other_hasher.name(), other_hasher.seed()),
+            "{}: they were built with different hash functions or seeds; build both with the same --seed",
+            at()
+        );
         merged.merge(other_filter).with_context(at)?;
         first.note.expected_left_out += other.note.expected_left_out;
     }
@@ -66,6 +77,10 @@ pub(crate) fn run(options: &Options, out: &mut impl Write) -> Result<ExitCode> {
         writeln!(out, "{}", json!({ "added": keys - before, "keys": keys }))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
 fn elastic<'a>(filter: &'a mut AnyFilter, path: &Path) -> Result<&'a mut ElasticFilter> {

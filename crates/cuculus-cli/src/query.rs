@@ -17,9 +17,9 @@ use crate::{NOT_FOUND, dedup};
 
 /// Print the keys that a filter contains.
 ///
-/// With --or, the keys that one of several filters contains. A key that was added is always found. Other keys are found with the filter's false positive rate,
-/// which `cuculus info` prints. The exit code is 0 if some key was found (with --invert: some key was
-/// not), and 1 otherwise.
+/// A key that was added is always found. Other keys are found with the filter's false positive rate,
+/// which `cuculus info` prints. With --or, a key is found if one of several filters contains it. The
+/// exit code is 0 if a key was found (with --invert: if a key was not found), and 1 otherwise.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

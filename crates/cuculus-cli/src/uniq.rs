@@ -31,6 +31,12 @@ use crate::{INTERRUPTED, interrupt};
 /// --state continues where an earlier run ended. The file is an elastic filter, which `cuculus query`
 /// and the other commands read too.
 #[derive(Args)]
+#[command(mut_arg("files", |files| files.value_name("FILE").help(
+    "Files to read, plain or compressed with gzip or zstd; standard input if none is given, and for `-`"
+)))]
+#[command(mut_arg("null", |null| null.help(
+    "Lines end in a zero byte, as from `find -print0`; printed lines do too"
+)))]
 #[command(after_help = "\
 Examples:
   cuculus uniq access.log              print each line once, in the order of the file
@@ -163,14 +169,14 @@ fn nothing(path: &Path, options: &Options, form: &Form) -> Result<Saved> {
 fn earlier(path: &Path, options: &Options, form: &Form) -> Result<Saved> {
     let saved = Saved::load(path)?;
     ensure!(
-        saved.note.keys.as_ref().is_none_or(|keys| keys == form),
-        "{} was made with other options for what is compared (--key, --delimiter, --json-key, \
-         --ignore-case, --hex, --u64); use the same, or another file",
+        saved.note.dedup.is_none(),
+        "{} is the state of `cuculus dedup`; use another file",
         shown(path)
     );
     ensure!(
-        saved.note.dedup.is_none(),
-        "{} is the state of `cuculus dedup`; use another file",
+        saved.note.keys.as_ref().is_none_or(|keys| keys == form),
+        "{} was made with other options for what is compared (--key, --delimiter, --json-key, \
+         --ignore-case, --hex, --u64); use the same, or another file",
         shown(path)
     );
     if let (AnyFilter::Elastic(filter), Some(rate)) = (&saved.filter, &options.fpr) {

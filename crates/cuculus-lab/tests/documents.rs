@@ -124,6 +124,21 @@ fn relative_links_lead_somewhere() {
     assert!(broken.is_empty(), "links that lead nowhere:\n{}", broken.join("\n"));
 }
 
+/// The first line of a table says what each column is.
+#[test]
+fn every_column_of_a_table_has_a_heading() {
+    for document in documents() {
+        let prose = document.prose();
+        let is_rule = |line: &str| line.starts_with("|--") || line.starts_with("|:-");
+        for (head, _) in prose.lines().zip(prose.lines().skip(1)).filter(|(_, next)| is_rule(next))
+        {
+            let cells = head.trim().trim_matches('|').split('|');
+            let empty = cells.filter(|cell| cell.trim().is_empty()).count();
+            assert_eq!(empty, 0, "{}: a column without a heading: {head}", document.name);
+        }
+    }
+}
+
 /// Whether a code span names a file or directory of the repository.
 fn is_path(span: &str) -> bool {
     let is_plain = span.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));

@@ -187,7 +187,20 @@ impl Finding {
             one.value = Some(values.iter().sum::<f64>() / values.len() as f64);
             one.measured += &match least == most {
                 true => format!(" (the same with {} seeds)", all.len()),
-                false => format!(" ({} to {} over {} seeds)", short(least), short(most), all.len()),
+                false => {
+                    // Both in one form, with as many decimals as tell them apart.
+                    let is_small = least.abs().max(most.abs()) < 0.001;
+                    let both = |decimals: usize| {
+                        [least, most].map(|number| match is_small {
+                            true => format!("{number:.*e}", decimals - 1),
+                            false => plain(number, decimals),
+                        })
+                    };
+                    let first = if least.abs() < 0.01 { 4 } else { 3 };
+                    let told = (first..8).map(both).find(|[least, most]| least != most);
+                    let [least, most] = told.unwrap_or_else(|| both(first));
+                    format!(" ({least} to {most} over {} seeds)", all.len())
+                }
             };
         }
         Some(one)
@@ -208,7 +221,11 @@ fn short(number: f64) -> String {
     if number != 0.0 && number.abs() < 0.01 {
         return format!("{number:.2e}");
     }
-    let text = format!("{number:.3}");
+    plain(number, 3)
+}
+
+fn plain(number: f64, decimals: usize) -> String {
+    let text = format!("{number:.decimals$}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 

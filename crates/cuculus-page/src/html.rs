@@ -57,7 +57,7 @@ impl Page {
             title = escape(&self.title),
         );
         for paragraph in self.introduction.split("\n\n") {
-            let _ = writeln!(html, "<p>{}</p>", escape(paragraph));
+            let _ = writeln!(html, "<p>{}</p>", with_code(paragraph));
         }
         html += &self.summary();
         for section in &self.sections {
@@ -211,11 +211,11 @@ impl Section {
             );
         }
         for (title, table) in &self.tables {
-            let _ = writeln!(html, "<h3>{}</h3>", escape(title));
+            let _ = writeln!(html, "<h3>{}</h3>", with_code(title));
             write_table(html, table);
         }
         for note in &self.notes {
-            let _ = writeln!(html, "<p>{}</p>", escape(note));
+            let _ = writeln!(html, "<p>{}</p>", with_code(note));
         }
         if !self.command.is_empty() {
             let command = escape(&self.command);
@@ -225,17 +225,32 @@ impl Section {
     }
 }
 
+/// Escaped text; what is between backticks is code.
+fn with_code(text: &str) -> String {
+    let parts = text.split('`').map(escape).zip([false, true].into_iter().cycle());
+    parts
+        .map(|(part, is_code)| if is_code { format!("<code>{part}</code>") } else { part })
+        .collect()
+}
+
 fn write_table(html: &mut String, table: &Table) {
-    *html += "<div class=\"wide\"><table class=\"numbers\">\n";
+    let class = if table.width() > FITS_PAPER { "numbers dense" } else { "numbers" };
+    *html += &format!("<div class=\"wide\"><table class=\"{class}\">\n");
     for (at, row) in table.rows().enumerate() {
         let cell = if at == 0 { "th" } else { "td" };
-        let cells = row.iter().map(|text| format!("<{cell}>{}</{cell}>", escape(text)));
+        let class = |text: &str| if text.chars().count() > LONG { " class=\"long\"" } else { "" };
+        let cells =
+            row.iter().map(|text| format!("<{cell}{}>{}</{cell}>", class(text), escape(text)));
         let _ = writeln!(html, "<tr>{}</tr>", cells.collect::<String>());
     }
     *html += "</table></div>\n";
 }
 
 const STYLE: &str = include_str!("style.css");
+/// Characters of a line of a table that fit a page of paper in the usual size.
+const FITS_PAPER: usize = 100;
+/// From so many characters on, what is in a cell is a sentence or a list: it has several lines.
+const LONG: usize = 30;
 
 #[cfg(test)]
 mod tests {
@@ -248,7 +263,7 @@ mod tests {
         let finding = |holds| Finding::new("fills 95 %", "91 %", holds).because("the walk");
         Page {
             title: "Report".to_owned(),
-            introduction: "All figures.".to_owned(),
+            introduction: "All figures of `a < b`.".to_owned(),
             facts: vec![("processor".to_owned(), "a & b".to_owned())],
             palette: Palette::default(),
             sections: vec![Section {

@@ -26,6 +26,8 @@ const LEFT: f64 = 70.0;
 const RIGHT: f64 = 26.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 52.0;
+/// From one line of text to the next.
+const LINE_HEIGHT: f64 = 14.0;
 /// With more points than this, dots would be a line.
 const MOST_DOTS: usize = 60;
 
@@ -61,7 +63,7 @@ impl Frame {
                  y=\"{:.1}\">{}</text>",
                 LEFT - 7.0,
                 at_y + 4.0,
-                short(at)
+                y.label(at)
             );
         }
         for &at in &x.at {
@@ -73,7 +75,7 @@ impl Frame {
                  y=\"{:.1}\">{}</text>",
                 height - BOTTOM,
                 height - BOTTOM + 18.0,
-                short(at)
+                x.label(at)
             );
         }
         let _ = writeln!(
@@ -87,16 +89,31 @@ impl Frame {
             (TOP + height - BOTTOM) / 2.0,
             escape(&plot.y.label)
         );
+        let (mut labels, mut words) = (Vec::new(), String::new());
         for mark in plot.marks.iter().filter(|mark| plot.y.shows(mark.y)) {
             let at_y = down(mark.y);
-            // Above the line, or below one at the upper edge.
-            let label_y = if at_y > TOP + 10.0 { at_y - 5.0 } else { at_y + 14.0 };
+            // Above the line, to the right; elsewhere if another label or the edge is there.
+            let (anchor, label_x, label_y) = [("end", end - 4.0), ("start", LEFT + 4.0)]
+                .into_iter()
+                .flat_map(|(anchor, x)| [(anchor, x, at_y - 5.0), (anchor, x, at_y + 14.0)])
+                .find(|&(anchor, _, y)| {
+                    let is_free = |&(other, other_y): &(&str, f64)| {
+                        other != anchor || (other_y - y).abs() > LINE_HEIGHT
+                    };
+                    y > TOP + 5.0 && y < height - BOTTOM && labels.iter().all(is_free)
+                })
+                .unwrap_or(("end", end - 4.0, at_y - 5.0));
+            labels.push((anchor, label_y));
             let _ = writeln!(
                 svg,
                 "<line class=\"mark\" x1=\"{LEFT}\" y1=\"{at_y:.1}\" x2=\"{end:.1}\" \
-                 y2=\"{at_y:.1}\"/><text class=\"marked\" text-anchor=\"end\" x=\"{:.1}\" \
+                 y2=\"{at_y:.1}\"/>"
+            );
+            // Above the series.
+            let _ = writeln!(
+                words,
+                "<text class=\"marked\" text-anchor=\"{anchor}\" x=\"{label_x:.1}\" \
                  y=\"{label_y:.1}\">{}</text>",
-                end - 4.0,
                 escape(&mark.label)
             );
         }
@@ -105,7 +122,7 @@ impl Frame {
             let places = points.map(|(x, y)| ([right(x), down(y)], [x, y])).collect::<Vec<_>>();
             draw_series(&mut svg, series, colour, &places);
         }
-        svg + "</svg>\n"
+        svg + &words + "</svg>\n"
     }
 }
 
@@ -232,6 +249,25 @@ mod tests {
         let svg =
             draw(&plot.series("s", Shape::Line, [(0.1, 0.0), (0.9, 1.0)]), &Palette::default());
         assert!(svg.contains(&format!("points=\"{LEFT:.1},")), "{svg}");
+    }
+
+    #[test]
+    fn labels_of_marks_are_not_drawn_over_each_other() {
+        let plot = Plot::new("", Axis::linear(""), Axis::from_zero(""))
+            .series("s", Shape::Line, [(0.0, 0.0), (1.0, 1.0)])
+            .mark("a", 0.98)
+            .mark("b", 0.97)
+            .mark("c", 0.96);
+        let svg = draw(&plot, &Palette::default());
+        let mut places: Vec<&str> = svg
+            .split("class=\"marked\" ")
+            .skip(1)
+            .filter_map(|text| text.split('>').next())
+            .collect();
+        let (wide, _) = places.split_at_mut(3);
+        wide.sort_unstable();
+        assert!(wide[0].contains("\"end\"") && wide[2].contains("\"start\""), "{wide:?}");
+        assert!(wide[0] != wide[1] && wide[1] != wide[2], "{wide:?}");
     }
 
     #[test]

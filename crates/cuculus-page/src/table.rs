@@ -20,6 +20,21 @@ impl Table {
         self.rows.iter().map(Vec::as_slice)
     }
 
+    /// The characters of the longest cell of each column.
+    fn widths(&self) -> Vec<usize> {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let width = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        (0..columns).map(width).collect()
+    }
+
+    /// The characters of a line, with two spaces between columns.
+    pub(crate) fn width(&self) -> usize {
+        self.widths().iter().map(|width| width + 2).sum::<usize>().saturating_sub(2)
+    }
+
     /// Adds a row.
     pub fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
@@ -40,12 +55,7 @@ pub fn percent(share: f64, decimals: usize) -> String {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
-        let width = |column: usize| {
-            let cells = self.rows.iter().filter_map(|row| row.get(column));
-            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..columns).map(width).collect();
+        let widths = self.widths();
         for (at, row) in self.rows.iter().enumerate() {
             let mut line = String::new();
             for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
@@ -56,8 +66,7 @@ impl fmt::Display for Table {
             }
             writeln!(f, "{}", line.trim_end())?;
             if at == 0 {
-                let total: usize = widths.iter().map(|width| width + 2).sum();
-                writeln!(f, "{}", "-".repeat(total.saturating_sub(2)))?;
+                writeln!(f, "{}", "-".repeat(self.width()))?;
             }
         }
         Ok(())

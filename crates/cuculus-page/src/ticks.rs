@@ -45,6 +45,18 @@ impl Ticks {
     }
 }
 
+impl Ticks {
+    /// How a tick is labelled. Powers of two have many digits, of which three are enough.
+    pub(super) fn label(&self, value: f64) -> String {
+        let digits = value.abs().log10().floor();
+        if self.scale == Scale::Linear || !(4.0..15.0).contains(&digits) {
+            return short(value);
+        }
+        let unit = 10f64.powf(digits - 2.0);
+        short((value / unit).round() * unit)
+    }
+}
+
 /// Ticks at multiples of 1, 2 or 5 times a power of ten, and a range that ends at such.
 fn linear(low: f64, high: f64, wanted: usize) -> Ticks {
     let span = if high > low { high - low } else { high.abs().max(1.0) };
@@ -115,6 +127,8 @@ mod tests {
         assert!((ticks.share(1e5) - 0.4).abs() < 1e-9);
         let few = Ticks::of(&Axis::logarithmic(""), [4.0, 32.0].into_iter(), 6);
         assert_eq!(few.at.iter().map(|t| t.round()).collect::<Vec<_>>(), [4.0, 8.0, 16.0, 32.0]);
+        let labels = [8192.0, 65_536.0, 1_048_576.0, 1e7, 1e-6].map(|value| few.label(value));
+        assert_eq!(labels, ["8192", "65.5 k", "1.05 M", "10 M", "1e-6"]);
     }
 
     #[test]

@@ -135,7 +135,9 @@ def test_one_set_over_a_cluster(cluster, tmp_path):
     assert int(tool(cluster, "query", "--count", "again", lines=lines)) == len(lines)
     assert json.loads(tool(cluster, "stats", "again", "--json"))["items"] >= 349_000
     assert json.loads(tool(cluster, "add", "again", lines=["one more"]))["added"] <= 1
-    words = ["build", file, "--parts", "16", "--items", "10000"]
+    tool(cluster, "export", "seen", file, code=2)
+    tool(cluster, "export", "again", file, "--force")
+    words = ["build", file, "--force", "--parts", "16", "--items", "10k"]
     tool(cluster, *words, lines=range(10_000))
     tool(cluster, "import", "local", file)
     assert int(tool(cluster, "query", "--count", "local", lines=range(10_000))) == 10_000
@@ -143,6 +145,13 @@ def test_one_set_over_a_cluster(cluster, tmp_path):
         damaged.seek(5000)
         damaged.write(b"damage")
     tool(cluster, "import", "damaged", file, code=2)
+
+    # Copies count, and items may contain line ends.
+    waiting = ["--replicas", "0", "--patience", "5"]
+    tool(cluster, "create", "copies", "--parts", "4", "--fpr", "1%", "--items", "1k", *waiting)
+    assert json.loads(tool(cluster, "add", "copies", "--copies", lines=["same"] * 3))["added"] == 3
+    assert json.loads(tool(cluster, "add", "copies", "--null", lines=["two", "lines\0"]))["read"] == 2
+    assert tool(cluster, "query", "copies", "--null", lines=["two", "lines\0"]).startswith("two\nlines\0")
 
 
 class GoingOn:

@@ -1,53 +1,47 @@
 //! The parts of a set in one file (FORMAT.md, "Sets in parts"). Knows the bytes; nothing of clusters.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Read, Write};
+use std::io::{BufReader, Read};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use cuculus::{ElasticFilter, Persist};
 
 use super::set::Parameters;
+use crate::keys::shown;
+use crate::saved::{Replacement, not_a_pipe};
 
 const MAGIC: &[u8; 8] = b"\x89CUCPART";
 const VERSION: u16 = 1;
 
 /// A file that is being written, beside its final name until it is whole.
-pub(super) struct Writing<'a> {
-    path: &'a Path,
-    draft: std::path::PathBuf,
-    file: BufWriter<File>,
-}
+pub(super) struct Writing(Replacement);
 
-impl<'a> Writing<'a> {
-    pub(super) fn begin(path: &'a Path, parameters: &Parameters) -> Result<Self> {
-        let mut draft = path.as_os_str().to_owned();
-        draft.push(".part");
-        let draft = std::path::PathBuf::from(draft);
-        let file =
-            File::create(&draft).with_context(|| format!("cannot write {}", draft.display()))?;
-        let mut file = BufWriter::with_capacity(1 << 20, file);
-        file.write_all(MAGIC)?;
-        file.write_all(&VERSION.to_le_bytes())?;
-        file.write_all(&(parameters.bits as u16).to_le_bytes())?;
-        file.write_all(&parameters.capacity.to_le_bytes())?;
-        file.write_all(&parameters.rate.to_bits().to_le_bytes())?;
-        file.write_all(&parameters.seed.to_le_bytes())?;
-        Ok(Self { path, draft, file })
+impl Writing {
+    pub(super) fn begin(path: &Path, force: bool) -> Result<Self> {
+        Ok(Self(Replacement::of_new(path, force)?))
+    }
+
+    /// What comes before the parts.
+    pub(super) fn header(&mut self, parameters: &Parameters) -> Result<()> {
+        let mut header = MAGIC.to_vec();
+        header.extend(VERSION.to_le_bytes());
+        header.extend((parameters.bits as u16).to_le_bytes());
+        header.extend(parameters.capacity.to_le_bytes());
+        header.extend(parameters.rate.to_bits().to_le_bytes());
+        header.extend(parameters.seed.to_le_bytes());
+        self.0.append(&header)
     }
 
     pub(super) fn part(&mut self, filter: &ElasticFilter) -> Result<()> {
         let mut bytes = Vec::new();
         filter.write_to(&mut bytes)?;
-        self.file.write_all(&(bytes.len() as u64).to_le_bytes())?;
-        Ok(self.file.write_all(&bytes)?)
+        self.0.append(&(bytes.len() as u64).to_le_bytes())?;
+        self.0.append(&bytes)
     }
 
     pub(super) fn end(self) -> Result<()> {
-        let file = self.file.into_inner()?;
-        file.sync_all()?;
-        std::fs::rename(&self.draft, self.path)
-            .with_context(|| format!("cannot write {}", self.path.display()))
+        self.0.commit(|_| Ok(()))
     }
 }
 
@@ -60,12 +54,13 @@ pub(super) struct Reading {
 
 impl Reading {
     pub(super) fn open(path: &Path) -> Result<Self> {
-        let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+        not_a_pipe(path)?;
+        let file = File::open(path).with_context(|| format!("cannot read {}", shown(path)))?;
         let mut file = BufReader::with_capacity(1 << 20, file);
         let mut header = [0; 32];
-        file.read_exact(&mut header).with_context(|| format!("{} is too short", path.display()))?;
+        file.read_exact(&mut header).with_context(|| format!("{} is too short", shown(path)))?;
         if header[..8] != *MAGIC {
-            bail!("{} has unrecognised magic bytes; it is no set in parts", path.display());
+            bail!("{} has unrecognised magic bytes; it is no set in parts", shown(path));
         }
         let short = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
         let long = |at: usize| {
@@ -73,12 +68,7 @@ impl Reading {
             bytes.copy_from_slice(&header[at..at + 8]);
             u64::from_le_bytes(bytes)
         };
-        ensure!(
-            short(8) == VERSION,
-            "{} is of version {}; update cuculus",
-            path.display(),
-            short(8)
-        );
+        ensure!(short(8) == VERSION, "{} is of version {}; update cuculus", shown(path), short(8));
         let capacity = (long(8) >> 32) as u32;
         let (rate, seed) = (f64::from_bits(long(16)), long(24));
         let parameters = Parameters { bits: short(10).into(), rate, capacity, seed };

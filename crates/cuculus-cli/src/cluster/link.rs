@@ -46,12 +46,15 @@ impl Link {
             .response_timeout(RESPONSE_TIMEOUT)
             .connection_timeout(CONNECTION_TIMEOUT)
             .build()
-            .context("cannot use the addresses of the nodes")?;
+            .with_context(|| {
+                let urls = nodes.urls.join(", ");
+                format!("--node {urls}: expected an address such as redis://10.0.0.1:6379")
+            })?;
         let mut link = Self {
             client,
             connection: None,
-            replicas: nodes.replicas,
-            patience: Duration::from_secs(nodes.patience),
+            replicas: nodes.replicas.get() as usize,
+            patience: Duration::from_secs(nodes.patience.get()),
             unconfirmed: Vec::new(),
             primaries: Vec::new(),
             repeated: 0,

@@ -17,8 +17,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
-use crate::count::Count;
+use crate::count::{self, Count};
 use crate::input::Lines;
+use crate::rate::Rate;
 
 /// Keep one set in a Valkey or Redis cluster with the module
 ///
@@ -54,11 +55,11 @@ pub(crate) struct Nodes {
     )]
     urls: Vec<String>,
     /// Replicas that must have an item before it counts as added, if a primary has as many
-    #[arg(long, value_name = "NUMBER", global = true, default_value_t = 1)]
-    replicas: usize,
+    #[arg(long, value_name = "N", global = true, default_value = "1", value_parser = count::between(0, 1000))]
+    replicas: Count,
     /// Seconds to keep trying while the cluster is down
-    #[arg(long, value_name = "SECONDS", global = true, default_value_t = 60)]
-    patience: u64,
+    #[arg(long, value_name = "SECONDS", global = true, default_value = "60", value_parser = count::between(0, 1_000_000))]
+    patience: Count,
 }
 
 #[derive(Subcommand)]
@@ -83,17 +84,17 @@ enum Command {
 #[derive(Args)]
 pub(crate) struct Shape {
     /// The number of parts, a power of two up to 1,024: 256 are within 10 % of even on up to 32 primaries
-    #[arg(long, default_value_t = 256)]
-    parts: u32,
-    /// The false positive rate of the set
-    #[arg(long, value_name = "RATE", default_value_t = 0.001)]
-    fpr: f64,
+    #[arg(long, value_name = "N", default_value = "256", value_parser = count::between(1, 1024))]
+    parts: Count,
+    /// The false positive rate of the set: from 0.00001, such as 0.001 or 0.1%
+    #[arg(long, value_name = "RATE", default_value = "0.001")]
+    fpr: Rate,
     /// A hint: the number of items that the set will probably hold; it then needs less memory
-    #[arg(long)]
+    #[arg(long, value_name = "N")]
     items: Option<Count>,
     /// The seed of the hash function; random if not given
-    #[arg(long)]
-    seed: Option<u64>,
+    #[arg(long, value_parser = count::between(0, u64::MAX))]
+    seed: Option<Count>,
 }
 
 #[derive(Args)]
@@ -144,6 +145,9 @@ struct Export {
     name: String,
     /// The file to write
     file: PathBuf,
+    /// Replace the file if it exists
+    #[arg(long)]
+    force: bool,
 }
 
 #[derive(Args)]
@@ -162,6 +166,9 @@ struct Build {
     shape: Shape,
     #[command(flatten)]
     lines: Lines,
+    /// Replace the file if it exists
+    #[arg(long)]
+    force: bool,
 }
 
 pub(crate) fn run(options: &Options, out: &mut impl Write) -> Result<ExitCode> {

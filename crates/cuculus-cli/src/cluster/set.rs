@@ -29,24 +29,24 @@ pub(super) struct Parameters {
 
 impl Parameters {
     pub(super) fn new(shape: &Shape) -> Result<Self> {
-        let parts = shape.parts;
+        let (parts, rate) = (shape.parts.get() as u32, shape.fpr.get());
         ensure!(
-            parts.is_power_of_two() && parts <= 1024,
-            "{parts} parts are not possible; use a power of two up to 1024"
+            parts.is_power_of_two(),
+            "--parts {parts}: it must be a power of two, such as 256 or 512"
         );
         ensure!(
-            shape.fpr >= 0.00001 && shape.fpr < 1.0,
-            "a false positive rate of {} is not possible; use one from 0.00001 to below 1",
-            shape.fpr
+            rate >= 0.00001,
+            "--fpr {}: the smallest rate of a set in parts is 0.00001",
+            shape.fpr.typed()
         );
         let share = shape.items.map(|items| items.get() as f64 / f64::from(parts) * SLACK);
         let capacity =
             share.map_or(UNKNOWN, |share| (share.ceil() as u64).clamp(4, MOST_CAPACITY) as u32);
         let seed = match shape.seed {
-            Some(seed) => seed,
+            Some(seed) => seed.get(),
             None => KeyHasher::random()?.seed().context("no random seed")?,
         };
-        Ok(Self { bits: parts.ilog2(), rate: shape.fpr, capacity, seed })
+        Ok(Self { bits: parts.ilog2(), rate, capacity, seed })
     }
 
     pub(super) fn hasher(&self) -> KeyHasher {

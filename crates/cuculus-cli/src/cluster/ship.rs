@@ -12,15 +12,16 @@ use super::file::{Reading, Writing};
 use super::link::Link;
 use super::set::{Parameters, Set};
 use super::{Build, Export, Import, Nodes};
-use crate::keys::{Form, Keyless};
+use crate::keys::{Form, Keyless, shown};
 
 /// The bytes of a filter that are sent at once.
 const CHUNK: usize = 4 << 20;
 
 pub(super) fn export(nodes: &Nodes, options: &Export) -> Result<ExitCode> {
+    let mut file = Writing::begin(&options.file, options.force)?;
     let mut link = Link::open(nodes)?;
     let set = Set::open(&mut link, &options.name)?;
-    let mut file = Writing::begin(&options.file, &set.parameters)?;
+    file.header(&set.parameters)?;
     for key in &set.keys {
         let part = copy_part(&mut link, &set, key).with_context(|| format!("cannot copy {key}"))?;
         file.part(&part)?;
@@ -54,7 +55,7 @@ pub(super) fn import(nodes: &Nodes, options: &Import) -> Result<ExitCode> {
     set.check_absent(&mut link)?;
     for key in &set.keys {
         let part =
-            file.part()?.with_context(|| format!("{} is too short", options.file.display()))?;
+            file.part()?.with_context(|| format!("{} is too short", shown(&options.file)))?;
         // Not repeated blindly: a chunk that arrived is refused the second time.
         load_part(&mut link, &set, key, &part).with_context(|| format!("cannot load {key}"))?;
     }
@@ -91,6 +92,7 @@ fn load_part(link: &mut Link, set: &Set, key: &str, part: &[u8]) -> Result<()> {
 
 pub(super) fn build(options: &Build) -> Result<ExitCode> {
     let parameters = Parameters::new(&options.shape)?;
+    let mut file = Writing::begin(&options.file, options.force)?;
     let partition = parameters.partition()?;
     let mut parts = Vec::new();
     for _ in 0..partition.parts() {
@@ -104,7 +106,7 @@ pub(super) fn build(options: &Build) -> Result<ExitCode> {
         }
         Ok(ControlFlow::Continue(()))
     })?;
-    let mut file = Writing::begin(&options.file, &parameters)?;
+    file.header(&parameters)?;
     parts.iter().try_for_each(|part| file.part(part))?;
     file.end()?;
     Ok(ExitCode::SUCCESS)

@@ -21,7 +21,7 @@ use crate::count::{self, Count};
 use crate::keys::{Encoding, Form, Inputs, Packing, Part, Pointer, Reader, packing_of, shown};
 use crate::lossless::{self, Mistakes};
 use crate::progress::Meter;
-use crate::rate::Rate;
+use crate::rate::{Rate, Share};
 use crate::saved::{self, AnyFilter, FileNote, Holds, Replacement, Saved};
 use crate::text::thousands;
 use crate::uniq::mistaken;
@@ -51,7 +51,7 @@ const SAVING_SHARE: u32 = 20;
 Examples:
   cuculus dedup *.jsonl.zst --key text --out clean --state seen.cf  by the field text
   cuculus dedup a.txt b.txt --out clean --state seen.cf             by whole lines
-  cuculus dedup new.jsonl --key /id --out more --state seen.cf      without what a.jsonl had
+  cuculus dedup new.jsonl --key /id --out more --state seen.cf      without what earlier runs had
   cuculus dedup *.jsonl --key text --ngrams 13 --threshold 0.8 --out clean --state seen.cf")]
 pub(crate) struct Options {
     /// The files to read
@@ -67,20 +67,20 @@ pub(crate) struct Options {
     /// /text. A document without such a value is always kept
     #[arg(short, long, default_value = "line")]
     key: Key,
-    /// Drop documents that are nearly the same: compare this number of words in a row
+    /// Drop documents that are nearly the same: compare all runs of this number of words (n-grams)
     #[arg(long, value_name = "WORDS", value_parser = count::between(1, 1000))]
     ngrams: Option<Count>,
-    /// The share of its n-grams that were seen before from which on a document is dropped: 0.8 or 80%
+    /// Drop a document when this share of its n-grams, or more, was seen before: 0.8 or 80%
     #[arg(long, value_name = "SHARE", requires = "ngrams", default_value = "0.8")]
-    threshold: Rate,
+    threshold: Share,
     /// Use less memory and drop this share of new documents: from 0.00000001, such as 1e-6 or 0.1%
     #[arg(long, value_name = "RATE")]
     fpr: Option<Rate>,
     /// The number of threads that hash; as many as processors if not given
     #[arg(short, long, value_name = "N", value_parser = count::between(1, 1000))]
     threads: Option<Count>,
-    /// Save when this number of seconds has passed since the last time, or twenty times what saving
-    /// takes; 0 to save after each block
+    /// Seconds from one save of the state to the next; more if saving is slow, so that it takes at most
+    /// a twentieth of the time. 0 saves after each block
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = count::between(0, 1_000_000))]
     save_every: Count,
     /// Print the numbers of documents as JSON

@@ -22,7 +22,9 @@ pub(super) fn of(need: &Need, lines: &[Line]) -> Advice {
     let steady = need.peak as f64 <= STEADY * need.items as f64;
     let elastic = cost(Kind::ElasticWithHint);
     let (take, mut text) = match (cost(Kind::Fixed), elastic) {
-        (None, None) => (None, "No kind can keep this rate; choose a higher one.".to_owned()),
+        (None, None) => {
+            (None, "No filter of this project can keep this rate; choose a higher one.".to_owned())
+        }
         (None, Some(elastic)) => (Some(Kind::ElasticWithHint), with_a_hint(elastic)),
         (Some(fixed), Some(elastic)) if !steady && elastic.bytes < fixed.bytes => {
             let text = format!(
@@ -93,10 +95,11 @@ fn without_deletion(need: &Need, taken: Option<&Cost>, bloom: Option<&Cost>) -> 
     match (taken, bloom) {
         _ if need.delete => " Bloom filters are ruled out: they cannot delete.".to_owned(),
         (Some(taken), Some(bloom)) if bloom.bytes < taken.bytes => format!(
-            " A Bloom filter would take {} and read {} places in memory instead of {}; it cannot \
+            " A Bloom filter would take {} and read {} place{} in memory instead of {}; it cannot \
              delete.",
             bytes(bloom.bytes as usize),
             bloom.reads,
+            if bloom.reads == 1 { "" } else { "s" },
             taken.reads
         ),
         _ => String::new(),

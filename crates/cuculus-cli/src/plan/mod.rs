@@ -101,8 +101,9 @@ fn write_text(
     };
     writeln!(
         out,
-        "{} keys{peak}, a false positive rate of {} %\n",
+        "{} key{}{peak}, a false positive rate of {} %\n",
         thousands(need.items),
+        if need.items == 1 { "" } else { "s" },
         100.0 * need.rate
     )?;
     table(need, lines).write(out)?;

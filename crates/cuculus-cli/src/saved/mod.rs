@@ -70,7 +70,7 @@ impl Saved {
 }
 
 /// Refuses `-`: a filter is read and replaced as a whole.
-fn not_a_pipe(path: &Path) -> Result<()> {
+pub(crate) fn not_a_pipe(path: &Path) -> Result<()> {
     ensure!(
         path.as_os_str() != "-",
         "a filter is kept in a file, not in a pipe; name a file (./- if it is called -)"

@@ -101,6 +101,13 @@ impl Replacement {
         }
     }
 
+    /// Adds to the new file what is not written at once by [`commit`](Self::commit).
+    #[cfg(feature = "cluster")]
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        let at = || format!("cannot write {}; the file is unchanged", shown(&self.target));
+        self.new.write_all(bytes).with_context(at)
+    }
+
     /// Writes the new file and renames it over the old one. When this returns, the new file is
     /// fsynced; if the process ends before, the old file is unchanged.
     pub(crate) fn commit(mut self, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<()> {

@@ -17,7 +17,7 @@ pub(super) const LOADS: Experiment = Experiment {
     chance: Chance::Seed,
     options: &[],
     once: |settings| {
-        let (keys, runs) = settings.pick((1 << 15, 5), (1 << 22, 10));
+        let (keys, runs) = settings.pick((1 << 15, 5), (1 << 20, 4));
         loads(keys, runs, settings)
     },
 };

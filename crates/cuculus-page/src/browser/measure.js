@@ -20,8 +20,18 @@ addEventListener("load", () => {
       const [inner, outer] = [text, text.closest("svg")].map((one) => one.getBoundingClientRect());
       if (inner.top < outer.top - 1 || inner.bottom > outer.bottom + 1)
         faults.push(`clipped: ${name(text)}`);
-      if (inner.height > 0 && Math.min(inner.height, inner.width) < 9 && name(text).length > 6)
-        faults.push(`too small to read: ${name(text)}`);
+      const scale = text.getScreenCTM().a || text.getScreenCTM().b;
+      const size = Math.abs(scale) * parseFloat(frame.contentWindow.getComputedStyle(text).fontSize);
+      if (size < 11) faults.push(`${size} pixels high, too small to read: ${name(text)}`);
+    }
+    for (const plot of plots) {
+      const texts = [...plot.querySelectorAll("text")].map((text) => [text, text.getBoundingClientRect()]);
+      for (const [at, [text, box]] of texts.entries())
+        for (const [other, box2] of texts.slice(at + 1))
+          // Boxes are higher than the letters in them.
+          if (Math.min(box.right, box2.right) - Math.max(box.left, box2.left) > 1 &&
+              Math.min(box.bottom, box2.bottom) - Math.max(box.top, box2.top) > 4)
+            faults.push(`${name(text)} is over ${name(other)} in ${plot.getAttribute("aria-label")}`);
     }
     for (const plot of plots) {
       const drawn = [...plot.querySelectorAll("polyline, circle")];

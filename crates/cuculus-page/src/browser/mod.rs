@@ -119,11 +119,19 @@ mod tests {
     #[test]
     fn a_browser_sees_a_broken_page() {
         let broken = "<!doctype html><div style=\"width: 600px\">wide</div>\
-                      <svg class=\"plot\" aria-label=\"nothing\"></svg><script>missing()</script>";
+                      <svg class=\"plot\" aria-label=\"nothing\"></svg><script>missing()</script>\
+                      <svg class=\"plot\"><text x=\"9\" y=\"30\">one label</text>\
+                      <text x=\"30\" y=\"32\">another</text>\
+                      <text x=\"9\" y=\"90\" font-size=\"9\">tiny</text></svg>";
         let faults = look(broken, Scheme::Light).faults();
-        for part in
-            ["the page is 608 wide", "DIV wide", "empty plot: nothing", "missing is not defined"]
-        {
+        for part in [
+            "the page is 608 wide",
+            "DIV wide",
+            "empty plot: nothing",
+            "missing is not defined",
+            "text one label is over text another",
+            "9 pixels high, too small to read: text tiny",
+        ] {
             assert!(faults.iter().any(|fault| fault.contains(part)), "{part}: {faults:#?}");
         }
     }

@@ -10,6 +10,7 @@ use super::lengths::Lengths;
 use super::level::{Context, Level, PartialKey, Work};
 use super::levels::Levels;
 use super::policy::Settings;
+use super::probe::TOGETHER;
 use super::stats::ElasticStats;
 use crate::batch::GROUP;
 use crate::wide::{self, Job};
@@ -210,6 +211,11 @@ impl ElasticFilter {
     fn contains_each<K>(&self, keys: &[K], hash: impl Fn(&K) -> KeyHash, hits: &mut Vec<bool>) {
         hits.clear();
         hits.resize(keys.len(), false);
+        self.look_up(keys, hash, hits);
+    }
+
+    #[inline(always)]
+    fn look_up<K>(&self, keys: &[K], hash: impl Fn(&K) -> KeyHash, hits: &mut [bool]) {
         wide::run_chosen(
             self.settings.chosen,
             batch::Contains {
@@ -288,6 +294,35 @@ impl Insert for ElasticFilter {
             for &hash in group {
                 self.insert_hash(hash).map_err(|full| Full { inserted, ..full })?;
                 inserted += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Group by group: what a lookup has brought to the caches is still there for the insert.
+    fn insert_absent_batch(
+        &mut self,
+        hashes: &[KeyHash],
+        absent: &mut Vec<bool>,
+    ) -> Result<(), Full> {
+        absent.clear();
+        if absent.try_reserve(hashes.len()).is_err() {
+            return Err(self.full(FullCause::OutOfMemory));
+        }
+        let mut inserted = 0;
+        for group in hashes.chunks(TOGETHER) {
+            let first = absent.len();
+            absent.resize(first + group.len(), false);
+            self.look_up(group, |&hash| hash, &mut absent[first..]);
+            for (i, &hash) in (first..).zip(group) {
+                // Looked up again, since the group itself may contain the key twice.
+                let is_absent = !absent[i] && !self.contains_hash(hash);
+                if is_absent && let Err(full) = self.insert_hash(hash) {
+                    absent.truncate(i);
+                    return Err(Full { inserted, ..full });
+                }
+                inserted += usize::from(is_absent);
+                absent[i] = is_absent;
             }
         }
         Ok(())
