@@ -72,6 +72,8 @@ pub(super) enum Failure {
     OutOfMemory,
     Unfit(Unfit),
     Rate,
+    /// What had to leave the level found no place on another.
+    Elsewhere(FullCause),
 }
 
 impl From<OutOfMemory> for Failure {
@@ -92,6 +94,7 @@ impl From<Failure> for FullCause {
             Failure::OutOfMemory | Failure::Unfit(Unfit::OutOfMemory) => Self::OutOfMemory,
             Failure::Unfit(_) => Self::Crowded,
             Failure::Rate => Self::RateReached,
+            Failure::Elsewhere(cause) => cause,
         }
     }
 }
