@@ -81,15 +81,12 @@ pub struct Figures {
     pub worst: Worst,
 }
 
+/// A row of a table, after the name of the kind. (A broken law panics, so there is no column for it.)
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { accepted, refused, worst } = self;
         let Worst { work, bytes, loads } = worst;
-        write!(
-            f,
-            "{accepted} accepted, {refused} refused, at most {work} work for one key and {bytes} \
-             bytes in memory, {loads} times saved and loaded"
-        )
+        write!(f, "{accepted} | {refused} | {work} | {bytes} | {loads}")
     }
 }
 
@@ -120,6 +117,8 @@ pub fn run(kind: Kind, files: u64, seed: u64) -> Figures {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     /// `cargo xtask promises` sets the number of files of each kind; a kind can be named.
@@ -129,9 +128,14 @@ mod tests {
         let files = files.and_then(|number| number.parse().ok()).unwrap_or(600);
         let only = std::env::var("CUCULUS_FORGED_KIND").ok();
         let is_chosen = |kind: &Kind| only.as_ref().is_none_or(|only| format!("{kind:?}") == *only);
+        println!(
+            "\n| kind | loaded | refused | most work for one key | most bytes | saved and loaded | seconds \
+             |\n|---|---|---|---|---|---|---|"
+        );
         for kind in Kind::ALL.into_iter().filter(is_chosen) {
+            let start = Instant::now();
             let figures = run(kind, files, 1);
-            println!("{kind:?}: {figures}");
+            println!("| {kind:?} | {figures} | {:.0} |", start.elapsed().as_secs_f64());
             assert!(figures.accepted > files / 50 && figures.refused > files / 50, "{figures}");
         }
     }

@@ -73,9 +73,10 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "promises",
-        arguments: "[--keys N] [--files N]",
-        summary: "chosen keys and forged files against every kind of filter (default: a million keys, \
-                  200,000 files)",
+        arguments: "[--full] [--keys N] [--files N] [--loaded N] [--kind KIND]",
+        summary: "chosen keys, forged files and refused memory against every kind of filter, and the \
+                  memory of loaded ones (default: 5000 keys, 2000 files; with --full a million and \
+                  200,000; 0 leaves a part out; --kind Elastic forges files of one kind)",
         run: promises::run,
     },
     Command {

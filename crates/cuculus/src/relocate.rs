@@ -206,7 +206,8 @@ fn breadth_first<S: Space>(
     max_kicks: u32,
 ) -> Result<BucketIndex, Stuck> {
     let mut nodes = Nodes::new();
-    let noted = space.noted_buckets().map_or(0, |m| m.div_ceil(64) as usize);
+    let noted = space.noted_buckets().map_or(0, |m| m.min(MOST_NOTED).div_ceil(64) as usize);
+    work::add(noted / WORDS_PER_UNIT);
     let mut reached = memory::filled(0u64, noted)?;
     let mut is_short_of_memory = false;
     for &bucket in starts {
@@ -247,10 +248,18 @@ fn breadth_first<S: Space>(
     }
 }
 
+/// Notes are made of this many buckets. In a larger table some share a note, and a search that passes
+/// one leaves out the others: of all the ways of 500 kicks, one in thirty. Notes of all buckets would
+/// take longer than the search: memory in proportion to the table for every search.
+const MOST_NOTED: u32 = 1 << 16;
+/// Notes that are cleared are counted by cache lines.
+const WORDS_PER_UNIT: usize = 8;
+
 /// Whether a bucket is reached for the first time, as far as that is noted.
 #[inline(always)]
 fn is_new(reached: &mut [u64], bucket: BucketIndex) -> bool {
-    let Some(word) = reached.get_mut(bucket.0 as usize / 64) else { return true };
+    let place = (bucket.0 % MOST_NOTED) as usize;
+    let Some(word) = reached.get_mut(place / 64) else { return true };
     let bit = 1 << (bucket.0 % 64);
     let new = *word & bit == 0;
     *word |= bit;
@@ -394,6 +403,42 @@ mod tests {
 
     fn entries_are_at_home(toy: &Toy) -> bool {
         (0u32..).zip(&toy.0).all(|(i, bucket)| bucket.iter().all(|&(a, b)| a == i || b == i))
+    }
+
+    /// As many buckets as there can be, all full; no two lead to the same one for long.
+    struct Vast;
+
+    impl Space for Vast {
+        const OPENED_TOGETHER: usize = 1;
+
+        fn noted_buckets(&self) -> Option<u32> {
+            Some(u32::MAX)
+        }
+
+        fn has_room(&self, _: BucketIndex) -> bool {
+            false
+        }
+
+        fn ways_out(&self, bucket: BucketIndex, mut visit: impl FnMut(u32, BucketIndex)) {
+            (0..4).for_each(|slot| {
+                let target = bucket.0.wrapping_mul(4).wrapping_add(slot + 2);
+                visit(slot, BucketIndex(target));
+            });
+        }
+
+        fn prefetch(&self, _: BucketIndex) {}
+
+        fn kick(&mut self, _: BucketIndex, _: u32, _: BucketIndex) {}
+    }
+
+    #[test]
+    fn a_search_costs_as_much_in_the_largest_table() {
+        for search in Search::ALL {
+            work::take_work();
+            let stuck = make_room(&mut Vast, &[BucketIndex(0)], search, 500);
+            let work = work::take_work();
+            assert!(stuck == Err(Stuck::NoPath) && work <= 2000, "{search:?}: {work}");
+        }
     }
 
     #[test]

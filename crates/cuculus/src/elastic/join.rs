@@ -76,18 +76,24 @@ pub(crate) fn join(
 }
 
 /// The parts of a filter, at most 2^shift: fewer if some keys have become so short that nothing
-/// says which part is theirs, or if one part would not keep the rate while all together do.
+/// says which part is theirs, if segments cannot be split because of what somebody has chosen or
+/// written, or if one part would not keep the rate while all together do.
 pub(crate) fn divide(
     mut filter: ElasticFilter,
     mut shift: u32,
 ) -> Result<(Division, Vec<Part>), FullCause> {
-    shift = filter.lengths.iter().next().map_or(shift, |(shortest, _)| shift.min(shortest));
     let mut at = 0;
     while filter.levels.iter().count() > at {
+        // Again after each split, which may have shortened some.
+        shift = filter.lengths.iter().next().map_or(shift, |(shortest, _)| shift.min(shortest));
         let count = filter.levels.level_mut(at).segment_count();
         let (levels, mut cx) = filter.parts();
-        levels.split_to(at, count.next_multiple_of(1 << shift), &mut cx)?;
-        at += 1;
+        match levels.split_to(at, count.next_multiple_of(1 << shift), &mut cx) {
+            Ok(()) => at += 1,
+            Err(FullCause::OutOfMemory) => return Err(FullCause::OutOfMemory),
+            // One part needs no split, so there is an end to this.
+            Err(_) => shift -= 1,
+        }
     }
     let mut lengths = with_room(1 << shift).map_err(|_| FullCause::OutOfMemory)?;
     lengths.resize_with(1 << shift, Lengths::default);

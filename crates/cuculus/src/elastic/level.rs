@@ -71,6 +71,8 @@ pub(super) enum Failure {
     OutOfMemory,
     Unfit(Unfit),
     Rate,
+    /// What had to leave the level found no place on another.
+    Elsewhere(FullCause),
 }
 
 impl From<OutOfMemory> for Failure {
@@ -91,6 +93,7 @@ impl From<Failure> for FullCause {
             Failure::OutOfMemory | Failure::Unfit(Unfit::OutOfMemory) => Self::OutOfMemory,
             Failure::Unfit(_) => Self::Crowded,
             Failure::Rate => Self::RateReached,
+            Failure::Elsewhere(cause) => cause,
         }
     }
 }

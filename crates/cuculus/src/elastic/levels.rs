@@ -86,9 +86,7 @@ impl<D: Segments> Levels<D> {
             return;
         }
         while self.main.will_be_too_full(entries, cx) {
-            let before = self.main.segment_count();
-            self.split(0, cx);
-            if self.main.segment_count() == before {
+            if self.try_split(0, cx).is_err() {
                 break;
             }
         }
@@ -101,7 +99,7 @@ impl<D: Segments> Levels<D> {
             || settings.may_reshape(self.main.weight(), self.main.segment_count())
     }
 
-    /// Splits segments of a level until there are so many.
+    /// Splits segments of a level until there are so many. After an error there are fewer.
     pub(super) fn split_to(
         &mut self,
         level: usize,
@@ -109,11 +107,7 @@ impl<D: Segments> Levels<D> {
         cx: &mut Context<'_>,
     ) -> Result<(), FullCause> {
         while (1..segments).contains(&self.level_mut(level).segment_count()) {
-            let before = self.level_mut(level).segment_count();
-            self.split(level, cx);
-            if self.level_mut(level).segment_count() == before {
-                return Err(FullCause::OutOfMemory);
-            }
+            self.try_split(level, cx)?;
         }
         Ok(())
     }
@@ -171,23 +165,28 @@ impl<D: Segments> Levels<D> {
         self.overflow.truncate(|level| level.len() == 0);
     }
 
-    /// Splits a segment of a level, 0 being the main one.
+    /// Splits a segment of a level, 0 being the main one, if that can be done.
     #[inline(never)]
     fn split(&mut self, level: usize, cx: &mut Context<'_>) {
+        let _ = self.try_split(level, cx);
+    }
+
+    fn try_split(&mut self, level: usize, cx: &mut Context<'_>) -> Result<(), FullCause> {
         // Taken out, since other levels change while this one is being split.
         let mut taken = core::mem::take(self.level_mut(level));
-        taken.split(cx, |exhausted, cx| {
+        let split = taken.split(cx, |exhausted, cx| {
             for (done, &(known, copies)) in exhausted.iter().enumerate() {
-                if self.insert_below(level, known, copies, cx).is_err() {
+                if let Err(cause) = self.insert_below(level, known, copies, cx) {
                     for &(known, copies) in &exhausted[..done] {
                         self.remove_below(level, known, copies, cx);
                     }
-                    return false;
+                    return Err(cause);
                 }
             }
-            true
+            Ok(())
         });
         *self.level_mut(level) = taken;
+        split.map_err(FullCause::from)
     }
 
     pub(super) fn level_mut(&mut self, level: usize) -> &mut Level<D> {

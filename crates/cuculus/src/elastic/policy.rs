@@ -458,6 +458,40 @@ mod tests {
         }
     }
 
+    /// A set that loses one key in twenty, and gets others, has its segments split and merged by none of
+    /// them; one that loses one in thirteen has no more segments than it needs.
+    #[test]
+    fn segments_are_merged_when_a_seventeenth_of_the_keys_has_gone() {
+        let settings = Settings::new(0.01, 0.98, 0, None, Scheme::Current);
+        for segments in [2, 3, 10, 77, 1000, 1 << 20] {
+            let split = (1..).find(|load| settings.are_many(load * segments, segments));
+            let split = split.expect("a load per segment") * segments;
+            assert!(!settings.are_many(split - segments, segments));
+            assert!(!settings.are_few(split - split / 20, segments + 1), "{segments}");
+            assert!(settings.are_few(split - split / 13, segments + 1), "{segments}");
+        }
+    }
+
+    /// About 9 − 0.83 · log2(keys / 1000) bits, one more for the first keys, and none for a large set:
+    /// each costs a bit per key, and without them the keys that came early would be the first to be kept
+    /// apart.
+    #[test]
+    fn small_filters_have_bits_to_spare() {
+        let spare = |entries: u64, bytes| {
+            Settings::new(0.01, 0.98, 0, bytes, Scheme::Current).spare(entries)
+        };
+        for step in 0..120 {
+            let entries = 1000.0 * 2f64.powf(f64::from(step) / 10.0);
+            let first = if entries < 1_542.0 { 1.0 } else { 0.0 };
+            let expected = (9.0 - 0.83 * (entries / 1000.0).log2()).max(0.0) + first;
+            let bits = f64::from(spare(entries as u64, None));
+            assert!((bits - expected).abs() <= 0.75, "{entries}: {bits}, not {expected}");
+        }
+        assert_eq!((spare(1 << 22, None), spare(1000, Some(0))), (0, 0));
+        // As much as is usual, or as much as was asked for.
+        assert_eq!(spare(1 << 20, Some(1 << 20)), 8);
+    }
+
     /// So that a small set does not begin with short entries.
     #[test]
     fn entries_are_as_long_as_those_of_a_thousand_keys() {

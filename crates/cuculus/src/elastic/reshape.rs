@@ -2,12 +2,12 @@
 //! and what they change; when it is time for it is decided by the policy.
 
 use super::code::{Form, MAX_WIDTH, Step};
-use super::draft::{self, Draft};
+use super::draft::{self, Draft, Unfit};
 use super::group::MOST_EQUAL;
 use super::lengths::Changes;
 use super::level::{Context, Failure, Level, PartialKey, each_partial_key};
 use super::segments::Segments;
-use crate::wide;
+use crate::{FullCause, wide};
 
 impl<D: Segments> Level<D> {
     #[inline(always)]
@@ -103,20 +103,12 @@ impl<D: Segments> Level<D> {
     }
 
     /// Splits the segment whose turn it is. What knows too little of its path to have a side is
-    /// handed to `send`, each with the number of its copies, all together; if that refuses, or
-    /// there is no memory, nothing has changed.
+    /// handed to `send`, each with the number of its copies, all together. After an error nothing has
+    /// changed.
     pub(super) fn split(
         &mut self,
         cx: &mut Context<'_>,
-        send: impl FnOnce(&[(PartialKey, u64)], &mut Context<'_>) -> bool,
-    ) {
-        let _ = self.try_split(cx, send);
-    }
-
-    fn try_split(
-        &mut self,
-        cx: &mut Context<'_>,
-        send: impl FnOnce(&[(PartialKey, u64)], &mut Context<'_>) -> bool,
+        send: impl FnOnce(&[(PartialKey, u64)], &mut Context<'_>) -> Result<(), FullCause>,
     ) -> Result<(), Failure> {
         let count = self.directory.len();
         let index = count - (1usize << count.ilog2());
@@ -138,8 +130,11 @@ impl<D: Segments> Level<D> {
                 to.reset(form);
                 let depth = depth + 1;
                 let job = draft::Make { from: &from, depth, changes: &mut *changes, to: &mut *to };
-                let is_made = wide::run_chosen(cx.settings.chosen, job).is_ok();
-                if is_made
+                let made = wide::run_chosen(cx.settings.chosen, job);
+                if made == Err(Unfit::OutOfMemory) {
+                    return Err(Failure::OutOfMemory);
+                }
+                if made.is_ok()
                     && (self.is_overflow || cx.settings.allows(cx.lengths.sum_after(changes)))
                 {
                     return Ok(());
@@ -165,10 +160,12 @@ impl<D: Segments> Level<D> {
                 return Err(failed.into());
             }
         };
-        if !exhausted.is_empty() && !send(&exhausted, cx) {
+        if !exhausted.is_empty()
+            && let Err(cause) = send(&exhausted, cx)
+        {
             self.directory.discard(prepared);
             self.directory.pop();
-            return Err(Failure::OutOfMemory);
+            return Err(Failure::Elsewhere(cause));
         }
         let counted = source.counted().len();
         self.directory.install(prepared);

@@ -1,7 +1,7 @@
 //! What once did not hold, each as it was found. Uses nothing but the public interface.
 
 use cuculus::papers::{ConsistentCuckooFilter, IndexIndependentCuckooFilter};
-use cuculus::{CuckooFilter, ElasticFilter, Filter, Insert, Persist};
+use cuculus::{CuckooFilter, ElasticFilter, Filter, Insert, Persist, SharedFilter};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::inverse::Chooser;
@@ -87,6 +87,27 @@ fn a_filter_that_was_merged_with_itself_loads() {
             }
         }
     }
+}
+
+/// A file whose rate is larger than that of its keys: they were shortened while the filter was divided,
+/// until they did not tell their part, and pushed from level to level to the last one. That was called a
+/// lack of memory, for which loading a shared filter fails and `From` aborts.
+#[test]
+fn a_filter_that_is_shortened_by_dividing_it_is_shared_in_fewer_parts() {
+    let filter = ElasticFilter::builder().false_positive_rate(0.1).seed(3);
+    let mut filter = filter.build().expect("valid");
+    filter.extend(0..41u64);
+    let file = forged(&filter.to_bytes(), |it| {
+        it[..8].copy_from_slice(&0.93f64.to_le_bytes());
+        it[16..24].copy_from_slice(&102u64.to_le_bytes());
+    });
+    let filter = ElasticFilter::from_bytes(&file).expect("a rate and a hint like any other");
+    for parts in [1, 2, 8, 64] {
+        let shared = SharedFilter::from_filter(filter.clone(), parts).expect("memory");
+        assert!(shared.len() == 41 && (0..41u64).all(|key| shared.contains(&key)), "{parts}");
+        loads(&shared.snapshot());
+    }
+    loads(&SharedFilter::from_bytes(&file).expect("memory").snapshot());
 }
 
 /// 352 bytes whose inserts took 61 ms each: files had a limit of kicks of their own.

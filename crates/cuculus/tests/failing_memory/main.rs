@@ -6,6 +6,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::fmt::Debug;
+use std::sync::Once;
 
 use cuculus::lab::Search;
 use cuculus::papers::{
@@ -120,10 +121,12 @@ impl Tally {
     /// changed or leaked fails it.
     fn print(&self, name: &str) {
         let Self { operations, failures, refused } = self;
-        println!(
-            "| {name} | {operations} | {failures} | {refused} | {} | 0 | 0 | 0 |",
-            failures - refused
-        );
+        static HEADER: Once = Once::new();
+        HEADER.call_once(|| {
+            println!("\n| filter | operations | failures | errors | done without |\n|---|---|---|---|---|");
+        });
+        let without = failures - refused;
+        println!("| {name} | {operations} | {failures} | {refused} | {without} |");
         assert!(*failures > 0, "{name}: nothing was tried");
     }
 }

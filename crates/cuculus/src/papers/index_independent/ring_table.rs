@@ -481,10 +481,10 @@ impl RingTable {
         self.table.resize(buckets).map_err(|_| FullCause::OutOfMemory)?;
         let buckets = [BucketIndex(0); MAX_VIRTUAL_NODES as usize];
         let mut former = FormerOwners { buckets, count: 0 };
-        if self.ring.push(points, |bucket| former.add(bucket)).is_err() {
+        if let Err(cause) = self.ring.push(points, |bucket| former.add(bucket)) {
             let smaller = self.table.resize(self.bucket_count());
             debug_assert!(smaller.is_ok(), "needs no memory");
-            return Err(FullCause::OutOfMemory);
+            return Err(cause.into());
         }
         for &bucket in &former.buckets[..former.count] {
             let before = with_table!(&self.table, table => table.entries(bucket));

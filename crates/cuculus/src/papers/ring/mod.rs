@@ -12,9 +12,9 @@ mod nodes;
 use names::Names;
 use nodes::Nodes;
 
-use crate::memory;
 use crate::placement::{BucketIndex, Fingerprint};
 use crate::table::OutOfMemory;
+use crate::{FullCause, memory};
 
 /// The most candidate buckets that a fingerprint can have.
 pub(crate) const MAX_CANDIDATES: usize = 16;
@@ -82,6 +82,30 @@ const fn inverse(odd: u32) -> u32 {
         step += 1;
     }
     x
+}
+
+/// Why there is no new bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoBucket {
+    /// Its nodes or its name found no memory.
+    OutOfMemory,
+    /// All names that were tried are taken.
+    NoName,
+}
+
+impl From<OutOfMemory> for NoBucket {
+    fn from(_: OutOfMemory) -> Self {
+        Self::OutOfMemory
+    }
+}
+
+impl From<NoBucket> for FullCause {
+    fn from(cause: NoBucket) -> Self {
+        match cause {
+            NoBucket::OutOfMemory => Self::OutOfMemory,
+            NoBucket::NoName => Self::Crowded,
+        }
+    }
 }
 
 /// The ring. Buckets have names, which fix their nodes, and indices, which say where they lie in a
@@ -194,17 +218,16 @@ impl Ring {
         &mut self,
         points: Option<&Points>,
         mut former: impl FnMut(BucketIndex),
-    ) -> Result<(), OutOfMemory> {
+    ) -> Result<(), NoBucket> {
         self.names.reserve()?;
         let end = Self::most_buckets(self.virtual_nodes);
         let mut names = points.into_iter().flat_map(Points::iter).map(|point| self.name_at(point));
         let wanted = names.find(|&name| name < end && self.names.index(name).is_none());
-        let name = wanted.unwrap_or_else(|| self.names.free(end));
+        let name = wanted.or_else(|| self.names.free(end)).ok_or(NoBucket::NoName)?;
         if self.buckets() > 0 {
             // All before any node is added: a new node may follow another one.
             self.positions(name).for_each(|position| former(self.owner(position)));
         }
-        self.nodes.halve_if_due();
         self.add_nodes(name)?;
         self.names.push(name);
         Ok(())
@@ -279,7 +302,6 @@ impl RingNodes {
 
     /// Adds a node; false if it was there, or if there is no memory for it.
     pub fn insert(&mut self, position: u32) -> bool {
-        self.0.halve_if_due();
         self.0.insert(position).unwrap_or(false)
     }
 

@@ -4,11 +4,15 @@
 
 use std::hash::{BuildHasher, RandomState};
 
+use super::scramble;
 use crate::table::OutOfMemory;
 use crate::{memory, work};
 
 /// Marks a cell that holds no index.
 const EMPTY: u32 = u32::MAX;
+/// Names that are tried for a new bucket: in turn, and then at some distance.
+const NEAR: usize = 64;
+const FAR: u32 = 4000;
 /// The list of names has room for this share more than it holds, at most twice.
 const RESERVE_SHARE: usize = 128;
 
@@ -94,14 +98,20 @@ impl Names {
         self.next = next;
     }
 
-    /// The next free name below `end`; there must be one.
-    pub(super) fn free(&self, end: u32) -> u32 {
-        let mut names = (self.next.min(end)..end).chain(0..self.next.min(end));
-        let is_free = |&name: &u32| {
+    /// The next free name below `end`: one of the next few, or one further away. `None` if all that
+    /// are tried are taken, which somebody has arranged then: to try all names would take as long as
+    /// there are buckets.
+    pub(super) fn free(&self, end: u32) -> Option<u32> {
+        let next = self.next.min(end);
+        let near = (next..end).chain(0..next).take(NEAR);
+        let far = (0..FAR).map(|step| {
+            let spread = scramble(next.wrapping_add(step));
+            ((u64::from(spread) * u64::from(end)) >> 32) as u32
+        });
+        near.chain(far).find(|&name| {
             work::add(1);
             self.index(name).is_none()
-        };
-        names.find(is_free).unwrap_or(0)
+        })
     }
 
     /// Makes room for a name more.
@@ -180,7 +190,9 @@ impl Names {
 
 #[cfg(test)]
 mod tests {
-    use super::Names;
+    use std::collections::BTreeSet;
+
+    use super::*;
     use crate::conformance::Random;
 
     #[test]
@@ -191,7 +203,7 @@ mod tests {
         for step in 0..20_000 {
             let rising = (step / 4000) % 2 == 0;
             if list.is_empty() || (random.below(10) < 7) == rising {
-                let name = names.free(END);
+                let name = names.free(END).expect("most are free");
                 assert!(name < END && !list.contains(&name));
                 names.reserve().expect("memory");
                 names.push(name);
@@ -215,6 +227,23 @@ mod tests {
             }
         }
         assert!(Names::of(vec![5, 7, 5], 0).expect("memory").is_none());
+    }
+
+    /// Whoever writes a file can take all names after the next, and then those that are tried instead.
+    #[test]
+    fn taken_names_are_not_looked_through() {
+        const END: u32 = 1 << 28;
+        let in_turn: Vec<u32> = (0..1_000_000).collect();
+        let names = Names::of(in_turn.clone(), 0).expect("memory").expect("different names");
+        work::take_work();
+        assert!(names.free(END).is_some_and(|name| name >= 1_000_000));
+        assert!(work::take_work() < 200);
+        let far = (0..2 * FAR).map(|step| ((u64::from(scramble(step)) << 28) >> 32) as u32);
+        let all: BTreeSet<u32> = in_turn.into_iter().chain(far).collect();
+        let names =
+            Names::of(all.into_iter().collect(), 0).expect("memory").expect("different names");
+        assert_eq!(names.free(END), None);
+        assert!(work::take_work() < 5000);
     }
 
     /// Names that share their high bits, their low bits, or the cells of a multiplicative hash, are

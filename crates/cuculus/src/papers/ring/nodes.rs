@@ -1,62 +1,76 @@
 //! A sorted set of positions on a ring of 2^32, made for one question: which is the next one?
 //!
-//! Positions are spread evenly, so the high bits of a point say nearly where its successor is:
-//! they choose a cell, a sorted list, and the rest is a search among the positions of that cell.
-//! Adding and taking away a position moves the others of its cell only. Cells are halved and
-//! joined as the set grows and shrinks.
+//! The positions lie in cells, sorted lists of some hundred. A cell begins where the one before ends.
+//! Positions are mostly spread evenly, so the high bits of a point say nearly which cell it belongs
+//! to; the rest is a search among the positions of that cell. Adding and taking away a position moves
+//! the others of its cell only. A cell that is full is split in the middle, and one that has become
+//! small is joined with a neighbour, so somebody who chooses positions to be close together makes
+//! more cells there, not longer ones. (Cells of equal parts of the ring were long where positions
+//! were chosen, and a search looked through all the empty ones elsewhere.)
 //!
 //! Cells of some hundred positions have hardly any memory beside the positions themselves, so that
-//! a set that was loaded takes as much as one that grew: with some dozen, halved cells and joined
-//! ones differed by a tenth.
+//! a set that was loaded takes as much as one that grew.
 
-use crate::memory;
 use crate::table::OutOfMemory;
+use crate::{memory, work};
 
-/// Cells are halved when they hold more than this on average.
+/// A cell is split when it would hold more.
 const MOST_IN_A_CELL: usize = 512;
-/// And joined when they hold fewer.
-const FEWEST_IN_A_CELL: usize = 160;
+/// Neighbours are joined if one holds fewer than the first number, and both together no more than the
+/// second.
+const FEWEST_IN_A_CELL: usize = 200;
+const MOST_TOGETHER: usize = 448;
+/// What a loaded cell holds: about the mean of cells that were split now and then.
+const LOADED_IN_A_CELL: usize = 352;
+/// A cell is looked for among those near where it should be, and then among all.
+const NEAR: usize = 16;
+/// The list of cells has room for this share more than it holds, at most.
+const RESERVE_SHARE: usize = 32;
+/// Positions that are moved are counted by the kilobyte, which takes as long as to open a bucket.
+const POSITIONS_PER_UNIT: usize = 256;
 
 /// The positions.
 #[derive(Clone, Debug)]
 pub(crate) struct Nodes {
-    /// Cell `c` holds the positions whose first `cell_bits` bits are `c`, sorted. No cells at all
-    /// before the first position.
+    /// Where each cell begins; the first at 0. A cell ends where the next begins.
+    begins: Vec<u32>,
+    /// The positions of each cell, sorted. None is empty, but for what was removed and may come back.
     cells: Vec<Vec<u32>>,
-    cell_bits: u32,
-    len: usize,
 }
 
 impl Nodes {
     pub(crate) fn new() -> Self {
-        Self { cells: Vec::new(), cell_bits: 0, len: 0 }
+        Self { begins: Vec::new(), cells: Vec::new() }
     }
 
-    /// These positions, which must differ. Sorted at once: added one by one, positions that somebody
-    /// chose to be close together would take the square of their number of steps.
+    /// These positions, which must differ.
     pub(crate) fn of(mut positions: Vec<u32>) -> Result<Self, OutOfMemory> {
         positions.sort_unstable();
-        let len = positions.len();
-        let cells = (len / MOST_IN_A_CELL).max(1).next_power_of_two();
-        let mut nodes = Self { cells: memory::with_room(cells)?, cell_bits: cells.ilog2(), len };
-        let mut rest = &positions[..];
-        for cell in 0..cells {
-            let in_cell = rest.partition_point(|&position| nodes.cell(position) == cell);
-            let (here, after) = rest.split_at(in_cell);
-            nodes.cells.push(memory::copied(here, 0)?);
-            rest = after;
+        let count = positions.len().div_ceil(LOADED_IN_A_CELL);
+        let (mut begins, mut cells) = (memory::with_room(count)?, memory::with_room(count)?);
+        for cell in positions.chunks(LOADED_IN_A_CELL) {
+            begins.push(if begins.is_empty() { 0 } else { cell[0] });
+            cells.push(memory::copied(cell, 0)?);
         }
-        Ok(nodes)
+        Ok(Self { begins, cells })
     }
 
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.len
+        self.cells.iter().map(Vec::len).sum()
     }
 
+    /// The cell that a position belongs to, if there are any.
     #[inline(always)]
     fn cell(&self, position: u32) -> usize {
-        (u64::from(position) >> (32 - self.cell_bits)) as usize
+        let count = self.begins.len();
+        let guess = ((u64::from(position) * count as u64) >> 32) as usize;
+        let (from, to) = (guess.saturating_sub(NEAR), (guess + NEAR).min(count));
+        let near = &self.begins[from..to];
+        let is_near = near.first().is_some_and(|&begin| begin <= position)
+            && self.begins.get(to).is_none_or(|&begin| begin > position);
+        let (before, among) = if is_near { (from, near) } else { (0, &self.begins[..]) };
+        (before + among.partition_point(|&begin| begin <= position)).saturating_sub(1)
     }
 
     /// The first position that is not before `point`, going round the ring; `None` if there is no
@@ -72,33 +86,31 @@ impl Nodes {
         }
     }
 
-    /// The first position after a cell.
+    /// The first position after a cell: in the next one, unless that is being removed.
     #[inline(never)]
     fn first_after(&self, cell: usize) -> Option<u32> {
         let (before, after) = self.cells.split_at(cell + 1);
         after.iter().chain(before).find_map(|positions| positions.first().copied())
     }
 
-    /// Halves the cells if they have become long. To be called now and then while positions are
-    /// added; without memory for it cells stay longer than they should be.
-    pub(crate) fn halve_if_due(&mut self) {
-        if self.len >= MOST_IN_A_CELL * self.cells.len().max(1) && self.cell_bits < 32 {
-            let _ = self.halve_cells();
-        }
-    }
-
     /// Adds a position; false if it is there already. Nothing has changed after an error.
     pub(crate) fn insert(&mut self, position: u32) -> Result<bool, OutOfMemory> {
         if self.cells.is_empty() {
-            self.cells = memory::with_room(1)?;
+            (self.begins, self.cells) = (memory::filled(0, 1)?, memory::with_room(1)?);
             self.cells.push(Vec::new());
         }
-        let cell = self.cell(position);
+        let mut cell = self.cell(position);
+        // What comes back has its memory, and must not need more. Without memory to split it a cell
+        // gets longer than it should be.
+        let len = self.cells[cell].len();
+        if len >= MOST_IN_A_CELL && len == self.cells[cell].capacity() && self.split(cell).is_ok() {
+            cell = self.cell(position);
+        }
         let positions = &mut self.cells[cell];
         let Err(at) = positions.binary_search(&position) else { return Ok(false) };
         memory::reserve_one(positions, usize::MAX)?;
         positions.insert(at, position);
-        self.len += 1;
+        work::add(positions.len() / POSITIONS_PER_UNIT);
         Ok(true)
     }
 
@@ -108,51 +120,66 @@ impl Nodes {
         let cell = self.cell(position);
         let Some(positions) = self.cells.get_mut(cell) else { return false };
         let Ok(at) = positions.binary_search(&position) else { return false };
+        work::add(positions.len() / POSITIONS_PER_UNIT);
         positions.remove(at);
-        self.len -= 1;
         true
     }
 
     /// Gives back what a position took that was removed.
     pub(crate) fn tidy(&mut self, position: u32) {
-        if self.len < FEWEST_IN_A_CELL * self.cells.len() && self.cell_bits > 0 {
-            let _ = self.join_cells();
+        let mut cell = self.cell(position);
+        let Some(len) = self.cells.get(cell).map(Vec::len) else { return };
+        if len < FEWEST_IN_A_CELL && self.cells.len() > 1 {
+            let before = cell.checked_sub(1).filter(|&before| self.join(before));
+            cell = before.unwrap_or(cell);
+            if before.is_none() {
+                self.join(cell);
+            }
         }
-        let cell = self.cell(position);
-        if let Some(positions) = self.cells.get_mut(cell) {
-            memory::shrink(positions, 0);
-        }
+        memory::shrink(&mut self.cells[cell], 0);
     }
 
-    fn halve_cells(&mut self) -> Result<(), OutOfMemory> {
-        let cell_bits = self.cell_bits + 1;
-        let mut cells = memory::with_room(2 * self.cells.len())?;
-        for (cell, positions) in self.cells.iter().enumerate() {
-            let middle = ((2 * cell as u64 + 1) << (32 - cell_bits)) as u32;
-            let (low, high) = positions.split_at(positions.partition_point(|&p| p < middle));
-            cells.push(memory::copied(low, 0)?);
-            cells.push(memory::copied(high, 0)?);
-        }
-        (self.cells, self.cell_bits) = (cells, cell_bits);
+    /// Makes two cells of one.
+    fn split(&mut self, cell: usize) -> Result<(), OutOfMemory> {
+        let (low, high) = self.cells[cell].split_at(self.cells[cell].len() / 2);
+        let (begin, low, high) = (high[0], memory::copied(low, 0)?, memory::copied(high, 0)?);
+        memory::reserve_one(&mut self.begins, RESERVE_SHARE)?;
+        memory::reserve_one(&mut self.cells, RESERVE_SHARE)?;
+        self.begins.insert(cell + 1, begin);
+        self.cells[cell] = low;
+        self.cells.insert(cell + 1, high);
         Ok(())
     }
 
-    fn join_cells(&mut self) -> Result<(), OutOfMemory> {
-        let mut cells = memory::with_room(self.cells.len() / 2)?;
-        for pair in self.cells.as_chunks::<2>().0 {
-            let mut both = memory::copied(&pair[0], pair[1].len())?;
-            both.extend_from_slice(&pair[1]);
-            cells.push(both);
+    /// Makes one cell of one and the next, if there is one, both are small together, and there is
+    /// memory; none is needed if one is empty. Says whether it did.
+    fn join(&mut self, cell: usize) -> bool {
+        let Some([low, high]) = self.cells.get_mut(cell..cell + 2) else { return false };
+        if low.is_empty() {
+            core::mem::swap(low, high);
+        } else if high.is_empty() {
+            // Nothing to copy.
+        } else if low.len() + high.len() > MOST_TOGETHER {
+            return false;
+        } else {
+            let Ok(mut both) = memory::copied(low, high.len()) else { return false };
+            both.append(high);
+            *low = both;
         }
-        self.cells = cells;
-        self.cell_bits -= 1;
-        Ok(())
+        self.cells.remove(cell + 1);
+        self.begins.remove(cell + 1);
+        if self.cells.capacity() > self.cells.len() + 2 * self.cells.len() / RESERVE_SHARE + 1 {
+            memory::shrink(&mut self.cells, self.begins.len() / RESERVE_SHARE);
+            memory::shrink(&mut self.begins, self.cells.len() / RESERVE_SHARE);
+        }
+        true
     }
 
     /// All memory held beside the value itself.
     pub(crate) fn heap_bytes(&self) -> usize {
         let positions: usize = self.cells.iter().map(Vec::capacity).sum();
-        self.cells.capacity() * size_of::<Vec<u32>>() + positions * size_of::<u32>()
+        self.cells.capacity() * size_of::<Vec<u32>>()
+            + (self.begins.capacity() + positions) * size_of::<u32>()
     }
 }
 
@@ -160,7 +187,7 @@ impl Nodes {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::Nodes;
+    use super::*;
 
     /// A scramble that visits every number once.
     fn scrambled(number: u32) -> u32 {
@@ -176,7 +203,6 @@ mod tests {
             // Up to some thousands and down to none, with numbers that come again.
             let position = scrambled(if step < 15_000 { step } else { step - 15_000 });
             if step < 15_000 {
-                nodes.halve_if_due();
                 assert_eq!(nodes.insert(position).ok(), Some(set.insert(position)));
                 assert!(!nodes.insert(position).expect("memory"));
             } else {
@@ -209,5 +235,38 @@ mod tests {
             }
         }
         assert_eq!(nodes.len(), 0);
+    }
+
+    /// Whoever chooses positions makes more cells where they are, and no longer ones; and a point far
+    /// from all of them costs no more than any other.
+    #[test]
+    fn crowded_positions_cost_as_much_as_spread_ones() {
+        const COUNT: u32 = 100_000;
+        let mut nodes = Nodes::new();
+        // In an arc of a thousandth of the ring.
+        let position = |number: u32| 0x7000_0000 + (scrambled(number) >> 10);
+        let (mut all, mut most_work) = (BTreeSet::new(), 0);
+        for number in 0..COUNT {
+            work::take_work();
+            nodes.insert(position(number)).expect("memory");
+            most_work = work::take_work().max(most_work);
+            all.insert(position(number));
+        }
+        assert!(most_work <= 2, "{most_work} kilobytes moved");
+        for nodes in [&nodes, &Nodes::of(all.iter().copied().collect()).expect("memory")] {
+            assert!(nodes.cells.iter().all(|cell| (1..=MOST_IN_A_CELL).contains(&cell.len())));
+            let expected = |point| all.range(point..).next().or(all.first()).copied();
+            for number in 0..10_000 {
+                let points = [scrambled(number), position(number) + 1, position(number) - 1];
+                assert!(points.iter().all(|&point| nodes.successor(point) == expected(point)));
+            }
+        }
+        for &position in &all {
+            assert!(nodes.remove(position));
+            nodes.tidy(position);
+            let few = nodes.cells.iter().filter(|cell| cell.is_empty()).count();
+            assert!(few == 0 || nodes.len() == 0, "{few} empty cells");
+        }
+        assert!(nodes.heap_bytes() < 1000, "{}", nodes.heap_bytes());
     }
 }
