@@ -828,8 +828,8 @@ fn a_segment_takes_what_chance_can_bring() {
     for rate in [0.2, 0.01, 1e-8] {
         let mut filter = ElasticFilter::builder().false_positive_rate(rate).build().expect("valid");
         let mut random = Random::new(3);
-        // All of one segment, whatever their number, at random homes.
-        let hash = |bits: u64| KeyHash::new(bits & !0xffff);
+        // All of one segment, of at most 256, at random homes; their codes differ.
+        let hash = |bits: u64| KeyHash::new(bits & !0xff);
         let stored = (0..4000).take_while(|_| filter.insert_hash(hash(random.bits())).is_ok());
         let stored = stored.count();
         assert!((1900..2100).contains(&stored), "{rate}: {stored}");

@@ -274,7 +274,7 @@ mod tests {
         let store = LocalStore::new(directory.path().join("repository"));
         store.prepare().expect("folders");
         let names = [Name([1; 16]), Name([2; 16])];
-        store.draft(ObjectKind::Run, &names[0]).and_then(|draft| draft.keep()).expect("a run");
+        store.draft(ObjectKind::Run, &names[0]).and_then(Draft::keep).expect("a run");
         let paths = names.map(|name| store.path(ObjectKind::Run, &name));
         let is_done = AtomicBool::new(false);
         std::thread::scope(|scope| {

@@ -314,7 +314,7 @@ fn a_maplet_is_queried_but_not_changed() {
 fn the_help_of_each_command_states_its_promise() {
     for (command, part) in [
         ("uniq", "less than one line in a billion different ones"),
-        ("query", "exit code is 0 if some key was found"),
+        ("query", "exit code is 0 if a key was found"),
         ("remove", "Remove only keys that were added"),
         ("build", "--capacity"),
         ("add", "it is unchanged"),
