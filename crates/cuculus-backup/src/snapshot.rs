@@ -4,6 +4,7 @@
 use crate::codec::{Decoded, Malformed, Reader, Writer};
 use crate::config::Version;
 use crate::error::{Error, Result};
+use crate::forgotten;
 use crate::id::Name;
 use crate::seal::Keys;
 use crate::store::{ObjectKind, Store, by_prefix, load_all, read_or_refetch};
@@ -76,12 +77,16 @@ impl Snapshot {
         store.put(ObjectKind::Snapshot, &self.name, &sealed)
     }
 
-    /// Reads it back from the store, not from a cache.
+    /// Reads it back from the store, not from a cache. It may be gone if somebody has forgotten it
+    /// already: then there is a record of that.
     pub(crate) fn confirm(&self, store: &dyn Store, keys: &Keys) -> Result<()> {
         let lost = Error::LostWrite { kind: ObjectKind::Snapshot, name: self.name };
         let sealed = match store.get(ObjectKind::Snapshot, &self.name) {
             Ok(sealed) => sealed,
-            Err(error) if error.is_missing() => return Err(lost),
+            Err(error) if error.is_missing() => {
+                let is_forgotten = forgotten::all(store, keys)?.contains(&self.name);
+                return if is_forgotten { Ok(()) } else { Err(lost) };
+            }
             Err(error) => return Err(error),
         };
         match keys.seal.open(&place(&self.name), sealed) {
@@ -118,4 +123,38 @@ pub(crate) fn choose<'a>(snapshots: &'a [Snapshot], word: &str) -> Result<&'a Sn
         return snapshots.last().ok_or(Error::NoSnapshots);
     }
     by_prefix(ObjectKind::Snapshot, snapshots, |snapshot| &snapshot.name, word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seal::Master;
+    use crate::store::local::LocalStore;
+
+    /// Somebody may forget a snapshot before the backup that wrote it has read it back.
+    #[test]
+    fn one_that_is_gone_is_lost_unless_somebody_has_forgotten_it() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let store = LocalStore::new(directory.path());
+        store.prepare().expect("folders");
+        let keys = Keys::new(&Master([7; 32]), true, Version::V2);
+        let snapshot = Snapshot {
+            name: Name([3; 16]),
+            time: 1,
+            host: "here".into(),
+            paths: Vec::new(),
+            tags: Vec::new(),
+            files: 0,
+            bytes: 0,
+            unreadable: 0,
+            root: DirRef::default(),
+        };
+        snapshot.save(&store, &keys).expect("written");
+        snapshot.confirm(&store, &keys).expect("it is there");
+        store.remove(ObjectKind::Snapshot, &snapshot.name).expect("removed");
+        let lost = snapshot.confirm(&store, &keys);
+        assert!(matches!(lost, Err(Error::LostWrite { .. })), "{lost:?}");
+        forgotten::record(&store, &keys, &[snapshot.name]).expect("written");
+        snapshot.confirm(&store, &keys).expect("forgotten on purpose");
+    }
 }

@@ -27,7 +27,7 @@ impl LocalStore {
     }
 
     /// Creates the directories of a new repository. Its root may exist, but must be empty.
-    pub(super) fn prepare(&self) -> Result<()> {
+    pub(crate) fn prepare(&self) -> Result<()> {
         let root = &self.root;
         let private = |path: &Path| {
             let made = DirBuilder::new().mode(0o700).recursive(true).create(path);

@@ -6,7 +6,7 @@
 mod cache; // a local cache of objects
 #[cfg(feature = "s3")]
 mod cached; // a bucket with a local cache
-mod local; // a directory
+pub(crate) mod local; // a directory
 mod location; // which store a location means
 #[cfg(feature = "s3")]
 mod s3; // a bucket

@@ -249,7 +249,7 @@ fn a_prune_waits(at: Backend) {
         assert!(waits <= at_work, "{report}");
         stopped_in_time += if is_finished { 0 } else { waits };
         signal(rustix::process::Signal::CONT).expect("a signal");
-        assert!(running.0.wait().expect("a process").success());
+        running.succeeds(&format!("round {round}, is_finished {is_finished}, waits {waits}"));
         place.succeeds(&["check", "--read-data"]);
         if waits > 0 && !is_finished {
             let (_kept, restored) = place.restored("latest", &source);
