@@ -93,12 +93,26 @@ impl<D: Segments> Level<D> {
         if !self.is_overflow && !cx.settings.allows(cx.lengths.sum_after(&changes)) {
             return Err(Failure::Rate);
         }
-        let plan = draft.plan(depth, 0)?;
-        cx.lengths.reserve_for(&changes)?;
-        let prepared = self.directory.prepare(index, &draft, &plan, cx.settings.chosen)?;
-        self.directory.install(prepared);
-        cx.lengths.apply(&changes);
+        self.write(index, &draft, depth, &changes, cx)?;
         self.recount(counted, draft.counted().len(), &changes);
+        Ok(())
+    }
+
+    /// Writes a draft in place of a segment, with what that does to the lengths of entries. If that
+    /// fails nothing has changed.
+    pub(super) fn write(
+        &mut self,
+        index: usize,
+        draft: &Draft,
+        depth: u32,
+        changes: &Changes,
+        cx: &mut Context<'_>,
+    ) -> Result<(), Failure> {
+        let plan = draft.plan(depth, 0)?;
+        cx.lengths.reserve_for(changes)?;
+        let prepared = self.directory.prepare(index, draft, &plan, cx.settings.chosen)?;
+        self.directory.install(prepared);
+        cx.lengths.apply(changes);
         Ok(())
     }
 

@@ -145,11 +145,7 @@ impl<D: Segments> Level<D> {
         if !is_made {
             return Err(Failure::Rate);
         }
-        let plan = draft.plan(depth, 0)?;
-        cx.lengths.reserve_for(&changes)?;
-        let prepared = self.directory.prepare(index, &draft, &plan, cx.settings.chosen)?;
-        self.directory.install(prepared);
-        cx.lengths.apply(&changes);
+        self.write(index, &draft, depth, &changes, cx)?;
         self.entries += theirs.len();
         self.counted += theirs.counted().len();
         self.copies += theirs.more_copies();
