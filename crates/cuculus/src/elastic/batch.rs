@@ -1,14 +1,15 @@
 //! Many keys at once in the elastic filter: descriptions are prefetched first, then groups, then
 //! keys are looked at, so that the waits for memory overlap.
 
-use super::address::Scheme;
+use super::address::{Address, Scheme};
 use super::levels::Levels;
-use super::probe::TOGETHER;
+use super::probe::{Probe, hit_slowly};
 use crate::KeyHash;
+use crate::prefetch::prefetch_at;
 use crate::wide::Job;
 
-/// With fewer segments their descriptions are in the processor's cache anyway.
-const FAR: usize = 512;
+/// Keys that are in the same stage of a lookup.
+const TOGETHER: usize = 8;
 
 /// Prefetches the groups of some keys.
 #[inline(always)]
@@ -52,36 +53,45 @@ impl<K, H: Fn(&K) -> KeyHash> Contains<'_, K, H> {
     fn look_up<const WIDE: bool>(self) {
         let Self { levels, scheme, keys, hash, hits } = self;
         let main = &levels.main;
-        let is_far = main.segment_count() > FAR;
-        let (mut hashes, mut next) = ([KeyHash::new(0); TOGETHER], [KeyHash::new(0); TOGETHER]);
-        // The first time round nothing is looked at.
-        let nothing: &mut [bool] = &mut [];
-        let mut chunks = keys.chunks(TOGETHER);
-        for hits in core::iter::once(nothing).chain(hits.chunks_mut(TOGETHER)) {
-            core::mem::swap(&mut hashes, &mut next);
-            let chunk = chunks.next().unwrap_or_default();
-            for (to, key) in next.iter_mut().zip(chunk) {
-                *to = hash(key);
-            }
-            if is_far {
-                for &hash in &next[..chunk.len()] {
-                    main.prefetch_segment(scheme.address(hash));
+        if main.segment_count() == 0 {
+            return;
+        }
+        // Three groups of keys are under way: of one the descriptions are prefetched, of the one
+        // before it the codes, and those of the one before that are looked at. Groups are small, so
+        // that what one of them prefetches fits the queues of the memory system.
+        let count = keys.len().div_ceil(TOGETHER);
+        let none = (main.segment(Address::default()), Address::default());
+        let mut places = [[none; TOGETHER]; 4];
+        let mut probes = [[Probe::new(none.0, none.1); TOGETHER]; 2];
+        for step in 0..count + 2 {
+            if let Some(group) = keys.get(step * TOGETHER..) {
+                for (to, key) in places[step % 4].iter_mut().zip(group) {
+                    let key = scheme.address(hash(key));
+                    *to = (main.segment(key), key);
+                    prefetch_at(to.0);
                 }
             }
-            if main.len() == 0 || hits.is_empty() {
-                continue;
-            }
-            if let Ok(all) = hits.try_into() {
-                main.look_up_many(scheme, &hashes, all);
-            } else {
-                for (hit, &hash) in hits.iter_mut().zip(&hashes) {
-                    *hit = main.contains::<WIDE>(scheme.address(hash));
+            if let Some(before) = step.checked_sub(1).filter(|&before| before < count) {
+                for (to, &(segment, key)) in probes[before % 2].iter_mut().zip(&places[before % 4])
+                {
+                    *to = Probe::new(segment, key);
+                    to.prefetch_header();
                 }
             }
-            for level in &*levels.overflow {
-                for (hit, &hash) in hits.iter_mut().zip(&hashes) {
-                    *hit |= level.contains::<WIDE>(scheme.address(hash));
+            if let Some(now) = step.checked_sub(2) {
+                let group = hits.get_mut(now * TOGETHER..).unwrap_or_default();
+                let places = places[now % 4].iter();
+                for ((hit, probe), &(segment, key)) in
+                    group.iter_mut().zip(&probes[now % 2]).zip(places)
+                {
+                    *hit = probe.hit::<WIDE>().unwrap_or_else(|| hit_slowly(segment, key));
                 }
+            }
+        }
+        let address = |key: &K| scheme.address(hash(key));
+        for level in &*levels.overflow {
+            for (hit, key) in hits.iter_mut().zip(keys) {
+                *hit |= level.contains(address(key));
             }
         }
     }

@@ -115,6 +115,49 @@ fn shift_words_down<const N: usize, const M: usize>(
     }
 }
 
+/// Writes the words from `low` on, without it, up to `at` from those `skip` words and `k` bits below.
+/// There are few of them.
+#[inline(always)]
+fn shift_few_up(words: &mut [u64], low: usize, mut at: usize, skip: usize, k: u32) {
+    // At most eight. Said so, or the compiler makes a second, long loop of vectors.
+    for _ in 0..8 {
+        if at <= low {
+            break;
+        }
+        let moved = word(words, at - skip) << k | (word(words, at - skip - 1) >> 1) >> (63 - k);
+        words[at] = moved.to_le();
+        at -= 1;
+    }
+}
+
+/// Moves the bits from `at` to `end` up, and writes a number of some width in the place that is free
+/// then. Bits before `at` and from the new end on stay. In one go, since a load of what was stored
+/// with other bounds just before has to wait.
+#[inline(always)]
+pub(super) fn insert(words: &mut [u64], at: usize, end: usize, width: u32, value: u64) {
+    debug_assert!((1..64).contains(&width) && value <= mask(width) && at <= end);
+    let (first, shift) = (at / 64, (at % 64) as u32);
+    let new_end = end + width as usize;
+    let last = (new_end - 1) / 64;
+    let used = mask(((new_end - 1) % 64) as u32) << 1 | 1;
+    let kept = word(words, last) & !used;
+    let held = word(words, first);
+    // The number and what was after it in its word, at most 63 bits more than a word.
+    let moved = (u128::from(value) | u128::from(held >> shift) << width) << shift;
+    if last > first {
+        let low = first + 1;
+        let mut to = last;
+        while to >= low + 8 {
+            shift_words_up::<8, 9>(words, to, 0, width);
+            to -= 8;
+        }
+        shift_few_up(words, low, to, 0, width);
+        words[low] = (word(words, low) << width | (moved >> 64) as u64).to_le();
+    }
+    words[first] = (held & mask(shift) | moved as u64).to_le();
+    words[last] = (word(words, last) & used | kept).to_le();
+}
+
 /// Moves the bits from `from` to `end` up by some bits. Those before `from` and those from the new
 /// end on stay; those that are left behind mean nothing.
 #[inline(always)]
@@ -131,19 +174,7 @@ pub(super) fn shift_up(words: &mut [u64], from: usize, end: usize, by: usize) {
         shift_words_up::<8, 9>(words, at, skip, k);
         at -= 8;
     }
-    if at >= low + 4 {
-        shift_words_up::<4, 5>(words, at, skip, k);
-        at -= 4;
-    }
-    // At most four are left. Said so, or the compiler makes a second, long loop of vectors.
-    for _ in 0..4 {
-        if at <= low {
-            break;
-        }
-        let moved = word(words, at - skip) << k | (word(words, at - skip - 1) >> 1) >> (63 - k);
-        words[at] = moved.to_le();
-        at -= 1;
-    }
+    shift_few_up(words, low, at, skip, k);
     let keep = mask((from % 64) as u32);
     let held = word(words, first);
     let below = if skip == 0 { held & keep } else { 0 };
@@ -175,11 +206,7 @@ pub(super) fn shift_down(words: &mut [u64], from: usize, end: usize, by: usize) 
         shift_words_down::<8, 9>(words, at, skip, k);
         at += 8;
     }
-    if at + 4 <= last {
-        shift_words_down::<4, 5>(words, at, skip, k);
-        at += 4;
-    }
-    for _ in 0..4 {
+    for _ in 0..8 {
         if at > last {
             break;
         }
@@ -212,6 +239,15 @@ mod tests {
             let before = bits_of(&words);
             let most = all - end;
             let by = random.below(most.min(200) + 1);
+            if (1..64).contains(&by) {
+                let (mut inserted, number) = (words.clone(), random.bits() & mask(by as u32));
+                insert(&mut inserted, from, end, by as u32, number);
+                let after = bits_of(&inserted);
+                assert_eq!(after[..from], before[..from]);
+                assert!((0..by).all(|i| after[from + i] == (number >> i & 1 == 1)));
+                assert_eq!(after[from + by..end + by], before[from..end]);
+                assert_eq!(after[end + by..], before[end + by..]);
+            }
             if by > 0 {
                 let mut moved = words.clone();
                 shift_up(&mut moved, from, end, by);

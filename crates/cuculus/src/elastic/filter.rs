@@ -3,14 +3,13 @@
 use core::fmt;
 use std::alloc::{Layout, handle_alloc_error};
 
-use super::address::Address;
+use super::address::{Address, Scheme};
 use super::batch;
 use super::builder::ElasticFilterBuilder;
 use super::lengths::Lengths;
 use super::level::{Context, Level, PartialKey, Work};
 use super::levels::Levels;
 use super::policy::Settings;
-use super::probe::TOGETHER;
 use super::stats::ElasticStats;
 use crate::batch::GROUP;
 use crate::wide::{self, Job};
@@ -156,22 +155,18 @@ impl ElasticFilter {
         self.settings.scheme.address(hash)
     }
 
-    #[inline(always)]
-    fn insert_partial(&mut self, new: PartialKey) -> Result<(), Full> {
-        let (levels, cx) = self.parts();
-        match wide::run_chosen(cx.settings.chosen, InsertOne { levels, cx, new }) {
-            Ok(()) => Ok(()),
-            Err(cause) => {
-                self.drop_if_empty();
-                Err(self.full(cause))
-            }
-        }
+    /// What is to be said of an entry that was not inserted.
+    #[cold]
+    fn refuse(&mut self, cause: FullCause) -> Full {
+        self.drop_if_empty();
+        self.full(cause)
     }
 
     /// Adds an entry of another version, as long as it is, whatever the rate.
     pub(super) fn load_partial(&mut self, new: PartialKey) -> Result<(), Full> {
         self.levels.main.set_loading(true);
-        self.insert_partial(new)
+        let (levels, mut cx) = self.parts();
+        levels.insert(new, &mut cx).map_err(|cause| self.refuse(cause))
     }
 
     /// Brings entries that were loaded to the lengths that they should have. Says whether the rate is
@@ -283,8 +278,8 @@ impl Filter for ElasticFilter {
 impl Insert for ElasticFilter {
     #[inline]
     fn insert_hash(&mut self, hash: KeyHash) -> Result<(), Full> {
-        let (key, bits) = (self.address(hash), self.settings.scheme.path_bits());
-        self.insert_partial(PartialKey { key, bits })
+        let inserted = wide::run_chosen(self.settings.chosen, InsertOne { filter: self, hash });
+        inserted.map_err(|cause| self.refuse(cause))
     }
 
     fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Full> {
@@ -310,7 +305,7 @@ impl Insert for ElasticFilter {
             return Err(self.full(FullCause::OutOfMemory));
         }
         let mut inserted = 0;
-        for group in hashes.chunks(TOGETHER) {
+        for group in hashes.chunks(GROUP) {
             let first = absent.len();
             absent.resize(first + group.len(), false);
             self.look_up(group, |&hash| hash, &mut absent[first..]);
@@ -339,9 +334,7 @@ impl Insert for ElasticFilter {
 impl Remove for ElasticFilter {
     #[inline]
     fn remove_hash(&mut self, hash: KeyHash) -> bool {
-        let key = self.address(hash);
-        let (levels, cx) = self.parts();
-        let removed = wide::run_chosen(cx.settings.chosen, RemoveOne { levels, cx, key });
+        let removed = wide::run_chosen(self.settings.chosen, RemoveOne { filter: self, hash });
         self.drop_if_empty();
         removed
     }
@@ -358,44 +351,64 @@ impl Job for ContainsOne<'_> {
 
     #[inline(always)]
     fn run(self) -> bool {
-        self.filter.levels.contains::<false>(self.filter.address(self.hash))
+        self.look_up::<false>()
     }
 
     #[inline(always)]
     fn run_wide(self) -> bool {
-        self.filter.levels.contains::<true>(self.filter.address(self.hash))
+        self.look_up::<true>()
     }
 }
 
-/// Inserts an entry.
+impl ContainsOne<'_> {
+    /// The usual case needs few registers if all others go to one function that takes no more than
+    /// these two words.
+    #[inline(always)]
+    fn look_up<const WIDE: bool>(self) -> bool {
+        let Self { filter: ElasticFilter { settings, levels, .. }, hash } = self;
+        let is_usual = settings.scheme == Scheme::Current && levels.overflow.is_empty();
+        let hit = |hash| levels.main.hit::<WIDE>(Scheme::Current.address(hash));
+        let found = if is_usual { hit(hash) } else { None };
+        found.unwrap_or_else(|| contains_slowly(self.filter, hash))
+    }
+}
+
+#[inline(never)]
+fn contains_slowly(filter: &ElasticFilter, hash: KeyHash) -> bool {
+    filter.levels.contains(filter.address(hash))
+}
+
+/// Inserts a key: two words as well.
 struct InsertOne<'a> {
-    levels: &'a mut Levels,
-    cx: Context<'a>,
-    new: PartialKey,
+    filter: &'a mut ElasticFilter,
+    hash: KeyHash,
 }
 
 impl Job for InsertOne<'_> {
     type Output = Result<(), FullCause>;
 
     #[inline(always)]
-    fn run(mut self) -> Self::Output {
-        self.levels.insert(self.new, &mut self.cx)
+    fn run(self) -> Self::Output {
+        let (key, bits) = (self.filter.address(self.hash), self.filter.settings.scheme.path_bits());
+        let (levels, mut cx) = self.filter.parts();
+        levels.insert(PartialKey { key, bits }, &mut cx)
     }
 }
 
 /// Removes the longest entry that may be of a key.
 struct RemoveOne<'a> {
-    levels: &'a mut Levels,
-    cx: Context<'a>,
-    key: Address,
+    filter: &'a mut ElasticFilter,
+    hash: KeyHash,
 }
 
 impl Job for RemoveOne<'_> {
     type Output = bool;
 
     #[inline(always)]
-    fn run(mut self) -> bool {
-        self.levels.remove(self.key, &mut self.cx)
+    fn run(self) -> bool {
+        let key = self.filter.address(self.hash);
+        let (levels, mut cx) = self.filter.parts();
+        levels.remove(key, &mut cx)
     }
 }
 

@@ -2,7 +2,7 @@
 //! one after the other (linear hashing), and each is as large as its own entries want it. Knows
 //! entries and forms; what becomes of an entry too short for its segment is the filter's matter.
 
-use super::address::{Address, Scheme};
+use super::address::Address;
 use super::code::{Form, MAX_WIDTH, Step, mask};
 use super::directory::Directory;
 use super::draft::{Draft, Shape, Unfit};
@@ -10,12 +10,12 @@ use super::group::MOST_EQUAL;
 use super::lengths::{Changes, Lengths};
 use super::policy::Settings;
 use super::pool::UNIT;
-use super::probe::{self, Probes, TOGETHER};
+use super::probe::{self, Probe};
 use super::segment::{Change, Counted, MAX_SLOTS, MAX_UNITS, Removed, Segment};
 use super::segments::Segments;
+use crate::FullCause;
 use crate::table::OutOfMemory;
 use crate::wide::Instructions;
-use crate::{FullCause, KeyHash};
 
 /// Segments of another level that are searched for entries that can come back.
 const MOST_DRAINED_FROM: usize = 2;
@@ -160,42 +160,23 @@ impl<D: Segments> Level<D> {
         self.entries + 4 * self.counted
     }
 
-    #[inline(always)]
-    pub(super) fn contains<const WIDE: bool>(&self, key: Address) -> bool {
-        self.directory.len() > 0 && self.hit::<WIDE>(key).unwrap_or_else(|| self.hit_slowly(key))
+    pub(super) fn contains(&self, key: Address) -> bool {
+        self.directory.len() > 0 && probe::contains(self.segment(key), key)
     }
 
-    /// [`contains`](Self::contains), if that can be said fast. There must be a segment.
+    /// [`contains`](Self::contains), if that can be said fast.
     #[inline(always)]
-    fn hit<const WIDE: bool>(&self, key: Address) -> Option<bool> {
-        probe::hit::<WIDE>(self.directory.find(key.path), key)
-    }
-
-    /// What a probe leaves to say. There must be a segment.
-    #[inline(never)]
-    pub(super) fn hit_slowly(&self, key: Address) -> bool {
-        probe::hit_slowly(self.directory.find(key.path), key)
-    }
-
-    /// [`contains`](Self::contains) for many keys. There must be a segment.
-    #[inline(always)]
-    pub(super) fn look_up_many(
-        &self,
-        scheme: Scheme,
-        hashes: &[KeyHash; TOGETHER],
-        hits: &mut [bool; TOGETHER],
-    ) {
-        let probes = Probes::new(
-            #[inline(always)]
-            |i| {
-                let key = scheme.address(hashes[i]);
-                (self.directory.find(key.path), key)
-            },
-        );
-        let slow = probes.look_up(hits);
-        for at in slow.iter() {
-            hits[at] = self.hit_slowly(scheme.address(hashes[at]));
+    pub(super) fn hit<const WIDE: bool>(&self, key: Address) -> Option<bool> {
+        if self.directory.len() == 0 {
+            return None;
         }
+        Probe::new(self.segment(key), key).hit::<WIDE>()
+    }
+
+    /// The segment of a key. There must be one.
+    #[inline(always)]
+    pub(super) fn segment(&self, key: Address) -> &Segment {
+        self.directory.find(key.path)
     }
 
     /// Prefetches the group of a key. There must be a segment.

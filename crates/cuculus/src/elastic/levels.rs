@@ -36,20 +36,11 @@ impl<D: Segments> Levels<D> {
         core::iter::once(&self.main).chain(&*self.overflow)
     }
 
-    #[inline(always)]
-    pub(super) fn contains<const WIDE: bool>(&self, key: Address) -> bool {
-        if self.overflow.is_empty() {
-            return self.main.contains::<WIDE>(key);
-        }
-        self.contains_in_any(key)
-    }
-
     /// All levels are read before any answer is used, so that the waits for memory overlap.
-    #[inline(never)]
-    fn contains_in_any(&self, key: Address) -> bool {
+    pub(super) fn contains(&self, key: Address) -> bool {
         self.overflow.iter().for_each(|level| level.prefetch_segment(key));
-        let in_main = self.main.contains::<false>(key);
-        self.overflow.iter().fold(in_main, |found, level| found | level.contains::<false>(key))
+        let in_main = self.main.contains(key);
+        self.overflow.iter().fold(in_main, |found, level| found | level.contains(key))
     }
 
     /// Puts an entry where it belongs. Nothing has changed after an error.

@@ -96,8 +96,8 @@ pub(crate) struct Part<D = Directory> {
 
 impl<D: Segments> Part<D> {
     #[inline(always)]
-    pub(crate) fn contains(&self, key: PartKey, division: &Division) -> bool {
-        wide::run_chosen(division.chosen(), Contains { part: self, key })
+    pub(crate) fn contains(&self, key: PartKey) -> bool {
+        self.levels.contains(key.0)
     }
 
     /// Nothing has changed after an error.
@@ -181,25 +181,6 @@ pub(super) fn copy<A: Segments, B: Segments>(part: &Part<A>) -> Result<Part<B>, 
         }
     }
     Ok(Part { levels, lengths: part.lengths.try_clone()?, work: part.work })
-}
-
-struct Contains<'a, D> {
-    part: &'a Part<D>,
-    key: PartKey,
-}
-
-impl<D: Segments> Job for Contains<'_, D> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn run(self) -> bool {
-        self.part.levels.contains::<false>(self.key.0)
-    }
-
-    #[inline(always)]
-    fn run_wide(self) -> bool {
-        self.part.levels.contains::<true>(self.key.0)
-    }
 }
 
 struct Insert<'a, D> {

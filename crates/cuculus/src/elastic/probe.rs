@@ -3,6 +3,8 @@
 //! to the segment.
 #![allow(unsafe_code, reason = "unaligned loads within blocks")]
 
+use core::marker::PhantomData;
+
 use super::address::Address;
 use super::bits::read;
 use super::code::{MAX_WIDTH, mask};
@@ -38,6 +40,19 @@ impl Lanes {
         // Lanes that are zero.
         rest.wrapping_sub(self.ones) & !rest
     }
+
+    /// Whether there are hits among the first lanes, or `None` if there may be hits elsewhere.
+    #[inline(always)]
+    fn answer(&self, hits: u64, held: u64, count: u32, width: u8) -> Option<bool> {
+        let hits = hits & self.tops[count as usize];
+        // More than three codes if the first is larger than the second. One branch for all that
+        // makes the rest of the way necessary: three homes in twenty have three codes or more, which
+        // no processor foresees. All in the highest bit: four, if there are three codes and one
+        // more; whether the first is larger; and whether there is no hit.
+        let order = (held >> width & self.code).wrapping_sub(held & self.code);
+        let may_be_elsewhere = order & u64::from(count + 1) << 61 & hits.wrapping_sub(1);
+        if (opaque(may_be_elsewhere) as i64) < 0 { None } else { Some(hits != 0) }
+    }
 }
 
 static NARROW_LANES: [Lanes; NARROW as usize + 1] = {
@@ -58,9 +73,6 @@ static NARROW_LANES: [Lanes; NARROW as usize + 1] = {
     table
 };
 
-/// The highest bit if a home with so many inline codes may have more of them.
-static MAY_BE_MARKED: [u64; LANES as usize + 1] = [0, 0, 0, 1 << 63];
-
 /// The bit of a segment's block where the group of a key begins.
 #[inline(always)]
 fn group_at(segment: &Segment, width: usize, group: usize) -> usize {
@@ -78,176 +90,91 @@ pub(super) fn prefetch(segment: &Segment, key: Address) {
     prefetch_at(segment.at.as_ptr().wrapping_add(at + 32));
 }
 
-/// Whether an entry of a segment may be of a key; `None` if that takes longer to say:
-/// [`hit_slowly`] does. `WIDE` if the processor has the wider instructions.
-#[inline(always)]
-pub(super) fn hit<const WIDE: bool>(segment: &Segment, key: Address) -> Option<bool> {
-    let width = segment.tag();
-    if width.wrapping_sub(1) >= NARROW {
-        return None;
-    }
-    let (bits, home) = (usize::from(width), key.home_in_group());
-    let group_at = group_at(segment, bits, key.group());
-    let at = segment.at.as_ptr().wrapping_add(group_at / 8);
-    // Likely the place of the codes; they are on their way while the header is read.
-    prefetch_at(at.wrapping_add(6 + 2 * home as usize));
-    // SAFETY: the header of a group lies within the block, and after the block a window can be
-    // read.
-    let header = unsafe { load(at, group_at % 8) } as u32;
-    let (before, count) =
-        if WIDE { group::before_by_ones(header, home) } else { group::before(header, home) };
-    // SAFETY: so do the codes of a home, or what comes after the last of them.
-    let held = unsafe { load(at, group_at % 8 + HEADER + before as usize * bits) };
-    // SAFETY: the width is from 1 to NARROW.
-    let lanes = unsafe { NARROW_LANES.get_unchecked(bits) };
-    let hits = lanes.hits(held, key.path >> segment.depth()) & lanes.tops[count as usize];
-    // More than three codes if the first is larger than the second. One branch for all that makes
-    // the rest of the way necessary: three homes in twenty have three codes or more, which no
-    // processor foresees.
-    let order = (held >> bits & lanes.code).wrapping_sub(held & lanes.code);
-    let is_marked = order & MAY_BE_MARKED[count as usize];
-    if opaque(hits.wrapping_sub(1) & is_marked) != 0 {
-        return None;
-    }
-    Some(hits != 0)
-}
-
-/// Keys that are looked up together.
-pub(super) const TOGETHER: usize = 32;
-type Column = [u64; TOGETHER];
-
-/// Many keys, each with its segment: column by column, so that vectors do the arithmetic and the
-/// waits for memory overlap.
-pub(super) struct Probes<'a> {
-    /// The bytes in which groups begin, and the bits there.
-    at: [*const u8; TOGETHER],
-    bit: Column,
-    width: Column,
-    /// Zero if codes are ended, all ones if they are plain.
-    plain: Column,
-    home: Column,
-    extension: Column,
-    /// All ones if the codes are wider than can be compared here, or the segment is wide.
-    slow: Column,
-    segments: core::marker::PhantomData<&'a Segment>,
-}
-
-/// A set of keys that are looked up together.
+/// A key and where its group is.
 #[derive(Clone, Copy)]
-pub(super) struct Slow(u32);
+pub(super) struct Probe<'a> {
+    /// The byte in which the group begins, and the bit there.
+    at: *const u8,
+    bit: u8,
+    /// As in the segment.
+    tag: u8,
+    home: u8,
+    extension: u64,
+    segment: PhantomData<&'a Segment>,
+}
 
-impl Slow {
+impl<'a> Probe<'a> {
+    /// Prefetches the codes of a key, by their likely place.
     #[inline(always)]
-    pub(super) fn iter(self) -> impl Iterator<Item = usize> {
-        let mut left = self.0;
-        core::iter::from_fn(move || {
-            let at = left.trailing_zeros();
-            left &= left.wrapping_sub(1);
-            (at < u32::BITS).then_some(at as usize)
-        })
+    pub(super) fn new(segment: &'a Segment, key: Address) -> Self {
+        let (tag, home) = (segment.tag(), key.home_in_group());
+        let bit = group_at(segment, usize::from(tag & !PLAIN), key.group());
+        let at = segment.at.as_ptr().wrapping_add(bit / 8);
+        prefetch_at(at.wrapping_add(6 + 2 * home as usize));
+        let extension = key.path >> segment.depth();
+        Self { at, bit: bit as u8 % 8, tag, home: home as u8, extension, segment: PhantomData }
+    }
+
+    /// Prefetches the header as well.
+    #[inline(always)]
+    pub(super) fn prefetch_header(&self) {
+        prefetch_at(self.at);
+    }
+
+    /// Whether an entry may be of the key; `None` if that takes longer to say: [`hit_slowly`] does.
+    /// `WIDE` if the processor has the wider instructions.
+    #[inline(always)]
+    pub(super) fn hit<const WIDE: bool>(&self) -> Option<bool> {
+        if self.tag.wrapping_sub(1) >= NARROW {
+            return None;
+        }
+        let (held, count) = self.held::<WIDE>(usize::from(self.tag));
+        // SAFETY: the width is from 1 to NARROW.
+        let lanes = unsafe { NARROW_LANES.get_unchecked(usize::from(self.tag)) };
+        lanes.answer(lanes.hits(held, self.extension), held, count, self.tag)
+    }
+
+    /// The same for plain codes, which must be equal.
+    #[inline(always)]
+    fn hit_plain(&self) -> Option<bool> {
+        let width = self.tag & !PLAIN;
+        if self.tag == width || width.wrapping_sub(1) >= NARROW {
+            return None;
+        }
+        let (held, count) = self.held::<false>(usize::from(width));
+        let lanes = &NARROW_LANES[usize::from(width)];
+        let differs = held ^ (self.extension & lanes.code).wrapping_mul(lanes.ones);
+        lanes.answer(differs.wrapping_sub(lanes.ones) & !differs, held, count, width)
+    }
+
+    /// The codes of the home, and the number of those inline.
+    #[inline(always)]
+    fn held<const WIDE: bool>(&self, width: usize) -> (u64, u32) {
+        let (bit, home) = (usize::from(self.bit), u32::from(self.home));
+        // SAFETY: the header of a group lies within the block, and after the block a window can be
+        // read; the segment is borrowed meanwhile.
+        let header = unsafe { load(self.at, bit) } as u32;
+        let (before, count) =
+            if WIDE { group::before_by_ones(header, home) } else { group::before(header, home) };
+        // SAFETY: so do the codes of a home, or what comes after the last of them.
+        (unsafe { load(self.at, bit + HEADER + before as usize * width) }, count)
     }
 }
 
-impl<'a> Probes<'a> {
-    #[inline(always)]
-    pub(super) fn new(key: impl Fn(usize) -> (&'a Segment, Address)) -> Self {
-        let none = [0; TOGETHER];
-        let mut probes = Self {
-            at: [core::ptr::null(); TOGETHER],
-            bit: none,
-            width: none,
-            plain: none,
-            home: none,
-            extension: none,
-            slow: none,
-            segments: core::marker::PhantomData,
-        };
-        for i in 0..TOGETHER {
-            let (segment, key) = key(i);
-            let tag = segment.tag();
-            let bit = group_at(segment, usize::from(tag & !PLAIN), key.group());
-            let at = segment.at.as_ptr().wrapping_add(bit / 8);
-            prefetch_at(at);
-            prefetch_at(at.wrapping_add(6 + 2 * key.home_in_group() as usize));
-            probes.at[i] = at;
-            probes.bit[i] = bit as u64 % 8;
-            probes.width[i] = tag.into();
-            probes.home[i] = key.home_in_group().into();
-            probes.extension[i] = key.path >> segment.depth();
-        }
-        for i in 0..TOGETHER {
-            let tag = probes.width[i];
-            let width = tag & u64::from(!PLAIN);
-            probes.plain[i] = 0u64.wrapping_sub(u64::from(tag != width));
-            probes.slow[i] = 0u64.wrapping_sub(u64::from(width.wrapping_sub(1) >= NARROW.into()));
-            probes.width[i] = width;
-        }
-        probes
-    }
-
-    /// Whether an entry may be of each key, but for some, for which [`hit_slowly`] says it.
-    #[inline(always)]
-    pub(super) fn look_up(&self, hits: &mut [bool; TOGETHER]) -> Slow {
-        let (mut headers, mut firsts, mut counts) = ([0; TOGETHER], [0; TOGETHER], [0; TOGETHER]);
-        for (header, &at) in headers.iter_mut().zip(&self.at) {
-            // SAFETY: as in `hit`: whatever the width is, this is within the block or the window
-            // after it; the segments are borrowed meanwhile.
-            *header = unsafe { load(at, 0) };
-        }
-        for i in 0..TOGETHER {
-            let header = headers[i] >> self.bit[i];
-            let twice = 2 * self.home[i];
-            let below = header & ((1 << twice) - 1);
-            let pairs = (below & 0x3333_3333) + (below >> 2 & 0x3333_3333);
-            let fours = (pairs + (pairs >> 4)) & 0x0f0f_0f0f;
-            let eights = fours + (fours >> 8);
-            let before = (eights + (eights >> 16)) & 0xff;
-            counts[i] = header >> twice & 3;
-            firsts[i] = self.bit[i] + HEADER as u64 + low_product(before, self.width[i]);
-        }
-        let mut held = [0; TOGETHER];
-        for ((held, &at), &first) in held.iter_mut().zip(&self.at).zip(&firsts) {
-            // SAFETY: as above, and as in `hit`.
-            *held = unsafe { load(at, (first & !7) as usize) };
-        }
-        let (mut found, mut rest) = ([0; TOGETHER], [0; TOGETHER]);
-        for i in 0..TOGETHER {
-            let (width, held) = (self.width[i].min(NARROW.into()), held[i] >> (firsts[i] % 8));
-            let (one, code) = (1u64 << width, (1 << width) - 1u64);
-            let ones = 1 | one | one << width;
-            let tops = ones << (width.wrapping_sub(1) & 63);
-            let extension = self.extension[i] & code;
-            let wanted = extension | extension << width | extension << (2 * width);
-            // As in `Lanes::hits`; plain codes must be equal.
-            let unequal = held ^ wanted;
-            let differs = unequal | tops;
-            let above = !(held | (differs ^ differs.wrapping_sub(ones)));
-            let apart = above & !self.plain[i] | unequal & self.plain[i];
-            let used = (1u64 << low_product(counts[i], width)) - 1;
-            let hits = apart.wrapping_sub(ones) & !apart & tops & used;
-            let order = (held >> width & code).wrapping_sub(held & code);
-            let three = 0u64.wrapping_sub(counts[i] >> 1 & counts[i]);
-            found[i] = hits;
-            rest[i] = (hits.wrapping_sub(1) & order & three) >> 63 | self.slow[i];
-        }
-        let mut slow = 0;
-        for i in 0..TOGETHER {
-            hits[i] = found[i] != 0;
-            slow |= u32::from(rest[i] != 0) << i;
-        }
-        Slow(slow)
-    }
-}
-
-/// The product of two small numbers, by an instruction that vectors have.
+/// Whether an entry of a segment may be of a key.
 #[inline(always)]
-fn low_product(a: u64, b: u64) -> u64 {
-    (a & 0xffff_ffff) * (b & 0xffff_ffff)
+pub(super) fn contains(segment: &Segment, key: Address) -> bool {
+    Probe::new(segment, key).hit::<false>().unwrap_or_else(|| hit_slowly(segment, key))
 }
 
-/// Whether an entry of a segment may be of a key: what [`hit`] leaves to say.
+/// Whether an entry of a segment may be of a key: what [`Probe::hit`] leaves to say.
 #[inline(never)]
 pub(super) fn hit_slowly(segment: &Segment, key: Address) -> bool {
+    if segment.tag() & PLAIN != 0
+        && let Some(hit) = Probe::new(segment, key).hit_plain()
+    {
+        return hit;
+    }
     if segment.is_wide() {
         let mut hit = false;
         segment.each_match(key, |_, _| hit = true);
@@ -258,27 +185,29 @@ pub(super) fn hit_slowly(segment: &Segment, key: Address) -> bool {
     let bits = width as usize;
     let (group_at, slots) = segment.group(key.group());
     let at = segment.at.as_ptr();
-    // SAFETY: as in `Probe::hit`.
+    // SAFETY: as in `Probe::held`.
     let header = unsafe { load(at, group_at) } as u32;
     let extension = key.path >> segment.depth();
     if segment.tag() <= NARROW {
-        // Not among the inline codes, or it would have been found. A tail of up to three slots is
-        // compared at once; if one is equal, it may be another home's.
+        // Not among the inline codes, or it would have been found; and the home has more than three,
+        // or nobody would ask. A tail of up to three slots is compared at once. With one or two it is
+        // all of this home; with three an equal one may be another home's.
         let inline = group::sum(header) as usize;
         let tail = slots - inline;
         if tail <= LANES as usize {
             let lanes = &NARROW_LANES[bits];
-            // SAFETY: as in `Probe::hit`.
+            // SAFETY: as in `Probe::held`.
             let held = unsafe { load(at, group_at + HEADER + inline * bits) };
-            if lanes.hits(held, extension) & lanes.tops[tail] == 0 {
-                return false;
+            let is_hit = lanes.hits(held, extension) & lanes.tops[tail] != 0;
+            if tail < LANES as usize || !is_hit {
+                return is_hit;
             }
         }
     }
     let (before, count) = group::before(header, home);
     let first = group_at + HEADER + before as usize * bits;
     const { assert!(3 * MAX_WIDTH + 7 < 128) };
-    // SAFETY: as in `Probe::hit`; a window is as long as what is loaded here.
+    // SAFETY: as in `Probe::held`; a window is as long as what is loaded here.
     let held = unsafe {
         let at = at.add(first / 8).cast::<[u8; 16]>();
         u128::from_le_bytes(at.read_unaligned())

@@ -46,7 +46,7 @@ use super::directory::index_among;
 use super::level::{Level, copies_in};
 use super::levels::{Levels, MAX_LEVELS};
 use super::part::PartKey;
-use super::probe;
+use super::probe::{self, Probe};
 use super::segment::Segment;
 use crate::memory::with_room;
 use crate::table::OutOfMemory;
@@ -109,14 +109,14 @@ impl Root {
             return self.contains_in_any(key);
         }
         let segment = self.segment(main, key.path);
-        probe::hit::<WIDE>(segment, key).unwrap_or_else(|| probe::hit_slowly(segment, key))
+        Probe::new(segment, key).hit::<WIDE>().unwrap_or_else(|| probe::hit_slowly(segment, key))
     }
 
     #[inline(never)]
     fn contains_in_any(&self, key: Address) -> bool {
         self.tables().any(|table| {
             let segment = self.segment(table, key.path);
-            probe::hit::<false>(segment, key).unwrap_or_else(|| probe::hit_slowly(segment, key))
+            probe::contains(segment, key)
         })
     }
 

@@ -13,7 +13,7 @@
 #![allow(unsafe_code, reason = "blocks are read and written in place")]
 
 use super::address::{Address, GROUPS};
-use super::bits::{read, shift_down, shift_up, write};
+use super::bits::{self, read, shift_down, shift_up, write};
 use super::code::{Form, mask};
 use super::group::{self, Added, HEADER, Homes, Tails};
 use super::pool::{Block, UNIT};
@@ -505,7 +505,7 @@ impl Segment {
         if !self.add_to_near_bases(group, 1) {
             return false;
         }
-        self.put(at, home, header, (before, count), end, code);
+        self.put(at, home, header, (before, count), end, (width, code));
         true
     }
 
@@ -529,9 +529,8 @@ impl Segment {
         header: u32,
         (before, count): (u32, u32),
         end: usize,
-        code: u64,
+        (width, code): (u32, u64),
     ) {
-        let width = self.form().width;
         let step = width as usize;
         let first = at + HEADER + before as usize * step;
         let bytes = self.bytes();
@@ -540,10 +539,8 @@ impl Segment {
         let smaller = (u32::from(held[0] < code) & u32::from(count > 0))
             + (u32::from(held[1] < code) & (count >> 1));
         let to = first + smaller as usize * step;
-        shift_up(self.words_mut(), to, end, step);
-        let bytes = self.bytes_mut();
-        write(bytes, to, width, code);
-        write(bytes, at, HEADER as u32, u64::from(header + (1 << (2 * home))));
+        bits::insert(self.words_mut(), to, end, width, code);
+        write(self.bytes_mut(), at, HEADER as u32, u64::from(header + (1 << (2 * home))));
     }
 
     /// Puts a code into its home.
@@ -563,7 +560,7 @@ impl Segment {
         if !self.add_to_bases(group, 1) {
             return Change::Rewrite;
         }
-        self.put(at, home, header, (before, count), end, code);
+        self.put(at, home, header, (before, count), end, (width, code));
         Change::Slot
     }
 
@@ -609,10 +606,8 @@ impl Segment {
         // Sorted: the new one between two of a, b and c.
         let run = [a.min(code), b.min(code.max(a)), c.min(code.max(b)), c.max(code)];
         let tail = at + HEADER + slots * step;
-        shift_up(self.words_mut(), tail, end, step);
-        let bytes = self.bytes_mut();
-        write(bytes, tail, width, run[2]);
-        group::set_three(bytes, inline, width, [run[3], run[0], run[1]]);
+        bits::insert(self.words_mut(), tail, end, width, run[2]);
+        group::set_three(self.bytes_mut(), inline, width, [run[3], run[0], run[1]]);
         Some(Change::Slot)
     }
 

@@ -66,7 +66,7 @@ impl Writing {
         key: PartKey,
         division: &Division,
     ) -> Result<bool, FullCause> {
-        let is_absent = !self.part.contains(key, division);
+        let is_absent = !self.part.contains(key);
         if is_absent {
             self.insert(key, division)?;
         }
