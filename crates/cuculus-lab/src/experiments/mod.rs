@@ -17,6 +17,7 @@ mod cf_occupancy;
 mod cf_properties;
 mod cf_space;
 mod cf_table3;
+mod copies;
 mod cuckoo_table;
 mod dbf;
 mod dcf_backup;
@@ -69,6 +70,7 @@ pub const ALL: &[Experiment] = &[
     growing::GROWING,
     elastic::ELASTIC,
     speed::ELASTIC_SPEED,
+    copies::COPIES,
     threads::THREADS,
 ];
 
