@@ -14,6 +14,8 @@ use crate::subject::{Probe, Subject};
 
 /// The row that ratios are about.
 pub const CUCKOO: &str = "cuculus";
+/// The row of the same with semi-sorted buckets.
+pub const SEMI_SORTED: &str = "cuculus semi-sorted";
 /// The row of the filter that grows.
 pub const ELASTIC: &str = "cuculus elastic";
 
@@ -142,7 +144,7 @@ impl<K: Probe> Candidate<K> {
         });
         let (filter, refused) = made?;
         let list = refused.capacity() * size_of::<K>();
-        let bytes = mark.map_or(0, Mark::held).saturating_sub(list);
+        let bytes = mark.map_or(0, Mark::held).saturating_sub(list) + filter.foreign_bytes();
         Ok(Built { filter, refused, time, bytes })
     }
 }
@@ -160,7 +162,25 @@ pub fn cuckoo<K: Probe>() -> Candidate<K> {
 /// The same with semi-sorted buckets.
 #[must_use]
 pub fn semi_sorted<K: Probe>() -> Candidate<K> {
-    Candidate::new("cuculus semi-sorted", "", |plan| fixed(plan).semi_sorted(true).build())
+    Candidate::new(SEMI_SORTED, "", |plan| fixed(plan).semi_sorted(true).build())
+}
+
+/// Our filters of fixed size without huge pages, as most other filters are, and those with them
+/// under other names.
+#[must_use]
+pub fn by_pages<K: Probe>() -> Vec<Candidate<K>> {
+    let [small, huge] =
+        [true, false].map(|small| move |plan: &Plan<'_, K>| fixed(plan).small_pages(small));
+    vec![
+        Candidate::new(CUCKOO, "small pages", move |plan| small(plan).build()),
+        Candidate::new("cuculus huge pages", "", move |plan| huge(plan).build()),
+        Candidate::new(SEMI_SORTED, "small pages", move |plan| {
+            small(plan).semi_sorted(true).build()
+        }),
+        Candidate::new("cuculus semi-sorted huge pages", "", move |plan| {
+            huge(plan).semi_sorted(true).build()
+        }),
+    ]
 }
 
 /// Our filter that grows, from nothing. The seed is fixed, so that two runs do the same and the

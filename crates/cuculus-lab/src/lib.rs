@@ -13,6 +13,7 @@ pub mod experiments; // all of them
 
 // What is measured.
 pub mod candidate; // filters that can be built under a name
+pub mod foreign; // the filters of other languages
 pub mod literal; // a table exactly as printed
 pub mod peers; // the filters of other crates
 pub mod subject; // one trait for a filter under test

@@ -20,6 +20,15 @@ pub trait Probe: Copy + 'static {
     /// The key's hash.
     fn hash(&self, hasher: &KeyHasher) -> KeyHash;
 
+    /// The filter's own calls for one of them, as its users write them.
+    fn is_in(&self, filter: &impl Filter) -> bool;
+
+    /// Inserts it; false if it is refused.
+    fn put_into(&self, filter: &mut impl Insert) -> bool;
+
+    /// Removes it; false if it is not found.
+    fn take_from(&self, filter: &mut impl Remove) -> bool;
+
     /// The filter's own call for many of them.
     fn contains_batch(filter: &impl Filter, keys: &[Self], hits: &mut Vec<bool>);
 }
@@ -30,6 +39,21 @@ macro_rules! probe_by_key {
             #[inline(always)]
             fn hash(&self, hasher: &KeyHasher) -> KeyHash {
                 hasher.hash(self)
+            }
+
+            #[inline(always)]
+            fn is_in(&self, filter: &impl Filter) -> bool {
+                filter.contains(self)
+            }
+
+            #[inline(always)]
+            fn put_into(&self, filter: &mut impl Insert) -> bool {
+                filter.insert(self).is_ok()
+            }
+
+            #[inline(always)]
+            fn take_from(&self, filter: &mut impl Remove) -> bool {
+                filter.remove(self)
             }
 
             fn contains_batch(filter: &impl Filter, keys: &[Self], hits: &mut Vec<bool>) {
@@ -45,6 +69,21 @@ impl Probe for KeyHash {
     #[inline(always)]
     fn hash(&self, _: &KeyHasher) -> KeyHash {
         *self
+    }
+
+    #[inline(always)]
+    fn is_in(&self, filter: &impl Filter) -> bool {
+        filter.contains_hash(*self)
+    }
+
+    #[inline(always)]
+    fn put_into(&self, filter: &mut impl Insert) -> bool {
+        filter.insert_hash(*self).is_ok()
+    }
+
+    #[inline(always)]
+    fn take_from(&self, filter: &mut impl Remove) -> bool {
+        filter.remove_hash(*self)
     }
 
     fn contains_batch(filter: &impl Filter, keys: &[Self], hits: &mut Vec<bool>) {
@@ -142,6 +181,16 @@ pub trait Subject<K: Probe = u64> {
         Some(removed)
     }
 
+    /// The same with the filter's call for many keys, if it has one.
+    fn remove_batch(&mut self, _: &[K]) -> Option<usize> {
+        None
+    }
+
+    /// Memory that it took by other means than the allocator of this program.
+    fn foreign_bytes(&self) -> usize {
+        0
+    }
+
     /// The keys that a filter of the library holds.
     fn held(&self) -> usize {
         self.as_filter().map_or(0, Filter::len)
@@ -157,7 +206,12 @@ pub trait Subject<K: Probe = u64> {
 /// What the library's traits leave open: whether a filter removes, and what it consists of.
 pub trait Parts: Insert {
     /// Removes a key; `None` if the filter cannot.
-    fn forget(&mut self, hash: KeyHash) -> Option<bool>;
+    fn forget(&mut self, key: &impl Probe) -> Option<bool>;
+
+    /// Removes many keys and counts those that were found, if the filter has a call for that.
+    fn forget_batch(&mut self, _: &[KeyHash], _: &mut Vec<bool>) -> Option<usize> {
+        None
+    }
 
     /// The filters that it consists of.
     fn part_count(&self) -> usize {
@@ -174,8 +228,13 @@ macro_rules! parts {
     ($($filter:ty $(, filters: $filters:expr)? $(, rings: $rings:expr)?;)*) => {$(
         impl Parts for $filter {
             #[inline(always)]
-            fn forget(&mut self, hash: KeyHash) -> Option<bool> {
-                Some(self.remove_hash(hash))
+            fn forget(&mut self, key: &impl Probe) -> Option<bool> {
+                Some(key.take_from(self))
+            }
+
+            fn forget_batch(&mut self, hashes: &[KeyHash], found: &mut Vec<bool>) -> Option<usize> {
+                Remove::remove_batch(self, hashes, found);
+                Some(count_true(found))
             }
 
             $(fn part_count(&self) -> usize {
@@ -204,13 +263,13 @@ parts! {
 }
 
 impl Parts for BloomFilter {
-    fn forget(&mut self, _: KeyHash) -> Option<bool> {
+    fn forget(&mut self, _: &impl Probe) -> Option<bool> {
         None
     }
 }
 
 impl Parts for BlockedBloomFilter {
-    fn forget(&mut self, _: KeyHash) -> Option<bool> {
+    fn forget(&mut self, _: &impl Probe) -> Option<bool> {
         None
     }
 }
@@ -218,19 +277,17 @@ impl Parts for BlockedBloomFilter {
 impl<F: Parts, K: Probe> Subject<K> for F {
     #[inline(always)]
     fn insert(&mut self, key: &K) -> bool {
-        let hash = key.hash(self.hasher());
-        self.insert_hash(hash).is_ok()
+        key.put_into(self)
     }
 
     #[inline(always)]
     fn contains(&self, key: &K) -> bool {
-        self.contains_hash(key.hash(self.hasher()))
+        key.is_in(self)
     }
 
     #[inline(always)]
     fn remove(&mut self, key: &K) -> Option<bool> {
-        let hash = key.hash(self.hasher());
-        self.forget(hash)
+        self.forget(key)
     }
 
     fn as_filter(&self) -> Option<&dyn Filter> {
@@ -265,6 +322,18 @@ impl<F: Parts, K: Probe> Subject<K> for F {
             count_true(&hits)
         });
         Some(black_box(groups.sum()))
+    }
+
+    fn remove_batch(&mut self, keys: &[K]) -> Option<usize> {
+        let (mut hashes, mut found) = (Vec::with_capacity(GROUP), Vec::with_capacity(GROUP));
+        let mut removed = 0;
+        for keys in keys.chunks(GROUP) {
+            let hasher = self.hasher();
+            hashes.clear();
+            hashes.extend(keys.iter().map(|key| key.hash(hasher)));
+            removed += self.forget_batch(&hashes, &mut found)?;
+        }
+        Some(removed)
     }
 
     fn count_hashed(&self, hashes: &[KeyHash]) -> Option<usize> {

@@ -14,7 +14,7 @@ pub(super) const CAPACITY: Experiment = Experiment {
                of its buckets?",
     about: Claimant::Ours,
     chance: Chance::OwnSeeds,
-    options: &[choices::SEEDS, MAX, choices::FPR],
+    options: &[choices::SEEDS, MAX, choices::FPR, choices::ITEMS, choices::BITS],
     once: run,
 };
 
@@ -24,44 +24,65 @@ const MAX: Choice = Choice::new("max", "N", "the largest capacity");
 const EVERY_UP_TO: u64 = 64;
 /// Up to here with all seeds.
 const ALL_SEEDS_UP_TO: u64 = 1000;
+/// The same if the capacities are given.
+const ALL_SEEDS_OF_GIVEN_UP_TO: u64 = 1_000_000;
 const FEWEST_SEEDS: u64 = 3;
 
 /// A shape of buckets.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Shape {
-    name: &'static str,
+    name: String,
     slots: u32,
     semi_sorted: bool,
+    /// The length of a fingerprint, instead of the rate.
+    bits: Option<u32>,
 }
 
-const SHAPES: [Shape; 9] = [
-    Shape { name: "1 slot", slots: 1, semi_sorted: false },
-    Shape { name: "2 slots", slots: 2, semi_sorted: false },
-    Shape { name: "3 slots", slots: 3, semi_sorted: false },
-    Shape { name: "4 slots", slots: 4, semi_sorted: false },
-    Shape { name: "5 slots", slots: 5, semi_sorted: false },
-    Shape { name: "6 slots", slots: 6, semi_sorted: false },
-    Shape { name: "7 slots", slots: 7, semi_sorted: false },
-    Shape { name: "8 slots", slots: 8, semi_sorted: false },
-    Shape { name: "4 semi-sorted", slots: 4, semi_sorted: true },
-];
+/// Every number of slots, and semi-sorted.
+fn shapes_by_slots() -> Vec<Shape> {
+    let packed = (1..=8).map(|slots| {
+        let name = format!("{slots} slot{}", if slots == 1 { "" } else { "s" });
+        Shape { name, slots, semi_sorted: false, bits: None }
+    });
+    let sorted =
+        Shape { name: "4 semi-sorted".to_owned(), slots: 4, semi_sorted: true, bits: None };
+    packed.chain([sorted]).collect()
+}
+
+/// Four slots, and these lengths of a fingerprint.
+fn shapes_by_bits(bits: &[u32]) -> Vec<Shape> {
+    let shape = |&bits: &u32| Shape {
+        name: format!("{bits} bits"),
+        slots: 4,
+        semi_sorted: false,
+        bits: Some(bits),
+    };
+    bits.iter().map(shape).collect()
+}
 
 fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let all_seeds = settings.value(choices::SEEDS, settings.pick(20, 1000))?;
     let max = settings.value(MAX, settings.pick(10_000, 1_000_000))?;
     let rate = settings.value(choices::FPR, 0.01)?;
-    let head = ["capacity", "filters"].into_iter().chain(SHAPES.map(|shape| shape.name));
-    let mut table = Table::new(head);
-    let (mut built, mut refused) = (0, [0; SHAPES.len()]);
+    let given: Vec<u64> = settings.list(choices::ITEMS, &[])?;
+    let bits: Vec<u32> = settings.list(choices::BITS, &[])?;
+    let shapes = if bits.is_empty() { shapes_by_slots() } else { shapes_by_bits(&bits) };
+    let (capacities, all_up_to) = match given.is_empty() {
+        true => (capacities(max), ALL_SEEDS_UP_TO),
+        false => (given, ALL_SEEDS_OF_GIVEN_UP_TO),
+    };
+    let names = shapes.iter().map(|shape| shape.name.as_str());
+    let mut table = Table::new(["capacity", "filters"].into_iter().chain(names));
+    let (mut built, mut refused) = (0, vec![0; shapes.len()]);
     let mut announced = 0;
-    for capacity in capacities(max) {
+    for capacity in capacities {
         if capacity >= 10 * announced {
             (settings.progress)(&format!("capacities from {capacity}"));
             announced = capacity.max(10);
         }
-        let filters = seeds(all_seeds, capacity);
+        let filters = seeds(all_seeds, capacity, all_up_to);
         let mut cells = vec![capacity.to_string(), filters.to_string()];
-        for (shape, sum) in SHAPES.iter().zip(&mut refused) {
+        for (shape, sum) in shapes.iter().zip(&mut refused) {
             let mut refusing = 0;
             let first = settings.seed.wrapping_mul(1 << 16);
             for seed in first..first.wrapping_add(filters) {
@@ -73,9 +94,9 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         built += filters;
         table.row(cells);
     }
-    let sums = refused.map(|sum| share(sum, built));
+    let sums = refused.iter().map(|&sum| share(sum, built));
     table.row(["all".to_owned(), built.to_string()].into_iter().chain(sums));
-    let finding = |(shape, refused): (&Shape, u64)| {
+    let finding = |(shape, &refused): (&Shape, &u64)| {
         let claim = format!("{}: no filter refuses a key within its capacity", shape.name);
         Finding::never(claim, usize::try_from(refused).unwrap_or(usize::MAX)).because(
             "buckets of one or two slots leave little room for chance, most of all in small \
@@ -83,7 +104,7 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         )
     };
     Ok(Outcome {
-        findings: SHAPES.iter().zip(refused).map(finding).collect(),
+        findings: shapes.iter().zip(&refused).map(finding).collect(),
         tables: vec![("filters that refused one of `capacity` keys, in %".to_owned(), table)],
         ..Outcome::default()
     })
@@ -108,20 +129,22 @@ fn capacities(max: u64) -> Vec<u64> {
     capacities
 }
 
-fn seeds(all: u64, capacity: u64) -> u64 {
-    let affordable = all.saturating_mul(ALL_SEEDS_UP_TO) / capacity.max(ALL_SEEDS_UP_TO);
+fn seeds(all: u64, capacity: u64, all_up_to: u64) -> u64 {
+    let affordable = all.saturating_mul(all_up_to) / capacity.max(all_up_to);
     affordable.max(FEWEST_SEEDS.min(all))
 }
 
 impl Shape {
-    fn refuses(self, rate: f64, capacity: u64, seed: u64) -> anyhow::Result<bool> {
-        let mut filter = CuckooFilter::builder()
+    fn refuses(&self, rate: f64, capacity: u64, seed: u64) -> anyhow::Result<bool> {
+        let builder = CuckooFilter::builder()
             .capacity(usize::try_from(capacity)?)
-            .false_positive_rate(rate)
             .slots_per_bucket(self.slots)
             .semi_sorted(self.semi_sorted)
-            .seed(seed)
-            .build()?;
+            .seed(seed);
+        let mut filter = match self.bits {
+            Some(bits) => builder.fingerprint_bits(bits).build()?,
+            None => builder.false_positive_rate(rate).build()?,
+        };
         Ok((0..capacity).any(|number| filter.insert(&u64::nth(seed, number)).is_err()))
     }
 }
@@ -142,9 +165,9 @@ mod tests {
 
     #[test]
     fn large_capacities_get_fewer_seeds() {
-        assert_eq!(seeds(1000, 64), 1000);
-        assert_eq!(seeds(1000, 10_000), 100);
-        assert_eq!(seeds(1000, 1_000_000), 3);
-        assert_eq!(seeds(1, 1_000_000), 1);
+        assert_eq!(seeds(1000, 64, ALL_SEEDS_UP_TO), 1000);
+        assert_eq!(seeds(1000, 10_000, ALL_SEEDS_UP_TO), 100);
+        assert_eq!(seeds(1000, 1_000_000, ALL_SEEDS_UP_TO), 3);
+        assert_eq!(seeds(1, 1_000_000, ALL_SEEDS_UP_TO), 1);
     }
 }

@@ -72,7 +72,7 @@ impl<T: Buckets, P: Placement> wide::Job for InsertAll<'_, T, P> {
         let mut prefetched = Prefetched::new(table, placement, size, hashes);
         for count in 0..hashes.len() {
             let key = prefetched.next(table);
-            if let Err(cause) = insert_into(table, placement, kicks, &key) {
+            if let Err(cause) = insert_into::<false, _>(table, placement, kicks, &key) {
                 return Inserted { count, stopped: Some(cause) };
             }
         }
@@ -105,7 +105,8 @@ impl<T: Buckets, P: Placement> wide::Job for InsertAbsent<'_, T, P> {
         for _ in hashes {
             let key = prefetched.next(table);
             let is_absent = !table.contains_either(key.home, key.alternate, key.fingerprint);
-            if is_absent && let Err(cause) = insert_into(table, placement, kicks, &key) {
+            if is_absent && let Err(cause) = insert_into::<false, _>(table, placement, kicks, &key)
+            {
                 return Inserted { count, stopped: Some(cause) };
             }
             count += usize::from(is_absent);
@@ -134,7 +135,7 @@ impl<T: Buckets, P: Placement> wide::Job for RemoveAll<'_, T, P> {
         let mut count = 0;
         removed.extend(hashes.iter().map(|_| {
             let key = prefetched.next(table);
-            let found = table.remove_from_either(key.home, key.alternate, key.fingerprint);
+            let found = table.remove_from_either::<false>(key.home, key.alternate, key.fingerprint);
             count += usize::from(found);
             found
         }));

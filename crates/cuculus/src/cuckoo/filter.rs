@@ -119,8 +119,8 @@ impl CuckooFilter {
     fn insert_into_unusual(&mut self, hash: KeyHash) -> Result<(), FullCause> {
         let (placement, kicks, key) = (self.placement, self.kicks, self.candidates(hash));
         match &mut self.table {
-            Table::Octets(table) => insert_into(table, placement, kicks, &key),
-            Table::Word(table) => insert_into(table, placement, kicks, &key),
+            Table::Octets(table) => insert_into::<true, _>(table, placement, kicks, &key),
+            Table::Word(table) => insert_into::<true, _>(table, placement, kicks, &key),
             table => insert_into_unusual(table, placement, kicks, &key),
         }
     }

@@ -109,15 +109,16 @@ impl<T: Buckets, P: Placement> Space for Placed<'_, T, P> {
     }
 }
 
-/// Puts a key into a table; nothing has changed after an error.
+/// Puts a key into a table; nothing has changed after an error. `SINGLE`: not one of a
+/// batch, see [`guess`](crate::guess).
 #[inline(always)]
-pub(crate) fn insert_into<T: Buckets>(
+pub(crate) fn insert_into<const SINGLE: bool, T: Buckets>(
     table: &mut T,
     placement: impl Placement,
     kicks: Kicks,
     key: &Candidates,
 ) -> Result<(), FullCause> {
-    if table.place_in_emptier(key.home, key.alternate, key.fingerprint) {
+    if table.place_in_emptier::<SINGLE>(key.home, key.alternate, key.fingerprint) {
         return Ok(());
     }
     insert_overflowing(table, placement, kicks, key)
@@ -158,13 +159,13 @@ pub(crate) fn insert_into_unusual(
     kicks: Kicks,
     key: &Candidates,
 ) -> Result<(), FullCause> {
-    with_table!(table, table => insert_into(table, placement, kicks, key))
+    with_table!(table, table => insert_into::<true, _>(table, placement, kicks, key))
 }
 
 #[inline(never)]
 pub(crate) fn removed_from_unusual(table: &mut Table, key: &Candidates) -> bool {
     with_table!(table, table => {
-        table.remove_from_either(key.home, key.alternate, key.fingerprint)
+        table.remove_from_either::<true>(key.home, key.alternate, key.fingerprint)
     })
 }
 

@@ -82,7 +82,7 @@ impl<'a> Straight<&'a mut Octets> {
         // SAFETY: as for `contains`.
         let placed = unsafe {
             let (a, b) = (key.home, key.alternate);
-            self.table.place_in_emptier_whole::<false>(a, b, key.fingerprint)
+            self.table.place_in_emptier_whole::<false, true>(a, b, key.fingerprint)
         };
         if placed { Ok(()) } else { insert_overflowing(self.table, self.placement, kicks, &key) }
     }
@@ -93,7 +93,7 @@ impl<'a> Straight<&'a mut Octets> {
         // SAFETY: as for `contains`.
         unsafe {
             let (a, b) = (key.home, key.alternate);
-            self.table.remove_from_either_whole::<false>(a, b, key.fingerprint)
+            self.table.remove_from_either_whole::<false, true>(a, b, key.fingerprint)
         }
     }
 }

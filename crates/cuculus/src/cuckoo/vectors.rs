@@ -106,10 +106,10 @@ unsafe fn look_up<V: Vector<LANES>, const LANES: usize, K>(
         let none = Group { homes: [0; GROUP], alternates: [0; GROUP], patterns: [0; GROUP] };
         let mut groups = [none; 2];
         let [mut this, mut next] = groups.each_mut();
-        prepare::<V, LANES>(lookup, &first.each_ref().map(&hash), this);
+        prepare::<V, LANES, K>(lookup, first, &hash, this);
         for hits in hits {
             if let Some(keys) = coming.next() {
-                prepare::<V, LANES>(lookup, &keys.each_ref().map(&hash), next);
+                prepare::<V, LANES, K>(lookup, keys, &hash, next);
             }
             compare::<V, LANES>(lookup, this, hits);
             core::mem::swap(&mut this, &mut next);
@@ -123,26 +123,33 @@ unsafe fn look_up<V: Vector<LANES>, const LANES: usize, K>(
 /// # Safety
 /// The processor has the instructions of `V`.
 #[inline(always)]
-unsafe fn prepare<V: Vector<LANES>, const LANES: usize>(
+unsafe fn prepare<V: Vector<LANES>, const LANES: usize, K>(
     lookup: &Lookup<'_>,
-    hashes: &[KeyHash; GROUP],
+    keys: &[K; GROUP],
+    hash: &impl Fn(&K) -> KeyHash,
     group: &mut Group,
 ) {
     let (factor, mask) = lookup.placement.factor_and_mask();
     let (ones, _) = lookup.lane_ends;
-    let hashes = hashes.map(KeyHash::get);
-    let (hashes, _) = hashes.as_chunks::<LANES>();
+    let (keys, _) = keys.as_chunks::<LANES>();
     let (homes, _) = group.homes.as_chunks_mut::<LANES>();
     let (alternates, _) = group.alternates.as_chunks_mut::<LANES>();
     let (patterns, _) = group.patterns.as_chunks_mut::<LANES>();
-    for (i, hashes) in hashes.iter().enumerate() {
+    for (i, keys) in keys.iter().enumerate() {
+        // As many as fill a vector, so that they stay in registers: a vector that is read from memory
+        // just after its lanes were written there one by one is waited for. And in a loop: `map` of an
+        // array is a call, and all vectors would be saved and loaded again.
+        let mut hashes = [0; LANES];
+        for (place, key) in hashes.iter_mut().zip(keys) {
+            *place = hash(key).get();
+        }
         // SAFETY: the caller knows that the instructions are there.
         unsafe {
             let values = V::splat(u64::from(lookup.size.values()));
             let buckets = V::splat(u64::from(lookup.placement.buckets()));
             let (factor, mask) = (V::splat(u64::from(factor)), V::splat(u64::from(mask)));
             let (stride, one) = (V::splat(lookup.stride as u64), V::splat(1));
-            let hash = V::load(hashes);
+            let hash = V::load(&hashes);
             let fingerprint = hash.times(values).high().plus(one);
             let home = hash.high().times(buckets).plus(hash.times(buckets).high()).high();
             let alternate = home.xor(fingerprint.times(factor).or(one).and(mask));
@@ -153,8 +160,12 @@ unsafe fn prepare<V: Vector<LANES>, const LANES: usize>(
             alternate.times(stride).store(&mut alternates[i]);
             pattern.store(&mut patterns[i]);
         }
-        for distance in homes[i].iter().chain(&alternates[i]) {
-            prefetch_at(lookup.bytes.as_ptr().wrapping_add(*distance as usize));
+        // Two loops of known length, which are written out, and not one over both.
+        for distance in homes[i] {
+            prefetch_at(lookup.bytes.as_ptr().wrapping_add(distance as usize));
+        }
+        for distance in alternates[i] {
+            prefetch_at(lookup.bytes.as_ptr().wrapping_add(distance as usize));
         }
     }
 }

@@ -247,6 +247,18 @@ impl<W: Word> Lanes<W> {
         mask.trailing_zeros() + 1 - self.width
     }
 
+    /// The value in the first lane of each of two masks of highest bits, but nothing for the one that is
+    /// not `chosen`. Not both masks are empty if they matter.
+    #[inline(always)]
+    pub(crate) fn in_first_of(&self, masks: [W; 2], chosen: usize, value: u32) -> [W; 2] {
+        let of = |i: usize| {
+            // An empty mask has a place too, within the word: a lane has more than one bit.
+            let bits = W::from(value) << self.first_bit(masks[i]);
+            bits & W::ZERO.wrapping_sub(W::from(u32::from(chosen == i)))
+        };
+        [of(0), of(1)]
+    }
+
     #[inline(always)]
     pub(crate) fn get(&self, word: W, lane: u32) -> u32 {
         (word >> (lane * self.width) & self.first).low_u32()

@@ -52,18 +52,30 @@ pub(crate) trait Buckets {
     fn place(&mut self, bucket: BucketIndex, fingerprint: Fingerprint) -> Option<u32>;
 
     /// Puts a fingerprint into the emptier of two buckets, the first if they are alike, and says
-    /// whether either had room.
+    /// whether either had room. `SINGLE`: not one of a batch, see
+    /// [`guess`](crate::guess).
     #[inline(always)]
-    fn place_in_emptier(&mut self, a: BucketIndex, b: BucketIndex, new: Fingerprint) -> bool {
+    fn place_in_emptier<const SINGLE: bool>(
+        &mut self,
+        a: BucketIndex,
+        b: BucketIndex,
+        new: Fingerprint,
+    ) -> bool {
         let (free_a, free_b) =
             (self.count(a, Fingerprint::EMPTY), self.count(b, Fingerprint::EMPTY));
         self.place(if free_a >= free_b { a } else { b }, new).is_some()
     }
 
     /// Takes a fingerprint out of one of two buckets, the first if it is in both, and says whether
-    /// it was in either.
+    /// it was in either. `SINGLE`: not one of a batch, see
+    /// [`guess`](crate::guess).
     #[inline(always)]
-    fn remove_from_either(&mut self, a: BucketIndex, b: BucketIndex, old: Fingerprint) -> bool {
+    fn remove_from_either<const SINGLE: bool>(
+        &mut self,
+        a: BucketIndex,
+        b: BucketIndex,
+        old: Fingerprint,
+    ) -> bool {
         [a, b].into_iter().any(|bucket| {
             let slot = self.find(bucket, old);
             if let Some(slot) = slot {

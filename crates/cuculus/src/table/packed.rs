@@ -3,6 +3,7 @@
 
 use super::lanes::{Lanes, Word};
 use super::{Buckets, MAX_SLOTS, Runs, Spot};
+use crate::guess::choose;
 use crate::placement::{BucketIndex, Fingerprint};
 
 /// A table whose bucket is `PARTS` runs, each read into a word of lanes. If `WHOLE`, a run is a whole
@@ -52,6 +53,25 @@ impl<W: Word, const PARTS: usize, const WHOLE: bool> Packed<W, PARTS, WHOLE> {
             return unsafe { self.runs.flip_whole::<true, W>(run, bits) };
         }
         self.runs.flip(run, bits);
+    }
+
+    /// [`flip_either_whole`](Self::flip_either_whole) for a part of two buckets.
+    #[inline(always)]
+    fn flip_either(
+        &mut self,
+        buckets: [BucketIndex; 2],
+        part: u32,
+        places: [W; 2],
+        first: bool,
+        fingerprint: Fingerprint,
+    ) -> bool {
+        let found = places[0] | places[1] != W::ZERO;
+        if found {
+            let bits = self.lanes.in_first_of(places, usize::from(!first), fingerprint.0);
+            self.flip(buckets[0], part, bits[0]);
+            self.flip(buckets[1], part, bits[1]);
+        }
+        found
     }
 
     /// The lowest and the highest bit of each lane of a part.
@@ -139,22 +159,28 @@ impl<W: Word, const PARTS: usize, const WHOLE: bool> Buckets for Packed<W, PARTS
         })
     }
 
-    /// One word a bucket: both are looked at at once, and the choice between them is no branch,
-    /// which would be mispredicted every other time.
+    /// One word a bucket: both are looked at at once.
     #[inline(always)]
-    fn place_in_emptier(&mut self, a: BucketIndex, b: BucketIndex, new: Fingerprint) -> bool {
+    fn place_in_emptier<const SINGLE: bool>(
+        &mut self,
+        a: BucketIndex,
+        b: BucketIndex,
+        new: Fingerprint,
+    ) -> bool {
         if WHOLE {
             // SAFETY: it is checked.
-            return unsafe { self.place_in_emptier_whole::<true>(a, b, new) };
+            return unsafe { self.place_in_emptier_whole::<true, SINGLE>(a, b, new) };
         }
         if PARTS > 1 {
             let free = |bucket| self.count(bucket, Fingerprint::EMPTY);
             return self.place(if free(a) >= free(b) { a } else { b }, new).is_some();
         }
-        let free_a = self.lanes.equal(self.part(a, 0), W::ZERO);
-        let free_b = self.lanes.equal(self.part(b, 0), W::ZERO);
-        let first = self.lanes.count(free_a) >= self.lanes.count(free_b);
-        let (bucket, free) = if first { (a, free_a) } else { (b, free_b) };
+        let free = [a, b].map(|bucket| self.lanes.equal(self.part(bucket, 0), W::ZERO));
+        let first = self.lanes.count(free[0]) >= self.lanes.count(free[1]);
+        if SINGLE && !self.runs.is_large() {
+            return self.flip_either([a, b], 0, free, first, new);
+        }
+        let (bucket, free) = choose::<SINGLE, _>(first, (a, free[0]), (b, free[1]));
         let found = free != W::ZERO;
         if found {
             let bits = W::from(new.0) << self.lanes.first_bit(free);
@@ -165,16 +191,27 @@ impl<W: Word, const PARTS: usize, const WHOLE: bool> Buckets for Packed<W, PARTS
 
     /// As for placing. What is flipped is the fingerprint itself.
     #[inline(always)]
-    fn remove_from_either(&mut self, a: BucketIndex, b: BucketIndex, old: Fingerprint) -> bool {
+    fn remove_from_either<const SINGLE: bool>(
+        &mut self,
+        a: BucketIndex,
+        b: BucketIndex,
+        old: Fingerprint,
+    ) -> bool {
         if WHOLE {
             // SAFETY: it is checked.
-            return unsafe { self.remove_from_either_whole::<true>(a, b, old) };
+            return unsafe { self.remove_from_either_whole::<true, SINGLE>(a, b, old) };
         }
         let pattern = self.lanes.splat(old.0);
         for part in 0..PARTS as u32 {
-            let in_a = self.lanes.any_equal(self.part(a, part), pattern);
-            let in_b = self.lanes.any_equal(self.part(b, part), pattern);
-            let (bucket, found) = if in_a != W::ZERO { (a, in_a) } else { (b, in_b) };
+            let held = [a, b].map(|bucket| self.lanes.any_equal(self.part(bucket, part), pattern));
+            let first = held[0] != W::ZERO;
+            if SINGLE && !self.runs.is_large() {
+                if self.flip_either([a, b], part, held, first, old) {
+                    return true;
+                }
+                continue;
+            }
+            let (bucket, found) = choose::<SINGLE, _>(first, (a, held[0]), (b, held[1]));
             if found != W::ZERO {
                 let bits = W::from(old.0) << self.lanes.first_bit(found);
                 self.flip(bucket, part, bits);

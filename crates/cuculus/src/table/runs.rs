@@ -6,6 +6,7 @@ use std::alloc::{self, Layout};
 
 use super::lanes::{WINDOW, Word};
 use super::pages;
+use crate::guess::LARGE_BYTES;
 use crate::memory;
 use crate::prefetch::prefetch;
 
@@ -195,6 +196,12 @@ impl Runs {
             unsafe { &mut *self.bytes.as_mut_ptr().add(at).cast() }
         };
         (W::load(window) ^ bits).store(window);
+    }
+
+    /// Whether the runs are outside of most caches.
+    #[inline(always)]
+    pub(crate) fn is_large(&self) -> bool {
+        self.bytes.len() >= LARGE_BYTES
     }
 
     /// The number of runs.

@@ -8,6 +8,7 @@
 
 use super::lanes::{Lanes, Word};
 use super::{Buckets, MAX_SLOTS, Runs, Spot};
+use crate::guess::choose;
 use crate::placement::{BucketIndex, Fingerprint};
 
 pub(crate) const SLOTS: u32 = 4;
@@ -121,7 +122,12 @@ impl<W: Word> SemiSorted<W> {
     #[inline(always)]
     fn pack(&self, entries: [u32; 4]) -> W {
         // The nibble first, then the rest: a rotation makes that one number.
-        let [a, b, c, d] = sorted(entries.map(|entry| entry.rotate_right(4)));
+        self.pack_sorted(sorted(entries.map(|entry| entry.rotate_right(4))))
+    }
+
+    /// The same for entries in ascending order, each with its nibble on top.
+    #[inline(always)]
+    fn pack_sorted(&self, [a, b, c, d]: [u32; 4]) -> W {
         let rank = |place: usize, entry: u32| u32::from(RANKS[place][(entry >> 28) as usize]);
         let code = (a >> 28) + rank(0, b) + rank(1, c) + rank(2, d);
         let rests = [a, b, c, d].map(|entry| W::from(entry & 0x0fff_ffff));
@@ -130,27 +136,31 @@ impl<W: Word> SemiSorted<W> {
         (high << (2 * self.rest_bits) | low) << CODE_BITS | W::from(code)
     }
 
-    /// Makes a bucket that was read as `word` hold these entries.
+    /// Makes a bucket that was read as `old` hold what `new` says.
     #[inline(always)]
-    fn replace(&mut self, bucket: BucketIndex, word: W, entries: [u32; 4]) {
-        let changed = self.only(word) ^ self.pack(entries);
-        self.runs.flip(u64::from(bucket.0), changed);
+    fn replace(&mut self, bucket: BucketIndex, old: W, new: W) {
+        self.runs.flip(u64::from(bucket.0), self.only(old) ^ new);
     }
 
     #[inline(always)]
     fn write(&mut self, bucket: BucketIndex, entries: [u32; 4]) {
-        self.replace(bucket, self.bucket(bucket), entries);
+        self.replace(bucket, self.bucket(bucket), self.pack(entries));
     }
 }
 
 /// Four numbers in ascending order, by a network of five exchanges.
 #[inline(always)]
 fn sorted([a, b, c, d]: [u32; 4]) -> [u32; 4] {
-    let exchange = |x: u32, y: u32| (x.min(y), x.max(y));
-    let ((a, b), (c, d)) = (exchange(a, b), exchange(c, d));
-    let ((a, c), (b, d)) = (exchange(a, c), exchange(b, d));
-    let (b, c) = exchange(b, c);
+    let ((a, b), (c, d)) = (exchanged(a, b), exchanged(c, d));
+    let ((a, c), (b, d)) = (exchanged(a, c), exchanged(b, d));
+    let (b, c) = exchanged(b, c);
     [a, b, c, d]
+}
+
+/// The smaller and the larger.
+#[inline(always)]
+fn exchanged(x: u32, y: u32) -> (u32, u32) {
+    (x.min(y), x.max(y))
 }
 
 impl<W: Word> Buckets for SemiSorted<W> {
@@ -200,34 +210,54 @@ impl<W: Word> Buckets for SemiSorted<W> {
         Some(0)
     }
 
-    /// Both buckets are read at once, and the choice between them is no branch.
+    /// Both buckets are read at once.
     #[inline(always)]
-    fn place_in_emptier(&mut self, a: BucketIndex, b: BucketIndex, new: Fingerprint) -> bool {
+    fn place_in_emptier<const SINGLE: bool>(
+        &mut self,
+        a: BucketIndex,
+        b: BucketIndex,
+        new: Fingerprint,
+    ) -> bool {
         let (word_a, word_b) = (self.bucket(a), self.bucket(b));
         let free = |word| self.rests.count(self.equal(word, Fingerprint::EMPTY));
         let (free_a, free_b) = (free(word_a), free(word_b));
-        let (bucket, word) = if free_a >= free_b { (a, word_a) } else { (b, word_b) };
+        let (bucket, word) = choose::<SINGLE, _>(free_a >= free_b, (a, word_a), (b, word_b));
         let found = free_a | free_b != 0;
         if found {
-            // Empty entries are sorted to the front.
-            let [_, second, third, fourth] = self.unpack(word);
-            self.replace(bucket, word, [new.0, second, third, fourth]);
+            // Empty entries are sorted to the front, and the others stay in order: three exchanges.
+            let [_, b, c, d] = self.unpack(word).map(|entry| entry.rotate_right(4));
+            let (a, b) = exchanged(new.0.rotate_right(4), b);
+            let (b, c) = exchanged(b, c);
+            let (c, d) = exchanged(c, d);
+            self.replace(bucket, word, self.pack_sorted([a, b, c, d]));
         }
         found
     }
 
     /// As for placing. Which of several equal entries goes makes no difference to the bucket.
     #[inline(always)]
-    fn remove_from_either(&mut self, a: BucketIndex, b: BucketIndex, old: Fingerprint) -> bool {
+    fn remove_from_either<const SINGLE: bool>(
+        &mut self,
+        a: BucketIndex,
+        b: BucketIndex,
+        old: Fingerprint,
+    ) -> bool {
         let (word_a, word_b) = (self.bucket(a), self.bucket(b));
         let (in_a, in_b) = (self.equal(word_a, old), self.equal(word_b, old));
         let first = in_a != W::ZERO;
-        let (bucket, word, places) = if first { (a, word_a, in_a) } else { (b, word_b, in_b) };
+        let (bucket, word, places) =
+            choose::<SINGLE, _>(first, (a, word_a, in_a), (b, word_b, in_b));
         let slot = self.rests.first_in(places);
         if let Some(slot) = slot {
-            let entries = self.unpack(word);
-            let kept = core::array::from_fn(|i| if i as u32 == slot { 0 } else { entries[i] });
-            self.replace(bucket, word, kept);
+            // The others stay in order, behind one more empty entry.
+            let [a, b, c, d] = self.unpack(word).map(|entry| entry.rotate_right(4));
+            let kept = [
+                0,
+                if slot >= 1 { a } else { b },
+                if slot >= 2 { b } else { c },
+                if slot >= 3 { c } else { d },
+            ];
+            self.replace(bucket, word, self.pack_sorted(kept));
         }
         slot.is_some()
     }

@@ -81,7 +81,12 @@ fn every_table_agrees_with_a_list() {
                 if random.below(4) == 0 {
                     let [a, b] = [bucket, other.0].map(|b| lists.0[b as usize].len());
                     let room = a.min(b) < shape.slots_per_bucket as usize;
-                    assert_eq!(table.place_in_emptier(index, other, Fingerprint(value)), room);
+                    let (new, guessed) = (Fingerprint(value), random.below(2) == 0);
+                    let placed = match guessed {
+                        true => table.place_in_emptier::<true>(index, other, new),
+                        false => table.place_in_emptier::<false>(index, other, new),
+                    };
+                    assert_eq!(placed, room);
                     if room {
                         lists.0[if a <= b { bucket } else { other.0 } as usize].push(value);
                     }
@@ -93,7 +98,11 @@ fn every_table_agrees_with_a_list() {
                         let at = lists.0[b as usize].iter().position(|&held| held == value)?;
                         Some(lists.0[b as usize].swap_remove(at))
                     });
-                    let removed = table.remove_from_either(index, other, Fingerprint(value));
+                    let (old, guessed) = (Fingerprint(value), random.below(2) == 0);
+                    let removed = match guessed {
+                        true => table.remove_from_either::<true>(index, other, old),
+                        false => table.remove_from_either::<false>(index, other, old),
+                    };
                     assert_eq!(removed, held.is_some(), "{shape:?}");
                 }
                 let either = [bucket, other.0].iter().any(|&b| lists.0[b as usize].contains(&value));

@@ -4,6 +4,7 @@
 
 use super::lanes::{WINDOW, Word};
 use super::packed::Packed;
+use crate::guess::choose;
 use crate::placement::{BucketIndex, Fingerprint};
 
 /// # Safety
@@ -49,7 +50,7 @@ impl<W: Word, const PARTS: usize, const WHOLE: bool> Packed<W, PARTS, WHOLE> {
     /// # Safety
     /// As above.
     #[inline(always)]
-    pub(crate) unsafe fn place_in_emptier_whole<const CHECKED: bool>(
+    pub(crate) unsafe fn place_in_emptier_whole<const CHECKED: bool, const SINGLE: bool>(
         &mut self,
         a: BucketIndex,
         b: BucketIndex,
@@ -57,9 +58,13 @@ impl<W: Word, const PARTS: usize, const WHOLE: bool> Packed<W, PARTS, WHOLE> {
     ) -> bool {
         // SAFETY: as above.
         let windows = unsafe { self.windows::<CHECKED>(a, b) };
-        let [free_a, free_b] = W::free_in_each(windows, &self.lanes);
-        let first = self.lanes.count(free_a) >= self.lanes.count(free_b);
-        let (bucket, free) = if first { (a, free_a) } else { (b, free_b) };
+        let free = W::free_in_each(windows, &self.lanes);
+        let first = self.lanes.count(free[0]) >= self.lanes.count(free[1]);
+        if SINGLE && !self.runs.is_large() {
+            // SAFETY: as above.
+            return unsafe { self.flip_either_whole::<CHECKED>([a, b], free, first, new) };
+        }
+        let (bucket, free) = choose::<SINGLE, _>(first, (a, free[0]), (b, free[1]));
         let found = free != W::ZERO;
         if found {
             let bits = W::from(new.0) << self.lanes.first_bit(free);
@@ -74,7 +79,7 @@ impl<W: Word, const PARTS: usize, const WHOLE: bool> Packed<W, PARTS, WHOLE> {
     /// # Safety
     /// As above.
     #[inline(always)]
-    pub(crate) unsafe fn remove_from_either_whole<const CHECKED: bool>(
+    pub(crate) unsafe fn remove_from_either_whole<const CHECKED: bool, const SINGLE: bool>(
         &mut self,
         a: BucketIndex,
         b: BucketIndex,
@@ -82,13 +87,43 @@ impl<W: Word, const PARTS: usize, const WHOLE: bool> Packed<W, PARTS, WHOLE> {
     ) -> bool {
         // SAFETY: as above.
         let windows = unsafe { self.windows::<CHECKED>(a, b) };
-        let [in_a, in_b] = W::equal_in_each(windows, self.lanes.splat(old.0), &self.lanes);
-        let (bucket, places) = if in_a != W::ZERO { (a, in_a) } else { (b, in_b) };
+        let held = W::equal_in_each(windows, self.lanes.splat(old.0), &self.lanes);
+        let first = held[0] != W::ZERO;
+        if SINGLE && !self.runs.is_large() {
+            // SAFETY: as above.
+            return unsafe { self.flip_either_whole::<CHECKED>([a, b], held, first, old) };
+        }
+        let (bucket, places) = choose::<SINGLE, _>(first, (a, held[0]), (b, held[1]));
         let found = places != W::ZERO;
         if found {
             let bits = W::from(old.0) << self.lanes.first_bit(places);
             // SAFETY: as above.
             unsafe { self.runs.flip_whole::<CHECKED, W>(u64::from(bucket.0), bits) };
+        }
+        found
+    }
+
+    /// Flips the bits of a fingerprint in the first of the places in a bucket, the first bucket or the
+    /// second, and says whether there is a place in either. Both are written ([`guess`](crate::guess)).
+    ///
+    /// # Safety
+    /// As above.
+    #[inline(always)]
+    unsafe fn flip_either_whole<const CHECKED: bool>(
+        &mut self,
+        buckets: [BucketIndex; 2],
+        places: [W; 2],
+        first: bool,
+        fingerprint: Fingerprint,
+    ) -> bool {
+        let found = places[0] | places[1] != W::ZERO;
+        if found {
+            let bits = self.lanes.in_first_of(places, usize::from(!first), fingerprint.0);
+            for (bucket, bits) in buckets.into_iter().zip(bits) {
+                // SAFETY: as above. The second is read after the first is written: their windows may
+                // overlap.
+                unsafe { self.runs.flip_whole::<CHECKED, W>(u64::from(bucket.0), bits) };
+            }
         }
         found
     }

@@ -144,13 +144,25 @@ fn run<K: WorkKey>(
         return Ok(());
     }
     let Some(Built { filter, refused, .. }) = built else { return Ok(()) };
+    if phase == Phase::DeleteBatched && filter.remove_batch(&[]).is_none() {
+        return Ok(());
+    }
     let keys: &[K] = match phase {
         Phase::Absent | Phase::AbsentBatched | Phase::AbsentHashed => &work.absent,
         Phase::Mixed | Phase::Dependent => &work.mixed,
-        Phase::Delete => &taken(work.removed(), refused),
+        Phase::Delete | Phase::DeleteBatched => &taken(work.removed(), refused),
         Phase::DeleteAll => &taken(work.shuffled(), refused),
         _ => &work.present,
     };
+    match phase {
+        // Other filters had their turn since. The keys are few, so a small table that has to come
+        // back into the caches first would take more of the time than its removals.
+        Phase::Delete => {
+            filter.count(keys);
+        }
+        Phase::DeleteBatched => row.lost += filter.insert_all(keys).len(),
+        _ => {}
+    }
     let (time, hits) = match phase {
         Phase::Dependent => timed(|| Some(filter.count_dependent(keys))),
         Phase::PresentBatched | Phase::AbsentBatched => timed(|| filter.count_batch(keys)),
@@ -162,6 +174,7 @@ fn run<K: WorkKey>(
             timed(|| filter.count_hashed(&hashes))
         }
         Phase::Delete | Phase::DeleteAll => timed(|| filter.remove_all(keys)),
+        Phase::DeleteBatched => timed(|| filter.remove_batch(keys)),
         _ => timed(|| Some(filter.count(keys))),
     };
     // Not a thing that this filter can do.
@@ -178,6 +191,9 @@ fn run<K: WorkKey>(
             Phase::PresentBatched if refused.is_empty() => row.false_negatives += keys.len() - hits,
             Phase::Delete => {
                 row.lost = keys.len() - hits + missing(&**filter, work.kept(), refused);
+            }
+            Phase::DeleteBatched => {
+                row.lost += keys.len() - hits + missing(&**filter, work.kept(), refused);
             }
             Phase::DeleteAll => row.lost = keys.len() - hits,
             _ => {}

@@ -6,7 +6,11 @@ use cuculus_page::{Finding, Holds};
 use super::Contest;
 use super::case::{Case, Row};
 use super::phase::Phase;
-use crate::candidate::{CUCKOO, ELASTIC};
+use crate::candidate::{CUCKOO, ELASTIC, SEMI_SORTED};
+
+/// The names of the C++ reference's filters, as its adapter gives them.
+const REFERENCE: &str = "reference";
+const REFERENCE_SEMI_SORTED: &str = "reference semi-sorted";
 
 /// From here on filters are larger than the caches of most machines.
 const LARGE: usize = 16_000_000;
@@ -24,8 +28,51 @@ pub(super) fn of(case: &Case) -> Vec<Finding> {
         (Contest::Elastic, SMALL) => (claims.elastic(&MOST_SMALL), Vec::new()),
         (Contest::Elastic, _) => (Vec::new(), Vec::new()),
     };
-    ratios.into_iter().flatten().chain(beside).collect()
+    let reference = match (case.contest, case.items) {
+        (Contest::Fixed, LARGE..) => claims.reference(&REFERENCE_LARGE),
+        (Contest::Fixed, SMALL) => claims.reference(&REFERENCE_SMALL),
+        _ => Vec::new(),
+    };
+    ratios.into_iter().chain(reference).flatten().chain(beside).collect()
 }
+
+/// The most time of ours over that of the C++ reference, with fingerprints of 12 bits: hit, miss,
+/// insert, delete, and our batches over its single calls.
+struct MostOfReference {
+    single: [(Phase, f64); 4],
+    batched: [(Phase, Phase, f64); 3],
+    semi_sorted: [(Phase, f64); 2],
+}
+
+const REFERENCE_SMALL: MostOfReference = MostOfReference {
+    single: [
+        (Phase::Present, 1.0),
+        (Phase::Absent, 1.0),
+        (Phase::Build, 0.65),
+        (Phase::Delete, 0.5),
+    ],
+    // In cache there is no goal relative to the reference.
+    batched: [
+        (Phase::PresentBatched, Phase::Present, 1.0),
+        (Phase::AbsentBatched, Phase::Absent, 1.0),
+        (Phase::DeleteBatched, Phase::Delete, 1.0),
+    ],
+    semi_sorted: [(Phase::Build, 1.0), (Phase::Delete, 1.0)],
+};
+const REFERENCE_LARGE: MostOfReference = MostOfReference {
+    single: [
+        (Phase::Present, 0.85),
+        (Phase::Absent, 0.85),
+        (Phase::Build, 0.6),
+        (Phase::Delete, 0.85),
+    ],
+    batched: [
+        (Phase::PresentBatched, Phase::Present, 0.55),
+        (Phase::AbsentBatched, Phase::Absent, 0.55),
+        (Phase::DeleteBatched, Phase::Delete, 0.65),
+    ],
+    semi_sorted: [(Phase::Build, 1.0), (Phase::Delete, 1.2)],
+};
 
 /// The most time of the elastic filter over that of the filter of fixed size.
 struct Most {
@@ -77,6 +124,19 @@ impl Claims<'_> {
             against(Phase::Absent, "bloom-lib", 0.8),
             self.smaller("bloom-lib", 1.0 / 3.0),
         ]
+    }
+
+    /// Times over those of the reference, if it was measured.
+    fn reference(&self, most: &MostOfReference) -> Vec<Option<Finding>> {
+        let times = |(ours, peer): (&str, &str), of: Phase, over: Phase, limit| {
+            let text = format!("{ours} {}, time over {peer} {},", of.name(), over.name());
+            self.at_most(&text, ratio(self.speed(peer, over), self.speed(ours, of)), limit)
+        };
+        let (plain, sorted) = ((CUCKOO, REFERENCE), (SEMI_SORTED, REFERENCE_SEMI_SORTED));
+        let single = most.single.iter().map(|&(of, limit)| times(plain, of, of, limit));
+        let batched = most.batched.iter().map(|&(of, over, limit)| times(plain, of, over, limit));
+        let semi_sorted = most.semi_sorted.iter().map(|&(of, limit)| times(sorted, of, of, limit));
+        single.chain(batched).chain(semi_sorted).collect()
     }
 
     fn elastic(&self, most: &Most) -> Vec<Option<Finding>> {
@@ -242,6 +302,28 @@ mod tests {
         assert_eq!(verdicts(8.0), [true; 9]);
         // Twice the time is too much for lookups, and not for insertions and removals.
         assert_eq!(verdicts(5.0), [false, false, false, false, false, false, false, true, true]);
+    }
+
+    #[test]
+    fn ratios_to_the_reference_are_of_times() {
+        let verdicts = |items, ours: f64| {
+            let rows = vec![
+                row(CUCKOO, ours, 10.0),
+                row(SEMI_SORTED, ours, 10.0),
+                row(REFERENCE, 10.0, 10.0),
+                row(REFERENCE_SEMI_SORTED, 10.0, 10.0),
+            ];
+            let case = case(Contest::Fixed, items, rows);
+            let all = of(&case).into_iter().filter(|of| of.claim.contains(", time over reference"));
+            all.map(|finding| finding.holds == Holds::Yes).collect::<Vec<_>>()
+        };
+        assert_eq!(verdicts(LARGE, 20.0), [true; 9]);
+        assert_eq!(verdicts(SMALL, 20.0), [true; 9]);
+        let large = [true, true, false, true, false, false, false, true, true];
+        assert_eq!(verdicts(LARGE, 1.0 / 0.085), large);
+        let small = [true, true, false, false, true, true, true, true, true];
+        assert_eq!(verdicts(SMALL, 10.0), small);
+        assert_eq!(verdicts(SMALL + 1, 20.0), [true; 0]);
     }
 
     #[test]

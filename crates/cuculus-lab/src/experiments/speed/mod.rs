@@ -5,6 +5,8 @@ mod case;
 mod claims;
 mod phase;
 
+use std::path::Path;
+
 use anyhow::{bail, ensure};
 use cuculus_page::table::{Table, number, percent};
 use cuculus_page::{Axis, Claimant, Plot, Shape};
@@ -12,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::candidate::{self, Candidate};
 use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, choices};
+use crate::foreign::{self, Foreign};
 use crate::heap::Mark;
 use crate::keys::{Text24, WorkKey, Workload};
 use crate::memory::{Limits, Lines};
@@ -35,14 +38,24 @@ pub(super) const ELASTIC_SPEED: Experiment = Experiment {
     title: "What growing costs in time",
     question: "How fast is the elastic filter, grown from nothing, beside our filter of fixed \
                size?",
-    // The last one adds other filters, of which there are none here.
+    // The last ones add other filters, of which there are none here.
     about: Claimant::Ours,
     chance: Chance::Clock,
-    options: OPTIONS.split_at(OPTIONS.len() - 1).0,
+    options: OPTIONS.split_at(OPTIONS.len() - 3).0,
     once: |settings| run(Contest::Elastic, settings),
 };
 
 const KEYS: Choice = Choice::new("keys", "u64|str24", "the kind of keys");
+const REFERENCE: Choice = Choice::new(
+    "reference",
+    "PATH.so",
+    "a shared library with filters of another language (crates/cuculus-lab/peer.h)",
+);
+const SMALL_PAGES: Choice = Choice::new(
+    "small-pages",
+    "",
+    "our filters of fixed size without huge pages; those with them in rows of their own",
+);
 const OPTIONS: &[Choice] = &[
     choices::ITEMS,
     choices::FPR,
@@ -51,6 +64,8 @@ const OPTIONS: &[Choice] = &[
     choices::QUERIES,
     choices::ONLY,
     choices::ALL,
+    REFERENCE,
+    SMALL_PAGES,
 ];
 
 /// The large table for the machine's limits, the same in every run.
@@ -91,15 +106,51 @@ impl Contest {
         }
     }
 
-    fn candidates<K: WorkKey + FuseKey>(self, rate: f64, all: bool) -> Vec<Candidate<K>> {
+    fn candidates<K: WorkKey + FuseKey>(self, rate: f64, field: &Field) -> Vec<Candidate<K>> {
         match self {
             Self::Elastic => vec![candidate::cuckoo(), candidate::elastic()],
             Self::Fixed => {
-                let ours = [candidate::cuckoo(), candidate::semi_sorted(), candidate::elastic()];
-                let more = if all { candidate::less_usual() } else { Vec::new() };
-                ours.into_iter().chain(more).chain(peers::all(rate)).collect()
+                let mut list = match field.small_pages {
+                    true => candidate::by_pages(),
+                    false => vec![candidate::cuckoo(), candidate::semi_sorted()],
+                };
+                list.push(candidate::elastic());
+                if field.all {
+                    list.extend(candidate::less_usual());
+                }
+                let foreign = field.foreign.iter().filter(|foreign| foreign.keeps(rate));
+                list.extend(foreign.map(|foreign| foreign.candidate()));
+                list.extend(peers::all(rate));
+                list
             }
         }
+    }
+}
+
+/// Which filters are measured beside the usual ones.
+struct Field {
+    all: bool,
+    small_pages: bool,
+    foreign: Vec<Foreign>,
+}
+
+impl Field {
+    fn of<K: WorkKey>(settings: &Settings<'_>) -> anyhow::Result<Self> {
+        let path = settings.value(REFERENCE, String::new())?;
+        let foreign = if path.is_empty() { Vec::new() } else { foreign::load(Path::new(&path))? };
+        ensure!(
+            foreign.is_empty() || K::NAME == u64::NAME,
+            "--reference: the library takes numbers; leave out --keys"
+        );
+        let (all, small_pages) = (settings.flag(choices::ALL), settings.flag(SMALL_PAGES));
+        Ok(Self { all, small_pages, foreign })
+    }
+
+    fn notes(&self, contest: Contest) -> Option<&'static str> {
+        (contest == Contest::Fixed && self.foreign.is_empty()).then_some(
+            "Left out: the C++ reference of the Cuckoo Filter paper, since no library was named by \
+             --reference.",
+        )
     }
 }
 
@@ -129,14 +180,14 @@ fn run_with<K: WorkKey + FuseKey>(
     let rates = settings.list(choices::FPR, settings.pick(&[0.001][..], &[0.01, 0.001]))?;
     let rounds = settings.value(choices::ROUNDS, settings.pick(2, 4))?.max(1);
     let queries = settings.value(choices::QUERIES, settings.pick(1 << 21, 4_000_000))?;
-    let all = settings.flag(choices::ALL);
+    let field = Field::of::<K>(settings)?;
     let large = Lines::of_bytes(LARGE_TABLE_BYTES);
     let mut cases = Vec::new();
     for items in items {
         (settings.progress)(&format!("generating {items} keys"));
         let work = Workload::<K>::new(settings.seed, items, queries.max(MIN_QUERIES));
         for &rate in &rates {
-            let mut candidates = contest.candidates(rate, all);
+            let mut candidates = contest.candidates(rate, &field);
             candidates.retain(|candidate| settings.wants(&candidate.label()));
             ensure!(!candidates.is_empty(), "--only matches no filter");
             let case = Case::measure(contest, &work, rate, &candidates, rounds, &large, settings)?;
@@ -156,7 +207,10 @@ fn run_with<K: WorkKey + FuseKey>(
              documentation shows first. The elastic filter is given no size and builds by growing. \
              Lost keys could not be removed, or were gone after others were removed.",
             K::NAME
-        )],
+        )]
+        .into_iter()
+        .chain(field.notes(contest).map(str::to_owned))
+        .collect(),
         wrong_answers: cases.iter().map(Case::wrong_answers_of_ours).sum(),
         data: json!(cases.iter().map(data).collect::<Vec<_>>()),
     })

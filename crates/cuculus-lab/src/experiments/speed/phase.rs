@@ -25,6 +25,8 @@ pub(super) enum Phase {
     AbsentHashed,
     /// Removal of a random quarter of the keys.
     Delete,
+    /// The same in batches, after they were inserted again.
+    DeleteBatched,
     /// Removal of all keys.
     DeleteAll,
 }
@@ -44,6 +46,7 @@ impl Phase {
         Self::PresentHashed,
         Self::AbsentHashed,
         Self::Delete,
+        Self::DeleteBatched,
     ];
 
     /// For a filter that grows as it is built, and shrinks as keys are removed.
@@ -74,6 +77,7 @@ impl Phase {
             Self::PresentHashed => "hit hashed",
             Self::AbsentHashed => "miss hashed",
             Self::Delete => "delete",
+            Self::DeleteBatched => "delete batch",
             Self::DeleteAll => "delete all",
         }
     }

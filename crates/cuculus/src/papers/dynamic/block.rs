@@ -58,7 +58,7 @@ impl Block {
         key: &Candidates,
     ) -> Result<(), FullCause> {
         match &mut self.table {
-            Table::Octets(table) => insert_into(table, placement, kicks, key)?,
+            Table::Octets(table) => insert_into::<true, _>(table, placement, kicks, key)?,
             table => room::insert_into_unusual(table, placement, kicks, key)?,
         }
         self.len += 1;
@@ -68,7 +68,7 @@ impl Block {
     /// Puts a key into one of its buckets if either has room.
     pub(super) fn place(&mut self, key: &Candidates) -> bool {
         let placed = with_table!(&mut self.table, table => {
-            table.place_in_emptier(key.home, key.alternate, key.fingerprint)
+            table.place_in_emptier::<true>(key.home, key.alternate, key.fingerprint)
         });
         self.len += usize::from(placed);
         placed
@@ -95,7 +95,7 @@ impl Block {
     pub(super) fn remove(&mut self, key: &Candidates) -> bool {
         let removed = match &mut self.table {
             Table::Octets(table) => {
-                table.remove_from_either(key.home, key.alternate, key.fingerprint)
+                table.remove_from_either::<true>(key.home, key.alternate, key.fingerprint)
             }
             table => room::removed_from_unusual(table, key),
         };
