@@ -9,16 +9,23 @@ pub fn check(bytes: &[u8]) {
 mod tests {
     use cuculus_backup::{Error, Parameters, Repository};
 
-    /// The fuzz targets build the backup without its feature `s3`, and are the only tests that do:
-    /// a step of `cargo xtask test` runs this one.
+    /// The fuzz targets build the backup without its features `s3` and `sftp`, and are the only tests
+    /// that do: a step of `cargo xtask test` runs this one.
     #[test]
     fn without_s3_the_error_says_how_to_install_it() {
-        let bucket = std::path::Path::new("s3://bucket/repo");
-        let created = Repository::create(bucket, &Parameters::default(), None);
-        for error in [Repository::find(bucket).err(), created.err()] {
-            assert!(matches!(error, Some(Error::BuiltWithoutS3)), "{error:?}");
-            assert!(error.is_some_and(|error| error.to_string().contains("--features s3")));
+        for (place, feature) in [("s3://bucket/repo", "s3"), ("sftp://host/repo", "sftp")] {
+            let path = std::path::Path::new(place);
+            let created = Repository::create(path, &Parameters::default(), None);
+            for error in [Repository::find(path).err(), created.err()] {
+                match feature {
+                    "s3" => assert!(matches!(error, Some(Error::BuiltWithoutS3)), "{error:?}"),
+                    _ => assert!(matches!(error, Some(Error::BuiltWithoutSftp)), "{error:?}"),
+                }
+                let said = error.map(|error| error.to_string()).unwrap_or_default();
+                assert!(said.contains(&format!("--features {feature}")), "{said}");
+            }
         }
         assert!(!std::path::Path::new("s3:").exists());
+        assert!(!std::path::Path::new("sftp:").exists());
     }
 }

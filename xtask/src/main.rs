@@ -60,7 +60,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "bench-backup",
         arguments: "[--peers [--versions N]] [--large [--files N]] [--json]",
-        summary: "measure what the chunk digest saves the backup; with --peers compare the backup with \
+        summary: "measure what the filters of the index save the backup; with --peers compare the backup with \
                   restic and borg (downloads 1 GB of packages); with --large save a file of 2 TB and a \
                   directory of two million files",
         run: backup::run,

@@ -7,6 +7,7 @@
 
 use std::env;
 use std::fmt;
+use std::path::Path;
 use std::process::Command;
 
 use crate::run::{Failure, cargo, measured_step};
@@ -33,6 +34,9 @@ fn run_all(steps: &mut Steps) -> Result<(), Failure> {
     tools::component("clippy", "clippy")?;
     // The tests look at the HTML pages in a browser.
     tools::debian("chromium", "chromium")?;
+    // The backup is tested with a repository on a real SSH server.
+    tools::debian_for("openssh-server", || Path::new("/usr/sbin/sshd").exists())?;
+    tools::debian_for("openssh-client", || Path::new("/usr/bin/ssh-keygen").exists())?;
     valkey::prepare()?;
 
     steps.cargo("format", &["fmt", "--all", "--check"])?;

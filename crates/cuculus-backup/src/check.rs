@@ -5,9 +5,8 @@ use std::collections::{HashMap, HashSet};
 
 use crate::chunks::{Chunks, slice};
 use crate::config::{self, Version};
-use crate::digest::{Digest, State};
 use crate::error::{Error, Result};
-use crate::id::{Name, random_bytes};
+use crate::id::{ChunkId, Name, random_bytes};
 use crate::index::{Index, Run};
 use crate::lookup::Answer;
 use crate::marks;
@@ -107,7 +106,6 @@ impl Repository {
             ));
         }
         check.packs(&index, read_data)?;
-        check.digest(&index)?;
         check.marks(&index)?;
         check.configuration()?;
         check.missing_snapshots()?;
@@ -149,17 +147,19 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// The intact runs: every block was opened.
+    /// The intact runs: every block was opened, and the filter has all ids.
     pub(crate) fn runs(&mut self) -> Result<Vec<Run>> {
         let (store, keys) = (&*self.repository.store, &self.repository.keys);
         let mut runs = Vec::new();
         for (name, _) in store.list(ObjectKind::Run)? {
             let read = || -> Result<Run> {
                 let run = Run::open(store, keys, &name)?;
+                let filter = run.stored_filter()?;
+                let has = |id: &ChunkId| filter.as_ref().is_none_or(|filter| filter.may_have(id));
                 let mut last = None;
                 for entry in run.entries() {
                     let id = entry?.id;
-                    if last.is_some_and(|last| last > id) {
+                    if last.is_some_and(|last| last > id) || !has(&id) {
                         return Err(Error::damaged(ObjectKind::Run, &name));
                     }
                     last = Some(id);
@@ -253,20 +253,6 @@ impl<'a> Check<'a> {
                 if slice(&bytes, &location).is_none_or(|bytes| keys.chunk_id(bytes) != id) {
                     return Err(damaged(&format!("chunk {id}")));
                 }
-            }
-        }
-        Ok(())
-    }
-
-    fn digest(&mut self, index: &Index) -> Result<()> {
-        let (store, keys) = (&*self.repository.store, &self.repository.keys);
-        match Digest::state(store, keys, &index.generation())? {
-            State::Current(_) | State::Absent => {}
-            State::Stale => {
-                self.note("the digest is older than the index; the next backup rebuilds it".into());
-            }
-            State::Damaged => {
-                self.error("the digest is damaged (the next backup rebuilds it)".into());
             }
         }
         Ok(())

@@ -41,7 +41,8 @@ pub struct Parameters {
     pub pack_size: u32,
     /// The zstd compression level.
     pub compression_level: i32,
-    /// The false positive rate of the digest, in parts per million.
+    /// Without effect: earlier versions had one filter for the whole index, and this was its false
+    /// positive rate in parts per million. It is part of the format.
     pub digest_rate_ppm: u32,
     /// The memory that turning a passphrase into a key takes, in KiB: 19 to 256 MiB.
     pub kdf_memory_kib: u32,

@@ -12,7 +12,7 @@ use crate::store::ObjectKind;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operating system or the S3 server reported an error.
+    /// The operating system or a server reported an error.
     Io {
         /// What was tried, for example "cannot read /a/b".
         what: String,
@@ -23,7 +23,7 @@ pub enum Error {
     Damaged(Damage),
     /// There is no repository at this location.
     NotARepository {
-        /// The directory or `s3://BUCKET/PREFIX`.
+        /// The directory, `s3://BUCKET/PREFIX` or `sftp://HOST/PATH`.
         location: String,
     },
     /// The repository has a format version that this program does not read.
@@ -33,7 +33,7 @@ pub enum Error {
     },
     /// A new repository, or a restore, needs an empty place.
     NotEmpty {
-        /// The directory or `s3://BUCKET/PREFIX`.
+        /// The directory, `s3://BUCKET/PREFIX` or `sftp://HOST/PATH`.
         location: String,
         /// What to do.
         remedy: &'static str,
@@ -144,12 +144,16 @@ pub enum Error {
     },
     /// The location is in a bucket, and this program was built without S3.
     BuiltWithoutS3,
-    /// The location is not of the form `s3://BUCKET/PREFIX`.
+    /// The location is on another machine, and this program was built without SFTP.
+    BuiltWithoutSftp,
+    /// The location is not of the form that its beginning promises.
     InvalidLocation {
         /// What was given.
         location: String,
         /// What is wrong with it.
         reason: &'static str,
+        /// The form.
+        form: &'static str,
     },
     /// An environment variable has a value that cannot be used.
     InvalidSetting {
@@ -157,6 +161,13 @@ pub enum Error {
         variable: &'static str,
         /// What is wrong, and what to do.
         reason: String,
+    },
+    /// An SFTP server cannot do what a repository needs.
+    ServerLacks {
+        /// The server.
+        server: String,
+        /// What it cannot do.
+        what: &'static str,
     },
     /// There is no such bucket.
     NoSuchBucket {
@@ -409,10 +420,19 @@ impl fmt::Display for Error {
                 "this cuculus-backup was built without S3; \
                  install it with `cargo install cuculus-backup --features s3`",
             ),
-            Self::InvalidLocation { location, reason } => {
-                write!(f, "{location}: {reason}; use s3://BUCKET/PREFIX")
+            Self::BuiltWithoutSftp => f.write_str(
+                "this cuculus-backup was built without SFTP; \
+                 install it with `cargo install cuculus-backup --features sftp`",
+            ),
+            Self::InvalidLocation { location, reason, form } => {
+                write!(f, "{location}: {reason}; use {form}")
             }
             Self::InvalidSetting { variable, reason } => write!(f, "{variable} {reason}"),
+            Self::ServerLacks { server, what } => write!(
+                f,
+                "{server} cannot {what}, so a crash could lose what it stores; use a server such as \
+                 OpenSSH 6.5 or newer"
+            ),
             Self::NoSuchBucket { what, server } => {
                 write!(f, "{what}: there is no such bucket at {server}; create it first")
             }

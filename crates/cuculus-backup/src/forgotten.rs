@@ -7,10 +7,12 @@ use crate::codec::{Decoded, Malformed, Reader, Writer};
 use crate::error::{Error, Result};
 use crate::id::Name;
 use crate::seal::Keys;
-use crate::store::{ObjectKind, Store, load_all};
+use crate::store::{ObjectKind, Store};
 
 /// More records than this are merged by the next prune.
 const MAX_RECORDS: usize = 32;
+/// Listings while others merge all the time.
+const MAX_LISTINGS: u32 = 10;
 
 pub(crate) fn place(name: &Name) -> Vec<u8> {
     [b"forgotten".as_slice(), &name.0].concat()
@@ -40,13 +42,28 @@ fn load(store: &dyn Store, keys: &Keys, name: &Name) -> Result<Vec<Name>> {
     names.map_err(|Malformed| Error::damaged(ObjectKind::Forgotten, name))
 }
 
-/// All snapshots that were removed on purpose.
+/// All snapshots that were removed on purpose. A record that is gone since the listing was merged
+/// into one that the listing may not have: it begins again.
 ///
 /// # Errors
 /// If a record cannot be read.
 pub(crate) fn all(store: &dyn Store, keys: &Keys) -> Result<HashSet<Name>> {
-    let records = load_all(store, ObjectKind::Forgotten, |name| load(store, keys, name))?;
-    Ok(records.into_iter().flatten().collect())
+    let mut tries = 0;
+    loop {
+        let mut names = HashSet::new();
+        let mut is_complete = true;
+        for (record, _) in store.list(ObjectKind::Forgotten)? {
+            match load(store, keys, &record) {
+                Ok(some) => names.extend(some),
+                Err(error) if error.is_missing() => is_complete = false,
+                Err(error) => return Err(error),
+            }
+        }
+        tries += 1;
+        if is_complete || tries >= MAX_LISTINGS {
+            return Ok(names);
+        }
+    }
 }
 
 /// Writes one record in place of many.
@@ -60,4 +77,65 @@ pub(crate) fn merge(store: &dyn Store, keys: &Keys) -> Result<()> {
     names.sort_unstable();
     record(store, keys, &names)?;
     store.remove_all(ObjectKind::Forgotten, &records, &|| Ok(()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::config::Version;
+    use crate::seal::Master;
+    use crate::store::local::LocalStore;
+    use crate::store::{Draft, Object};
+
+    /// A store in which somebody else does something after the next listing.
+    struct Meanwhile<'a> {
+        store: &'a LocalStore,
+        what: Mutex<Cell<Option<&'a (dyn Fn() + Sync)>>>,
+    }
+
+    impl Store for Meanwhile<'_> {
+        fn draft(&self, kind: ObjectKind, name: &Name) -> Result<Box<dyn Draft>> {
+            self.store.draft(kind, name)
+        }
+
+        fn list(&self, kind: ObjectKind) -> Result<Vec<(Name, u64)>> {
+            let listed = self.store.list(kind);
+            if let Some(what) = self.what.lock().expect("nobody panics").take() {
+                what();
+            }
+            listed
+        }
+
+        fn open(&self, kind: ObjectKind, name: &Name) -> Result<Box<dyn Object>> {
+            self.store.open(kind, name)
+        }
+
+        fn remove(&self, kind: ObjectKind, name: &Name) -> Result<()> {
+            self.store.remove(kind, name)
+        }
+
+        fn sweep_drafts(&self) -> Result<u64> {
+            Ok(0)
+        }
+    }
+
+    #[test]
+    fn records_that_are_merged_after_the_listing_are_not_missed() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let store = LocalStore::new(directory.path().join("repository"));
+        store.prepare().expect("folders");
+        let keys = Keys::new(&Master([1; 32]), true, Version::V2);
+        let snapshots: Vec<Name> = (0..=MAX_RECORDS as u8).map(|one| Name([one; 16])).collect();
+        for snapshot in &snapshots {
+            record(&store, &keys, &[*snapshot]).expect("a record");
+        }
+        let merge = || merge(&store, &keys).expect("merged");
+        let what = Mutex::new(Cell::new(Some(&merge as &(dyn Fn() + Sync))));
+        let found = all(&Meanwhile { store: &store, what }, &keys).expect("records");
+        assert_eq!(store.list(ObjectKind::Forgotten).expect("a list").len(), 1);
+        assert_eq!(found, snapshots.into_iter().collect());
+    }
 }

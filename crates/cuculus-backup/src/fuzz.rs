@@ -5,7 +5,6 @@
 use std::sync::Arc;
 
 use crate::config::{self, Locked, Parameters, Version};
-use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::id::{ChunkId, Name};
 use crate::index::{self, Index, Run};
@@ -33,7 +32,7 @@ pub fn decode(input: &[u8]) {
         7 => passphrase(bytes),
         8 => _ = intent::live_writers(&sealed(&keys, intent::place, bytes), &keys, &Name([1; 16])),
         9 => _ = marks::all(&sealed(&keys, marks::place, bytes), &keys),
-        _ => digest(&keys, bytes),
+        _ => filter(&keys, bytes),
     }
 }
 
@@ -61,7 +60,7 @@ fn group(keys: &Keys, bytes: &[u8]) {
 fn run(keys: &Arc<Keys>, bytes: &[u8]) {
     let Some((&len, bytes)) = bytes.split_first() else { return };
     let (tail, entries) = bytes.split_at(bytes.len().min(usize::from(len)));
-    let mut head = index::MAGIC.to_vec();
+    let mut head = index::MAGIC_V1.to_vec();
     for (number, block) in entries.chunks(index::BLOCK_LEN).enumerate() {
         head.extend(seal(keys, &index::block_place(&SINGLETON, number as u64), block));
     }
@@ -69,6 +68,7 @@ fn run(keys: &Arc<Keys>, bytes: &[u8]) {
         (len as u64).to_le_bytes().to_vec()
     });
     let Ok(run) = Run::open(&One::new(object), keys, &SINGLETON) else { return };
+    let _ = run.filter();
     let index = Index::of_runs(vec![run]);
     let read = index.entries().filter_map(Result::ok).count() as u64;
     assert!(read <= index.len(), "{read} entries of {}", index.len());
@@ -123,16 +123,27 @@ fn passphrase(bytes: &[u8]) {
     let _ = key::Hashed::of([7; 32]).open(bytes);
 }
 
-/// A digest with frames of these bytes: the generation, then a filter.
-fn digest(keys: &Keys, bytes: &[u8]) {
-    let mut object = Vec::new();
-    for (number, frame) in bytes.chunks(1 + bytes.len() / 2).enumerate() {
-        let sealed = seal(keys, &crate::digest::place(number as u64), frame);
-        object.extend_from_slice(&(sealed.len() as u32).to_le_bytes());
-        object.extend(sealed);
+/// A run of three entries with a filter of these bytes.
+fn filter(keys: &Arc<Keys>, bytes: &[u8]) {
+    let Some((&buckets, bytes)) = bytes.split_first() else { return };
+    let ids = [1, 2, 3].map(|byte| ChunkId([byte; ChunkId::LEN]));
+    let block: Vec<u8> = ids.iter().flat_map(|id| [&id.0[..], &[0; 17]].concat()).collect();
+    let mut head = index::MAGIC.to_vec();
+    head.extend(seal(keys, &index::block_place(&SINGLETON, 0), &block));
+    head.extend(seal(keys, &index::filter_place(&SINGLETON, 0), bytes));
+    let mut tail = vec![3, 1];
+    tail.extend([0; 18]);
+    tail.extend([0, 1]);
+    tail.extend(ids.map(|id| id.prefix()).first().copied().unwrap_or_default().to_le_bytes());
+    tail.push(buckets & 0x7f);
+    let object = with_tail(keys, &head, &index::tail_place(&SINGLETON), &tail, |len| {
+        (len as u64).to_le_bytes().to_vec()
+    });
+    let Ok(run) = Run::open(&One::new(object), keys, &SINGLETON) else { return };
+    if let Ok(filter) = run.filter() {
+        ids.iter().for_each(|id| _ = filter.may_have(id));
+        assert!(filter.size_in_bytes() < 1_000, "a filter of {} bytes", filter.size_in_bytes());
     }
-    let generation = bytes.first_chunk().copied().unwrap_or_default();
-    let _ = Digest::state(&One::new(object), keys, &generation);
 }
 
 fn seal(keys: &Keys, place: &[u8], bytes: &[u8]) -> Vec<u8> {

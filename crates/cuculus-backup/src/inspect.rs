@@ -1,15 +1,12 @@
-//! What a repository contains: `ls`, `diff`, `stats` and `verify-digest`. Changes nothing, except
-//! for a digest that is to be rebuilt.
+//! What a repository contains: `ls`, `diff` and `stats`. Changes nothing.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::chunks::Chunks;
-use crate::digest::{Digest, State};
 use crate::error::{DamagedPart, Error, Result};
 use crate::index::Run;
-use crate::intent;
 use crate::repository::Repository;
 use crate::snapshot::Snapshot;
 use crate::store::ObjectKind;
@@ -24,7 +21,9 @@ pub struct Stats {
     pub logical_bytes: u64,
     /// Chunks stored; one that is stored twice counts twice.
     pub chunks: u64,
-    /// Total size of these chunks, before compression.
+    /// Of them those that are different.
+    pub distinct_chunks: u64,
+    /// Total size of the chunks stored, before compression.
     pub chunk_bytes: u64,
     /// The number of packs.
     pub packs: u64,
@@ -34,8 +33,8 @@ pub struct Stats {
     pub index_runs: u64,
     /// Size of the index runs.
     pub index_bytes: u64,
-    /// Memory of the digest, if it is saved and current.
-    pub digest_bytes: Option<u64>,
+    /// Memory of the filters of all index runs.
+    pub filter_bytes: u64,
     /// Size of all objects.
     pub repository_bytes: u64,
 }
@@ -74,35 +73,6 @@ pub enum Change {
     Metadata,
 }
 
-/// What `verify-digest` found.
-#[derive(Clone, Debug, Default, serde::Serialize)]
-pub struct DigestReport {
-    /// `current`, `stale`, `damaged` or `absent`.
-    pub state: String,
-    /// Distinct chunks in the index.
-    pub chunks: u64,
-    /// Entries in the digest.
-    pub entries: u64,
-    /// Chunks in the index for which the digest says "no": must be 0.
-    pub missing: u64,
-    /// Memory of the digest in bytes.
-    pub bytes: u64,
-    /// Memory of the digest in bits per chunk.
-    pub bits_per_chunk: f64,
-    /// The expected false positive rate at the current load.
-    pub rate: f64,
-    /// Whether it was rebuilt.
-    pub repaired: bool,
-}
-
-impl DigestReport {
-    /// Whether the digest is current and matches the index.
-    #[must_use]
-    pub fn is_exact(&self) -> bool {
-        self.state == "current" && self.missing == 0 && self.entries == self.chunks
-    }
-}
-
 impl Repository {
     /// Measures the repository.
     ///
@@ -119,8 +89,11 @@ impl Repository {
             index_bytes: index.runs().iter().map(Run::size_in_bytes).sum(),
             ..Stats::default()
         };
+        let mut last = None;
         for entry in index.entries() {
-            stats.chunk_bytes += u64::from(entry?.2.location.len);
+            let entry = entry?.2;
+            stats.chunk_bytes += u64::from(entry.location.len);
+            stats.distinct_chunks += u64::from(last.replace(entry.id) != Some(entry.id));
         }
         for kind in ObjectKind::ALL {
             for (_, size) in self.store.list(kind)? {
@@ -131,8 +104,7 @@ impl Repository {
                 }
             }
         }
-        let digest = Digest::load(&*self.store, &self.keys, &index.generation());
-        stats.digest_bytes = digest.as_ref().map(Digest::size_in_bytes);
+        stats.filter_bytes = index.filter_bytes()?;
         Ok(stats)
     }
 
@@ -176,56 +148,6 @@ impl Repository {
     ) -> Result<()> {
         let mut chunks = self.chunks()?;
         differences(&mut chunks, &first.root, &second.root, b"", each)
-    }
-
-    /// Compares the digest with the index, chunk by chunk; rebuilds it if `repair` is set and they
-    /// do not match.
-    ///
-    /// # Errors
-    /// If the index cannot be read, or the digest cannot be written.
-    pub fn verify_digest(&self, repair: bool) -> Result<DigestReport> {
-        let index = self.index()?;
-        let generation = index.generation();
-        let state = Digest::state(&*self.store, &self.keys, &generation)?;
-        let mut report = DigestReport::default();
-        let word = match &state {
-            State::Current(_) => "current",
-            State::Stale => "stale",
-            State::Damaged => "damaged",
-            State::Absent => "absent",
-        };
-        report.state = word.into();
-        let digest = match state {
-            State::Current(digest) => Some(*digest),
-            _ => None,
-        };
-        let mut last = None;
-        for entry in index.entries() {
-            let id = entry?.2.id;
-            if last.replace(id) != Some(id) {
-                report.chunks += 1;
-                report.missing += u64::from(digest.as_ref().is_none_or(|d| !d.contains(&id)));
-            }
-        }
-        report.describe(digest.as_ref());
-        if repair && !report.is_exact() {
-            let _announcement = intent::maintenance(&self.store, &self.keys)?;
-            let digest = Digest::rebuild(&index, &self.keys, &self.parameters)?;
-            digest.save(&*self.store, &self.keys, &generation)?;
-            report.describe(Some(&digest));
-            (report.state, report.missing, report.repaired) = ("current".into(), 0, true);
-        }
-        Ok(report)
-    }
-}
-
-impl DigestReport {
-    fn describe(&mut self, digest: Option<&Digest>) {
-        let Some(digest) = digest else { return };
-        self.entries = digest.len();
-        self.bytes = digest.size_in_bytes();
-        self.rate = digest.rate();
-        self.bits_per_chunk = 8.0 * self.bytes as f64 / self.chunks.max(1) as f64;
     }
 }
 

@@ -1,9 +1,9 @@
 //! Deduplicating, encrypted backups that need little memory.
 //!
 //! Files are cut into chunks at content-defined boundaries. Each chunk is stored once, compressed
-//! and encrypted in packs. An exact index on disk says where each chunk is. A digest in memory (an
-//! elastic cuckoo filter, two to four bytes per chunk) recognises new chunks without a disk read; a
-//! cache of recently used packs answers for most of the others.
+//! and encrypted in packs. An exact index on disk says where each chunk is. Filters in memory (ten
+//! bits per chunk) recognise new chunks without a disk read; a cache of recently used packs answers
+//! for most of the others.
 //!
 //! [`Repository`] is the entry point:
 //!
@@ -44,10 +44,9 @@ mod pin; // the repository that this machine expects
 mod repository; // store, keys and parameters together
 
 mod chunker; // bytes to chunks
-mod digest; // which chunks may be stored
 mod index; // where each chunk is
 mod locality; // a cache of the chunks of recently used packs
-mod lookup; // cache, digest and index, in this order
+mod lookup; // cache, filters and index, in this order
 
 mod chunks; // chunks read back
 mod pack; // files of compressed, sealed chunks
@@ -66,7 +65,7 @@ mod check;
 mod copy; // snapshots of another repository
 mod filter; // which snapshots
 mod forget;
-mod inspect; // ls, diff, stats, verify-digest
+mod inspect; // ls, diff, stats
 #[cfg(feature = "mount")]
 mod mount; // snapshots as a file system
 mod passphrases; // add, change, remove
@@ -84,7 +83,7 @@ mod progress; // callbacks of long operations
 #[doc(hidden)]
 pub mod fuzz; // every decoder, for the fuzzer
 
-pub use backup::{BackupOptions, BackupReport, DigestMode, LookupOptions};
+pub use backup::{BackupOptions, BackupReport, FilterMode, LookupOptions};
 pub use check::{CheckReport, ReadData};
 pub use config::Parameters;
 pub use copy::CopyReport;
@@ -92,7 +91,8 @@ pub use error::{Damage, DamagedPart, Error, Result};
 pub use filter::SnapshotFilter;
 pub use forget::{ForgetReport, GroupBy, Keep};
 pub use id::{ChunkId, Name};
-pub use inspect::{Change, DigestReport, ListEntry, Stats};
+pub use index::RunFilter;
+pub use inspect::{Change, ListEntry, Stats};
 pub use intent::Lock;
 pub use lookup::Lookups;
 pub use passphrases::KeyInfo;

@@ -1,10 +1,9 @@
-//! Where a chunk is, if it is stored: asks the cache, the digest and the index, in this order.
-//! Knows how far to trust each: only the index and the footer of a pack prove that a chunk is
-//! stored; of the digest only "no" counts.
+//! Where a chunk is, if it is stored: asks the cache, the filters of the runs and the runs, in this
+//! order. Knows how far to trust each: only a run and the footer of a pack prove that a chunk is
+//! stored; of a filter only "no" counts.
 
 use std::sync::Arc;
 
-use crate::digest::Digest;
 use crate::error::Result;
 use crate::id::{ChunkId, Name};
 use crate::index::Index;
@@ -20,11 +19,11 @@ pub struct Lookups {
     pub total: u64,
     /// Answered by the locality cache.
     pub from_cache: u64,
-    /// The digest said "no": the chunk is new.
-    pub from_digest: u64,
+    /// The filters of all runs said "no": the chunk is new.
+    pub from_filters: u64,
     /// Answered by the index.
     pub from_index: u64,
-    /// Of those, chunks that were new although the digest said "maybe".
+    /// Of those, chunks that are stored nowhere although a filter said "maybe".
     pub false_positives: u64,
     /// Blocks of the index read.
     pub index_reads: u64,
@@ -37,38 +36,28 @@ pub struct Lookups {
 pub(crate) enum Answer {
     /// It is stored here.
     At(Location),
-    /// It is not stored.
+    /// It is not stored, or only in a pack that is about to be removed.
     New,
-    /// It is stored, but only in a pack that is about to be removed: it must be stored again. The
-    /// digest has it.
-    Again,
 }
 
-/// The digest, or what replaces it in measurements and tests.
+/// The filters of the runs, or what replaces them in measurements and tests.
 pub(crate) enum Prefilter {
-    Digest(Digest),
+    Filters,
     /// Answers "maybe" for every chunk: the index decides alone.
     AlwaysMaybe,
     /// Gives the wrong answer half of the time.
-    RandomErrors(Digest, u64),
+    RandomErrors(u64),
 }
 
 impl Prefilter {
-    fn may_have(&mut self, id: &ChunkId) -> bool {
+    fn may_have(&mut self, index: &Index, id: &ChunkId) -> Result<bool> {
         match self {
-            Self::Digest(digest) => digest.contains(id),
-            Self::AlwaysMaybe => true,
-            Self::RandomErrors(digest, state) => {
+            Self::Filters => index.may_have(id),
+            Self::AlwaysMaybe => Ok(true),
+            Self::RandomErrors(state) => {
                 *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                digest.contains(id) ^ (*state >> 63 == 1)
+                Ok(index.may_have(id)? ^ (*state >> 63 == 1))
             }
-        }
-    }
-
-    pub(crate) fn insert(&mut self, id: &ChunkId) {
-        match self {
-            Self::Digest(digest) | Self::RandomErrors(digest, _) => digest.insert(id),
-            Self::AlwaysMaybe => {}
         }
     }
 }
@@ -110,17 +99,14 @@ impl Lookup {
             self.counts.from_cache += 1;
             return Ok(Answer::At(location));
         }
-        if !self.prefilter.may_have(id) {
-            self.counts.from_digest += 1;
+        if !self.prefilter.may_have(&self.index, id)? {
+            self.counts.from_filters += 1;
             return Ok(Answer::New);
         }
         self.counts.from_index += 1;
         if let Some(found) = self.index.find(id)? {
             self.remember_neighbours(&found.location.pack);
             return Ok(Answer::At(found.location));
-        }
-        if self.index.hides_some() && self.index.find_where(id, |_| true)?.is_some() {
-            return Ok(Answer::Again);
         }
         self.counts.false_positives += 1;
         Ok(Answer::New)

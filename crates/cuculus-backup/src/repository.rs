@@ -135,7 +135,7 @@ impl Repository {
         Index::load(&*self.store, &self.keys)
     }
 
-    /// For readers: without the digest, since the chunks that they look up exist.
+    /// For readers: without filters, since the chunks that they look up exist.
     pub(crate) fn chunks(&self) -> Result<Chunks> {
         self.chunks_of(self.index()?)
     }

@@ -26,8 +26,8 @@ impl Master {
         blake3::derive_key(&format!("cuculus-backup v1 {use_of_key}"), &self.0)
     }
 
-    fn derive_u128(&self, use_of_key: &str) -> u128 {
-        Reader(&self.derive(use_of_key)).array().map(u128::from_le_bytes).unwrap_or_default()
+    fn derive_u64(&self, use_of_key: &str) -> u64 {
+        Reader(&self.derive(use_of_key)).u64().unwrap_or_default()
     }
 
     /// Names the repository. Nobody can make a repository with the same id without the master key.
@@ -68,8 +68,6 @@ impl Drop for Master {
 /// The derived keys. Without encryption, whoever can read the repository knows them.
 pub(crate) struct Keys {
     chunk_ids: [u8; 32],
-    /// Hashes in the digest are as secret as chunk ids.
-    pub(crate) digest: u128,
     /// So that chunk lengths do not reveal known files.
     pub(crate) cuts: Cuts,
     pub(crate) seal: Seal,
@@ -87,9 +85,8 @@ impl Keys {
         };
         Self {
             chunk_ids: master.derive("chunk ids"),
-            digest: master.derive_u128("digest"),
             cuts: match version {
-                Version::V1 => Cuts::Seed(master.derive_u128("cuts") as u64),
+                Version::V1 => Cuts::Seed(master.derive_u64("cuts")),
                 Version::V2 => Cuts::Table(master.gear_table()),
             },
             seal,
@@ -109,7 +106,6 @@ impl Keys {
 impl Drop for Keys {
     fn drop(&mut self) {
         self.chunk_ids.zeroize();
-        self.digest.zeroize();
         match &mut self.cuts {
             Cuts::Seed(seed) => seed.zeroize(),
             Cuts::Table(table) => table.zeroize(),

@@ -1,5 +1,5 @@
-//! `cargo xtask bench-backup` and `soak-backup`: what the chunk digest saves, a comparison of the
-//! backup with other tools, and longer runs of its tests. Knows how each is called; the digest is
+//! `cargo xtask bench-backup` and `soak-backup`: what the filters of the index save, a comparison of
+//! the backup with other tools, and longer runs of its tests. Knows how each is called; the filters are
 //! measured by the backup's own benchmark.
 
 mod large; // a file of two terabytes, a directory of two million files

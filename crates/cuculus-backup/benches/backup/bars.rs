@@ -1,12 +1,12 @@
 //! Five ways to find out whether a chunk is stored, with equal memory: the index alone, with the
-//! digest, with the locality cache, with both; and an LSM engine with its own Bloom filters. The
+//! filters of its runs, with the locality cache, with both; and an LSM engine with its own Bloom filters. The
 //! program counts the reads of our index, the operating system those of the engine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use cuculus_backup::{
-    BackupOptions, ChunkId, DigestMode, LookupOptions, Lookups, Parameters, Repository,
+    BackupOptions, ChunkId, FilterMode, LookupOptions, Lookups, Parameters, Repository,
 };
 use serde::Serialize;
 
@@ -31,7 +31,7 @@ pub(crate) struct Report {
 #[derive(Serialize)]
 struct Row {
     name: &'static str,
-    digest_bytes: u64,
+    filter_bytes: u64,
     cache_bytes: u64,
     reads: u64,
     reads_per_1000: f64,
@@ -55,16 +55,16 @@ pub(crate) fn run(versions: &Path, memory: usize) -> Result<(Report, Trace), Fai
         memory_bytes: memory,
         rows: Vec::new(),
     };
-    // The size of the digest is known only after a first run.
-    let digest_only = ours("digest", DigestMode::Normal, 0, &paths, &mut report)?;
-    let digest = usize::try_from(digest_only.0.digest_bytes)?;
-    let rest = memory.saturating_sub(digest) / CACHED_CHUNK;
-    let (alone, trace) = ours("index alone", DigestMode::AlwaysMaybe, 0, &paths, &mut report)?;
+    // The size of the filters is known only after a first run.
+    let filters_only = ours("filters", FilterMode::Normal, 0, &paths, &mut report)?;
+    let filters = usize::try_from(filters_only.0.filter_bytes)?;
+    let rest = memory.saturating_sub(filters) / CACHED_CHUNK;
+    let (alone, trace) = ours("index alone", FilterMode::AlwaysMaybe, 0, &paths, &mut report)?;
     report.rows.push(alone);
-    report.rows.push(digest_only.0);
+    report.rows.push(filters_only.0);
     let all = memory / CACHED_CHUNK;
-    let (cache, _) = ours("cache", DigestMode::AlwaysMaybe, all, &paths, &mut report)?;
-    let (both, _) = ours("digest and cache", DigestMode::Normal, rest, &paths, &mut report)?;
+    let (cache, _) = ours("cache", FilterMode::AlwaysMaybe, all, &paths, &mut report)?;
+    let (both, _) = ours("filters and cache", FilterMode::Normal, rest, &paths, &mut report)?;
     report.rows.extend([cache, both]);
     report.rows.extend(engine(&trace, memory, report.chunks)?);
     Ok((report, trace))
@@ -80,7 +80,7 @@ pub(crate) type Trace = Vec<Vec<ChunkId>>;
 
 fn ours(
     name: &'static str,
-    digest: DigestMode,
+    filters: FilterMode,
     cached_chunks: usize,
     paths: &[PathBuf],
     report: &mut Report,
@@ -89,12 +89,12 @@ fn ours(
     let repo = dir.path().join("repo");
     Repository::create(&repo, &Parameters::default(), None)?;
     let repository = Repository::open(&repo, None)?;
-    let (mut reads, mut lookups, mut digest_bytes) = (0, Lookups::default(), 0);
+    let (mut reads, mut lookups, mut filter_bytes) = (0, Lookups::default(), 0);
     let mut trace = Vec::new();
     report.logical_bytes = 0;
     for path in paths {
         let lookup =
-            LookupOptions { digest, cached_chunks, trace: digest == DigestMode::AlwaysMaybe };
+            LookupOptions { filters, cached_chunks, trace: filters == FilterMode::AlwaysMaybe };
         let options = BackupOptions { paths: vec![path.clone()], lookup, ..Default::default() };
         let done = repository.backup(&options, &())?;
         report.logical_bytes += done.bytes;
@@ -102,19 +102,19 @@ fn ours(
         reads += counts.index_reads + counts.footer_reads;
         lookups.total += counts.total;
         lookups.from_cache += counts.from_cache;
-        lookups.from_digest += counts.from_digest;
+        lookups.from_filters += counts.from_filters;
         lookups.from_index += counts.from_index;
         lookups.false_positives += counts.false_positives;
         lookups.index_reads += counts.index_reads;
         lookups.footer_reads += counts.footer_reads;
-        digest_bytes = done.digest_bytes;
+        filter_bytes = done.filter_bytes;
         trace.push(done.trace);
     }
     report.chunks = repository.stats()?.chunks;
     report.lookups = lookups.total;
     let row = Row {
         name,
-        digest_bytes,
+        filter_bytes,
         cache_bytes: (cached_chunks * CACHED_CHUNK) as u64,
         reads,
         reads_per_1000: 1000.0 * reads as f64 / lookups.total.max(1) as f64,
@@ -154,8 +154,8 @@ fn engine(trace: &Trace, memory: usize, chunks: u64) -> Result<Option<Row>, Fail
         keyspace.persist(PersistMode::SyncAll)?;
     }
     let reads_per_1000 = 1000.0 * reads as f64 / f64::from(total.max(1));
-    let (digest_bytes, cache_bytes) = (filters, cache);
-    Ok(Some(Row { name: "fjall", digest_bytes, cache_bytes, reads, reads_per_1000, lookups: None }))
+    let (filter_bytes, cache_bytes) = (filters, cache);
+    Ok(Some(Row { name: "fjall", filter_bytes, cache_bytes, reads, reads_per_1000, lookups: None }))
 }
 
 #[cfg(not(bench_fjall))]
@@ -174,7 +174,7 @@ fn read_calls() -> Result<u64, Failure> {
 impl Report {
     pub(crate) fn print(&self) {
         println!(
-            "{} versions, {:.2} GB, {} chunks, {} look-ups, {} KiB for digest and cache",
+            "{} versions, {:.2} GB, {} chunks, {} look-ups, {} KiB for filters and cache",
             self.versions.len(),
             self.logical_bytes as f64 / 1e9,
             self.chunks,
@@ -184,13 +184,13 @@ impl Report {
         println!("versions: {}", self.versions.join(" "));
         println!(
             "{:<18} {:>12} {:>12} {:>10} {:>12}",
-            "", "digest KiB", "cache KiB", "reads", "per 1000"
+            "", "filters KiB", "cache KiB", "reads", "per 1000"
         );
         for row in &self.rows {
             println!(
                 "{:<18} {:>12} {:>12} {:>10} {:>12.2}",
                 row.name,
-                row.digest_bytes / 1024,
+                row.filter_bytes / 1024,
                 row.cache_bytes / 1024,
                 row.reads,
                 row.reads_per_1000

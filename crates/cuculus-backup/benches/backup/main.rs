@@ -1,11 +1,11 @@
-//! What the digest saves: index reads with and without it, and its memory compared with the filters
-//! that it replaces. Knows the names of the experiments; each is a module.
+//! What the filters of the index save: index reads with and without them; one digest of all chunks in
+//! their place; and the memory of such digests. Knows the names of the experiments; each is a module.
 
 #![allow(unexpected_cfgs, reason = "`cargo xtask bench-backup` sets `bench_fjall`")]
 
 mod bars; // five ways to find out what is stored
 mod digests; // the memory of three digests
-mod run_filters; // the digest against a filter in each run of the index
+mod run_filters; // a digest against a filter in each run of the index
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -18,7 +18,7 @@ struct Options {
     /// A directory with one directory per version of a tree, for the comparison of look-ups
     #[arg(long, value_name = "DIR")]
     trees: Option<PathBuf>,
-    /// Memory for digest and cache together, in KiB
+    /// Memory for filters and cache together, in KiB
     #[arg(long, value_name = "KIB", default_value_t = 1024)]
     memory: usize,
     /// The number of chunk ids, for the memory of digests

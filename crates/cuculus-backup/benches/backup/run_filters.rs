@@ -1,14 +1,12 @@
-//! The digest compared with a filter in each run of the index, on the same look-ups. Runs are sorted
-//! and immutable, so their filter can be static: the leading bits of the ids, which are uniform, as
-//! quotients in unary and remainders of eight bits. It is written in one pass, without memory beyond
-//! itself, and never grows. The look-ups come from real backups; the runs are merged as the index
-//! merges them.
+//! One elastic filter of all chunk ids, a digest, compared with a filter in each run of the index, on
+//! the same look-ups. The look-ups come from real backups; the runs are merged as the index merges
+//! them.
 
 use std::collections::HashSet;
 use std::time::Duration;
 
 use cuculus::{ElasticFilter, Filter, Insert, KeyHasher};
-use cuculus_backup::ChunkId;
+use cuculus_backup::{ChunkId, RunFilter};
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
@@ -27,105 +25,21 @@ pub(crate) struct Row {
     ask_ns: f64,
 }
 
-fn prefix(id: &ChunkId) -> u64 {
-    id.as_bytes().first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes))
-}
-
-/// Buckets between two positions that are kept.
-const SAMPLE: u64 = 64;
-
-/// The filter of one run.
-pub(crate) struct RunFilter {
-    buckets: u64,
-    /// For each bucket its entries as ones, and a zero after them.
-    unary: Vec<u64>,
-    remainders: Vec<u8>,
-    /// For every 64th bucket, where its ones begin.
-    samples: Vec<u64>,
-}
-
-impl RunFilter {
-    fn place(&self, id: u64) -> (u64, u8) {
-        let wide = u128::from(id) * u128::from(self.buckets);
-        ((wide >> 64) as u64, (wide >> 56) as u8)
-    }
-
-    /// Of sorted prefixes, in one pass.
-    pub(crate) fn new(ids: &[u64]) -> Self {
-        let buckets = (ids.len() as u64).max(1);
-        let mut filter =
-            Self { buckets, unary: vec![0], remainders: Vec::new(), samples: Vec::new() };
-        let (mut at, mut ids) = (0u64, ids.iter().peekable());
-        for bucket in 0..buckets {
-            if bucket % SAMPLE == 0 {
-                filter.samples.push(at);
-            }
-            while let Some((_, remainder)) =
-                ids.peek().map(|id| filter.place(**id)).filter(|(place, _)| *place == bucket)
-            {
-                filter.remainders.push(remainder);
-                filter.unary.resize((at / 64 + 1) as usize, 0);
-                filter.unary[(at / 64) as usize] |= 1 << (at % 64);
-                at += 1;
-                ids.next();
-            }
-            at += 1;
-        }
-        filter.unary.resize((at / 64 + 1) as usize, 0);
-        filter
-    }
-
-    pub(crate) fn contains(&self, id: u64) -> bool {
-        let (bucket, wanted) = self.place(id);
-        let sample = bucket / SAMPLE;
-        let mut at = self.samples[sample as usize];
-        // Entries before the bucket are the bits before it without its zeros.
-        let mut zeros = bucket - sample * SAMPLE;
-        while zeros > 0 {
-            let word = !self.unary[(at / 64) as usize] >> (at % 64);
-            let in_word = u64::from(word.count_ones()).min(zeros);
-            if u64::from(word.count_ones()) < zeros {
-                zeros -= in_word;
-                at = (at / 64 + 1) * 64;
-                continue;
-            }
-            let mut rest = word;
-            for _ in 1..zeros {
-                rest &= rest - 1;
-            }
-            at += u64::from(rest.trailing_zeros()) + 1;
-            zeros = 0;
-        }
-        let mut entry = at - bucket;
-        while self.unary[(at / 64) as usize] >> (at % 64) & 1 == 1 {
-            if self.remainders[entry as usize] == wanted {
-                return true;
-            }
-            (at, entry) = (at + 1, entry + 1);
-        }
-        false
-    }
-
-    fn bytes(&self) -> usize {
-        self.unary.len() * 8 + self.remainders.len() + self.samples.len() * 8
-    }
-}
-
 fn cpu() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// A run: its sorted prefixes, and their filter.
+/// A run: its sorted ids, and their filter.
 struct Run {
-    ids: Vec<u64>,
+    ids: Vec<ChunkId>,
     filter: RunFilter,
 }
 
 /// Adds a run, and merges small ones as the index does after each backup; returns the ids written.
-fn add(runs: &mut Vec<Run>, ids: Vec<u64>) -> usize {
+fn add(runs: &mut Vec<Run>, ids: Vec<ChunkId>) -> usize {
     let mut written = ids.len();
-    runs.push(Run { filter: RunFilter::new(&ids), ids });
+    runs.push(Run { filter: RunFilter::of(&ids), ids });
     runs.sort_by_key(|run| run.ids.len());
     let mut sum = 0;
     let small = runs.iter().take_while(|run| {
@@ -135,10 +49,10 @@ fn add(runs: &mut Vec<Run>, ids: Vec<u64>) -> usize {
     });
     let small = small.count();
     if small >= 4 {
-        let mut ids: Vec<u64> = runs.drain(..small).flat_map(|run| run.ids).collect();
+        let mut ids: Vec<ChunkId> = runs.drain(..small).flat_map(|run| run.ids).collect();
         ids.sort_unstable();
         written += ids.len();
-        runs.push(Run { filter: RunFilter::new(&ids), ids });
+        runs.push(Run { filter: RunFilter::of(&ids), ids });
     }
     // The largest run is searched first.
     runs.sort_by_key(|run| std::cmp::Reverse(run.ids.len()));
@@ -162,8 +76,7 @@ pub(crate) fn run(trace: &[Vec<ChunkId>]) -> Result<Vec<Row>, Failure> {
         let in_runs: Vec<u32> = questions
             .iter()
             .map(|id| {
-                let maybe =
-                    runs.iter().enumerate().filter(|(_, run)| run.filter.contains(prefix(id)));
+                let maybe = runs.iter().enumerate().filter(|(_, run)| run.filter.may_have(id));
                 maybe.fold(0, |bits, (number, _)| bits | 1 << number.min(31))
             })
             .collect();
@@ -179,7 +92,7 @@ pub(crate) fn run(trace: &[Vec<ChunkId>]) -> Result<Vec<Row>, Failure> {
             let mut search = |which: usize, searched: &dyn Fn(usize) -> bool| {
                 for (_, run) in runs.iter().enumerate().filter(|(number, _)| searched(*number)) {
                     reads[which][is_stored] += 1;
-                    if run.ids.binary_search(&prefix(id)).is_ok() {
+                    if run.ids.binary_search(id).is_ok() {
                         return;
                     }
                 }
@@ -198,7 +111,7 @@ pub(crate) fn run(trace: &[Vec<ChunkId>]) -> Result<Vec<Row>, Failure> {
             digest.insert(id.as_bytes())?;
         }
         digest_build += cpu() - start;
-        let mut sorted: Vec<u64> = new.iter().map(prefix).collect();
+        let mut sorted: Vec<ChunkId> = new.iter().copied().collect();
         sorted.sort_unstable();
         stored.extend(new);
         let start = cpu();
@@ -215,14 +128,14 @@ pub(crate) fn run(trace: &[Vec<ChunkId>]) -> Result<Vec<Row>, Failure> {
         build_ns,
         ask_ns: ask.as_nanos() as f64 / asked.max(1) as f64,
     };
-    let lost = stored.iter().filter(|id| !runs.iter().any(|run| run.filter.contains(prefix(id))));
+    let lost = stored.iter().filter(|id| !runs.iter().any(|run| run.filter.may_have(id)));
     let lost = lost.count();
     if lost > 0 {
         return Err(format!("the filters of the runs lost {lost} ids").into());
     }
     // With the sorting of the merges, which the index does anyway.
     let per_id = run_build.as_nanos() as f64 / built.max(1) as f64;
-    let run_bytes = runs.iter().map(|run| run.filter.bytes()).sum();
+    let run_bytes = runs.iter().map(|run| run.filter.size_in_bytes() as usize).sum();
     Ok(vec![
         row(
             "digest (elastic)",

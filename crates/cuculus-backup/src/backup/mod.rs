@@ -15,7 +15,6 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use crate::config::{self, Version};
-use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::id::{ChunkId, Name};
 use crate::index::{Entry, Index, Merged, Run, RunWriter};
@@ -41,7 +40,7 @@ pub(crate) use files::SaveError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LookupOptions {
     /// What is consulted before the index.
-    pub digest: DigestMode,
+    pub filters: FilterMode,
     /// How many chunk locations the locality cache holds, about 104 bytes each; 0 turns it off.
     pub cached_chunks: usize,
     /// Whether the report lists every chunk that was looked up, in order.
@@ -50,18 +49,18 @@ pub struct LookupOptions {
 
 /// What is consulted before the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DigestMode {
-    /// The chunk digest.
+pub enum FilterMode {
+    /// The filters of the index runs.
     Normal,
     /// A substitute that answers "maybe" for every chunk, so that the index decides alone.
     AlwaysMaybe,
-    /// A digest whose answer is wrong half of the time. A wrong "no" stores a chunk twice.
+    /// Filters whose answer is wrong half of the time. A wrong "no" stores a chunk twice.
     RandomErrors,
 }
 
 impl Default for LookupOptions {
     fn default() -> Self {
-        Self { digest: DigestMode::Normal, cached_chunks: locality::DEFAULT_CHUNKS, trace: false }
+        Self { filters: FilterMode::Normal, cached_chunks: locality::DEFAULT_CHUNKS, trace: false }
     }
 }
 
@@ -114,8 +113,8 @@ pub struct BackupReport {
     pub problems: u64,
     /// Packs that the index names and that are gone; what they held was not relied on.
     pub missing_packs: u64,
-    /// Memory of the digest, in bytes.
-    pub digest_bytes: u64,
+    /// Memory of the filters of all index runs, in bytes.
+    pub filter_bytes: u64,
     /// How the look-ups were answered.
     pub lookups: Lookups,
     /// The chunks looked up, in order, if [`LookupOptions::trace`] is set.
@@ -188,8 +187,8 @@ impl Repository {
         report.missing_packs = missing;
         report.lookups = lookup.counts();
         report.trace = lookup.trace.take().unwrap_or_default();
-        if let Prefilter::Digest(digest) = &lookup.prefilter {
-            report.digest_bytes = digest.size_in_bytes();
+        if matches!(lookup.prefilter, Prefilter::Filters) {
+            report.filter_bytes = lookup.index.filter_bytes()?;
         }
         let Some(announcement) = announcement else { return Ok(report) };
 
@@ -231,7 +230,11 @@ impl Repository {
             ));
         }
         index.hide(missing.iter().copied());
-        let prefilter = self.prefilter(options.digest, &index)?;
+        let (index, prefilter) = match options.filters {
+            FilterMode::Normal => (index.with_filters()?, Prefilter::Filters),
+            FilterMode::AlwaysMaybe => (index, Prefilter::AlwaysMaybe),
+            FilterMode::RandomErrors => (index, Prefilter::RandomErrors(1)),
+        };
         let cache = Locality::new(options.cached_chunks);
         let mut lookup = Lookup::new(&self.store, &self.keys, index, prefilter, cache);
         lookup.trace = options.trace.then(Vec::new);
@@ -240,25 +243,7 @@ impl Repository {
 
     /// After a snapshot: what saves work later. The snapshot is safe without it.
     fn tidy(&self, mut lookup: Lookup) -> Result<()> {
-        let index = &mut lookup.index;
-        self.merge_runs(index)?;
-        if let Prefilter::Digest(digest) = &lookup.prefilter {
-            let generation = index.generation();
-            // A rebuilt digest is worth saving even if nothing was stored.
-            if !digest.was_saved_for(&generation) {
-                digest.save(&*self.store, &self.keys, &generation)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn prefilter(&self, asked: DigestMode, index: &Index) -> Result<Prefilter> {
-        let digest = || Digest::of(index, &*self.store, &self.keys, &self.parameters);
-        Ok(match asked {
-            DigestMode::Normal => Prefilter::Digest(digest()?),
-            DigestMode::AlwaysMaybe => Prefilter::AlwaysMaybe,
-            DigestMode::RandomErrors => Prefilter::RandomErrors(digest()?, 1),
-        })
+        self.merge_runs(&mut lookup.index)
     }
 
     pub(crate) fn sink(&self) -> Result<crate::sink::Sink> {
@@ -345,9 +330,10 @@ impl Repository {
         keep: impl Fn(&Entry) -> bool,
     ) -> Result<()> {
         self.remove_replaced_runs()?;
-        let mut writer = RunWriter::new(&*self.store, &self.keys, names.to_vec())?;
         let chosen = index.runs().iter().enumerate();
         let chosen = chosen.filter(|(_, run)| names.contains(&run.name()));
+        let most = chosen.clone().map(|(_, run)| run.len()).sum();
+        let mut writer = RunWriter::new(&*self.store, &self.keys, names.to_vec(), most)?;
         for entry in Merged::new(chosen) {
             let (_, _, entry) = entry?;
             let pack = index.pack(&entry.location.pack);

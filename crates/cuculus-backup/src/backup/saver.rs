@@ -32,9 +32,7 @@ impl Saver {
         }
         match self.lookup.locate(&id)? {
             Answer::At(_) => return Ok(id),
-            // An id enters the digest when it enters the index, once.
-            Answer::New => self.lookup.prefilter.insert(&id),
-            Answer::Again => {}
+            Answer::New => {}
         }
         self.pending.insert(id);
         self.new_chunks += 1;
@@ -60,9 +58,7 @@ impl Saver {
     }
 
     /// Chunks of finished runs are found in the index from now on. Those of a run that another
-    /// process has merged stay pending: the index is not read again while the backup runs, because
-    /// it could then name chunks that the digest does not have. That they are in some run is
-    /// confirmed at the end.
+    /// process has merged stay pending. That they are in some run is confirmed at the end.
     fn take_written_runs(&mut self) {
         for WrittenRun { run, ids } in self.sink.iter_mut().flat_map(Sink::written_runs) {
             if let Ok(run) = run {

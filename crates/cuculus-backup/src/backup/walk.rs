@@ -236,10 +236,10 @@ impl<'a> Walk<'a> {
             names = Names::default();
             names.push(OsStr::new(CACHE_TAG));
         }
-        names.sort();
+        let mut names = names.sorted();
         let mut earlier = Earlier::new(earlier);
         let mut dir = self.dir_writer();
-        for name in names.iter() {
+        while let Some(name) = names.next() {
             let before = earlier.take(name.as_bytes(), &mut self.earlier);
             let node = self.save_node(&path.join(name), before, device)?;
             self.add_node(&mut dir, node)?;

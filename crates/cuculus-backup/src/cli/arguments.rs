@@ -9,12 +9,12 @@ use cuculus_backup::{GroupBy, ReadData, SnapshotFilter};
 
 /// Deduplicating backups that need little memory.
 ///
-/// Exit codes: 0 success; 1 `check` or `repair` found damage, or the digest does not match the
-/// index; 2 error; 3 success, but some files were left out, each named on standard error.
+/// Exit codes: 0 success; 1 `check` or `repair` found damage; 2 error; 3 success, but some files
+/// were left out, each named on standard error.
 #[derive(Parser)]
 #[command(name = "cuculus-backup", version)]
 pub(crate) struct Arguments {
-    /// The repository: a directory or s3://BUCKET/PREFIX
+    /// The repository: a directory, s3://BUCKET/PREFIX or sftp://HOST/PATH
     #[arg(long, short, value_name = "LOCATION", env = "CUCULUS_BACKUP_REPO", global = true)]
     pub(crate) repo: Option<PathBuf>,
     /// Read the passphrase from the first line of this file
@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
     /// Read the passphrase from the output of this command
     #[arg(long, value_name = "COMMAND", env = "CUCULUS_BACKUP_PASSPHRASE_COMMAND", global = true)]
     pub(crate) passphrase_command: Option<String>,
-    /// Cache the index of a repository on S3 here instead of in ~/.cache/cuculus-backup
+    /// Cache the index of a remote repository here instead of in ~/.cache/cuculus-backup
     #[arg(long, value_name = "DIR", env = "CUCULUS_BACKUP_CACHE_DIR", global = true)]
     pub(crate) cache_dir: Option<PathBuf>,
     /// Accept that the repository at this location is another one than before
@@ -152,12 +152,6 @@ pub(crate) enum Command {
     Key(Key),
     /// Print the size of the repository and its parts
     Stats,
-    /// Compare the chunk digest with the index
-    VerifyDigest {
-        /// Rebuild the digest if it does not match
-        #[arg(long)]
-        repair: bool,
-    },
     /// Print completions for a shell
     Completions {
         /// The shell

@@ -82,7 +82,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
             keys::run(&cli, command, current)
         }
         Command::Stats => cli.stats(),
-        Command::VerifyDigest { repair } => cli.verify_digest(*repair),
     }
 }
 
@@ -437,10 +436,9 @@ impl Cli<'_> {
     fn stats(&self) -> Result<Outcome> {
         let stats = self.repository.stats()?;
         self.print(&stats, || {
-            let digest = stats.digest_bytes.map_or("none yet".into(), text::bytes);
             format!(
                 "{} snapshots with {} of files\n{} chunks with {}, stored in {} packs with {}\n\
-                 {} index runs with {}; the digest uses {digest} of memory\n{} in total",
+                 {} index runs with {}; their filters use {} of memory\n{} in total",
                 stats.snapshots,
                 text::bytes(stats.logical_bytes),
                 stats.chunks,
@@ -449,32 +447,10 @@ impl Cli<'_> {
                 text::bytes(stats.pack_bytes),
                 stats.index_runs,
                 text::bytes(stats.index_bytes),
+                text::bytes(stats.filter_bytes),
                 text::bytes(stats.repository_bytes),
             )
         })
-    }
-
-    fn verify_digest(&self, repair: bool) -> Result<Outcome> {
-        let report = self.repository.verify_digest(repair)?;
-        self.print(&report, || {
-            let verdict = match (report.is_exact(), report.repaired) {
-                (true, false) => "it matches the index",
-                (true, true) => "rebuilt, it matches the index",
-                (false, _) => "it does not match the index; --repair rebuilds it",
-            };
-            format!(
-                "the digest is {}: {} chunks, {} entries, {} missing, {} ({:.1} bits per chunk), \
-                 false positive rate {:.4} %; {verdict}",
-                report.state,
-                report.chunks,
-                report.entries,
-                report.missing,
-                text::bytes(report.bytes),
-                report.bits_per_chunk,
-                100.0 * report.rate,
-            )
-        })?;
-        Ok(if report.is_exact() { Outcome::Done } else { Outcome::CheckFailed })
     }
 }
 
@@ -492,10 +468,6 @@ fn prune_text(report: &PruneReport, dry_run: bool) -> String {
         report.dead_packs,
         report.rewritten_packs,
     );
-    if let Some((before, after)) = report.digest_bytes {
-        message +=
-            &format!("; the digest went from {} to {}", text::bytes(before), text::bytes(after));
-    }
     if !report.waits_for.is_empty() {
         let who = report.waits_for.join(", ");
         message +=

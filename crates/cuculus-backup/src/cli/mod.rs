@@ -20,7 +20,7 @@ pub(crate) use commands::run;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Done,
-    /// Damage was found, or the digest does not match the index.
+    /// Damage was found.
     CheckFailed,
     /// Some files were left out; each was reported.
     Incomplete,

@@ -1,6 +1,7 @@
-//! The exact index: where each chunk is. It is the union of immutable sorted runs. Knows ids and
-//! locations; nothing of filters, caches or files.
+//! The exact index: where each chunk is. It is the union of immutable sorted runs, each with a filter.
+//! Knows ids and locations; nothing of caches or files.
 
+mod filter; // of one run
 mod merged; // the entries of several runs in order
 mod run; // one sorted file
 mod writing; // how a run is written
@@ -15,10 +16,11 @@ use crate::pack::{Location, PackInfo};
 use crate::seal::Keys;
 use crate::store::{ObjectKind, Store};
 
+pub use filter::RunFilter;
 pub(crate) use merged::Merged;
 pub(crate) use run::Run;
 #[cfg(feature = "fuzz")]
-pub(crate) use run::{BLOCK_LEN, MAGIC, block_place, tail_place};
+pub(crate) use run::{BLOCK_LEN, MAGIC, MAGIC_V1, block_place, filter_place, tail_place};
 pub(crate) use writing::{RunWriter, write_sorted};
 
 /// Where one chunk is.
@@ -36,9 +38,6 @@ pub(crate) struct FoundEntry {
     pub(crate) location: Location,
 }
 
-/// Identifies one state of the index: the hash of the names of its runs.
-pub(crate) type Generation = [u8; 32];
-
 /// The current runs, as of when they were listed.
 pub(crate) struct Index {
     runs: Vec<Run>,
@@ -49,6 +48,8 @@ pub(crate) struct Index {
     replaced: Vec<Name>,
     /// Blocks read by look-ups.
     reads: AtomicU64,
+    /// Whether look-ups skip runs whose filter says "no".
+    uses_filters: bool,
 }
 
 impl Index {
@@ -86,8 +87,16 @@ impl Index {
             hidden: HashSet::new(),
             replaced: replaced.iter().map(Run::name).collect(),
             reads: AtomicU64::new(0),
+            uses_filters: false,
             runs,
         }
+    }
+
+    /// Reads the filters of all runs. Worth it for who looks up chunks that may be new.
+    pub(crate) fn with_filters(mut self) -> Result<Self> {
+        self.filter_bytes()?;
+        self.uses_filters = true;
+        Ok(self)
     }
 
     /// The same runs once more, with nothing hidden: one index to read with, one to look up in.
@@ -120,12 +129,19 @@ impl Index {
         self.reads.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn generation(&self) -> Generation {
-        let mut names: Vec<Name> = self.runs.iter().map(Run::name).collect();
-        names.sort_unstable();
-        let mut hasher = blake3::Hasher::new();
-        names.iter().for_each(|name| _ = hasher.update(&name.0));
-        *hasher.finalize().as_bytes()
+    /// Whether a filter says that some run may have this chunk. If not, it is not stored.
+    pub(crate) fn may_have(&self, id: &ChunkId) -> Result<bool> {
+        for run in &self.runs {
+            if run.filter()?.may_have(id) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Memory of all filters, which this reads.
+    pub(crate) fn filter_bytes(&self) -> Result<u64> {
+        self.runs.iter().try_fold(0, |sum, run| Ok(sum + run.filter()?.size_in_bytes()))
     }
 
     /// Adds a run that was written since.
@@ -147,10 +163,6 @@ impl Index {
         self.hidden.extend(packs);
     }
 
-    pub(crate) fn hides_some(&self) -> bool {
-        !self.hidden.is_empty()
-    }
-
     /// Looks a chunk up; one in a hidden pack is not found.
     pub(crate) fn find(&self, id: &ChunkId) -> Result<Option<FoundEntry>> {
         self.find_where(id, |location| !self.hidden.contains(&location.pack))
@@ -163,6 +175,9 @@ impl Index {
         wanted: impl Fn(&Location) -> bool,
     ) -> Result<Option<FoundEntry>> {
         for (number, run) in self.runs.iter().enumerate() {
+            if self.uses_filters && run.says_no(id) {
+                continue;
+            }
             let mut reads = 0;
             let found = run.find(id, &mut reads, &wanted);
             self.reads.fetch_add(reads, Ordering::Relaxed);

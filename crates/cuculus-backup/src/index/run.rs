@@ -1,10 +1,11 @@
-//! One run: entries sorted by id in sealed blocks of equal size, and a tail with the first id of
-//! each block, so that a look-up reads one block. Knows nothing of other runs.
+//! One run: entries sorted by id in sealed blocks of equal size, their filter, and a tail with the
+//! first id of each block, so that a look-up reads one block. Knows nothing of other runs.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::Entry;
+use super::filter::{FilterBuilder, MAX_LEN, RunFilter};
 use crate::codec::{Decoded, Malformed, Reader};
 use crate::error::{Error, Result};
 use crate::id::{ChunkId, Name};
@@ -12,7 +13,11 @@ use crate::pack::{Location, PackInfo};
 use crate::seal::Keys;
 use crate::store::{Object, ObjectKind, Store, read_or_refetch};
 
-pub(crate) const MAGIC: [u8; 8] = *b"CUCINDX1";
+/// Without a filter, in repositories of version 1.
+pub(crate) const MAGIC_V1: [u8; 8] = *b"CUCINDX1";
+pub(crate) const MAGIC: [u8; 8] = *b"CUCINDX2";
+/// Bytes of a filter that are sealed together.
+pub(super) const FILTER_FRAME: usize = 256 * 1024;
 /// After the sealed tail: its length in eight bytes.
 pub(super) const TRAILER_LEN: u64 = 8;
 pub(super) const ENTRY_LEN: usize = ChunkId::LEN + 4 + 4 + 3 + 3 + 3;
@@ -30,6 +35,8 @@ pub(super) struct Tail {
     pub(super) predecessors: Vec<Name>,
     /// The prefix of the first id of each block.
     pub(super) fences: Vec<u64>,
+    /// Of the filter; 0 if there is none.
+    pub(super) buckets: u64,
 }
 
 impl Tail {
@@ -44,6 +51,21 @@ impl Tail {
         let entries = (self.len - block * BLOCK_ENTRIES as u64).min(BLOCK_ENTRIES as u64);
         start..start + entries * ENTRY_LEN as u64 + overhead
     }
+
+    /// The byte range of the sealed filter.
+    fn filter_range(&self, overhead: u64) -> Range<u64> {
+        let blocks = self.blocks();
+        let start = match blocks.checked_sub(1) {
+            Some(last) => self.block_range(last, overhead).end,
+            None => MAGIC.len() as u64,
+        };
+        let plain = self.filter_len();
+        start..start + plain + plain.div_ceil(FILTER_FRAME as u64) * overhead
+    }
+
+    fn filter_len(&self) -> u64 {
+        if self.buckets == 0 { 0 } else { RunFilter::encoded_len(self.buckets, self.len) }
+    }
 }
 
 /// A clone reads the same object, which other processes may have removed since.
@@ -53,6 +75,11 @@ pub(crate) struct Run {
     object: Arc<dyn Object>,
     keys: Arc<Keys>,
     tail: Arc<Tail>,
+    filter: Arc<OnceLock<RunFilter>>,
+}
+
+pub(crate) fn filter_place(run: &Name, frame: u64) -> [u8; 28] {
+    place(b"runf", run, frame)
 }
 
 pub(crate) fn tail_place(run: &Name) -> Vec<u8> {
@@ -60,10 +87,14 @@ pub(crate) fn tail_place(run: &Name) -> Vec<u8> {
 }
 
 pub(crate) fn block_place(run: &Name, block: u64) -> [u8; 28] {
+    place(b"runb", run, block)
+}
+
+fn place(what: &[u8; 4], run: &Name, number: u64) -> [u8; 28] {
     let mut place = [0; 28];
-    place[..4].copy_from_slice(b"runb");
+    place[..4].copy_from_slice(what);
     place[4..20].copy_from_slice(&run.0);
-    place[20..].copy_from_slice(&block.to_le_bytes());
+    place[20..].copy_from_slice(&number.to_le_bytes());
     place
 }
 
@@ -82,7 +113,67 @@ impl Run {
             object: object.into(),
             keys: Arc::clone(keys),
             tail: Arc::new(tail),
+            filter: Arc::default(),
         })
+    }
+
+    /// Gives it the filter that was written to it.
+    pub(super) fn with_filter(self, filter: RunFilter) -> Self {
+        let _ = self.filter.set(filter);
+        self
+    }
+
+    /// The filter. It is read at the first call, or built from the entries if there is none that can
+    /// be used.
+    pub(crate) fn filter(&self) -> Result<&RunFilter> {
+        if let Some(filter) = self.filter.get() {
+            return Ok(filter);
+        }
+        let filter = match self.stored_filter() {
+            Ok(Some(filter)) => filter,
+            Ok(None) | Err(Error::Damaged(_)) => {
+                let mut builder = FilterBuilder::new(self.len());
+                for entry in self.entries() {
+                    builder.push(&entry?.id);
+                }
+                builder.finish()
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(self.filter.get_or_init(|| filter))
+    }
+
+    /// The filter as it is stored; `None` if the run was written without one.
+    pub(crate) fn stored_filter(&self) -> Result<Option<RunFilter>> {
+        let buckets = self.tail.buckets;
+        if buckets == 0 {
+            return Ok(None);
+        }
+        let bytes = read_or_refetch(&*self.object, || self.read_filter())?;
+        let filter = RunFilter::decode(buckets, self.len(), &bytes);
+        filter.map(Some).map_err(|Malformed| self.damaged().with_detail("its filter"))
+    }
+
+    /// Whether the filter is in memory and says that the run does not have this id.
+    pub(super) fn says_no(&self, id: &ChunkId) -> bool {
+        self.filter.get().is_some_and(|filter| !filter.may_have(id))
+    }
+
+    /// Opens the frames of the filter. The tail and the object agree about their size.
+    fn read_filter(&self) -> Result<Vec<u8>> {
+        let overhead = self.keys.seal.overhead();
+        let Range { start: mut at, end } = self.tail.filter_range(overhead as u64);
+        let mut bytes = Vec::new();
+        let mut frame = 0;
+        while at < end {
+            let len = (end - at).min((FILTER_FRAME + overhead) as u64);
+            let sealed = self.object.read_at(at, len)?;
+            let plain = self.keys.seal.open(&filter_place(&self.name, frame), sealed);
+            let plain = plain.map_err(|Malformed| self.damaged().with_detail("its filter"))?;
+            bytes.extend_from_slice(&plain);
+            (at, frame) = (at + len, frame + 1);
+        }
+        Ok(bytes)
     }
 
     pub(crate) fn name(&self) -> Name {
@@ -302,6 +393,9 @@ pub(super) fn encode_tail(tail: &Tail) -> Vec<u8> {
     });
     writer.list(&tail.predecessors, |writer, name| writer.raw(&name.0));
     writer.list(&tail.fences, |writer, &fence| writer.u64(fence));
+    if tail.buckets > 0 {
+        writer.varint(tail.buckets);
+    }
     writer.0
 }
 
@@ -315,16 +409,17 @@ fn read_tail(object: &dyn Object, keys: &Keys, name: &Name) -> Result<Tail> {
     let head = object.read_at(0, (MAGIC.len() as u64).min(size))?;
     let sealed = object.read_at(start, tail_len)?;
     let plain = keys.seal.open(&tail_place(name), sealed).map_err(|Malformed| damaged())?;
-    let tail = decode_tail(&plain).map_err(|Malformed| damaged())?;
-    let (blocks, overhead) = (tail.blocks(), keys.seal.overhead() as u64);
-    let sound = head == MAGIC
-        && tail.fences.len() as u64 == blocks
+    let has_filter = head == MAGIC;
+    let tail = decode_tail(&plain, has_filter).map_err(|Malformed| damaged())?;
+    let overhead = keys.seal.overhead() as u64;
+    let sound = (has_filter || head == MAGIC_V1)
+        && tail.fences.len() as u64 == tail.blocks()
         && tail.fences.is_sorted()
-        && (blocks == 0 || tail.block_range(blocks - 1, overhead).end == start);
+        && (tail.filter_range(overhead).end == start || (tail.len == 0 && !has_filter));
     if sound { Ok(tail) } else { Err(damaged()) }
 }
 
-fn decode_tail(bytes: &[u8]) -> Decoded<Tail> {
+fn decode_tail(bytes: &[u8], has_filter: bool) -> Decoded<Tail> {
     let mut reader = Reader(bytes);
     let len = reader.varint()?;
     let packs = reader.list(Name::LEN + 2, |reader| {
@@ -333,10 +428,11 @@ fn decode_tail(bytes: &[u8]) -> Decoded<Tail> {
     })?;
     let predecessors = reader.list(Name::LEN, |reader| Ok(Name(reader.array()?)))?;
     let fences = reader.list(8, Reader::u64)?;
+    let buckets = if has_filter { reader.varint()? } else { 0 };
     reader.end()?;
     // Otherwise offsets in the file could overflow.
-    if len > 1 << 48 {
+    if len > MAX_LEN || buckets > MAX_LEN || (has_filter && buckets == 0) {
         return Err(Malformed);
     }
-    Ok(Tail { len, packs, predecessors, fences })
+    Ok(Tail { len, packs, predecessors, fences, buckets })
 }

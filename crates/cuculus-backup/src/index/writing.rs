@@ -1,11 +1,14 @@
-//! Writes a run: entries come in order, and only the tail is kept in memory.
+//! Writes a run: entries come in order, and only the filter and the tail are kept in memory.
 
 use std::collections::HashMap;
 use std::io::Write;
+use std::mem;
 use std::sync::Arc;
 
 use super::Entry;
-use super::run::{self, BLOCK_LEN, MAGIC, Run, Tail};
+use super::filter::FilterBuilder;
+use super::run::{self, BLOCK_LEN, FILTER_FRAME, MAGIC, MAGIC_V1, Run, Tail};
+use crate::config::Version;
 use crate::error::{Error, Result};
 use crate::id::Name;
 use crate::pack::PackInfo;
@@ -19,22 +22,26 @@ pub(crate) struct RunWriter<'a> {
     draft: Box<dyn Draft>,
     numbers: HashMap<Name, u32>,
     tail: Tail,
+    filter: FilterBuilder,
     block: Vec<u8>,
     sealed: Vec<u8>,
 }
 
 impl<'a> RunWriter<'a> {
-    /// A run that replaces its predecessors as soon as it exists.
+    /// A run of at most `most` entries that replaces its predecessors as soon as it exists.
     pub(crate) fn new(
         store: &'a dyn Store,
         keys: &'a Arc<Keys>,
         predecessors: Vec<Name>,
+        most: u64,
     ) -> Result<Self> {
-        let tail = Tail { len: 0, packs: Vec::new(), predecessors, fences: Vec::new() };
+        let tail = Tail { len: 0, packs: Vec::new(), predecessors, fences: Vec::new(), buckets: 0 };
         let (name, numbers) = (Name::random()?, HashMap::new());
         let draft = store.draft(ObjectKind::Run, &name)?;
         let block = Vec::with_capacity(BLOCK_LEN);
-        Ok(Self { store, keys, name, draft, numbers, tail, block, sealed: MAGIC.to_vec() })
+        let sealed = if keys.version == Version::V1 { MAGIC_V1 } else { MAGIC }.to_vec();
+        let filter = FilterBuilder::new(most);
+        Ok(Self { store, keys, name, draft, numbers, tail, filter, block, sealed })
     }
 
     /// Appends an entry; `pack` is the pack of its location.
@@ -56,6 +63,7 @@ impl<'a> RunWriter<'a> {
             })?;
             self.block.extend_from_slice(&bytes);
         }
+        self.filter.push(&entry.id);
         self.tail.len += 1;
         if self.block.len() == BLOCK_LEN {
             self.end_block()?;
@@ -85,6 +93,20 @@ impl<'a> RunWriter<'a> {
             self.end_block()?;
         }
         self.write()?;
+        let filter = mem::replace(&mut self.filter, FilterBuilder::new(0)).finish();
+        if self.keys.version != Version::V1 {
+            self.tail.buckets = filter.buckets();
+            let mut bytes = filter.encode();
+            for frame in 0.. {
+                let plain: Vec<u8> = bytes.by_ref().take(FILTER_FRAME).collect();
+                if plain.is_empty() {
+                    break;
+                }
+                let place = run::filter_place(&self.name, frame);
+                self.keys.seal.seal(&place, &plain, &mut self.sealed)?;
+                self.write()?;
+            }
+        }
         let tail = run::encode_tail(&self.tail);
         self.keys.seal.seal(&run::tail_place(&self.name), &tail, &mut self.sealed)?;
         let len = self.sealed.len() as u64;
@@ -96,7 +118,7 @@ impl<'a> RunWriter<'a> {
             Err(error) if error.is_missing() => {
                 Err(Error::LostWrite { kind: ObjectKind::Run, name })
             }
-            opened => opened,
+            opened => opened.map(|run| run.with_filter(filter)),
         }
     }
 }
@@ -109,7 +131,7 @@ pub(crate) fn write_sorted(
     packs: &HashMap<Name, PackInfo>,
 ) -> Result<Run> {
     entries.sort_unstable_by_key(|entry| entry.id);
-    let mut writer = RunWriter::new(store, keys, Vec::new())?;
+    let mut writer = RunWriter::new(store, keys, Vec::new(), entries.len() as u64)?;
     for entry in &*entries {
         let name = &entry.location.pack;
         let pack = packs.get(name).ok_or_else(|| Error::damaged(ObjectKind::Pack, name))?;

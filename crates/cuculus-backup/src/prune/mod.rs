@@ -1,4 +1,4 @@
-//! Removes what no snapshot needs from packs, index and digest. Knows the two phases that protect
+//! Removes what no snapshot needs from packs and index. Knows the two phases that protect
 //! running backups; docs/design has the argument.
 //!
 //! Phase 1 rewrites packs that are partly in use and marks packs for removal: a backup that begins
@@ -10,7 +10,6 @@ mod rewrite; // packs that are partly in use
 
 use std::collections::{HashMap, HashSet};
 
-use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::forgotten;
 use crate::id::{ChunkId, Name};
@@ -22,7 +21,7 @@ use crate::reachable::Reachable;
 use crate::repository::Repository;
 use crate::sink::Sink;
 use crate::snapshot::Snapshot;
-use crate::store::ObjectKind;
+use crate::store::{ObjectKind, SINGLETON};
 
 use live::{Live, LookupBatch, Usage};
 
@@ -57,10 +56,8 @@ pub struct PruneReport {
     pub unused_bytes: u64,
     /// Bytes freed.
     pub freed_bytes: u64,
-    /// Chunks removed from the index and the digest.
+    /// Chunks removed from the index.
     pub removed_chunks: u64,
-    /// Memory of the digest before and after, if it changed.
-    pub digest_bytes: Option<(u64, u64)>,
     /// Processes that must end before marked packs can be removed; the next prune removes them.
     pub waits_for: Vec<String>,
 }
@@ -89,6 +86,8 @@ impl Repository {
             report.freed_bytes += self.store.sweep_drafts()?;
         }
         self.remove_replaced_runs()?;
+        // Left by earlier versions of this program.
+        self.store.remove(ObjectKind::Digest, &SINGLETON)?;
         forgotten::merge(&*self.store, &self.keys)?;
         let mut plan = self.plan(options, progress, &mut report)?;
         if plan.going.is_empty() {
@@ -192,18 +191,13 @@ impl Repository {
         self.index_moved_chunks(&mut plan.index, &mut sink)
     }
 
-    /// Adds the new locations of moved chunks to the index. The set of ids, and so the digest,
-    /// stays the same.
+    /// Adds the new locations of moved chunks to the index.
     pub(crate) fn index_moved_chunks(&self, index: &mut Index, sink: &mut Sink) -> Result<()> {
-        let digest = Digest::load(&*self.store, &self.keys, &index.generation());
         // Nobody else merges runs meanwhile: one that is gone is lost.
         for written in sink.written_runs() {
             index.add(written.run?);
         }
-        match digest {
-            Some(digest) => digest.save(&*self.store, &self.keys, &index.generation()),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// Phase 2 for every mark whose writers have ended.
@@ -286,7 +280,7 @@ impl Repository {
         Ok(needed)
     }
 
-    /// Rewrites the runs that refer to these packs, and updates the digest.
+    /// Rewrites the runs that refer to these packs.
     fn drop_from_index(
         &self,
         index: &mut Index,
@@ -298,22 +292,8 @@ impl Repository {
         if affected.is_empty() {
             return Ok(());
         }
-        let mut digest = Digest::load(&*self.store, &self.keys, &index.generation());
-        let before = digest.as_ref().map(Digest::size_in_bytes);
-        // An id leaves the digest once: with the last location of its chunk.
-        index.only_in(going, |id| {
-            report.removed_chunks += 1;
-            if let Some(digest) = &mut digest {
-                digest.remove(id);
-            }
-        })?;
-        self.replace_runs(index, &affected, |entry| !going.contains(&entry.location.pack))?;
-        if let Some(digest) = &mut digest {
-            digest.shrink();
-            digest.save(&*self.store, &self.keys, &index.generation())?;
-            report.digest_bytes = before.map(|bytes| (bytes, digest.size_in_bytes()));
-        }
-        Ok(())
+        index.only_in(going, |_| report.removed_chunks += 1)?;
+        self.replace_runs(index, &affected, |entry| !going.contains(&entry.location.pack))
     }
 }
 

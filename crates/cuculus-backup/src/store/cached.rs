@@ -1,5 +1,5 @@
-//! A bucket with a local cache of objects that are read often and in small parts: index runs,
-//! snapshots and the digest. Knows which objects never change; each is fetched whole, once.
+//! A remote store with a local cache of objects that are read often and in small parts: index runs and
+//! snapshots. They never change; each is fetched whole, once.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -10,30 +10,38 @@ use std::time::Duration;
 
 use super::cache::{CacheDraft, ObjectCache};
 use super::local::LocalObject;
-use super::s3::{CONCURRENT_TRANSFERS, S3Draft, S3Store};
 use super::{Draft, GoOn, Object, ObjectKind, Store};
 use crate::error::{Error, Result};
 use crate::id::Name;
 
-pub(crate) struct CachedStore(Arc<Parts>);
+/// Objects fetched concurrently.
+const CONCURRENT_FETCHES: usize = 4;
 
-struct Parts {
-    bucket: S3Store,
+/// A store behind a network, where every call is at least one round trip.
+pub(super) trait Remote: Store + 'static {
+    type Draft: RemoteDraft;
+
+    fn begin(&self, kind: ObjectKind, name: &Name) -> Result<Self::Draft>;
+
+    /// Reads a whole object.
+    fn fetch(&self, kind: ObjectKind, name: &Name, out: &mut dyn Write) -> Result<()>;
+}
+
+pub(super) trait RemoteDraft: Write + Send + 'static {
+    /// Makes it durable.
+    fn finish(self) -> Result<()>;
+}
+
+pub(super) struct CachedStore<R>(Arc<Parts<R>>);
+
+struct Parts<R> {
+    remote: R,
     cache: ObjectCache,
 }
 
-impl CachedStore {
-    pub(super) fn new(bucket: S3Store, cache: ObjectCache) -> Self {
-        Self(Arc::new(Parts { bucket, cache }))
-    }
-
-    /// The name in the cache: that of the object, except for the digest, which has versions.
-    fn cache_name(&self, kind: ObjectKind, name: &Name) -> Result<Name> {
-        if !kind.is_single() {
-            return Ok(*name);
-        }
-        let (_, tag) = self.0.bucket.look(kind, name)?;
-        Ok(Name::of(tag.as_bytes()))
+impl<R: Remote> CachedStore<R> {
+    pub(super) fn new(remote: R, cache: ObjectCache) -> Self {
+        Self(Arc::new(Parts { remote, cache }))
     }
 
     /// Fetches what is not cached yet, several objects at a time. Ignores objects that are gone by
@@ -44,7 +52,7 @@ impl CachedStore {
         let next = || missing.lock().unwrap_or_else(PoisonError::into_inner).next();
         let work = || -> Result<()> {
             while let Some(name) = next() {
-                match self.0.fetch(kind, name, name) {
+                match self.0.fetch(kind, name) {
                     Err(error) if error.is_missing() => {}
                     outcome => outcome?,
                 }
@@ -52,38 +60,35 @@ impl CachedStore {
             Ok(())
         };
         thread::scope(|scope| {
-            let others: Vec<_> = (1..CONCURRENT_TRANSFERS).map(|_| scope.spawn(work)).collect();
+            let others: Vec<_> = (1..CONCURRENT_FETCHES).map(|_| scope.spawn(work)).collect();
             let own = work();
             others.into_iter().filter_map(|other| other.join().ok()).fold(own, Result::and)
         })
     }
 }
 
-impl Parts {
-    fn fetch(&self, kind: ObjectKind, name: &Name, cache_name: &Name) -> Result<()> {
+impl<R: Remote> Parts<R> {
+    fn fetch(&self, kind: ObjectKind, name: &Name) -> Result<()> {
         let mut copy = self.cache.begin()?;
-        self.bucket.fetch(kind, name, &mut copy)?;
-        if kind.is_single() {
-            self.cache.keep_only(kind, &HashSet::new());
-        }
-        copy.keep(kind, cache_name)
+        self.remote.fetch(kind, name, &mut copy)?;
+        copy.keep(kind, name)
     }
 }
 
-impl Store for CachedStore {
+impl<R: Remote> Store for CachedStore<R> {
     fn draft(&self, kind: ObjectKind, name: &Name) -> Result<Box<dyn Draft>> {
         if !kind.is_cached() {
-            return self.0.bucket.draft(kind, name);
+            return self.0.remote.draft(kind, name);
         }
         let copy = Some(self.0.cache.begin()?);
-        let upload = self.0.bucket.begin(kind, name);
-        Ok(Box::new(CachedDraft { parts: Arc::clone(&self.0), upload, copy, kind, name: *name }))
+        let upload = self.0.remote.begin(kind, name)?;
+        Ok(Box::new(CachedDraft::<R> { upload, copy, kind, name: *name }))
     }
 
     /// Whoever lists runs or snapshots is about to read them all.
     fn list(&self, kind: ObjectKind) -> Result<Vec<(Name, u64)>> {
-        let found = self.0.bucket.list(kind)?;
-        if kind.is_cached() && !kind.is_single() {
+        let found = self.0.remote.list(kind)?;
+        if kind.is_cached() {
             let names = found.iter().map(|(name, _)| *name).collect();
             self.0.cache.keep_only(kind, &names);
             self.fill(kind, &names)?;
@@ -93,31 +98,30 @@ impl Store for CachedStore {
 
     fn open(&self, kind: ObjectKind, name: &Name) -> Result<Box<dyn Object>> {
         if !kind.is_cached() {
-            return self.0.bucket.open(kind, name);
+            return self.0.remote.open(kind, name);
         }
-        let cache_name = self.cache_name(kind, name)?;
         let parts = Arc::clone(&self.0);
-        let copy = match parts.cache.get(kind, &cache_name) {
+        let copy = match parts.cache.get(kind, name) {
             Some(copy) => copy,
             None => {
-                parts.fetch(kind, name, &cache_name)?;
-                parts.copy(kind, &cache_name)?
+                parts.fetch(kind, name)?;
+                parts.copy(kind, name)?
             }
         };
         let (copy, refetched) = (RwLock::new(copy), AtomicBool::new(false));
-        Ok(Box::new(CachedObject { parts, kind, name: *name, cache_name, copy, refetched }))
+        Ok(Box::new(CachedObject { parts, kind, name: *name, copy, refetched }))
     }
 
     fn open_sized(&self, kind: ObjectKind, name: &Name, len: u64) -> Result<Box<dyn Object>> {
         if kind.is_cached() {
             self.open(kind, name)
         } else {
-            self.0.bucket.open_sized(kind, name, len)
+            self.0.remote.open_sized(kind, name, len)
         }
     }
 
     fn get(&self, kind: ObjectKind, name: &Name) -> Result<Vec<u8>> {
-        self.0.bucket.get(kind, name)
+        self.0.remote.get(kind, name)
     }
 
     fn remove(&self, kind: ObjectKind, name: &Name) -> Result<()> {
@@ -125,7 +129,7 @@ impl Store for CachedStore {
     }
 
     fn remove_all(&self, kind: ObjectKind, names: &[Name], go_on: GoOn<'_>) -> Result<()> {
-        self.0.bucket.remove_all(kind, names, go_on)?;
+        self.0.remote.remove_all(kind, names, go_on)?;
         if kind.is_cached() {
             names.iter().for_each(|name| self.0.cache.remove(kind, name));
         }
@@ -133,7 +137,7 @@ impl Store for CachedStore {
     }
 
     fn sweep_drafts(&self) -> Result<u64> {
-        self.0.bucket.sweep_drafts()
+        self.0.remote.sweep_drafts()
     }
 
     fn clear_cache(&self) {
@@ -143,38 +147,37 @@ impl Store for CachedStore {
     }
 
     fn concurrent_writes(&self) -> usize {
-        self.0.bucket.concurrent_writes()
+        self.0.remote.concurrent_writes()
     }
 
     fn late_writes(&self) -> Duration {
-        self.0.bucket.late_writes()
+        self.0.remote.late_writes()
     }
 
     fn is_settled(&self) -> bool {
-        self.0.bucket.is_settled()
+        self.0.remote.is_settled()
     }
 }
 
-impl Parts {
-    fn copy(&self, kind: ObjectKind, cache_name: &Name) -> Result<LocalObject> {
-        let copy = self.cache.get(kind, cache_name);
+impl<R> Parts<R> {
+    fn copy(&self, kind: ObjectKind, name: &Name) -> Result<LocalObject> {
+        let copy = self.cache.get(kind, name);
         copy.ok_or_else(|| {
             self.cache.failed(io::Error::other("objects disappear as soon as they are stored"))
         })
     }
 }
 
-/// Writes to the bucket and to the cache, so that our own objects are not fetched.
-struct CachedDraft {
-    parts: Arc<Parts>,
-    upload: S3Draft,
+/// Writes to the remote store and to the cache, so that our own objects are not fetched.
+struct CachedDraft<R: Remote> {
+    upload: R::Draft,
     /// `None` if the cache could not be written; then the object is fetched when it is needed.
     copy: Option<CacheDraft>,
     kind: ObjectKind,
     name: Name,
 }
 
-impl Write for CachedDraft {
+impl<R: Remote> Write for CachedDraft<R> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.upload.write_all(bytes)?;
         if self.copy.as_mut().is_some_and(|copy| copy.write_all(bytes).is_err()) {
@@ -188,31 +191,22 @@ impl Write for CachedDraft {
     }
 }
 
-impl Draft for CachedDraft {
+impl<R: Remote> Draft for CachedDraft<R> {
     fn keep(self: Box<Self>) -> Result<()> {
-        let tag = self.upload.finish()?;
-        let cache_name = match (self.kind.is_single(), tag) {
-            (false, _) => self.name,
-            (true, Some(tag)) => Name::of(tag.as_bytes()),
-            (true, None) => return Ok(()),
-        };
-        if self.kind.is_single() {
-            self.parts.cache.keep_only(self.kind, &HashSet::new());
-        }
-        self.copy.map_or(Ok(()), |copy| copy.keep(self.kind, &cache_name))
+        self.upload.finish()?;
+        self.copy.map_or(Ok(()), |copy| copy.keep(self.kind, &self.name))
     }
 }
 
-struct CachedObject {
-    parts: Arc<Parts>,
+struct CachedObject<R> {
+    parts: Arc<Parts<R>>,
     kind: ObjectKind,
     name: Name,
-    cache_name: Name,
     copy: RwLock<LocalObject>,
     refetched: AtomicBool,
 }
 
-impl Object for CachedObject {
+impl<R: Remote> Object for CachedObject<R> {
     fn len(&self) -> u64 {
         self.copy.read().unwrap_or_else(PoisonError::into_inner).len()
     }
@@ -223,13 +217,13 @@ impl Object for CachedObject {
         copy.read_at(offset, len).map_err(|_| Error::damaged(self.kind, &self.name))
     }
 
-    /// Only once: what is damaged again is damaged in the bucket.
+    /// Only once: what is damaged again is damaged in the store.
     fn refetch(&self) -> Result<bool> {
         if self.refetched.swap(true, Ordering::AcqRel) {
             return Ok(false);
         }
-        self.parts.fetch(self.kind, &self.name, &self.cache_name)?;
-        let new = self.parts.copy(self.kind, &self.cache_name)?;
+        self.parts.fetch(self.kind, &self.name)?;
+        let new = self.parts.copy(self.kind, &self.name)?;
         *self.copy.write().unwrap_or_else(PoisonError::into_inner) = new;
         Ok(true)
     }

@@ -5,6 +5,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -14,7 +15,11 @@ use crate::error::{Error, Result};
 use crate::id::Name;
 
 /// Drafts are on the same file system as the objects, so that a rename publishes them.
-const DRAFTS: &str = "tmp";
+pub(super) const DRAFTS: &str = "tmp";
+/// How the drafts of other machines begin. They have no locks: their age decides.
+pub(super) const REMOTE_DRAFT: &str = "remote-";
+/// A draft of another machine that was not written to for so long belongs to a dead process.
+pub(super) const STALE_DRAFT_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[derive(Clone)]
 pub(crate) struct LocalStore {
@@ -125,8 +130,9 @@ impl Store for LocalStore {
                             if error.kind() == io::ErrorKind::NotFound && tries < MAX_LISTINGS =>
                         {
                             // Removed since the listing began. A run was replaced then, by one
-                            // that the listing may not have: it begins again.
-                            if kind == ObjectKind::Run {
+                            // that the listing may not have: it begins again. So it is with
+                            // records of forgotten snapshots.
+                            if matches!(kind, ObjectKind::Run | ObjectKind::Forgotten) {
                                 tries += 1;
                                 found.clear();
                                 folders.push(root.clone());
@@ -161,8 +167,16 @@ impl Store for LocalStore {
         let folder = self.root.join(DRAFTS);
         let mut swept = 0;
         for entry in fs::read_dir(&folder).map_err(Error::at("read", &folder))? {
-            let path = entry.map_err(Error::at("read", &folder))?.path();
+            let entry = entry.map_err(Error::at("read", &folder))?;
+            let path = entry.path();
             let Ok(file) = File::open(&path) else { continue };
+            if entry.file_name().as_encoded_bytes().starts_with(REMOTE_DRAFT.as_bytes()) {
+                let changed = file.metadata().and_then(|file| file.modified());
+                let age = changed.ok().and_then(|time| time.elapsed().ok());
+                if age.is_none_or(|age| age < STALE_DRAFT_AGE) {
+                    continue;
+                }
+            }
             if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
                 match fs::remove_file(&path) {
                     // It was finished and renamed meanwhile.

@@ -1,15 +1,19 @@
 //! Where the objects of a repository are stored. Knows kinds, names and bytes; nothing of what the
 //! bytes mean. An object appears whole or not at all, is durable once it exists, and never changes
-//! (except for the digest and the intents, which are replaced whole).
+//! (except for the configuration and the intents, which are replaced whole).
 
-#[cfg(feature = "s3")]
+#[cfg(any(feature = "s3", feature = "sftp"))]
 mod cache; // a local cache of objects
-#[cfg(feature = "s3")]
-mod cached; // a bucket with a local cache
+#[cfg(any(feature = "s3", feature = "sftp"))]
+mod cached; // a remote store with a local cache
 pub(crate) mod local; // a directory
 mod location; // which store a location means
+#[cfg(any(feature = "s3", feature = "sftp"))]
+mod read_ahead; // sequential reads over a network
 #[cfg(feature = "s3")]
 mod s3; // a bucket
+#[cfg(feature = "sftp")]
+mod sftp; // a directory of another machine
 
 use std::io::Write;
 use std::time::Duration;
@@ -41,7 +45,7 @@ pub enum ObjectKind {
     Mark,
     /// Snapshots that were removed on purpose.
     Forgotten,
-    /// The filter of all chunk ids of one generation of the index; there is one.
+    /// A filter of all chunk ids that earlier versions of this program wrote.
     Digest,
 }
 
@@ -97,9 +101,9 @@ impl ObjectKind {
 
     /// Whether objects of a remote repository are cached locally: those that are read in small
     /// parts, or by every command.
-    #[cfg(feature = "s3")]
+    #[cfg(any(feature = "s3", feature = "sftp"))]
     fn is_cached(self) -> bool {
-        matches!(self, Self::Run | Self::Snapshot | Self::Digest)
+        matches!(self, Self::Run | Self::Snapshot)
     }
 
     /// The kind in messages.

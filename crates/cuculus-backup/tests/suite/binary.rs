@@ -4,23 +4,34 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+#[cfg(feature = "s3")]
 use loopback_s3::Server;
 use tempfile::TempDir;
 
+#[cfg(feature = "sftp")]
+use crate::sshd::Sshd;
 use crate::trees;
 
 /// Where a repository can be. The laws hold everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Backend {
     Directory,
+    #[cfg(feature = "s3")]
     Bucket,
+    #[cfg(feature = "sftp")]
+    Server,
 }
 
 impl Backend {
-    pub(crate) const ALL: &[Self] =
-        if cfg!(feature = "s3") { &[Self::Directory, Self::Bucket] } else { &[Self::Directory] };
+    pub(crate) const ALL: &[Self] = &[
+        Self::Directory,
+        #[cfg(feature = "s3")]
+        Self::Bucket,
+        #[cfg(feature = "sftp")]
+        Self::Server,
+    ];
 
-    /// The first number for a directory, the second for a bucket, which is slower.
+    /// The first number for a directory, the second for the others, which are slower.
     pub(crate) fn choose(self, near: u64, far: u64) -> u64 {
         if self == Self::Directory { near } else { far }
     }
@@ -30,7 +41,10 @@ impl Backend {
 pub(crate) struct Place {
     dir: TempDir,
     encrypted: bool,
+    #[cfg(feature = "s3")]
     server: Option<Server>,
+    #[cfg(feature = "sftp")]
+    sshd: Option<Sshd>,
 }
 
 impl Place {
@@ -81,8 +95,15 @@ impl Place {
     /// Without a repository.
     pub(crate) fn empty(at: Backend, encrypted: bool) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
-        let start = || Server::start(&dir.path().join("server"), &["bucket"]);
-        Self { server: (at == Backend::Bucket).then(start), dir, encrypted }
+        Self {
+            encrypted,
+            #[cfg(feature = "s3")]
+            server: (at == Backend::Bucket)
+                .then(|| Server::start(&dir.path().join("server"), &["bucket"])),
+            #[cfg(feature = "sftp")]
+            sshd: (at == Backend::Server).then(|| Sshd::start(dir.path().join("sshd"))),
+            dir,
+        }
     }
 
     #[cfg(feature = "s3")]
@@ -90,8 +111,16 @@ impl Place {
         self.server.as_mut().expect("a repository in a bucket")
     }
 
+    #[cfg(feature = "sftp")]
+    pub(crate) fn sshd(&mut self) -> &mut Sshd {
+        self.sshd.as_mut().expect("a repository on a server")
+    }
+
     fn is_in_a_bucket(&self) -> bool {
-        self.server.is_some()
+        #[cfg(feature = "s3")]
+        return self.server.is_some();
+        #[cfg(not(feature = "s3"))]
+        false
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -112,6 +141,10 @@ impl Place {
         if self.is_in_a_bucket() {
             return self.command_on(Path::new("s3://bucket/some/repo"), arguments);
         }
+        #[cfg(feature = "sftp")]
+        if let Some(sshd) = &self.sshd {
+            return self.command_on(&sshd.location(&self.repo()), arguments);
+        }
         self.command_on(&self.repo(), arguments)
     }
 
@@ -124,8 +157,13 @@ impl Place {
         if self.encrypted {
             command.env("CUCULUS_BACKUP_PASSPHRASE", "a passphrase");
         }
+        #[cfg(feature = "s3")]
         if let Some(server) = &self.server {
             server.tell(&mut command);
+        }
+        #[cfg(feature = "sftp")]
+        if let Some(sshd) = &self.sshd {
+            sshd.tell(&mut command);
         }
         command
     }

@@ -148,7 +148,7 @@ fn every_changed_byte_is_noticed(encrypted: bool, tries_a_file: usize) {
                 continue;
             }
             let report = opened.check(ReadData::Everything, &()).expect("checked");
-            let named = |line: &String| line.contains(&name) || line.contains("the digest");
+            let named = |line: &String| line.contains(&name);
             assert!(report.errors.iter().any(named), "{what}: {:?}", report.errors);
             restores_exactly_or_complains(&opened, &snapshots[0], &source, &what);
         }
@@ -212,7 +212,7 @@ fn errors_are_typed() {
     assert!(matches!(refused(None), Some(Error::UnknownVersion { found: '3' })));
 }
 
-/// Every missing object is noticed, except for the digest and snapshots.
+/// Every missing object is noticed, except for snapshots.
 #[test]
 fn every_missing_object_is_noticed() {
     let sample = Sample::new(false);
@@ -221,33 +221,34 @@ fn every_missing_object_is_noticed() {
         fs::remove_file(&path).expect("a file");
         let outcome = sample.open().and_then(|repository| repository.check(ReadData::Nothing, &()));
         let noticed = outcome.as_ref().map_or(true, |report| !report.errors.is_empty());
-        let is_help = path.ends_with("digest");
         // A missing snapshot looks like a forgotten one.
         let is_snapshot = path.to_string_lossy().contains("snapshots");
-        assert_eq!(noticed, !is_help && !is_snapshot, "{}", path.display());
+        assert_eq!(noticed, !is_snapshot, "{}", path.display());
         fs::write(&path, &whole).expect("a file");
     }
 }
 
-/// A backup works if the digest is damaged or missing, and rebuilds it.
+/// A filter is a help: a backup works without it, and a repair writes it again.
 #[test]
-fn a_digest_that_cannot_be_used_is_rebuilt() {
-    let sample = Sample::new(false);
-    let path = sample.repo().join("digest");
-    let good = fs::read(&path).expect("a file");
-    let mut bad = good.clone();
-    bad[good.len() / 2] ^= 1;
-    for bytes in [None, Some(bad)] {
-        match bytes {
-            None => fs::remove_file(&path).expect("a file"),
-            Some(bytes) => fs::write(&path, bytes).expect("a file"),
-        }
-        let repository = sample.open().expect("opened");
-        let options = BackupOptions { paths: vec![sample.source()], ..Default::default() };
-        fs::write(sample.source().join("new"), trees::noise(fastrand::u64(..), 9000))
-            .expect("file");
-        repository.backup(&options, &()).expect("saved");
-        let report = repository.verify_digest(false).expect("read");
-        assert!(report.is_exact(), "{report:?}");
+fn a_filter_that_is_damaged_costs_only_time() {
+    let sample = Sample::new(true);
+    let runs = fs::read_dir(sample.repo().join("index")).expect("a folder");
+    for run in runs.map(|run| run.expect("an entry").path()) {
+        let mut bytes = fs::read(&run).expect("a run");
+        let end = bytes.len() - 8;
+        let tail = u64::from_le_bytes(bytes[end..].try_into().expect("eight bytes")) as usize;
+        // The filter is before the tail, and ends with a tag.
+        bytes[end - tail - 20] ^= 1;
+        fs::write(&run, bytes).expect("a run");
     }
+    let repository = sample.open().expect("opened");
+    let options =
+        BackupOptions { paths: vec![sample.source()], read_all: true, ..Default::default() };
+    let report = repository.backup(&options, &()).expect("saved");
+    assert!(report.lookups.from_filters > 0 && report.new_bytes < 20_000, "{report:?}");
+    let errors = repository.check(ReadData::Nothing, &()).expect("checked").errors;
+    assert!(errors.iter().any(|line| line.contains("its filter")), "{errors:?}");
+    repository.repair(&()).expect("repaired");
+    let errors = repository.check(ReadData::Everything, &()).expect("checked").errors;
+    assert!(errors.is_empty(), "{errors:?}");
 }

@@ -8,14 +8,18 @@ mod commands; // snapshots and paths that are chosen
 mod crash; // killed and concurrent processes
 mod damage; // changed and missing bytes
 mod golden; // repositories of earlier versions
-mod lookups; // wrong answers of digest and cache
+mod lookups; // wrong answers of filters and cache
 #[cfg(feature = "mount")]
 mod mount; // snapshots as a file system
 mod passphrases; // added, changed, removed
-mod places; // laws for directories and buckets
+mod places; // laws for directories, buckets and servers
 mod repair; // damage, repair, another backup
 mod round_trip; // exact restores
 #[cfg(feature = "s3")]
-mod s3;
+mod s3; // requests, the cache, a server that dies
 mod safety; // nothing good is destroyed
-mod threats; // an enemy holds the storage // requests, the cache, a server that dies
+#[cfg(feature = "sftp")]
+mod sftp; // messages, a connection that breaks
+#[cfg(feature = "sftp")]
+mod sshd; // a server on this machine
+mod threats; // an enemy holds the storage

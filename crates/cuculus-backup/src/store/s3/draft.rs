@@ -9,6 +9,7 @@ use object_store::{ObjectStoreExt, WriteMultipart};
 use super::Bucket;
 use crate::error::Result;
 use crate::id::Name;
+use crate::store::cached::RemoteDraft;
 use crate::store::{Draft, ObjectKind};
 
 /// Twice a pack. Servers accept 10,000 parts, so an index run may have 160 GB.
@@ -16,7 +17,7 @@ const PART_SIZE: usize = 16 << 20;
 /// Parts of one object sent concurrently.
 const CONCURRENT_PARTS: usize = 2;
 
-pub(in crate::store) struct S3Draft {
+pub(crate) struct S3Draft {
     bucket: Arc<Bucket>,
     kind: ObjectKind,
     name: Name,
@@ -44,9 +45,10 @@ impl S3Draft {
         upload.put(std::mem::take(&mut self.buffer).into());
         Ok(())
     }
+}
 
-    /// Makes it durable; returns the version tag, if the server sends one.
-    pub(in crate::store) fn finish(mut self) -> Result<Option<String>> {
+impl RemoteDraft for S3Draft {
+    fn finish(mut self) -> Result<()> {
         let bucket = Arc::clone(&self.bucket);
         let rest = std::mem::take(&mut self.buffer);
         let outcome = match self.upload.take() {
@@ -61,8 +63,7 @@ impl S3Draft {
             }
         };
         let what = format!("cannot write {}", self.kind.describe(&self.name));
-        let put = bucket.written(outcome).map_err(bucket.failed(what))?;
-        Ok(put.e_tag)
+        bucket.written(outcome).map(drop).map_err(bucket.failed(what))
     }
 }
 
@@ -83,7 +84,7 @@ impl Write for S3Draft {
 
 impl Draft for S3Draft {
     fn keep(self: Box<Self>) -> Result<()> {
-        self.finish().map(|_| ())
+        self.finish()
     }
 }
 

@@ -22,15 +22,15 @@ use object_store::path::Path;
 use object_store::{GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt};
 use tokio::runtime::{self, Runtime};
 
+use super::cached::Remote;
 use super::{Draft, GoOn, Object, ObjectKind, SINGLETON, Store};
 use crate::error::{Error, Result};
 use crate::id::Name;
+use draft::S3Draft;
 use object::S3Object;
 
-pub(super) use draft::S3Draft;
-
-/// Packs uploaded concurrently, and index runs fetched concurrently.
-pub(super) const CONCURRENT_TRANSFERS: usize = 4;
+/// Packs uploaded concurrently.
+const CONCURRENT_TRANSFERS: usize = 4;
 /// Bytes per request; an index run is rarely larger.
 const FETCH_SIZE: u64 = 64 << 20;
 /// The most objects that a server removes in one request.
@@ -126,21 +126,36 @@ impl S3Store {
         format!("{} at {}", self.0.name, self.0.server)
     }
 
-    pub(super) fn begin(&self, kind: ObjectKind, name: &Name) -> S3Draft {
-        S3Draft::new(Arc::clone(&self.0), kind, *name)
-    }
-
-    /// The size of an object and its version tag.
-    pub(super) fn look(&self, kind: ObjectKind, name: &Name) -> Result<(u64, String)> {
+    /// The size of an object.
+    fn size(&self, kind: ObjectKind, name: &Name) -> Result<u64> {
         let path = self.0.path(kind, name);
         let meta = self.0.wait(self.0.client.head(&path));
         let meta = meta.map_err(self.0.failed(format!("cannot find {}", kind.describe(name))))?;
-        Ok((meta.size, tag(meta.e_tag, meta.last_modified.timestamp_millis(), meta.size)))
+        Ok(meta.size)
+    }
+
+    /// Some servers report a missing bucket like a missing object; all report it when asked for a
+    /// list.
+    fn explain(&self, error: Error) -> Error {
+        let bucket = &self.0;
+        let first = bucket.wait(bucket.client.list(Some(&bucket.prefix)).next());
+        match first {
+            Some(Err(why)) => bucket.failed(format!("cannot list {}", bucket.name))(why),
+            _ => error,
+        }
+    }
+}
+
+impl Remote for S3Store {
+    type Draft = S3Draft;
+
+    fn begin(&self, kind: ObjectKind, name: &Name) -> Result<S3Draft> {
+        Ok(S3Draft::new(Arc::clone(&self.0), kind, *name))
     }
 
     /// Fetches a whole object in ranges: a large object over a slow line would exceed the timeout
     /// of a single request. All ranges are of one version.
-    pub(super) fn fetch(&self, kind: ObjectKind, name: &Name, out: &mut dyn Write) -> Result<()> {
+    fn fetch(&self, kind: ObjectKind, name: &Name, out: &mut dyn Write) -> Result<()> {
         let path = self.0.path(kind, name);
         let what = || format!("cannot read {}", kind.describe(name));
         let (mut position, mut version) = (0, None);
@@ -173,33 +188,17 @@ impl S3Store {
             version = meta.e_tag;
         }
     }
-
-    /// Some servers report a missing bucket like a missing object; all report it when asked for a
-    /// list.
-    fn explain(&self, error: Error) -> Error {
-        let bucket = &self.0;
-        let first = bucket.wait(bucket.client.list(Some(&bucket.prefix)).next());
-        match first {
-            Some(Err(why)) => bucket.failed(format!("cannot list {}", bucket.name))(why),
-            _ => error,
-        }
-    }
-}
-
-/// Tells versions of an object apart, even if the server sends no tag.
-fn tag(e_tag: Option<String>, modified: i64, size: u64) -> String {
-    e_tag.unwrap_or_else(|| format!("{modified} {size}"))
 }
 
 impl Store for S3Store {
     fn draft(&self, kind: ObjectKind, name: &Name) -> Result<Box<dyn Draft>> {
-        Ok(Box::new(self.begin(kind, name)))
+        Ok(Box::new(self.begin(kind, name)?))
     }
 
     fn list(&self, kind: ObjectKind) -> Result<Vec<(Name, u64)>> {
         if kind.is_single() {
-            return match self.look(kind, &SINGLETON) {
-                Ok((size, _)) => Ok(vec![(SINGLETON, size)]),
+            return match self.size(kind, &SINGLETON) {
+                Ok(size) => Ok(vec![(SINGLETON, size)]),
                 Err(error) if error.is_missing() => Ok(Vec::new()),
                 Err(error) => Err(error),
             };
@@ -215,8 +214,7 @@ impl Store for S3Store {
     }
 
     fn open(&self, kind: ObjectKind, name: &Name) -> Result<Box<dyn Object>> {
-        let (len, _) = self.look(kind, name)?;
-        self.open_sized(kind, name, len)
+        self.open_sized(kind, name, self.size(kind, name)?)
     }
 
     /// Sends no request: a missing object or another size is noticed when it is read.

@@ -1,50 +1,27 @@
-//! Reads an object. Knows that a request takes as long as transferring a megabyte, so sequential
-//! reads fetch more than requested.
+//! Reads an object by ranges.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use object_store::GetOptions;
 
 use super::{Bucket, failure};
 use crate::error::{Error, Result};
 use crate::id::Name;
+use crate::store::read_ahead::ReadAhead;
 use crate::store::{Object, ObjectKind};
-
-/// Bytes fetched ahead by sequential reads.
-const READ_AHEAD: u64 = 1 << 20;
 
 pub(super) struct S3Object {
     bucket: Arc<Bucket>,
     kind: ObjectKind,
     name: Name,
     len: u64,
-    window: Mutex<Window>,
-}
-
-/// Bytes that were fetched ahead, and where the last read ended.
-#[derive(Default)]
-struct Window {
-    start: u64,
-    bytes: Vec<u8>,
-    next: Option<u64>,
-}
-
-impl Window {
-    fn end(&self) -> u64 {
-        self.start + self.bytes.len() as u64
-    }
-
-    fn get(&self, range: &Range<u64>) -> Option<&[u8]> {
-        let from = usize::try_from(range.start.checked_sub(self.start)?).ok()?;
-        let len = usize::try_from(range.end - range.start).ok()?;
-        self.bytes.get(from..from.checked_add(len)?)
-    }
+    ahead: ReadAhead,
 }
 
 impl S3Object {
     pub(super) fn new(bucket: Arc<Bucket>, kind: ObjectKind, name: Name, len: u64) -> Self {
-        Self { bucket, kind, name, len, window: Mutex::default() }
+        Self { bucket, kind, name, len, ahead: ReadAhead::default() }
     }
 
     fn too_short(&self) -> Error {
@@ -77,32 +54,7 @@ impl Object for S3Object {
     }
 
     fn read_at(&self, offset: u64, len: u64) -> Result<Vec<u8>> {
-        let end = offset.checked_add(len).filter(|end| *end <= self.len);
-        let wanted = offset..end.ok_or_else(|| self.too_short())?;
-        if len == 0 {
-            return Ok(Vec::new());
-        }
-        let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
-        let reads_on = window.next.replace(wanted.end) == Some(offset);
-        if let Some(bytes) = window.get(&wanted) {
-            let bytes = bytes.to_vec();
-            // Many packs may be open, but few are read at a time.
-            if window.end() == wanted.end {
-                window.bytes = Vec::new();
-            }
-            return Ok(bytes);
-        }
-        let ahead = if reads_on { READ_AHEAD } else { 0 };
-        let range = offset..wanted.end.max((offset + ahead).min(self.len));
-        let bytes = self.fetch(range.clone())?;
-        if bytes.len() as u64 != range.end - range.start {
-            return Err(self.too_short());
-        }
-        if range != wanted {
-            *window = Window { start: offset, bytes, next: Some(wanted.end) };
-            return window.get(&wanted).map(<[u8]>::to_vec).ok_or_else(|| self.too_short());
-        }
-        window.bytes = Vec::new();
-        Ok(bytes)
+        let read = self.ahead.read(self.len, offset, len, |range| self.fetch(range));
+        read?.ok_or_else(|| self.too_short())
     }
 }

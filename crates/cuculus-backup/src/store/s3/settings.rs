@@ -21,7 +21,11 @@ const ENDPOINT: &str = "AWS_ENDPOINT_URL";
 /// The client, the prefix and the name of the server for `BUCKET/PREFIX`.
 pub(super) fn client(builder: AmazonS3Builder, place: &str) -> Result<(AmazonS3, Path, String)> {
     let (bucket, prefix) = place.split_once('/').unwrap_or((place, ""));
-    let invalid = |reason| Error::InvalidLocation { location: format!("s3://{place}"), reason };
+    let invalid = |reason| Error::InvalidLocation {
+        location: format!("s3://{place}"),
+        reason,
+        form: "s3://BUCKET/PREFIX",
+    };
     if !is_bucket(bucket) {
         return Err(invalid("the bucket name is not valid"));
     }

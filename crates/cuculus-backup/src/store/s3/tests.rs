@@ -9,6 +9,7 @@ use tempfile::TempDir;
 use super::S3Store;
 use crate::error::{Error, Result};
 use crate::id::Name;
+use crate::store::cached::Remote;
 use crate::store::{ObjectKind, Store};
 
 fn store() -> (S3Store, Server, TempDir) {

@@ -1,0 +1,138 @@
+//! A repository on another machine: messages, a connection that breaks, and what the two sides leave
+//! for each other.
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, SystemTime};
+
+use crate::binary::{Backend, Place, is_refused, text};
+use crate::trees::{self, manifest};
+
+#[test]
+fn what_is_wrong_on_the_way_is_said_in_one_line() {
+    let mut place = Place::at(Backend::Server, true);
+    for (repo, hint) in [
+        ("sftp://127.0.0.1", "[USER@]HOST"),
+        ("sftp://-oProxyCommand=touch x/repo", "[USER@]HOST"),
+        ("sftp://127.0.0.1:1/repo", "cannot connect to 127.0.0.1"),
+    ] {
+        let output = place.command_on(Path::new(repo), &["snapshots"]).output();
+        is_refused(&output.expect("the binary runs"), hint);
+    }
+    let nothing = place.path("nothing");
+    let missing = place.sshd().location(&nothing);
+    let output = place.command_on(&missing, &["snapshots"]).output();
+    is_refused(&output.expect("the binary runs"), "is not a repository");
+    let key = place.path("sshd/stranger").display().to_string();
+    for (ssh, hint) in [
+        (place.sshd().ssh(&format!("-o IdentityFile=none -i {key}")), ""),
+        (place.sshd().ssh("-o UserKnownHostsFile=/dev/null"), "Host key verification failed"),
+        ("/no/such/program".into(), "cannot run /no/such/program"),
+        ("cat".into(), "cannot connect"),
+        ("true".into(), "cannot connect"),
+        (" ".into(), "CUCULUS_BACKUP_SSH is empty"),
+    ] {
+        if hint.is_empty() {
+            // The client's own key is named by its settings, so the server must forget it.
+            fs::write(place.path("sshd/authorized"), "").expect("a file");
+        }
+        let output = place.command(&["snapshots"]).env("CUCULUS_BACKUP_SSH", &ssh).output();
+        let output = output.expect("the binary runs");
+        is_refused(&output, if hint.is_empty() { "Permission denied" } else { hint });
+        fs::copy(place.path("sshd/user.pub"), place.path("sshd/authorized")).expect("a key");
+    }
+    place.refused(&["init"], "not empty");
+    place.sshd().stop();
+    place.refused(&["snapshots"], "Connection refused");
+    place.sshd().resume();
+    place.succeeds(&["snapshots"]);
+}
+
+/// The processes that a process has started.
+fn children(process: u32) -> Vec<u32> {
+    let path = format!("/proc/{process}/task/{process}/children");
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.split_whitespace().filter_map(|number| number.parse().ok()).collect()
+}
+
+#[test]
+fn a_connection_that_breaks_costs_no_more_than_this_attempt() {
+    let place = Place::at(Backend::Server, true);
+    let source = place.path("source");
+    fs::create_dir(&source).expect("a directory");
+    fs::write(source.join("large"), trees::noise(4, 60_000_000)).expect("a file");
+    let mut backup = place.command(&["backup", "source"]);
+    let running = backup.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let running = running.expect("the binary runs");
+    while place.count("packs") == 0 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let [ssh] = children(running.id())[..] else { panic!("one ssh") };
+    let ssh = rustix::process::Pid::from_raw(ssh as i32).expect("a process");
+    rustix::process::kill_process(ssh, rustix::process::Signal::KILL).expect("a signal");
+    let output = running.wait_with_output().expect("a process");
+    is_refused(&output, "the connection to 127.0.0.1 is lost");
+    assert_eq!(place.json(&["snapshots"]).as_array().map(Vec::len), Some(0));
+    place.succeeds(&["backup", "source"]);
+    place.succeeds(&["check", "--read-data"]);
+    let (_kept, restored) = place.restored("latest", &source);
+    assert!(manifest(&restored) == manifest(&source));
+    // What the first attempt sent may take effect late, so nothing is removed yet.
+    let report = place.json(&["prune", "--max-unused", "0"]);
+    let waits = report["waits_for"].to_string().contains("has ended");
+    assert!(waits || report["dead_packs"] == 0, "{report}");
+}
+
+/// Whoever is logged in on the server uses the same files as a directory, and drafts of the one are
+/// not swept by the other.
+#[test]
+fn the_server_itself_can_use_the_repository() {
+    let (place, source) = Place::with_files(Backend::Server, true, 7, 20);
+    place.succeeds(&["backup", "source"]);
+    let here = |arguments: &[&str]| {
+        let output = place.command_on(&place.repo(), arguments).output();
+        let output = output.expect("the binary runs");
+        assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    assert_eq!(here(&["snapshots", "--json"]), place.succeeds(&["snapshots", "--json"]));
+    let mode = |path: &Path| {
+        use std::os::unix::fs::PermissionsExt;
+        fs::metadata(path).expect("a folder").permissions().mode() & 0o777
+    };
+    assert_eq!((mode(&place.repo()), mode(&place.repo().join("packs"))), (0o700, 0o700));
+    assert_eq!(place.count("tmp"), 0);
+    let draft = place.repo().join("tmp/remote-1");
+    fs::write(&draft, "half of a pack").expect("a draft");
+    here(&["prune"]);
+    place.succeeds(&["prune"]);
+    assert!(draft.exists());
+    let old = SystemTime::now() - Duration::from_secs(25 * 60 * 60);
+    for prune in [&|| here(&["prune"]), &|| place.succeeds(&["prune"])] as [&dyn Fn() -> String; 2]
+    {
+        fs::write(&draft, "half of a pack").expect("a draft");
+        let file = fs::File::options().write(true).open(&draft).expect("a draft");
+        file.set_modified(old).expect("a time");
+        prune();
+        assert!(!draft.exists());
+    }
+    here(&["backup", "source"]);
+    let (_kept, restored) = place.restored("latest", &source);
+    assert!(manifest(&restored) == manifest(&source));
+}
+
+/// Paths below the home directory are made as they are needed.
+#[test]
+fn a_new_repository_makes_the_directories_above_it() {
+    let mut place = Place::empty(Backend::Server, false);
+    let deep = place.path("some/where/else");
+    let location = place.sshd().location(&deep);
+    let run = |arguments: &[&str]| {
+        let output = place.command_on(&location, arguments).output().expect("the binary runs");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    };
+    run(&["init", "--no-encryption"]);
+    run(&["check"]);
+    assert!(deep.join("config").exists());
+}
