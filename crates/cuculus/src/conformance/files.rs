@@ -7,11 +7,11 @@ use crate::{Filter, Kind, Persist};
 const MEMORY_SHARE: f64 = 0.02;
 const MEMORY_BYTES: usize = 640;
 
-/// What an elastic filter may take less than before, besides: of the regions of one that keys were
-/// removed from a sixteenth may be free, and 4 KiB, and all of the last region of a large one
-/// (elastic/pool.rs); those of a filter that was loaded are packed afresh.
+/// What an elastic filter of more than 256 KiB may take less than before, besides: of its regions a
+/// sixteenth may be free, and 4 KiB, and all of the last one (elastic/pool.rs); those of a filter that was
+/// loaded are packed afresh. In a smaller one nothing is free.
 fn free_in_regions(bytes: usize) -> usize {
-    bytes / 16 + (bytes / 16).min(1 << 12) + if bytes > 1 << 18 { 1 << 14 } else { 0 }
+    if bytes > 1 << 18 { bytes / 16 + (1 << 12) + (1 << 14) } else { 0 }
 }
 
 /// A filter loads from its own bytes, as the same filter, in the same memory. Returns what was loaded.

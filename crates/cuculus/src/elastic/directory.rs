@@ -303,9 +303,9 @@ impl Segments for Directory {
         self.capacity -= old.capacity();
         self.set_count(self.count - 1);
         if let [page] = &mut self.pages[..]
-            && page.capacity() > 2 * page.len()
+            && page.capacity() > page.len() + page.len() / 4 + 1
         {
-            shrink(page, page.len() / 4);
+            shrink(page, page.len() / 8);
         }
         self.unreserve();
         self.give_back(old.at);

@@ -32,6 +32,9 @@ const SHARE: usize = 16;
 /// Up to this much memory every block has a region of its own, exactly as long: in a few small ones
 /// most of what is free could not be used.
 const SMALL: usize = 1 << 18;
+/// A block of more than this has a region of its own in any case: few of them would fit beside each
+/// other, and what is left of the region is of use to smaller ones only.
+const LARGE_BLOCK: usize = LARGEST / 4;
 /// Regions are emptied when more than this part of the memory is free.
 const FREE_SHARE: usize = 16;
 /// Regions are listed by how many of these bytes are free, if there are many.
@@ -70,6 +73,18 @@ impl Region {
 
 fn layout(capacity: usize) -> Layout {
     Layout::from_size_align(capacity + WINDOW, ALIGN).expect("regions are small")
+}
+
+/// Makes a region longer or shorter. What was never written is zero, as in a new one.
+fn reallocate(start: NonNull<u8>, capacity: usize, wanted: usize) -> Option<NonNull<u8>> {
+    let (before, after) = (layout(capacity), layout(wanted));
+    // SAFETY: regions are allocated with this layout, by this allocator; no size is zero.
+    let start = NonNull::new(unsafe { alloc::realloc(start.as_ptr(), before, after.size()) })?;
+    if let Some(more) = wanted.checked_sub(capacity) {
+        // SAFETY: the region has so many bytes now.
+        unsafe { start.add(before.size()).write_bytes(0, more) };
+    }
+    Some(start)
 }
 
 /// The bytes that a block takes of a region.
@@ -122,9 +137,11 @@ impl Pool {
     /// A block of some units, given to `owner`. After a block come at least [`WINDOW`] bytes that
     /// can be read. No other block moves.
     pub(super) fn take(&mut self, units: usize, owner: u32) -> Result<Block, OutOfMemory> {
-        let region = match self.with_room(bytes_of(units), NONE) {
+        let bytes = bytes_of(units);
+        let room = if self.is_for_itself(bytes) { None } else { self.with_room(bytes, NONE) };
+        let region = match room {
             Some(region) => region,
-            None => self.add_region(bytes_of(units))?,
+            None => self.add_region(self.usual_capacity(bytes))?,
         };
         Ok(self.append(region, units, owner))
     }
@@ -151,6 +168,12 @@ impl Pool {
     ) -> bool {
         // SAFETY: a block that was taken.
         let header = unsafe { Header::of(block) };
+        if self.is_for_itself(bytes_of(units)) {
+            let is_fitted = self.refit(block, header, units, &mut moved);
+            if is_fitted || units > header.units {
+                return is_fitted;
+            }
+        }
         if units <= header.units {
             let (old, new) = (bytes_of(header.units), bytes_of(units));
             // What is free in a small region is seldom taken: better one of the right size.
@@ -167,7 +190,7 @@ impl Pool {
         }
         let more = (units - header.units) * UNIT;
         if self.regions[header.region as usize].free() < more {
-            return self.extend(block, header, more, &mut moved);
+            return false;
         }
         let after = self.rest_after(header.region, block, bytes_of(header.units));
         // SAFETY: the blocks after this one end where the used part does, and so much is free.
@@ -181,39 +204,33 @@ impl Pool {
         true
     }
 
-    /// Makes the region of a block longer, if the block is alone and the pool small.
-    fn extend(
+    /// Makes the region of a block that is alone as long as the block is to be.
+    fn refit(
         &mut self,
         block: Block,
         header: Header,
-        more: usize,
+        units: usize,
         moved: &mut impl FnMut(u32, Block),
     ) -> bool {
-        let region = &self.regions[header.region as usize];
-        let (used, capacity) = (region.used as usize, region.capacity as usize);
-        if self.used > SMALL || used != bytes_of(header.units) {
+        let Region { start, capacity, used, .. } = self.regions[header.region as usize];
+        let wanted = bytes_of(units);
+        if used as usize != bytes_of(header.units) {
             return false;
         }
-        let (longer, before) = (used + more, region.layout());
-        // SAFETY: allocated with this layout, by the same allocator; the new size is not zero.
-        let start = unsafe { alloc::realloc(region.start.as_ptr(), before, layout(longer).size()) };
-        let Some(start) = NonNull::new(start) else { return false };
-        // What was never written is zero, as in a new region.
-        // SAFETY: the region has so many bytes now.
-        unsafe { start.add(before.size()).write_bytes(0, longer - capacity) };
+        let Some(start) = reallocate(start, capacity as usize, wanted) else { return false };
         self.unlink(header.region);
         let region = &mut self.regions[header.region as usize];
-        (region.start, region.capacity) = (start, longer as u32);
-        self.capacity += longer - capacity;
+        (region.start, region.capacity, region.used) = (start, wanted as u32, wanted as u32);
+        self.capacity = self.capacity + wanted - capacity as usize;
+        self.used = self.used + wanted - used as usize;
         self.link(header.region);
         // SAFETY: the block begins the region, and has room for its units.
         let at = unsafe { start.add(HEADER) };
         // SAFETY: as above.
-        unsafe { Header { units: header.units + more / UNIT, ..header }.write(at) };
+        unsafe { Header { units, ..header }.write(at) };
         if at != block {
             moved(header.owner, at);
         }
-        self.set_used(header.region, |used| used + more as u32);
         true
     }
 
@@ -225,11 +242,8 @@ impl Pool {
         if used == capacity {
             return;
         }
-        let (before, after) = (self.regions[at as usize].layout(), layout(used as usize));
-        // SAFETY: allocated with this layout, by the same allocator; the new size is not zero.
-        let start = unsafe { alloc::realloc(start.as_ptr(), before, after.size()) };
         // (Without memory for a smaller one it stays as it is.)
-        let Some(start) = NonNull::new(start) else { return };
+        let Some(start) = reallocate(start, capacity as usize, used as usize) else { return };
         self.unlink(at);
         let region = &mut self.regions[at as usize];
         (region.start, region.capacity) = (start, used);
@@ -347,9 +361,13 @@ impl Pool {
     /// The region with most room, or nearly so.
     fn emptiest(&self) -> Option<u32> {
         if self.classes.is_none() {
-            return (0..).zip(&self.regions).max_by_key(|(_, held)| held.free()).map(|(at, _)| at);
+            return self.emptiest_of_all();
         }
         self.classes.as_ref()?.iter().rev().find(|&&first| first != NONE).copied()
+    }
+
+    fn emptiest_of_all(&self) -> Option<u32> {
+        (0..).zip(&self.regions).max_by_key(|(_, held)| held.free()).map(|(at, _)| at)
     }
 
     /// The first region of the class with so much free, if there are classes.
@@ -413,13 +431,20 @@ impl Pool {
         }
     }
 
-    fn add_region(&mut self, bytes: usize) -> Result<u32, OutOfMemory> {
-        // Small ones as long as they must be.
-        let usual = match self.used {
-            ..=SMALL => 0,
-            used => (used / SHARE).min(LARGEST - WINDOW) / ALIGN * ALIGN,
-        };
-        let capacity = usual.max(bytes);
+    /// Whether a block of some bytes has a region of its own.
+    fn is_for_itself(&self, bytes: usize) -> bool {
+        self.used <= SMALL || bytes > LARGE_BLOCK
+    }
+
+    /// The capacity of a new region for a block of some bytes.
+    fn usual_capacity(&self, bytes: usize) -> usize {
+        if self.is_for_itself(bytes) {
+            return bytes;
+        }
+        ((self.used / SHARE).min(LARGEST - WINDOW) / ALIGN * ALIGN).max(bytes)
+    }
+
+    fn add_region(&mut self, capacity: usize) -> Result<u32, OutOfMemory> {
         let failed = OutOfMemory { bytes: capacity as u64 };
         if self.regions.len() >> (u32::BITS - UNITS_BITS) != 0 {
             return Err(failed);
@@ -470,18 +495,20 @@ impl Pool {
         if self.regions.len() < FEW / 2 {
             self.classes = None;
         }
-        if self.regions.capacity() > 2 * self.regions.len() + 4 {
+        if self.regions.capacity() > self.regions.len() * 5 / 4 + 4 {
             shrink(&mut self.regions, 0);
         }
     }
 
-    /// Empties the region that has most room, or a part of it, if much memory is free.
+    /// Empties the region that has most room, or a part of it, if much memory is free. In a pool that has
+    /// become small its blocks get regions of their own.
     fn compact(&mut self, moved: &mut impl FnMut(u32, Block)) {
-        let spare = self.capacity - self.used;
-        if spare < self.capacity / FREE_SHARE + (LARGEST / 4).min(self.capacity / 16) {
+        let (spare, is_small) = (self.capacity - self.used, self.used <= SMALL);
+        if spare <= if is_small { 0 } else { self.capacity / FREE_SHARE + LARGEST / 4 } {
             return;
         }
-        let Some(region) = self.emptiest() else { return };
+        let region = if is_small { self.emptiest_of_all() } else { self.emptiest() };
+        let Some(region) = region else { return };
         // From the last block on, so that none has to close a gap.
         loop {
             let Region { start, used, .. } = self.regions[region as usize];
@@ -495,41 +522,18 @@ impl Pool {
                 last = Some((block, header));
             }
             let Some((block, Header { owner, units, .. })) = last else { break };
-            let Some(to) = self.with_room(bytes_of(units), region) else {
-                return self.trim(region, moved);
+            let to = if is_small {
+                self.add_region(bytes_of(units)).ok()
+            } else {
+                self.with_room(bytes_of(units), region)
             };
+            let Some(to) = to else { return };
             let copy = self.append(to, units, owner);
             // SAFETY: both have so many units, and are not the same.
             unsafe { copy.copy_from_nonoverlapping(block, units * UNIT) };
             moved(owner, copy);
             self.set_used(region, |used| used - bytes_of(units) as u32);
         }
-        self.drop_region(region);
-    }
-
-    /// Replaces a region by a smaller one if more than half of it is free.
-    fn trim(&mut self, region: u32, moved: &mut impl FnMut(u32, Block)) {
-        let Region { start, used, capacity, .. } = self.regions[region as usize];
-        if used == 0 || 2 * used > capacity {
-            return;
-        }
-        // Without memory for it, it stays.
-        let Ok(to) = self.add_region(used as usize) else { return };
-        let copy = self.regions[to as usize].start;
-        // SAFETY: the new region has room for all that is used, which is whole blocks.
-        unsafe {
-            copy.copy_from_nonoverlapping(start, used as usize);
-            let mut at = 0;
-            while at < used as usize {
-                let block = copy.add(at + HEADER);
-                let header = Header::of(block);
-                Header { region: to, ..header }.write(block);
-                moved(header.owner, block);
-                at += bytes_of(header.units);
-            }
-        }
-        self.set_used(to, |_| used);
-        self.set_used(region, |_| 0);
         self.drop_region(region);
     }
 
@@ -667,5 +671,66 @@ mod tests {
             pool.give_back(block, follow(&mut held));
         }
         assert!(pool.regions.is_empty() && pool.used == 0 && pool.heap_bytes() < 512);
+    }
+
+    /// Takes a block and makes it longer, unit by unit, as segments grow.
+    fn grow(pool: &mut Pool, held: &mut Held, owner: usize, from: usize, to: usize) {
+        if held[owner].is_none() {
+            held[owner] = Some((from, pool.take(from, owner as u32).expect("memory")));
+        }
+        for units in from + 1..=to {
+            let (_, block) = held[owner].expect("held");
+            if !pool.resize(block, units, follow(held)) {
+                let new = pool.take(units, owner as u32).expect("memory");
+                let (_, block) = held[owner].replace((units, new)).expect("held");
+                pool.give_back(block, follow(held));
+            }
+            held[owner].as_mut().expect("held").0 = units;
+        }
+    }
+
+    /// Blocks of more than half a region left the other half free, each of them.
+    #[test]
+    fn large_blocks_leave_nothing_free() {
+        let (mut pool, mut held): (Pool, Held) = (Pool::default(), vec![None; 200]);
+        (0..200).for_each(|owner| grow(&mut pool, &mut held, owner, 60, 97));
+        (0..50).for_each(|owner| grow(&mut pool, &mut held, 4 * owner, 97, 270));
+        let used: usize = held.iter().flatten().map(|held| bytes_of(held.0)).sum();
+        assert_eq!(pool.used, used);
+        assert!(
+            used > 2 * SMALL && pool.capacity < used + used / 14,
+            "{} of {used}",
+            pool.capacity
+        );
+        // Shorter ones share regions again.
+        for owner in 0..50 {
+            let (units, block) = held[4 * owner].expect("held");
+            let less = units / 4;
+            if !pool.resize(block, less, follow(&mut held)) {
+                let new = pool.take(less, 4 * owner as u32).expect("memory");
+                held[4 * owner] = Some((less, new));
+                pool.give_back(block, follow(&mut held));
+            }
+            held[4 * owner].as_mut().expect("held").0 = less;
+        }
+        let used: usize = held.iter().flatten().map(|held| bytes_of(held.0)).sum();
+        assert_eq!(pool.used, used);
+        assert!(pool.capacity < used + used / 8, "{} of {used}", pool.capacity);
+    }
+
+    /// What was packed into regions of a large pool has regions of its own in a small one.
+    #[test]
+    fn a_pool_that_becomes_small_has_nothing_free() {
+        let (mut pool, mut held): (Pool, Held) = (Pool::default(), vec![None; 400]);
+        (0..400).for_each(|owner| grow(&mut pool, &mut held, owner, 40, 60));
+        (0..400).for_each(|owner| stamp(owner, 60, held[owner].expect("held").1));
+        for owner in 0..395 {
+            let (units, block) = held[owner].take().expect("held");
+            check(owner, units, block);
+            pool.give_back(block, follow(&mut held));
+            let is_settled = pool.used < SMALL / 2;
+            assert!(!is_settled || pool.capacity == pool.used, "{} {}", pool.capacity, pool.used);
+        }
+        (395..400).for_each(|owner| check(owner, 60, held[owner].expect("held").1));
     }
 }
