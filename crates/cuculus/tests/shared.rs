@@ -192,3 +192,72 @@ fn a_number_of_parts_is_a_power_of_two() {
         assert!(refused.to_string().contains(&format!("parts is {parts}")), "{refused}");
     }
 }
+
+/// Codes are moved by other code where others see them: byte for byte what an ordinary filter does.
+#[test]
+fn one_part_has_the_bytes_of_an_ordinary_filter() {
+    for (rate, most) in [(0.3, 30_000u64), (0.01, 30_000), (0.0001, 30_000), (1e-8, 10_000)] {
+        let shared = SharedFilter::builder().parts(1).false_positive_rate(rate).seed(5);
+        let shared = shared.build().expect("valid");
+        let plain = ElasticFilter::builder().false_positive_rate(rate).seed(5);
+        let mut plain = plain.build().expect("valid");
+        let same = |plain: &ElasticFilter| {
+            let (mut theirs, mut ours) = (Vec::new(), Vec::new());
+            plain.write_to(&mut theirs).expect("memory");
+            shared.snapshot().write_to(&mut ours).expect("memory");
+            assert_eq!(shared.len(), plain.len());
+            assert!(theirs == ours, "{rate}: other bytes with {} keys", plain.len());
+        };
+        for key in 0..most {
+            shared.insert(&key).expect("room");
+            plain.insert(&key).expect("room");
+            if key % 3 == 0 {
+                assert_eq!(shared.remove(&(key / 2)), plain.remove(&(key / 2)), "{key}");
+            }
+            assert_eq!(shared.count(&(key / 3)), plain.count(&(key / 3)), "{key}");
+            if key % 1000 == 0 {
+                same(&plain);
+            }
+        }
+        for key in (0..most).rev() {
+            assert_eq!(shared.contains(&key), plain.contains(&key), "{key}");
+            assert_eq!(shared.remove(&key), plain.remove(&key), "{key}");
+            if key % 1000 == 0 {
+                same(&plain);
+            }
+        }
+    }
+}
+
+/// Few enough keys for an interpreter that finds every data race and every use of freed memory:
+/// `cargo +nightly miri test -p cuculus --test shared small`.
+#[test]
+fn small_sets_are_changed_and_read_by_several_threads() {
+    const KEPT: u64 = 40;
+    let filter = SharedFilter::builder().parts(2).seed(1).build().expect("valid");
+    (0..KEPT).for_each(|key| filter.insert(&key).expect("room"));
+    std::thread::scope(|scope| {
+        for writer in 1..=2u64 {
+            let filter = &filter;
+            scope.spawn(move || {
+                for key in 0..60 {
+                    filter.insert(&(writer << 32 | key)).expect("room");
+                    assert!(filter.contains(&(writer << 32 | key)));
+                    // Copies of a key, and homes with many.
+                    if key % 20 == 0 {
+                        (0..6).for_each(|_| filter.insert(&(writer << 40)).expect("room"));
+                        assert!(filter.count(&(writer << 40)) >= 6);
+                        (0..6).for_each(|_| assert!(filter.remove(&(writer << 40))));
+                    }
+                }
+                (0..60).for_each(|key| assert!(filter.remove(&(writer << 32 | key)), "{key}"));
+            });
+        }
+        for _ in 0..3 {
+            (0..KEPT).for_each(|key| assert!(filter.contains(&key), "{key}"));
+            assert!(filter.snapshot().len() >= KEPT as usize);
+        }
+    });
+    assert!(filter.len() == KEPT as usize && (0..KEPT).all(|key| filter.remove(&key)));
+    assert!(filter.is_empty());
+}

@@ -1,9 +1,18 @@
-//! The protocol of elastic/published.rs as a model that loom runs in every order, and what it finds
-//! if one of its rules is broken. Segments are plain memory, so loom also finds every data race.
+//! The protocols of elastic/published.rs and elastic/version.rs as models that loom runs in every
+//! order, and what it finds if one of their rules is broken. Copies are plain memory, so loom also
+//! finds every data race; the version is the file itself.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
-use loom::sync::atomic::{AtomicUsize, Ordering, fence};
+use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
+
+/// What version.rs is made of.
+mod atomics {
+    pub(super) use loom::sync::atomic::{AtomicU64, Ordering, fence};
+}
+
+#[path = "../src/elastic/version.rs"]
+mod version;
 
 /// A key that is always there, one that comes, and memory that was given back.
 const OLD: u64 = 7;
@@ -16,7 +25,7 @@ enum Broken {
     Nothing,
     /// A segment is published by a relaxed store.
     RelaxedStore,
-    /// A segment is changed where readers see it.
+    /// A segment is changed where readers see it, without a version.
     InPlace,
     /// A split is published segment by segment, not by a new root.
     SlotBySlot,
@@ -148,5 +157,146 @@ fn the_model_notices_every_broken_rule() {
     }
     for broken in [Broken::SlotBySlot, Broken::FreedAtOnce] {
         finds(Part::split, broken);
+    }
+}
+
+/// A rule of version.rs that is not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unkept {
+    /// A reader does not look at the version again.
+    Validation,
+    /// A reader begins while the version is odd.
+    Evenness,
+    /// A reader does not acquire what the version has released.
+    Acquire,
+    /// A reader's last load of the version is not kept after the others.
+    AcquireFence,
+    /// A writer's stores are not kept after the odd version.
+    ReleaseFence,
+    /// A writer's stores are not kept before the even version.
+    Release,
+}
+
+/// The version as in version.rs, but for one rule.
+struct Careless {
+    version: AtomicU64,
+    unkept: Unkept,
+}
+
+impl Careless {
+    fn order(&self, rule: Unkept, order: Ordering) -> Ordering {
+        if self.unkept == rule { Ordering::Relaxed } else { order }
+    }
+}
+
+/// What readers and writers do with a version.
+trait Versioned: Sized + Send + Sync + 'static {
+    fn begin(&self) -> Option<u64>;
+    fn is_still(&self, version: u64) -> bool;
+    fn change(&self, stores: impl FnOnce());
+}
+
+impl Versioned for version::Version {
+    fn begin(&self) -> Option<u64> {
+        self.begin()
+    }
+    fn is_still(&self, version: u64) -> bool {
+        self.is_still(version)
+    }
+    fn change(&self, stores: impl FnOnce()) {
+        self.change(stores);
+    }
+}
+
+impl Versioned for Careless {
+    fn begin(&self) -> Option<u64> {
+        let version = self.version.load(self.order(Unkept::Acquire, Ordering::Acquire));
+        (version & 1 == 0 || self.unkept == Unkept::Evenness).then_some(version)
+    }
+    fn is_still(&self, version: u64) -> bool {
+        if self.unkept != Unkept::AcquireFence {
+            fence(Ordering::Acquire);
+        }
+        self.unkept == Unkept::Validation || self.version.load(Ordering::Relaxed) == version
+    }
+    fn change(&self, stores: impl FnOnce()) {
+        let version = self.version.load(Ordering::Relaxed);
+        self.version.store(version + 1, Ordering::Relaxed);
+        if self.unkept != Unkept::ReleaseFence {
+            fence(Ordering::Release);
+        }
+        stores();
+        self.version.store(version + 2, self.order(Unkept::Release, Ordering::Release));
+    }
+}
+
+/// A segment of two words that is changed in place: where the codes begin, and codes.
+struct InPlace<V> {
+    version: V,
+    words: [AtomicU64; 2],
+}
+
+impl<V: Versioned> InPlace<V> {
+    fn new(version: V) -> Self {
+        Self { version, words: [AtomicU64::new(OLD), AtomicU64::new(0)] }
+    }
+
+    /// Whether the old key is there; `None` if the segment was changed meanwhile.
+    fn try_find_old(&self) -> Option<bool> {
+        let version = self.version.begin()?;
+        let words = [&self.words[0], &self.words[1]].map(|word| word.load(Ordering::Relaxed));
+        self.version.is_still(version).then(|| words.contains(&OLD))
+    }
+
+    /// One key more before the old one, which moves.
+    fn insert(&self) {
+        self.version.change(|| {
+            self.words[0].store(NEW, Ordering::Relaxed);
+            self.words[1].store(OLD, Ordering::Relaxed);
+        });
+    }
+
+    /// And back.
+    fn remove(&self) {
+        self.version.change(|| {
+            self.words[0].store(OLD, Ordering::Relaxed);
+            self.words[1].store(0, Ordering::Relaxed);
+        });
+    }
+}
+
+/// A reader beside one change, or two. All orders of the latter take minutes: it is for what is found
+/// sooner.
+fn model_in_place<V: Versioned>(changes: usize, version: impl Fn() -> V + Send + Sync + 'static) {
+    loom::model(move || {
+        let segment = Arc::new(InPlace::new(version()));
+        let writer = Arc::clone(&segment);
+        let writer = loom::thread::spawn(move || {
+            writer.insert();
+            if changes > 1 {
+                writer.remove();
+            }
+        });
+        for _ in 0..changes {
+            let found = segment.try_find_old();
+            assert_ne!(found, Some(false), "a key that was there was not found");
+        }
+        writer.join().expect("no panic");
+        assert_eq!(segment.try_find_old(), Some(true), "a key is lost, or nobody can read it");
+    });
+}
+
+#[test]
+fn a_reader_finds_its_key_while_it_is_moved() {
+    model_in_place(1, version::Version::new);
+}
+
+#[test]
+fn the_model_notices_every_rule_of_versions_that_is_not_kept() {
+    use Unkept::{Acquire, AcquireFence, Evenness, Release, ReleaseFence, Validation};
+    for unkept in [Validation, Evenness, Acquire, AcquireFence, ReleaseFence, Release] {
+        let careless = move || Careless { version: AtomicU64::new(0), unkept };
+        let found = std::panic::catch_unwind(|| model_in_place(2, careless));
+        assert!(found.is_err(), "{unkept:?} goes unnoticed");
     }
 }

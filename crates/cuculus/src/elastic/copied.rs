@@ -1,11 +1,13 @@
 //! Segments that others may read while they are changed: a change is made to a copy, and nobody
 //! sees the copy before it is published. Knows which copies are still private; when they are
-//! published, and when what they replace is given back, is decided in published.rs.
+//! published, and when what they replace is given back, is decided in published.rs. (What nearly
+//! every change does needs no copy: in_place.rs.)
 //!
 //! ```text
-//!  memory of a segment   description (64 bytes), block, window
+//!  memory of a segment   version (8 bytes), description (64 bytes), block, window
 //!  private               in `fresh`: made since the last publication, owned and freed here
-//!  published             everything else: never written again, owned by the root that has it
+//!  published             everything else: stored to only under its version (shown.rs), owned by
+//!                        the root that has it
 //! ```
 #![allow(unsafe_code, reason = "segments and their blocks are allocated together by hand")]
 
@@ -17,6 +19,8 @@ use super::draft::{self, Draft};
 use super::pool::UNIT;
 use super::segment::{Plan, Segment};
 use super::segments::Segments;
+use super::shown::VERSION;
+use super::version::Version;
 use crate::prefetch::prefetch_at;
 use crate::table::{OutOfMemory, WINDOW};
 use crate::wide::{self, Chosen};
@@ -30,7 +34,7 @@ const ALIGN: usize = 16;
 pub(super) type Boxed = NonNull<Segment>;
 
 fn layout(units: usize) -> Layout {
-    let size = size_of::<Segment>() + units * UNIT + WINDOW;
+    let size = VERSION + size_of::<Segment>() + units * UNIT + WINDOW;
     Layout::from_size_align(size, ALIGN).expect("segments are small")
 }
 
@@ -39,16 +43,21 @@ pub(super) fn bytes_of(segment: &Segment) -> usize {
     layout(segment.units()).size()
 }
 
-/// Memory for a segment, and its block. Not yet written.
+/// Memory for a segment, and its block. Nothing but the version is written yet.
 fn allocate(units: usize, kept: &mut Vec<Kept>) -> Result<(Boxed, NonNull<u8>), OutOfMemory> {
     let failed = OutOfMemory { bytes: layout(units).size() as u64 };
     let start = match kept.iter().rposition(|kept| usize::from(kept.units) == units) {
-        Some(at) => kept.swap_remove(at).segment.cast(),
+        // SAFETY: the version is before the description.
+        Some(at) => unsafe { kept.swap_remove(at).segment.cast::<u8>().sub(VERSION) },
         // SAFETY: the layout is not of size zero.
         None => NonNull::new(unsafe { alloc::alloc(layout(units)) }).ok_or(failed)?,
     };
-    // SAFETY: there are so many bytes.
-    Ok((start.cast(), unsafe { start.add(size_of::<Segment>()) }))
+    // SAFETY: there are so many bytes, aligned for words, and nobody else has them.
+    unsafe {
+        start.cast().write(Version::new());
+        let segment = start.add(VERSION);
+        Ok((segment.cast(), segment.add(size_of::<Segment>())))
+    }
 }
 
 /// Memory that was a segment's and can be one's again: allocators are slow with pieces of this size.
@@ -66,7 +75,7 @@ pub(super) unsafe fn free(segment: Boxed) {
     // get other blocks only with other memory.
     unsafe {
         let layout = layout(segment.as_ref().units());
-        alloc::dealloc(segment.as_ptr().cast(), layout);
+        alloc::dealloc(segment.cast::<u8>().sub(VERSION).as_ptr(), layout);
     }
 }
 
@@ -108,8 +117,8 @@ pub(crate) struct Copied {
     kept: Vec<Kept>,
 }
 
-// SAFETY: segments are memory without a thread; they are changed only while they are private, and
-// only through a unique reference.
+// SAFETY: segments are memory without a thread; they are changed only by whoever has the directory,
+// and those that others can read only by atomic stores.
 unsafe impl Send for Copied {}
 
 /// Written, and in no list.
@@ -133,8 +142,19 @@ impl Copied {
         &self.segments
     }
 
-    pub(super) fn fresh(&self) -> &[u32] {
-        &self.fresh
+    /// Calls `publish` for each private segment with its number. If it returns another segment, that
+    /// one has become the same, and takes the place of the private one.
+    #[inline(always)]
+    pub(super) fn publish_each(&mut self, mut publish: impl FnMut(u32, Boxed) -> Option<Boxed>) {
+        while let Some(&index) = self.fresh.last() {
+            let private = self.segments[index as usize];
+            let shown = publish(index, private);
+            self.fresh.pop();
+            if let Some(shown) = shown {
+                self.segments[index as usize] = shown;
+                self.keep(private);
+            }
+        }
     }
 
     pub(super) fn is_reshaped(&self) -> bool {
@@ -175,7 +195,7 @@ impl Copied {
     }
 
     #[inline(always)]
-    fn is_fresh(&self, index: usize) -> bool {
+    pub(super) fn is_fresh(&self, index: usize) -> bool {
         self.fresh.contains(&(index as u32))
     }
 
@@ -230,8 +250,8 @@ impl Segments for Copied {
 
     #[inline(always)]
     fn get(&self, index: usize) -> &Segment {
-        // SAFETY: private, and borrowed with the directory, or published and never changed. It is
-        // freed only after it was replaced here.
+        // SAFETY: private, or published and changed only here, by whoever has the directory; others
+        // only load from it. It is freed only after it was replaced here.
         unsafe { self.segments[index].as_ref() }
     }
 

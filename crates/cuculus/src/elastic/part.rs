@@ -3,6 +3,7 @@
 //! whole, so a part is a filter like any other whose paths begin after these bits.
 
 use super::address::Address;
+use super::copied::Copied;
 use super::directory::Directory;
 use super::filter::ElasticFilter;
 use super::lengths::Lengths;
@@ -167,6 +168,33 @@ impl<D: Segments> Part<D> {
     }
 }
 
+impl Part<Copied> {
+    /// [`insert`](Self::insert) where others see it, if that is possible and nothing else is due
+    /// then. If it says no, nothing has changed.
+    #[inline(always)]
+    pub(super) fn insert_shown(&mut self, key: PartKey, division: &Division) -> bool {
+        let new = division.whole_key(key);
+        let Self { levels, lengths, work } = self;
+        let level = &mut levels.main;
+        let cx = division.context(lengths, work);
+        wide::run_chosen(cx.settings.chosen, InsertShown { level, cx, new })
+    }
+
+    /// [`remove`](Self::remove) where others see it, if that is possible and nothing else is due
+    /// then. If it says no, nothing has changed.
+    #[inline(always)]
+    pub(super) fn remove_shown(&mut self, key: PartKey, division: &Division) -> bool {
+        let Self { levels, lengths, work } = self;
+        // With other levels, all must be asked first; without keys, there are no segments.
+        if !levels.overflow.is_empty() || levels.main.len() <= 1 {
+            return false;
+        }
+        let level = &mut levels.main;
+        let cx = division.context(lengths, work);
+        wide::run_chosen(cx.settings.chosen, RemoveShown { level, cx, key })
+    }
+}
+
 /// The same keys in segments of another kind.
 pub(super) fn copy<A: Segments, B: Segments>(part: &Part<A>) -> Result<Part<B>, OutOfMemory> {
     let mut levels = Levels::<B>::default();
@@ -195,6 +223,37 @@ impl<D: Segments> Job for Insert<'_, D> {
     #[inline(always)]
     fn run(mut self) -> Self::Output {
         self.levels.insert(self.new, &mut self.cx)
+    }
+}
+
+struct InsertShown<'a> {
+    level: &'a mut Level<Copied>,
+    cx: Context<'a>,
+    new: PartialKey,
+}
+
+impl Job for InsertShown<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(mut self) -> bool {
+        !self.level.may_reshape(self.cx.settings) && self.level.insert_shown(self.new, &mut self.cx)
+    }
+}
+
+struct RemoveShown<'a> {
+    level: &'a mut Level<Copied>,
+    cx: Context<'a>,
+    key: PartKey,
+}
+
+impl Job for RemoveShown<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(mut self) -> bool {
+        !self.level.may_reshape(self.cx.settings)
+            && self.level.remove_shown(self.key.0, &mut self.cx)
     }
 }
 

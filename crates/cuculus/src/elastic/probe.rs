@@ -13,7 +13,7 @@ use super::segment::{PLAIN, Segment};
 use crate::prefetch::prefetch_at;
 
 /// The widest codes of which three, and the bits before the first in its byte, fit a word.
-const NARROW: u8 = 19;
+pub(super) const NARROW: u8 = 19;
 /// Codes of a home that are compared at once.
 const LANES: u32 = 3;
 
@@ -129,9 +129,7 @@ impl<'a> Probe<'a> {
             return None;
         }
         let (held, count) = self.held::<WIDE>(usize::from(self.tag));
-        // SAFETY: the width is from 1 to NARROW.
-        let lanes = unsafe { NARROW_LANES.get_unchecked(usize::from(self.tag)) };
-        lanes.answer(lanes.hits(held, self.extension), held, count, self.tag)
+        compare(self.tag, held, self.extension, count)
     }
 
     /// The same for plain codes, which must be equal.
@@ -159,6 +157,16 @@ impl<'a> Probe<'a> {
         // SAFETY: so do the codes of a home, or what comes after the last of them.
         (unsafe { load(self.at, bit + HEADER + before as usize * width) }, count)
     }
+}
+
+/// Whether one of the codes of a home may be of a key: those inline, the first ones in a word. `None`
+/// if there may be others. The width is from 1 to [`NARROW`].
+#[inline(always)]
+pub(super) fn compare(width: u8, held: u64, extension: u64, count: u32) -> Option<bool> {
+    debug_assert!((1..=NARROW).contains(&width));
+    // SAFETY: all callers have looked at the width.
+    let lanes = unsafe { NARROW_LANES.get_unchecked(usize::from(width)) };
+    lanes.answer(lanes.hits(held, extension), held, count, width)
 }
 
 /// Whether an entry of a segment may be of a key.
@@ -235,8 +243,8 @@ pub(super) fn hit_slowly(segment: &Segment, key: Address) -> bool {
 /// The same number, of which the compiler knows nothing: it cannot turn what led to it into
 /// branches.
 #[inline(always)]
-fn opaque(value: u64) -> u64 {
-    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+pub(super) fn opaque(value: u64) -> u64 {
+    #[cfg(all(not(miri), any(target_arch = "x86_64", target_arch = "aarch64")))]
     {
         let mut value = value;
         // SAFETY: no instruction at all.
@@ -249,7 +257,7 @@ fn opaque(value: u64) -> u64 {
         }
         value
     }
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
     core::hint::black_box(value)
 }
 

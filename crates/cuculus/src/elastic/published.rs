@@ -5,29 +5,37 @@
 //!  Published   root (atomic pointer; null: no segments)
 //!  Root        for each level the number of its segments, then all slots
 //!  slot        a segment (atomic pointer)
-//!  segment     description and block: never written once it was published
+//!  segment     a version, and words that are changed only under it (version.rs, shown.rs)
 //! ```
 //!
 //! **Readers** pin an epoch, load the root, load the slot of their key on each level, and read
-//! segments. They take no lock, never try again, and write nothing but their own thread's epoch.
+//! segments. They take no lock, and write nothing but their own thread's epoch. If a segment was
+//! changed meanwhile they read it again; after some tries they say so, and the caller asks again
+//! with the part's lock, when nothing changes.
 //!
-//! **A writer** has the part's lock. It changes copies (copied.rs), and publishes them when the
-//! operation is done:
-//! * If no segment was added or dropped, each changed segment is stored into its slot. Every entry
-//!   is then in the slot in which it was before, so a reader sees the segment of its key before or
-//!   after the change, and either is right.
-//! * Otherwise entries may have moved from one segment or level to another. A new root is filled and
-//!   stored: one store, before which readers see nothing of the change, and after it all of it.
+//! **A writer** has the part's lock.
+//! * What nearly every operation does it does to the published segment, under its version
+//!   (in_place.rs).
+//! * Everything else it does to copies (copied.rs), and publishes them when the operation is done. If
+//!   no segment was added or dropped, every entry is in the slot in which it was before: a copy is
+//!   written over the segment, under its version, or stored into its slot if its block is of another
+//!   length. A reader sees the segment of its key before or after the change, and either is right.
+//! * Otherwise entries may have moved from one segment or level to another. A new root is filled with
+//!   the copies and stored: one store, before which readers see nothing of the change, and after it
+//!   all of it.
 //!
-//! A writer that panics has published nothing of its operation.
+//! A writer that panics has published nothing of its operation: nothing that can panic is done under
+//! a version, or between the stores of one publication.
 //!
 //! **Why this is right.** A segment is written before the `Release` store that publishes it, or the
-//! root that has it; a reader got to it by `Acquire` loads of the same places, so all of the writes
-//! happen before its reads, and nothing is written after: no data race. A reader's answer was true
-//! at a moment during its call: at the load of the slot if the root was still the current one then;
-//! otherwise at the moment at which that root was replaced, from which on its slots no longer
-//! changed. What a thread has inserted is published when the call returns, and the same thread, or
-//! one that was told of it, loads that root or slot, or a later one.
+//! root that has it; a reader got to it by `Acquire` loads of the same places, so all of these writes
+//! happen before its reads. What is stored later is stored and loaded by atomic operations: no data
+//! race. A reader's answer was true at a moment during its call: if the segment is still one of the
+//! current root, at the moment at which it began to read it (version.rs); otherwise at the moment at
+//! which the segment was replaced, from which on nobody stores to it. (In the slots of an old root,
+//! the segments that the current one has too are the same, and so is what belongs to them: one that
+//! was split or merged was replaced.) What a thread has inserted is visible when the call returns:
+//! the same thread, or one that was told of it, loads that root, slot and version, or later ones.
 //!
 //! **Memory.** What a store has replaced cannot be reached by readers that pin after the store; those
 //! that were pinned before may still read it. It is freed by crossbeam-epoch when all of these have
@@ -40,14 +48,15 @@ use std::sync::Arc;
 
 use crossbeam_epoch::{self as epoch, Guard};
 
-use super::address::Address;
+use super::address::{Address, GROUPS};
 use super::copied::{self, Boxed, Copied};
 use super::directory::index_among;
-use super::level::{Level, copies_in};
+use super::level::Level;
 use super::levels::{Levels, MAX_LEVELS};
 use super::part::PartKey;
-use super::probe::{self, Probe};
 use super::segment::Segment;
+use super::segments::Segments;
+use super::shown::Shown;
 use crate::memory::with_room;
 use crate::table::OutOfMemory;
 use crate::wide::{self, Chosen, Job};
@@ -55,12 +64,43 @@ use crate::wide::{self, Chosen, Job};
 /// With more bytes of a part waiting, every change tries to have some given back.
 const MANY_BYTES: usize = 1 << 17;
 
+/// Segments of a level whose groups are measured for a guess.
+const MEASURED: usize = 8;
+
 /// Where the slots of a level are.
 #[derive(Clone, Copy, Default)]
 struct Table {
     count: u32,
     mask: u32,
     start: u32,
+    /// The mean bits of a group in segments that are still to be split, and in those that were.
+    strides: [u16; 2],
+}
+
+impl Table {
+    fn new(level: &Level<Copied>, start: usize) -> Self {
+        let directory = &level.directory;
+        let (count, mask) = (directory.len(), directory.mask());
+        // Those from here to there are still to be split.
+        let there = (mask as usize >> 1) + 1;
+        let here = count - there;
+        let mean = |from: usize, to: usize| {
+            let measured = (from..to).step_by((to - from).div_ceil(MEASURED).max(1));
+            let bits = measured.map(|index| directory.get(index).used_bits() / GROUPS);
+            let (sum, count) = bits.fold((0, 0), |(sum, count), bits| (sum + bits, count + 1));
+            (sum / count.max(1)) as u16
+        };
+        let strides = [mean(here, there), mean(there, count)];
+        Self { count: count as u32, mask, start: start as u32, strides }
+    }
+
+    /// About where a group of the segment of a path begins: its bits.
+    #[inline(always)]
+    fn guess(&self, path: u64, group: usize) -> usize {
+        let half = self.mask >> 1;
+        let is_split = (path as u32 & half) + half + 1 < self.count;
+        usize::from(self.strides[usize::from(is_split)]) * group
+    }
 }
 
 /// All segments of a part at some moment; slots may change.
@@ -92,32 +132,42 @@ impl Root {
 
     /// The segment of a path on a level that has segments.
     #[inline(always)]
-    fn segment(&self, table: &Table, path: u64) -> &Segment {
+    fn segment(&self, table: &Table, path: u64) -> Shown<'_> {
+        let segment = self.slot(table, path).load(Ordering::Acquire);
         // SAFETY: not null. It is not freed while a root that was loaded under the same pin is
         // borrowed, as said above.
-        unsafe { &*self.slot(table, path).load(Ordering::Acquire) }
+        unsafe { Shown::new(Boxed::new_unchecked(segment)) }
     }
 
     fn tables(&self) -> impl Iterator<Item = &Table> {
         self.tables[..self.levels].iter().filter(|table| table.count > 0)
     }
 
+    /// `None` if a segment is changed all the time.
     #[inline(always)]
-    fn contains<const WIDE: bool>(&self, key: Address) -> bool {
+    fn contains<const WIDE: bool>(&self, key: Address) -> Option<bool> {
         let [main, ..] = &self.tables;
         if self.levels > 1 {
             return self.contains_in_any(key);
         }
         let segment = self.segment(main, key.path);
-        Probe::new(segment, key).hit::<WIDE>().unwrap_or_else(|| probe::hit_slowly(segment, key))
+        // The group is on its way while the description is read, which says where exactly it is.
+        segment.prefetch(main.guess(key.path, key.group()));
+        match segment.hit::<WIDE>(key) {
+            Some(hit) => Some(hit),
+            None => segment.hit_slowly(key),
+        }
     }
 
     #[inline(never)]
-    fn contains_in_any(&self, key: Address) -> bool {
-        self.tables().any(|table| {
+    fn contains_in_any(&self, key: Address) -> Option<bool> {
+        for table in self.tables() {
             let segment = self.segment(table, key.path);
-            probe::contains(segment, key)
-        })
+            if segment.hit::<false>(key).or_else(|| segment.hit_slowly(key))? {
+                return Some(true);
+            }
+        }
+        Some(false)
     }
 
     fn heap_bytes(&self) -> usize {
@@ -195,21 +245,27 @@ impl Published {
         unsafe { self.root.load(Ordering::Acquire).as_ref() }
     }
 
+    /// `None` if a segment is changed all the time, or by a thread that was stopped: ask with the
+    /// part's lock.
     #[inline(always)]
-    pub(crate) fn contains(&self, key: PartKey, chosen: Chosen) -> bool {
+    pub(crate) fn contains(&self, key: PartKey, chosen: Chosen) -> Option<bool> {
         let guard = epoch::pin();
-        let Some(root) = self.root(&guard) else { return false };
+        let Some(root) = self.root(&guard) else { return Some(false) };
         wide::run_chosen(chosen, Contains { root, key: key.0 })
     }
 
-    pub(crate) fn count(&self, key: PartKey) -> usize {
+    /// `None` as for [`contains`](Self::contains).
+    pub(crate) fn count(&self, key: PartKey) -> Option<usize> {
         let guard = epoch::pin();
-        let Some(root) = self.root(&guard) else { return 0 };
-        root.tables().map(|table| copies_in(root.segment(table, key.0.path), key.0)).sum()
+        let Some(root) = self.root(&guard) else { return Some(0) };
+        root.tables().map(|table| root.segment(table, key.0.path).count(key.0)).sum()
     }
 
     /// Calls `visit` for each segment, with the number of its level.
-    pub(super) fn each_segment<E>(
+    ///
+    /// # Safety
+    /// Nobody changes the part meanwhile.
+    pub(super) unsafe fn each_segment<E>(
         &self,
         mut visit: impl FnMut(usize, &Segment) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -218,7 +274,7 @@ impl Published {
         for (level, table) in root.tables[..root.levels].iter().enumerate() {
             let start = table.start as usize;
             for slot in &root.slots[start..start + table.count as usize] {
-                // SAFETY: as in `Root::segment`.
+                // SAFETY: as in `Root::segment`; by the caller, nobody stores to it.
                 visit(level, unsafe { &*slot.load(Ordering::Acquire) })?;
             }
         }
@@ -267,8 +323,9 @@ impl Published {
             };
             for (table, level) in root.tables.iter_mut().zip(levels.iter()) {
                 let segments = level.directory.segments();
-                let (count, start) = (segments.len() as u32, root.slots.len() as u32);
-                *table = Table { count, mask: level.directory.mask(), start };
+                if !segments.is_empty() {
+                    *table = Table::new(level, root.slots.len());
+                }
                 root.slots.extend(segments.iter().map(|segment| AtomicPtr::new(segment.as_ptr())));
             }
             root.levels = levels.iter().count();
@@ -312,25 +369,28 @@ impl Root {
     }
 }
 
-/// Stores each changed segment into its slot.
+/// Publishes each changed segment in its slot.
 #[inline(always)]
-fn publish_in_place(root: &Root, levels: &Levels<Copied>, waiting: &Waiting) {
-    for (table, level) in root.tables.iter().zip(levels.iter()) {
-        let directory = &level.directory;
-        if directory.fresh().is_empty() {
-            continue;
-        }
-        let guard = epoch::pin();
-        for &index in directory.fresh() {
+fn publish_in_place(root: &Root, levels: &mut Levels<Copied>, waiting: &Waiting) {
+    for (level, table) in root.tables[..root.levels].iter().enumerate() {
+        levels.level_mut(level).directory.publish_each(|index, new| {
             let slot = &root.slots[(table.start + index) as usize];
-            let new = directory.segments()[index as usize];
-            let old = slot.swap(new.as_ptr(), Ordering::AcqRel);
-            if let Some(old) = Boxed::new(old) {
-                // SAFETY: it was in the slot of the only root that readers can find from now on,
-                // and no longer is.
-                unsafe { retire(old, &guard, waiting) };
+            let old = Boxed::new(slot.load(Ordering::Relaxed))?;
+            // SAFETY: both are there, and the writer has no other reference to either. One is in the
+            // slot; nobody else has seen the other.
+            unsafe {
+                if old.as_ref().units() == new.as_ref().units() {
+                    Shown::new(old).write_over(new.as_ref());
+                    return Some(old);
+                }
             }
-        }
+            let guard = epoch::pin();
+            slot.store(new.as_ptr(), Ordering::Release);
+            // SAFETY: it was in the slot of the only root that readers can find from now on, and no
+            // longer is.
+            unsafe { retire(old, &guard, waiting) };
+            None
+        });
     }
 }
 
@@ -349,6 +409,18 @@ unsafe fn retire(segment: Boxed, guard: &Guard, waiting: &Waiting) {
     }
     if bytes_waiting > MANY_BYTES {
         guard.flush();
+    }
+}
+
+#[cfg(test)]
+impl Published {
+    /// Runs something while the segment of a key is being changed. The caller holds the lock.
+    pub(crate) fn while_changed(&self, key: PartKey, run: impl FnOnce()) {
+        let guard = epoch::pin();
+        let root = self.root(&guard).expect("segments");
+        let shown = root.segment(&root.tables[0], key.0.path);
+        // SAFETY: the caller's; a panic ends the test.
+        unsafe { shown.change(&shown.description(), run) };
     }
 }
 
@@ -398,15 +470,15 @@ struct Contains<'a> {
 }
 
 impl Job for Contains<'_> {
-    type Output = bool;
+    type Output = Option<bool>;
 
     #[inline(always)]
-    fn run(self) -> bool {
+    fn run(self) -> Option<bool> {
         self.root.contains::<false>(self.key)
     }
 
     #[inline(always)]
-    fn run_wide(self) -> bool {
+    fn run_wide(self) -> Option<bool> {
         self.root.contains::<true>(self.key)
     }
 }

@@ -104,6 +104,8 @@ pub(crate) struct Segment {
     form: u8,
     depth: u8,
     bases: [i8; GROUPS + 1],
+    /// Zero: every byte of a description is written, so that it can be read as words.
+    end: u8,
 }
 
 /// What a block is to be written for.
@@ -182,16 +184,19 @@ fn near_bases(bases: &Bases, slope: u16, most: i32) -> Option<[i8; GROUPS + 1]> 
 }
 
 impl Segment {
+    /// The bytes of a description before the bases.
+    pub(super) const BASES: usize = core::mem::offset_of!(Self, bases);
+
     /// A segment in a block that has the bytes of the plan. The bits of the groups, and the
     /// counted codes, are still to be written.
     pub(super) fn new(at: Block, plan: &Plan) -> Self {
         let tag = plan.form.width as u8 | if plan.form.ended { 0 } else { PLAIN };
         let (units, depth) = (plan.units as u16, plan.depth as u8);
         match plan.slope {
-            Some((slope, bases)) => Self { at, slope, units, form: tag, depth, bases },
+            Some((slope, bases)) => Self { at, slope, units, form: tag, depth, bases, end: 0 },
             None => {
-                let bases = [0; GROUPS + 1];
-                let mut wide = Self { at, slope: u16::from(tag), units, form: 0, depth, bases };
+                let (bases, slope) = ([0; GROUPS + 1], u16::from(tag));
+                let mut wide = Self { at, slope, units, form: 0, depth, bases, end: 0 };
                 (0..=GROUPS).for_each(|group| wide.set_exact_base(group, plan.bases[group]));
                 wide.set_counted_codes(plan.counted);
                 wide
@@ -212,7 +217,12 @@ impl Segment {
 
     #[inline(always)]
     pub(super) fn form(&self) -> Form {
-        let tag = if self.is_wide() { self.slope as u8 } else { self.form };
+        Self::form_of(if self.is_wide() { self.slope as u8 } else { self.form })
+    }
+
+    /// The form of a narrow segment by its tag.
+    #[inline(always)]
+    pub(super) fn form_of(tag: u8) -> Form {
         Form { width: u32::from(tag & !PLAIN), ended: tag & PLAIN == 0 }
     }
 
@@ -286,6 +296,29 @@ impl Segment {
     pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as for `bytes`, without the window; borrowed exclusively.
         unsafe { core::slice::from_raw_parts_mut(self.at.as_ptr(), self.units() * UNIT) }
+    }
+
+    /// The words of the block.
+    pub(super) fn words(&self) -> &[u64] {
+        // SAFETY: as for `bytes`; blocks are aligned for words (pool.rs).
+        unsafe { core::slice::from_raw_parts(self.at.cast().as_ptr(), self.units() * UNIT / 8) }
+    }
+
+    /// The description as it is in memory.
+    #[inline(always)]
+    pub(super) fn to_words(&self) -> [u64; size_of::<Self>() / 8] {
+        // SAFETY: words without gaps; every one of their bits means something.
+        unsafe { core::mem::transmute(self.at(self.at)) }
+    }
+
+    /// A description as it was in memory, of another block.
+    ///
+    /// # Safety
+    /// The words are a description's, and the block is as long and has a window after it.
+    pub(super) unsafe fn from_words(words: &[u64; size_of::<Self>() / 8], at: Block) -> Self {
+        // SAFETY: the caller's. The place of its block is not zero, and not used.
+        let described: Self = unsafe { core::mem::transmute(*words) };
+        described.at(at)
     }
 
     #[inline(always)]
@@ -444,7 +477,7 @@ impl Segment {
     }
 
     #[inline(always)]
-    fn add_to_near_bases(&mut self, group: usize, slots: i8) -> bool {
+    pub(super) fn add_to_near_bases(&mut self, group: usize, slots: i8) -> bool {
         // Nothing but arithmetic on bytes, so that vectors do it.
         let (mut bases, mut strained) = (self.bases, 0);
         for (base, at) in bases.iter_mut().zip(NUMBERS) {
@@ -511,7 +544,7 @@ impl Segment {
 
     /// Prefetches what moves when something is put into a group.
     #[inline(always)]
-    fn prefetch(&self, at: usize, end: usize) {
+    pub(super) fn prefetch(&self, at: usize, end: usize) {
         let end = self.at.as_ptr().wrapping_add(end / 8);
         let mut line = self.at.as_ptr().wrapping_add(at / 8);
         while line <= end {
@@ -533,14 +566,20 @@ impl Segment {
     ) {
         let step = width as usize;
         let first = at + HEADER + before as usize * step;
+        let to = first + step * self.smaller(first, width, count, code);
+        bits::insert(self.words_mut(), to, end, width, code);
+        write(self.bytes_mut(), at, HEADER as u32, u64::from(header + (1 << (2 * home))));
+    }
+
+    /// How many codes of a home with fewer than three are smaller than one.
+    #[inline(always)]
+    pub(super) fn smaller(&self, first: usize, width: u32, count: u32, code: u64) -> usize {
         let bytes = self.bytes();
-        let held = [read(bytes, first, width), read(bytes, first + step, width)];
+        let held = [read(bytes, first, width), read(bytes, first + width as usize, width)];
         // Without branches, which no processor would foresee.
         let smaller = (u32::from(held[0] < code) & u32::from(count > 0))
             + (u32::from(held[1] < code) & (count >> 1));
-        let to = first + smaller as usize * step;
-        bits::insert(self.words_mut(), to, end, width, code);
-        write(self.bytes_mut(), at, HEADER as u32, u64::from(header + (1 << (2 * home))));
+        smaller as usize
     }
 
     /// Puts a code into its home.
@@ -675,31 +714,10 @@ impl Segment {
 
     /// Calls `visit` for each entry that may be of a key, with its code and length.
     #[inline(always)]
-    pub(super) fn each_match(&self, key: Address, mut visit: impl FnMut(u64, u32)) {
-        let (group, home) = (key.group(), key.home_in_group());
-        let (form, extension) = (self.form(), key.path >> self.depth());
-        let (at, slots) = self.group(group);
-        let bytes = self.bytes();
-        let header = read(bytes, at, HEADER as u32) as u32;
-        let (before, count) = group::before(header, home);
-        let step = form.width as usize;
-        let first = at + HEADER + before as usize * step;
-        let slot = |i: usize| read(bytes, first + i * step, form.width);
-        for i in 0..count as usize {
-            let code = slot(i);
-            if let Some(length) = form.match_length(code, extension) {
-                visit(code, length);
-            }
-        }
-        if count == 3 && slots > group::sum(header) as usize && slot(0) > slot(1) {
-            let (first, len) = group::tail(bytes, at, slots, form.width, home);
-            for i in first..first + len {
-                let code = read(bytes, at + HEADER + i * step, form.width);
-                if let Some(length) = form.match_length(code, extension) {
-                    visit(code, length);
-                }
-            }
-        }
+    pub(super) fn each_match(&self, key: Address, visit: impl FnMut(u64, u32)) {
+        let extension = key.path >> self.depth();
+        let group = self.group(key.group());
+        each_match_in(self.bytes(), group, self.form(), key.home_in_group(), extension, visit);
     }
 
     /// Takes the longest entry that may be of a key out of its home, in a narrow segment and a
@@ -722,22 +740,28 @@ impl Segment {
         if count == 3 && codes[0] > codes[1] {
             return None;
         }
-        let extension = key.path >> self.depth();
-        let (mut best, mut longest) = (0, None);
-        for (i, &code) in codes.iter().enumerate().take(count as usize) {
-            let length = form.match_length(code, extension);
-            // Of equal ones the first, so that the bytes do not depend on which way it was found.
-            if length > longest {
-                (best, longest) = (i, length);
-            }
-        }
-        let length = longest?;
+        let (best, length) = self.longest_of(&codes[..count as usize], key)?;
         if !self.add_to_near_bases(group, -1) {
             return None;
         }
         shift_down(self.words_mut(), first + (best + 1) * step, end, step);
         write(self.bytes_mut(), at, HEADER as u32, u64::from(header - (1 << (2 * home))));
         Some(length)
+    }
+
+    /// The longest of a few codes that may be of a key, and its length.
+    #[inline(always)]
+    pub(super) fn longest_of(&self, codes: &[u64], key: Address) -> Option<(usize, u32)> {
+        let (form, extension) = (self.form(), key.path >> self.depth());
+        let (mut best, mut longest) = (0, None);
+        for (i, &code) in codes.iter().enumerate() {
+            let length = form.match_length(code, extension);
+            // Of equal ones the first, so that the bytes do not depend on which way it was found.
+            if length > longest {
+                (best, longest) = (i, length);
+            }
+        }
+        Some((best, longest?))
     }
 
     /// Takes an entry with this code out of its home, where there is one. `Err` if only
@@ -806,8 +830,8 @@ impl Segment {
     /// The same description of another block, as large.
     #[inline(always)]
     pub(super) fn at(&self, at: Block) -> Self {
-        let &Self { slope, units, form, depth, bases, .. } = self;
-        Self { at, slope, units, form, depth, bases }
+        let &Self { slope, units, form, depth, bases, end, .. } = self;
+        Self { at, slope, units, form, depth, bases, end }
     }
 
     /// The same slots in another block, larger or smaller; both have the same form.
@@ -821,6 +845,7 @@ impl Segment {
             form: self.form,
             depth: self.depth,
             bases: self.bases,
+            end: 0,
         };
         moved.bytes_mut()[..bytes].copy_from_slice(&from[..bytes]);
         if self.is_wide() {
@@ -830,6 +855,39 @@ impl Segment {
             to.copy_from_slice(&from[from_end - tail..from_end]);
         }
         moved
+    }
+}
+
+/// Calls `visit` for each entry of a home that may be of a key, with its code and length: the group
+/// begins at some bit, and has some slots.
+#[inline(always)]
+pub(super) fn each_match_in(
+    bytes: &[u8],
+    (at, slots): (usize, usize),
+    form: Form,
+    home: u32,
+    extension: u64,
+    mut visit: impl FnMut(u64, u32),
+) {
+    let header = read(bytes, at, HEADER as u32) as u32;
+    let (before, count) = group::before(header, home);
+    let step = form.width as usize;
+    let first = at + HEADER + before as usize * step;
+    let slot = |i: usize| read(bytes, first + i * step, form.width);
+    for i in 0..count as usize {
+        let code = slot(i);
+        if let Some(length) = form.match_length(code, extension) {
+            visit(code, length);
+        }
+    }
+    if count == 3 && slots > group::sum(header) as usize && slot(0) > slot(1) {
+        let (first, len) = group::tail(bytes, at, slots, form.width, home);
+        for i in first..first + len {
+            let code = read(bytes, at + HEADER + i * step, form.width);
+            if let Some(length) = form.match_length(code, extension) {
+                visit(code, length);
+            }
+        }
     }
 }
 

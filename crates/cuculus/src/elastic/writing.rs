@@ -5,6 +5,7 @@ use super::join::{add_lengths, copy_segment};
 use super::level::Level;
 use super::part::{Division, Part, PartKey, copy};
 use super::published::{self, Published, Root, Waiting};
+use super::segment::Segment;
 use crate::FullCause;
 use crate::table::OutOfMemory;
 
@@ -60,17 +61,28 @@ impl Writing {
         waiting.take(|segment| part.levels.main.directory.keep(segment));
     }
 
-    /// Inserts a key unless it is contained, and says whether it was inserted.
-    pub(crate) fn insert_absent(
-        &mut self,
-        key: PartKey,
-        division: &Division,
-    ) -> Result<bool, FullCause> {
-        let is_absent = !self.part.contains(key);
-        if is_absent {
-            self.insert(key, division)?;
-        }
-        Ok(is_absent)
+    pub(crate) fn contains(&self, key: PartKey) -> bool {
+        self.part.contains(key)
+    }
+
+    /// Inserts a key where others see it, if that takes no more than moving codes. If it says no,
+    /// nothing has changed.
+    #[inline(always)]
+    pub(crate) fn insert_shown(&mut self, key: PartKey, division: &Division) -> bool {
+        self.is_broken = true;
+        let is_done = self.part.insert_shown(key, division);
+        self.is_broken = false;
+        is_done
+    }
+
+    /// Removes a key where others see it, if it is there and that takes no more than moving codes.
+    /// If it says no, nothing has changed.
+    #[inline(always)]
+    pub(crate) fn remove_shown(&mut self, key: PartKey, division: &Division) -> bool {
+        self.is_broken = true;
+        let is_done = self.part.remove_shown(key, division);
+        self.is_broken = false;
+        is_done
     }
 
     /// Nothing has changed after an error.
@@ -115,18 +127,21 @@ impl Writing {
         published.publish(&mut self.part.levels, &mut self.spare, &self.waiting);
         self.is_broken = false;
     }
-}
 
-/// A part of its own with the keys that readers see.
-pub(crate) fn copy_published(published: &Published) -> Result<Part, FullCause> {
-    let mut part = Part::default();
-    published.each_segment(|level, segment| {
-        while part.levels.overflow.len() < level {
-            part.levels.overflow.push(Level::overflow()).map_err(|_| FullCause::OutOfMemory)?;
-        }
-        add_lengths(segment, 0, &mut part.lengths)?;
-        let to = part.levels.level_mut(level);
-        copy_segment(segment, segment.depth(), to).map_err(|_| FullCause::OutOfMemory)
-    })?;
-    Ok(part)
+    /// A part of its own with the keys that readers see: what is left after a panic.
+    #[allow(unsafe_code, reason = "segments that others may read are read without their version")]
+    pub(crate) fn copy_published(&self, published: &Published) -> Result<Part, FullCause> {
+        let mut part = Part::default();
+        let copy = |level, segment: &Segment| {
+            while part.levels.overflow.len() < level {
+                part.levels.overflow.push(Level::overflow()).map_err(|_| FullCause::OutOfMemory)?;
+            }
+            add_lengths(segment, 0, &mut part.lengths)?;
+            let to = part.levels.level_mut(level);
+            copy_segment(segment, segment.depth(), to).map_err(|_| FullCause::OutOfMemory)
+        };
+        // SAFETY: whoever has this holds the lock.
+        unsafe { published.each_segment(copy) }?;
+        Ok(part)
+    }
 }

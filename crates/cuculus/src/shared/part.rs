@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::FullCause;
 use crate::elastic::part::{Division, Part, PartKey};
 use crate::elastic::published::Published;
-use crate::elastic::writing::{Prepared, Writing, copy_published};
+use crate::elastic::writing::{Prepared, Writing};
 use crate::table::OutOfMemory;
 
 /// What readers read is on other cache lines than the lock, which they would otherwise wait for.
@@ -41,6 +41,38 @@ impl Writer<'_> {
         self.writing.publish(self.published);
         result
     }
+
+    #[inline(always)]
+    fn insert(&mut self, key: PartKey, division: &Division) -> Result<(), FullCause> {
+        if self.writing.insert_shown(key, division) {
+            return Ok(());
+        }
+        self.insert_slowly(key, division)
+    }
+
+    #[inline(never)]
+    fn insert_slowly(&mut self, key: PartKey, division: &Division) -> Result<(), FullCause> {
+        self.change(|part| part.insert(key, division))
+    }
+
+    #[inline(always)]
+    fn insert_absent(&mut self, key: PartKey, division: &Division) -> Result<bool, FullCause> {
+        let is_absent = !self.writing.contains(key);
+        if is_absent {
+            self.insert(key, division)?;
+        }
+        Ok(is_absent)
+    }
+
+    #[inline(always)]
+    fn remove(&mut self, key: PartKey, division: &Division) -> bool {
+        self.writing.remove_shown(key, division) || self.remove_slowly(key, division)
+    }
+
+    #[inline(never)]
+    fn remove_slowly(&mut self, key: PartKey, division: &Division) -> bool {
+        self.change(|part| part.remove(key, division))
+    }
 }
 
 impl SharedPart {
@@ -59,11 +91,20 @@ impl SharedPart {
 
     #[inline(always)]
     pub(super) fn contains(&self, key: PartKey, division: &Division) -> bool {
-        self.published.0.contains(key, division.chosen())
+        let found = self.published.0.contains(key, division.chosen());
+        found.unwrap_or_else(|| self.with_lock(|part| part.contains(key, division.chosen()), true))
     }
 
     pub(super) fn count(&self, key: PartKey) -> usize {
-        self.published.0.count(key)
+        let count = self.published.0.count(key);
+        count.unwrap_or_else(|| self.with_lock(|part| part.count(key), 1))
+    }
+
+    /// Asks again while nothing changes: there is an answer then.
+    #[cold]
+    fn with_lock<T>(&self, ask: impl Fn(&Published) -> Option<T>, other: T) -> T {
+        let _held = self.writing.0.lock().unwrap_or_else(PoisonError::into_inner);
+        ask(&self.published.0).unwrap_or(other)
     }
 
     #[inline(always)]
@@ -77,7 +118,7 @@ impl SharedPart {
 
     #[inline(always)]
     pub(super) fn insert(&self, key: PartKey, division: &Division) -> Result<(), FullCause> {
-        self.write()?.change(|part| part.insert(key, division))
+        self.write()?.insert(key, division)
     }
 
     pub(super) fn insert_absent(
@@ -86,12 +127,12 @@ impl SharedPart {
         division: &Division,
     ) -> Result<bool, FullCause> {
         let may_be_absent = !self.contains(key, division);
-        Ok(may_be_absent && self.write()?.change(|part| part.insert_absent(key, division))?)
+        Ok(may_be_absent && self.write()?.insert_absent(key, division)?)
     }
 
     #[inline(always)]
     pub(super) fn remove(&self, key: PartKey, division: &Division) -> bool {
-        self.write().is_ok_and(|mut part| part.change(|part| part.remove(key, division)))
+        self.write().is_ok_and(|mut part| part.remove(key, division))
     }
 
     pub(super) fn clear(&self) {
@@ -107,13 +148,12 @@ impl SharedPart {
         division: &Division,
         inserted: &mut usize,
     ) -> Result<(), FullCause> {
-        self.write()?.change(|part| {
-            for &(_, key) in keys {
-                part.insert(key, division)?;
-                *inserted += 1;
-            }
-            Ok(())
-        })
+        let mut part = self.write()?;
+        for &(_, key) in keys {
+            part.insert(key, division)?;
+            *inserted += 1;
+        }
+        Ok(())
     }
 
     /// Inserts keys that are not contained, up to the first that is refused, and says of each
@@ -124,12 +164,11 @@ impl SharedPart {
         division: &Division,
         mut each: impl FnMut(u32, bool),
     ) -> Result<(), FullCause> {
-        self.write()?.change(|part| {
-            for &(at, key) in keys {
-                each(at, part.insert_absent(key, division)?);
-            }
-            Ok(())
-        })
+        let mut part = self.write()?;
+        for &(at, key) in keys {
+            each(at, part.insert_absent(key, division)?);
+        }
+        Ok(())
     }
 
     /// Removes keys, and says of each whether it was there.
@@ -140,18 +179,17 @@ impl SharedPart {
         mut each: impl FnMut(u32, bool),
     ) {
         if let Ok(mut part) = self.write() {
-            part.change(|part| {
-                keys.iter().for_each(|&(at, key)| each(at, part.remove(key, division)));
-            });
+            keys.iter().for_each(|&(at, key)| each(at, part.remove(key, division)));
         }
     }
 
     /// A copy of the part as it is at some moment; after a panic as it was before.
     pub(super) fn copy(&self) -> Result<Part, FullCause> {
-        match self.write() {
-            Ok(writer) => writer.copy().map_err(|_| FullCause::OutOfMemory),
-            Err(_) => copy_published(&self.published.0),
+        let writing = self.writing.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if writing.is_broken() {
+            return writing.copy_published(&self.published.0);
         }
+        writing.copy().map_err(|_| FullCause::OutOfMemory)
     }
 
     /// Figures of the part. After a panic those of what was about to be.
@@ -168,6 +206,9 @@ impl SharedPart {
 #[cfg(test)]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+    use std::time::Duration;
 
     use crate::{Filter as _, FullCause, SharedFilter};
 
@@ -217,6 +258,39 @@ mod tests {
         assert_eq!(saved.len(), 10_000);
         let again = SharedFilter::from(saved);
         assert!((0..10_000u64).all(|key| again.remove(&key)) && again.is_empty());
+    }
+
+    /// A lookup that meets a writer in the middle of a change waits for it, and for no other part.
+    #[test]
+    fn a_lookup_waits_for_a_writer_that_was_stopped() {
+        let filter = SharedFilter::builder().parts(2).seed(1).build().expect("valid");
+        (0..2000u64).for_each(|key| filter.insert(&key).expect("room"));
+        let located = |key: u64| filter.shared.division.locate(filter.hasher().hash(&key));
+        let (at, key) = located(7);
+        let part = &filter.shared.parts[at];
+        let (is_asked, is_answered) = (AtomicBool::new(false), AtomicBool::new(false));
+        thread::scope(|scope| {
+            let writer = part.write().expect("whole");
+            part.published.0.while_changed(key, || {
+                let chosen = filter.shared.division.chosen();
+                assert_eq!(part.published.0.contains(key, chosen), None);
+                assert_eq!(part.published.0.count(key), None);
+                let other = (0..2000u64).find(|&key| located(key).0 != at).expect("two parts");
+                assert!(filter.contains(&other) && filter.count(&other) > 0);
+                scope.spawn(|| {
+                    is_asked.store(true, Ordering::SeqCst);
+                    assert!(filter.contains(&7u64) && filter.count(&7u64) > 0);
+                    is_answered.store(true, Ordering::SeqCst);
+                });
+                while !is_asked.load(Ordering::SeqCst) {
+                    thread::yield_now();
+                }
+                thread::sleep(Duration::from_millis(20));
+                assert!(!is_answered.load(Ordering::SeqCst), "an answer from half a change");
+            });
+            drop(writer);
+        });
+        assert!(is_answered.into_inner());
     }
 
     impl SharedFilter {

@@ -1,0 +1,256 @@
+//! What nearly every insertion and removal does, done to a published segment where others see it: a
+//! code goes in or out, and the codes after it move. Everything else is done to a copy (copied.rs).
+//!
+//! What is to be stored is found out first. The stores are then done under the segment's version,
+//! and cannot fail or panic.
+#![allow(unsafe_code, reason = "words of segments that others read meanwhile")]
+
+use super::address::{Address, GROUPS};
+use super::bits::read;
+use super::code::mask;
+use super::copied::Copied;
+use super::group::{self, HEADER};
+use super::level::{Context, Level, PartialKey};
+use super::policy::Settings;
+use super::pool::UNIT;
+use super::probe::opaque;
+use super::segment::{HEADERS, MAX_SLOTS};
+use super::segments::Segments;
+use super::shown::Shown;
+
+impl Level<Copied> {
+    /// Whether the next insertion or removal may change the number of segments.
+    #[inline(always)]
+    pub(super) fn may_reshape(&self, settings: &Settings) -> bool {
+        settings.may_reshape(self.weight(), self.directory.len())
+    }
+
+    /// [`insert_quickly`](Self::insert_quickly) where others see it. If it says no, nothing has
+    /// changed.
+    #[inline(always)]
+    pub(super) fn insert_shown(&mut self, new: PartialKey, cx: &mut Context<'_>) -> bool {
+        if self.directory.len() == 0 {
+            return false;
+        }
+        let index = self.directory.index(new.key.path);
+        let segment = self.directory.get(index);
+        let (form, depth) = (segment.form(), segment.depth());
+        if segment.is_wide() || !form.ended || new.bits < depth || self.is_overflow {
+            return false;
+        }
+        let length = (new.bits - depth).min(form.longest());
+        let code = form.encode(new.key.path >> depth, length);
+        let is_quick = cx.lengths.counts(depth + length)
+            && cx.settings.allows(cx.lengths.sum_with(depth + length))
+            && self.directory.insert_shown(index, new.key, code);
+        if is_quick {
+            self.entries += 1;
+            cx.lengths.add(depth + length);
+        }
+        is_quick
+    }
+
+    /// [`take_quickly`](Self::take_quickly) where others see it, unless the segment is to shrink
+    /// then. If it says no, nothing has changed.
+    #[inline(always)]
+    pub(super) fn remove_shown(&mut self, key: Address, cx: &mut Context<'_>) -> bool {
+        if self.directory.len() == 0 {
+            return false;
+        }
+        let index = self.directory.index(key.path);
+        let segment = self.directory.get(index);
+        let depth = segment.depth();
+        let slots = HEADERS + (segment.slots().saturating_sub(1)) * segment.form().width as usize;
+        let needed = slots.div_ceil(8 * UNIT);
+        if segment.is_wide() || segment.units() > cx.settings.most_units(needed) {
+            return false;
+        }
+        let Some(length) = self.directory.remove_shown(index, key) else { return false };
+        cx.lengths.remove(depth + length);
+        self.entries -= 1;
+        true
+    }
+}
+
+impl Copied {
+    /// [`Segment::insert_quickly`](super::segment::Segment::insert_quickly) for a segment that is
+    /// narrow and published.
+    #[inline(always)]
+    fn insert_shown(&mut self, index: usize, key: Address, code: u64) -> bool {
+        if self.is_fresh(index) {
+            return false;
+        }
+        let segment = self.get(index);
+        let (group, home) = (key.group(), key.home_in_group());
+        let width = segment.form().width;
+        let step = width as usize;
+        let at = HEADER * group + segment.near_base(group) as usize * step;
+        let slots = segment.near_base(GROUPS) as usize;
+        let end = HEADERS + slots * step;
+        segment.prefetch(at, end);
+        let bytes = segment.bytes();
+        let header = read(bytes, at, HEADER as u32) as u32;
+        let (before, count) = group::before(header, home);
+        if count == 3 || end + step > segment.units() * UNIT * 8 || slots >= MAX_SLOTS {
+            return false;
+        }
+        let mut description = segment.at(segment.at);
+        if !description.add_to_near_bases(group, 1) {
+            return false;
+        }
+        let first = at + HEADER + before as usize * step;
+        let to = first + step * segment.smaller(first, width, count, code);
+        let header = u64::from(header + (1 << (2 * home)));
+        // SAFETY: it is published, and not freed while it is in the list. This is the writer, which
+        // holds the lock, and has no reference to it any more. What is stored to lies within the
+        // block, since the group does and there is room for one code more.
+        unsafe {
+            let shown = Shown::new(self.segments()[index]);
+            shown.change(
+                &description.to_words(),
+                #[inline(always)]
+                || {
+                    shift_up(shown, to, end, width);
+                    set(shown, to, width, code);
+                    set(shown, at, HEADER as u32, header);
+                },
+            );
+        }
+        true
+    }
+
+    /// [`Segment::remove_quickly`](super::segment::Segment::remove_quickly) for a segment that is
+    /// narrow and published.
+    #[inline(always)]
+    fn remove_shown(&mut self, index: usize, key: Address) -> Option<u32> {
+        if self.is_fresh(index) {
+            return None;
+        }
+        let segment = self.get(index);
+        let (group, home) = (key.group(), key.home_in_group());
+        let form = segment.form();
+        let (width, step) = (form.width, form.width as usize);
+        let at = HEADER * group + segment.near_base(group) as usize * step;
+        let end = HEADERS + segment.near_base(GROUPS) as usize * step;
+        segment.prefetch(at, end);
+        let bytes = segment.bytes();
+        let header = read(bytes, at, HEADER as u32) as u32;
+        let (before, count) = group::before(header, home);
+        let first = at + HEADER + before as usize * step;
+        let codes = group::three(bytes, first, width);
+        if count == 3 && codes[0] > codes[1] {
+            return None;
+        }
+        let (best, length) = segment.longest_of(&codes[..count as usize], key)?;
+        let mut description = segment.at(segment.at);
+        if !description.add_to_near_bases(group, -1) {
+            return None;
+        }
+        let from = first + (best + 1) * step;
+        let header = u64::from(header - (1 << (2 * home)));
+        // SAFETY: as in `insert_shown`.
+        unsafe {
+            let shown = Shown::new(self.segments()[index]);
+            shown.change(
+                &description.to_words(),
+                #[inline(always)]
+                || {
+                    shift_down(shown, from, end, width);
+                    set(shown, at, HEADER as u32, header);
+                },
+            );
+        }
+        Some(length)
+    }
+}
+
+/// Stores a number of fewer than 64 bits over what is at a bit.
+///
+/// # Safety
+/// The block has the bits. Only within [`Shown::change`].
+#[inline(always)]
+unsafe fn set(shown: Shown<'_>, bit: usize, width: u32, value: u64) {
+    let (at, shift) = (bit / 64, (bit % 64) as u32);
+    // SAFETY: the caller's; the second word only if some of the bits are there.
+    unsafe {
+        let low = shown.block_word(at) & !(mask(width) << shift);
+        shown.set_block_word(at, low | value << shift);
+        if shift + width > 64 {
+            let high = shown.block_word(at + 1) & !(mask(width) >> (64 - shift));
+            shown.set_block_word(at + 1, high | value >> (64 - shift));
+        }
+    }
+}
+
+/// The bits of a word but for some. The compiler must not see that both make a word: it would shift
+/// two words with one instruction, which takes longer than three on many processors.
+#[inline(always)]
+fn remainder(by: u32) -> u32 {
+    opaque(u64::from(64 - by)) as u32
+}
+
+/// [`bits::shift_up`](super::bits::shift_up) by fewer than 64 bits, and not none.
+///
+/// # Safety
+/// The block has the bits up to the new end. Only within [`Shown::change`].
+#[inline(always)]
+unsafe fn shift_up(shown: Shown<'_>, from: usize, end: usize, by: u32) {
+    if from >= end {
+        return;
+    }
+    let (first, last) = (from / 64, (end + by as usize - 1) / 64);
+    let keep = mask((from % 64) as u32);
+    let moved = mask(((end + by as usize - 1) % 64) as u32) << 1 | 1;
+    let rest = remainder(by);
+    // SAFETY: the caller's.
+    unsafe {
+        let mut held = shown.block_word(last);
+        let kept = held & !moved;
+        if first == last {
+            let up = held & keep | (held & !keep) << by;
+            return shown.set_block_word(last, up & moved | kept);
+        }
+        let mut below = shown.block_word(last - 1);
+        shown.set_block_word(last, (held << by | below >> rest) & moved | kept);
+        for at in (first + 1..last).rev() {
+            held = below;
+            below = shown.block_word(at - 1);
+            shown.set_block_word(at, held << by | below >> rest);
+        }
+        shown.set_block_word(first, below & keep | (below & !keep) << by);
+    }
+}
+
+/// [`bits::shift_down`](super::bits::shift_down) by fewer than 64 bits, and not none.
+///
+/// # Safety
+/// The block has the bits. Only within [`Shown::change`].
+#[inline(always)]
+unsafe fn shift_down(shown: Shown<'_>, from: usize, end: usize, by: u32) {
+    if from >= end {
+        return;
+    }
+    let to = from - by as usize;
+    let (first, last) = (to / 64, (end - by as usize - 1) / 64);
+    let keep = mask((to % 64) as u32);
+    let moved = mask(((end - by as usize - 1) % 64) as u32) << 1 | 1;
+    let rest = remainder(by);
+    // SAFETY: the caller's; after the last word of the block is that of the window.
+    unsafe {
+        let mut held = shown.block_word(first);
+        let mut above = shown.block_word(first + 1);
+        let down = held & keep | (held >> by | above << rest) & !keep;
+        if first == last {
+            return shown.set_block_word(first, down & moved | held & !moved);
+        }
+        shown.set_block_word(first, down);
+        for at in first + 1..last {
+            held = above;
+            above = shown.block_word(at + 1);
+            shown.set_block_word(at, held >> by | above << rest);
+        }
+        (held, above) = (above, shown.block_word(last + 1));
+        let down = held >> by | above << rest;
+        shown.set_block_word(last, down & moved | held & !moved);
+    }
+}

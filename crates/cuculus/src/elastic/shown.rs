@@ -1,0 +1,340 @@
+//! A published segment as threads without a lock see it: words that are loaded by atomic operations,
+//! under a version (version.rs). Knows where things are in a segment; what a group holds is read
+//! from a copy of its words.
+//!
+//! ```text
+//!  memory of a segment   version, description (8 words), block, window
+//! ```
+//!
+//! What a reader has loaded may be of several versions, and then means nothing, until the version
+//! was found unchanged. The number of units is the same as long as the memory is this segment's, so
+//! it bounds every load.
+#![allow(unsafe_code, reason = "words of segments that one thread changes while others read them")]
+
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use super::address::Address;
+use super::copied::Boxed;
+use super::group::{self, HEADER};
+use super::level::copies_in;
+use super::pool::UNIT;
+use super::probe::{self, NARROW};
+use super::segment::{MAX_UNITS, Segment, each_match_in};
+use super::version::Version;
+use crate::prefetch::prefetch_at;
+use crate::table::WINDOW;
+
+/// The bytes before the description.
+pub(super) const VERSION: usize = size_of::<Version>();
+/// The words of a description.
+pub(super) const DESCRIPTION: usize = size_of::<Segment>() / 8;
+/// The words of the largest block and its window.
+const MAX_WORDS: usize = (MAX_UNITS * UNIT + WINDOW) / 8;
+/// The words of a group that is read by itself: most are of six or seven.
+const GROUP_WORDS: usize = 32;
+/// How often a reader tries again before it waits for the writer: a change takes as long as a few
+/// tries, unless its thread was stopped in the middle.
+const TRIES: usize = 64;
+
+/// A segment that can be found by others.
+#[derive(Clone, Copy)]
+pub(super) struct Shown<'a> {
+    start: NonNull<AtomicU64>,
+    life: PhantomData<&'a AtomicU64>,
+}
+
+impl<'a> Shown<'a> {
+    /// # Safety
+    /// The segment was allocated by copied.rs and written; it is not freed during `'a`. Whoever stores
+    /// to it meanwhile does so by [`Self::change`], and holds the lock of its part.
+    #[inline(always)]
+    pub(super) unsafe fn new(segment: Boxed) -> Self {
+        // SAFETY: the version is before the description.
+        let start = unsafe { segment.cast::<u8>().sub(VERSION).cast() };
+        Self { start, life: PhantomData }
+    }
+
+    #[inline(always)]
+    fn version(self) -> &'a Version {
+        // SAFETY: written when the memory was allocated, and there as long as the segment is.
+        unsafe { self.start.cast::<Version>().as_ref() }
+    }
+
+    /// A word after the version.
+    ///
+    /// # Safety
+    /// There is one.
+    #[inline(always)]
+    unsafe fn word(self, at: usize) -> &'a AtomicU64 {
+        // SAFETY: the caller's; memory is aligned for words.
+        unsafe { self.start.add(1 + at).as_ref() }
+    }
+
+    /// A word of the description: its bytes as they are in memory, the first one lowest.
+    #[inline(always)]
+    fn described(self, at: usize) -> u64 {
+        debug_assert!(at < DESCRIPTION);
+        // SAFETY: a description has so many words.
+        u64::from_le(unsafe { self.word(at % DESCRIPTION) }.load(Ordering::Relaxed))
+    }
+
+    /// A word of the block, as bits.
+    ///
+    /// # Safety
+    /// The block or its window has it.
+    #[inline(always)]
+    pub(super) unsafe fn block_word(self, at: usize) -> u64 {
+        // SAFETY: the caller's.
+        u64::from_le(unsafe { self.word(DESCRIPTION + at) }.load(Ordering::Relaxed))
+    }
+
+    /// Stores a word of the block.
+    ///
+    /// # Safety
+    /// The block has it. Only within [`Self::change`].
+    #[inline(always)]
+    pub(super) unsafe fn set_block_word(self, at: usize, bits: u64) {
+        // SAFETY: the caller's.
+        unsafe { self.word(DESCRIPTION + at) }.store(bits.to_le(), Ordering::Relaxed);
+    }
+
+    /// Bits of the block from one on, of which 57 are good; `None` past the end of the block, which is
+    /// so many words long.
+    #[inline(always)]
+    fn bits(self, bit: usize, words: usize) -> Option<u64> {
+        // SAFETY: within the block, or one word further; after it there is a window of two words.
+        (bit / 64 < words).then(|| unsafe { self.load(bit) })
+    }
+
+    /// The bytes of two words by one instruction, if the processor has one for any address.
+    ///
+    /// The language sees loads of both words, by atomic operations, and knows nothing of how. However
+    /// the processor cuts such a load into pieces, every byte is one of its word at some moment
+    /// between the loads of the version, which is all that version.rs asks for.
+    ///
+    /// # Safety
+    /// The bit is within the block, or the word after it.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[inline(always)]
+    unsafe fn load(self, bit: usize) -> u64 {
+        let at = self.start.as_ptr().wrapping_add(1 + DESCRIPTION).cast::<u8>();
+        let word: u64;
+        // SAFETY: the caller's; reads eight bytes, and the window has as many.
+        unsafe {
+            core::arch::asm!(
+                "mov {word}, qword ptr [{at}]",
+                at = in(reg) at.wrapping_add(bit / 8),
+                word = out(reg) word,
+                options(readonly, nostack, preserves_flags)
+            );
+        }
+        word >> (bit % 8)
+    }
+
+    /// The same of two words that are loaded one after the other.
+    ///
+    /// # Safety
+    /// The bit is within the block, or the word after it.
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    #[inline(always)]
+    unsafe fn load(self, bit: usize) -> u64 {
+        let (at, shift) = (bit / 64, bit % 64);
+        // SAFETY: the caller's; after the block there is a window.
+        let (low, high) = unsafe { (self.block_word(at), self.block_word(at + 1)) };
+        low >> shift | (high << 1) << (63 - shift)
+    }
+
+    /// Prefetches what is around a bit of the block: two cache lines.
+    #[inline(always)]
+    pub(super) fn prefetch(self, bit: usize) {
+        let block = self.start.as_ptr().wrapping_add(1 + DESCRIPTION).cast::<u8>();
+        let at = block.wrapping_add(bit / 8);
+        prefetch_at(at.wrapping_sub(24));
+        prefetch_at(at.wrapping_add(40));
+    }
+
+    /// Whether an entry may be of a key; `None` if that takes longer to say: [`Self::count`] does.
+    #[inline(always)]
+    pub(super) fn hit<const WIDE: bool>(self, key: Address) -> Option<bool> {
+        let Some(version) = self.version().begin() else { return None };
+        let first = First(self.described(1));
+        let width = first.form();
+        if width.wrapping_sub(1) >= NARROW {
+            return None;
+        }
+        let (bits, group, home) = (usize::from(width), key.group(), key.home_in_group());
+        let base = self.base(first, group);
+        let group_at = (HEADER * group).wrapping_add((base as usize).wrapping_mul(bits));
+        let words = first.units() * UNIT / 8;
+        let block = self.start.as_ptr().wrapping_add(1 + DESCRIPTION);
+        // As in `probe::hit`: likely the place of the codes.
+        prefetch_at(block.cast::<u8>().wrapping_add(group_at / 8 + 6 + 2 * home as usize));
+        let header = self.bits(group_at, words)? as u32;
+        let (before, count) =
+            if WIDE { group::before_by_ones(header, home) } else { group::before(header, home) };
+        let codes_at = group_at + HEADER + before as usize * bits;
+        // The codes of the last home may end with the block.
+        let held = self.bits(codes_at, words + 1)?;
+        let hit = probe::compare(width, held, key.path >> first.depth(), count)?;
+        if self.version().is_still(version) { Some(hit) } else { None }
+    }
+
+    /// What [`Self::hit`] leaves to say; `None` as for [`Self::count`].
+    #[inline(never)]
+    pub(super) fn hit_slowly(self, key: Address) -> Option<bool> {
+        self.count(key).map(|count| count > 0)
+    }
+
+    /// The slots before a group of a narrow segment.
+    #[inline(always)]
+    fn base(self, first: First, group: usize) -> i32 {
+        let at = Segment::BASES + group;
+        let distance = (self.described(at / 8) >> (at % 8 * 8)) as i8;
+        ((i32::from(first.slope()) * group as i32) >> 5) + i32::from(distance)
+    }
+
+    /// How many entries may be of a key, copies counted; `None` if the segment is being changed all
+    /// the time, or by a thread that was stopped.
+    pub(super) fn count(self, key: Address) -> Option<usize> {
+        for _ in 0..TRIES {
+            match self.try_count(key) {
+                Some(count) => return Some(count),
+                None => core::hint::spin_loop(),
+            }
+        }
+        None
+    }
+
+    fn try_count(self, key: Address) -> Option<usize> {
+        let version = self.version().begin()?;
+        let first = First(self.described(1));
+        let words = first.units() * UNIT / 8;
+        let (group, form) = (key.group(), first.form());
+        let narrow = Segment::form_of(form);
+        let bits = narrow.width as usize;
+        let (base, next) = (self.base(first, group), self.base(first, group + 1));
+        let start = (HEADER * group).wrapping_add((base as usize).wrapping_mul(bits));
+        let slots = next.wrapping_sub(base) as usize;
+        let end = start.wrapping_add(HEADER).wrapping_add(slots.wrapping_mul(bits));
+        if form == 0 || start > end || end > words * 64 || end - start > (GROUP_WORDS - 2) * 64 {
+            return self.count_in_copy(key, version, words);
+        }
+        let mut held = [0; GROUP_WORDS];
+        let at = start / 64;
+        for (i, held) in held[..=end / 64 - at].iter_mut().enumerate() {
+            // SAFETY: up to the word after the block, which is the window's.
+            *held = unsafe { self.block_word(at + i) }.to_le();
+        }
+        if !self.version().is_still(version) {
+            return None;
+        }
+        let (mut count, extension) = (0, key.path >> first.depth());
+        // SAFETY: words are bytes.
+        let bytes = unsafe { core::slice::from_raw_parts(held.as_ptr().cast(), GROUP_WORDS * 8) };
+        let group = (start % 64, slots);
+        each_match_in(bytes, group, narrow, key.home_in_group(), extension, |_, _| count += 1);
+        Some(count)
+    }
+
+    /// The same for segments that are not as most are.
+    #[cold]
+    #[inline(never)]
+    fn count_in_copy(self, key: Address, version: u64, words: usize) -> Option<usize> {
+        let mut copy = [0u64; DESCRIPTION + MAX_WORDS];
+        let (description, block) = copy.split_at_mut(DESCRIPTION);
+        for (at, to) in description.iter_mut().enumerate() {
+            *to = self.described(at).to_le();
+        }
+        for (at, to) in block.iter_mut().enumerate().take(words) {
+            // SAFETY: the block has so many.
+            *to = unsafe { self.block_word(at) }.to_le();
+        }
+        if !self.version().is_still(version) {
+            return None;
+        }
+        let at = NonNull::from(block).cast();
+        // SAFETY: a description that was whole, and its block with a window.
+        let segment = unsafe { Segment::from_words(description.first_chunk()?, at) };
+        Some(copies_in(&segment, key))
+    }
+
+    /// Stores to the segment while readers know that they have to try again.
+    ///
+    /// # Safety
+    /// The caller holds the lock of the part. `stores` does not panic.
+    #[inline(always)]
+    pub(super) unsafe fn change(self, description: &[u64; DESCRIPTION], stores: impl FnOnce()) {
+        self.version().change(
+            #[inline(always)]
+            || {
+                // All but the first, which is where the block is.
+                for (at, &word) in description.iter().enumerate().skip(1) {
+                    // SAFETY: a description has so many words.
+                    unsafe { self.word(at) }.store(word, Ordering::Relaxed);
+                }
+                stores();
+            },
+        );
+    }
+
+    /// Makes the segment like another, with a block as long, that nobody else can see.
+    ///
+    /// # Safety
+    /// The caller holds the lock of the part, and has no reference to the segment.
+    pub(super) unsafe fn write_over(self, private: &Segment) {
+        // Words that are stored, and compared, at once.
+        const CHUNK: usize = 4;
+        const { assert!(UNIT == 8 * CHUNK) };
+        let words = private.words();
+        let block = self.start.as_ptr().wrapping_add(1 + DESCRIPTION).cast::<[u64; CHUNK]>();
+        let store = || {
+            for (at, new) in words.as_chunks::<CHUNK>().0.iter().enumerate() {
+                // SAFETY: both blocks are as long; nobody else stores here.
+                if unsafe { block.add(at).read() } == *new {
+                    continue;
+                }
+                for (i, &word) in new.iter().enumerate() {
+                    // SAFETY: as above.
+                    unsafe { self.set_block_word(at * CHUNK + i, u64::from_le(word)) };
+                }
+            }
+        };
+        // SAFETY: the caller's; comparing and storing words does not panic.
+        unsafe { self.change(&private.to_words(), store) };
+    }
+}
+
+#[cfg(test)]
+impl Shown<'_> {
+    pub(super) fn description(self) -> [u64; DESCRIPTION] {
+        core::array::from_fn(|at| self.described(at).to_le())
+    }
+}
+
+/// The first word of a description after the place of its block, as bits.
+#[derive(Clone, Copy)]
+struct First(u64);
+
+impl First {
+    #[inline(always)]
+    fn slope(self) -> u16 {
+        u16::from_ne_bytes([self.0 as u8, (self.0 >> 8) as u8])
+    }
+
+    #[inline(always)]
+    fn units(self) -> usize {
+        usize::from(u16::from_ne_bytes([(self.0 >> 16) as u8, (self.0 >> 24) as u8]))
+    }
+
+    #[inline(always)]
+    fn form(self) -> u8 {
+        (self.0 >> 32) as u8
+    }
+
+    #[inline(always)]
+    fn depth(self) -> u32 {
+        u32::from((self.0 >> 40) as u8)
+    }
+}
