@@ -158,7 +158,7 @@ impl<'a> Shown<'a> {
     /// Whether an entry may be of a key; `None` if that takes longer to say: [`Self::count`] does.
     #[inline(always)]
     pub(super) fn hit<const WIDE: bool>(self, key: Address) -> Option<bool> {
-        let Some(version) = self.version().begin() else { return None };
+        let version = self.version().begin()?;
         let first = First(self.described(1));
         let width = first.form();
         if width.wrapping_sub(1) >= NARROW {
