@@ -233,7 +233,7 @@ impl Packer {
                 none => none.insert(PackWriter::new(&*self.store)?),
             };
             batch.into_iter().try_for_each(|group| pack.add(group))?;
-            if pack.size() >= self.pack_size {
+            if pack.size() >= self.pack_size || pack.has_many_groups() {
                 self.end_pack(kind)?;
             }
             let packs = self.packs.len() + self.in_flight.0.len();

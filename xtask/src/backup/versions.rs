@@ -14,9 +14,11 @@ pub(super) const VERSIONS: [&str; 23] = [
     "9.11.0", "9.12.0", "9.13.0",
 ];
 
-/// The directory of the versions, with one directory each.
+/// The directory of the versions, with one directory each; a full path, below which files are
+/// restored.
 pub(super) fn directory() -> PathBuf {
-    target_directory().join("backup-versions")
+    let path = target_directory().join("backup-versions");
+    std::path::absolute(&path).unwrap_or(path)
 }
 
 /// The first `count` versions, oldest first; downloaded if they are missing.

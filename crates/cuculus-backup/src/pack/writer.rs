@@ -12,6 +12,10 @@ use crate::store::{Draft, ObjectKind, Store};
 /// The first bytes of a pack.
 pub(crate) const MAGIC: [u8; 8] = *b"CUCPACK1";
 
+/// A pack of tiny files is finished with this many groups: its footer is in memory, with some hundred
+/// bytes for each.
+const MAX_GROUPS: usize = 32 * 1024;
+
 /// Takes groups until it is finished. Dropped before that, it leaves nothing behind.
 pub(crate) struct PackWriter {
     name: Name,
@@ -48,10 +52,17 @@ impl PackWriter {
         self.size
     }
 
-    pub(crate) fn add(&mut self, group: SealedGroup) -> Result<()> {
+    /// Whether its footer has as many groups as a footer should.
+    pub(crate) fn has_many_groups(&self) -> bool {
+        self.footer.groups.len() >= MAX_GROUPS
+    }
+
+    pub(crate) fn add(&mut self, mut group: SealedGroup) -> Result<()> {
         let offset = u32::try_from(self.size).map_err(|_| self.too_large())?;
         let len = u32::try_from(group.bytes.len()).map_err(|_| self.too_large())?;
         self.write(&group.bytes)?;
+        // Most groups of small files have one chunk, and room for four.
+        group.chunks.shrink_to_fit();
         self.footer.groups.push(FooterGroup { offset, len, chunks: group.chunks });
         Ok(())
     }
