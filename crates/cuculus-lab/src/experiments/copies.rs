@@ -40,7 +40,8 @@ struct Row {
 fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let rate = settings.value(choices::FPR, 0.01)?;
     let most = settings.value(OPERATIONS, settings.pick(1_000_000, 10_000_000))?;
-    let head = ["keys", "copies", "ns per insert", "per hit", "per removal", "bytes", "bits per key"];
+    let head =
+        ["keys", "copies", "ns per insert", "per hit", "per removal", "bytes", "bits per key"];
     let mut table = Table::new(head);
     let (mut times, mut miscounted, mut left) = (Vec::new(), 0, 0);
     for copies in STEPS {
