@@ -209,9 +209,12 @@ fn an_interrupted_writer_leaves_nothing_behind() {
     let workshop = Workshop::new();
     let file = workshop.build("filter", &[], "key\n");
     let before = workshop.read("filter");
-    let child = waiting_writer(&workshop, &["add", &file]);
+    let mut child = waiting_writer(&workshop, &["add", &file]);
     interrupt(&child);
+    // Its input is still open, or it could end before it is interrupted.
+    let stdin = child.stdin.take();
     let output = child.wait_with_output().expect("it ends");
+    drop(stdin);
     assert_eq!(output.status.code(), Some(130));
     assert_eq!(workshop.files(), ["filter"]);
     assert!(workshop.read("filter") == before);
