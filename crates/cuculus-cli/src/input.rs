@@ -1,10 +1,11 @@
 //! The options that say where keys come from and what they look like, and the loop over the keys.
 //! Knows nothing of filters.
 
+use std::io;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use clap::Args;
 use cuculus::KeyHasher;
 
@@ -115,7 +116,13 @@ impl Keys {
 
     /// Starts reading and hashing. `prints`: whether the command prints keys meanwhile.
     pub(crate) fn source(&self, form: Form, hasher: &KeyHasher, prints: bool) -> Result<Source> {
-        self.lines.source(form, Keyless::Refuse, hasher, prints)
+        let source = self.lines.source(form, Keyless::Refuse, hasher, prints);
+        source.map_err(|error| match error.root_cause().downcast_ref::<io::Error>() {
+            Some(cause) if cause.kind() == io::ErrorKind::NotFound => {
+                anyhow!("{error:#}; keys are in files or come by a pipe: echo KEY | cuculus …")
+            }
+            _ => error,
+        })
     }
 }
 

@@ -7,7 +7,7 @@ mod pipeline; // threads that hash
 mod progress; // how far a run has come
 
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -157,6 +157,8 @@ impl Run {
         let ngrams = words.map(|words| Ngrams { words, threshold: options.threshold.get() });
         let form = Form { part: options.key.0.clone(), ..Form::of(Encoding::Text) };
         let asked = Progress::new(&options.files, &options.out, ngrams)?;
+        // What cannot be read is refused before there is a state, which would belong to this run.
+        Inputs::new(&options.files)?;
         let mut state = State {
             path: options.state.clone(),
             seen: None,
@@ -208,7 +210,8 @@ impl Run {
         let paths: Vec<PathBuf> =
             self.progress.inputs.iter().map(|input| input.path.clone()).collect();
         let inputs = Inputs::new(&paths)?;
-        let packings: Vec<Packing> = paths.iter().map(|path| packing_of(path)).collect();
+        let packings = paths.iter().map(|path| packing_of(path));
+        let packings: Vec<Packing> = packings.collect::<io::Result<_>>()?;
         let mut meter = Meter::new(inputs.size, false);
         let mut reader = Reader::new(inputs, b'\n');
         let Place { input, position, lines, written } = self.progress.at;
@@ -228,7 +231,7 @@ impl Run {
         while let Some(batch) = pipeline.next()? {
             // An input without documents has an output too.
             while self.progress.at.input < batch.block.input_index {
-                output.sync()?;
+                output.finish()?;
                 let input = self.progress.at.input + 1;
                 self.progress.at = Place { input, ..Place::default() };
                 output = open(&self.progress, input, 0)?;
@@ -248,9 +251,9 @@ impl Run {
                 return Ok(());
             }
         }
-        self.progress.at.written = output.sync()?;
+        self.progress.at.written = output.finish()?;
         for input in self.progress.at.input + 1..self.progress.inputs.len() {
-            open(&self.progress, input, 0)?.sync()?;
+            open(&self.progress, input, 0)?.finish()?;
         }
         saved::sync_directory(&self.progress.out)?;
         self.progress.is_done = true;

@@ -39,9 +39,10 @@ impl Output {
     /// Appends lines. Packed ones are a member or frame of their own, so that a file that is cut
     /// after any of them is whole.
     pub(super) fn write(&mut self, lines: &[u8]) -> Result<()> {
-        if lines.is_empty() {
-            return Ok(());
-        }
+        if lines.is_empty() { Ok(()) } else { self.append(lines) }
+    }
+
+    fn append(&mut self, lines: &[u8]) -> Result<()> {
         let packed = match self.packing {
             Packing::Plain => None,
             Packing::Gzip => {
@@ -55,6 +56,15 @@ impl Output {
         self.file.write_all(bytes).with_context(|| cannot_write(&self.path))?;
         self.written += bytes.len() as u64;
         Ok(())
+    }
+
+    /// Fsyncs a file that gets no more lines; returns the length. A packed file of no bytes is not whole for
+    /// programs that unpack it, so one without lines has a member or frame without lines.
+    pub(super) fn finish(&mut self) -> Result<u64> {
+        if self.written == 0 && self.packing != Packing::Plain {
+            self.append(&[])?;
+        }
+        self.sync()
     }
 
     /// Fsyncs what was written; returns the length.

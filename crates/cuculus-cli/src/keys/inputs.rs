@@ -34,8 +34,10 @@ impl Inputs {
                 bail!("{}: it is a directory; name files", cannot_read(path));
             }
             let bytes = metadata.filter(fs::Metadata::is_file).map(|metadata| metadata.len());
-            let bytes =
-                bytes.filter(|_| is_standard_input(path) || packing_of(path) == Packing::Plain);
+            let is_plain = is_standard_input(path)
+                || bytes.is_none()
+                || packing_of(path).with_context(|| cannot_read(path))? == Packing::Plain;
+            let bytes = bytes.filter(|_| is_plain);
             size = size.zip(bytes).map(|(sum, bytes)| sum.saturating_add(bytes));
         }
         Ok(Self { paths, size })
@@ -71,10 +73,9 @@ impl Inputs {
     }
 }
 
-/// How a regular file is packed. If it cannot be read, that is found out later.
-pub(crate) fn packing_of(path: &Path) -> Packing {
-    let detected = File::open(path).and_then(|mut file| Packing::detect(&mut file));
-    detected.map_or(Packing::Plain, |(packing, _)| packing)
+/// How a regular file is packed.
+pub(crate) fn packing_of(path: &Path) -> io::Result<Packing> {
+    Ok(Packing::detect(&mut File::open(path)?)?.0)
 }
 
 /// An input that is open.

@@ -10,32 +10,45 @@ pub(crate) enum Packing {
     Zstd,
 }
 
-const GZIP: &[u8] = &[0x1f, 0x8b];
-const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+/// How files of each packing begin.
+const READ: [(&[u8], Packing); 2] =
+    [(&[0x1f, 0x8b], Packing::Gzip), (&[0x28, 0xb5, 0x2f, 0xfd], Packing::Zstd)];
+/// Packings that are not read, and what unpacks them. Taken for plain lines they would be nonsense.
+const REFUSED: [(&[u8], &str, &str); 4] = [
+    (b"\xfd7zXZ\0", "xz", "xz -dc"),
+    (b"BZh91AY&SY", "bzip2", "bzip2 -dc"),
+    (b"\x04\x22\x4d\x18", "lz4", "lz4 -dc"),
+    (b"PK\x03\x04", "zip", "unzip -p"),
+];
+const LONGEST: usize = 10;
 
 impl Packing {
     /// Reads the first bytes, no more than are needed: more may not have come yet.
     pub(super) fn detect(reader: &mut impl Read) -> io::Result<(Self, Vec<u8>)> {
         let mut first = Vec::new();
         loop {
-            let is_prefix = |magic: &[u8]| magic.starts_with(&first) && magic.len() > first.len();
-            let packing = match &first {
-                first if first.starts_with(GZIP) => Self::Gzip,
-                first if first.starts_with(ZSTD) => Self::Zstd,
-                _ if is_prefix(GZIP) || is_prefix(ZSTD) => {
-                    let mut next = [0; 4];
-                    let wanted = ZSTD.len() - first.len();
-                    match reader.read(&mut next[..wanted]) {
-                        Ok(0) => return Ok((Self::Plain, first)),
-                        Ok(read) => first.extend_from_slice(&next[..read]),
-                        Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                        Err(error) => return Err(error),
-                    }
-                    continue;
-                }
-                _ => Self::Plain,
+            if let Some(&(_, packing)) = READ.iter().find(|(magic, _)| first.starts_with(magic)) {
+                return Ok((packing, first));
+            }
+            if let Some((_, name, unpack)) = REFUSED.iter().find(|(m, ..)| first.starts_with(m)) {
+                return Err(io::Error::new(
+                    io::ErrorKind::Unsupported,
+                    format!("it is packed with {name}; unpack it: {unpack} FILE | cuculus …"),
+                ));
+            }
+            let magics = READ.iter().map(|(magic, _)| *magic);
+            let magics = magics.chain(REFUSED.iter().map(|(magic, ..)| *magic));
+            let begun = magics.filter(|magic| magic.starts_with(&first));
+            let Some(longest) = begun.map(<[u8]>::len).max() else {
+                return Ok((Self::Plain, first));
             };
-            return Ok((packing, first));
+            let mut next = [0; LONGEST];
+            match reader.read(&mut next[..longest - first.len()]) {
+                Ok(0) => return Ok((Self::Plain, first)),
+                Ok(read) => first.extend_from_slice(&next[..read]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
         }
     }
 }
@@ -72,6 +85,22 @@ mod tests {
             let (got, first) = Packing::detect(&mut rest).expect("bytes");
             assert_eq!(got, packing, "{bytes:?}");
             assert_eq!([&first, rest].concat(), bytes);
+        }
+    }
+
+    #[test]
+    fn what_is_not_read_is_refused() {
+        for (magic, name, _) in REFUSED {
+            assert!(magic.len() <= LONGEST);
+            let packed = [magic, b"..."].concat();
+            let error = Packing::detect(&mut &packed[..]).expect_err("packed");
+            assert!(error.to_string().contains(name), "{error}");
+            // A line may begin like this.
+            for end in 1..magic.len() {
+                let line = [&magic[..end], b"\n"].concat();
+                let (got, first) = Packing::detect(&mut &line[..]).expect("bytes");
+                assert_eq!((got, first.len()), (Packing::Plain, end + 1));
+            }
         }
     }
 }

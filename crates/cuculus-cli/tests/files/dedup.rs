@@ -73,6 +73,31 @@ fn repeated_documents_are_dropped_for_any_number_of_threads_and_any_packing() {
     assert!(outputs.iter().all(|files| *files == outputs[0]), "byte for byte");
 }
 
+/// Programs that unpack files take one of no bytes for damaged.
+#[test]
+fn a_packed_output_without_documents_can_be_unpacked() {
+    let workshop = Workshop::new();
+    let text = documents(100, 1);
+    let files = [
+        workshop.write("a.jsonl", &text),
+        workshop.write("b.jsonl.gz", gzip(&text)),
+        workshop.write("c.jsonl.zst", zstd(&text)),
+        workshop.write("d.jsonl.gz", gzip("")),
+    ];
+    let (out, state) = (workshop.at("out"), workshop.at("state"));
+    let arguments = ["dedup", &files[0], &files[1], &files[2], &files[3]];
+    succeeds(&[&arguments[..], &["--out", &out, "--state", &state]].concat(), "");
+    for name in ["b.jsonl.gz", "c.jsonl.zst", "d.jsonl.gz"] {
+        let packed = workshop.read(&format!("out/{name}"));
+        let unpacked = match name.ends_with("gz") {
+            true => std::io::read_to_string(flate2::read::GzDecoder::new(&packed[..])),
+            false => zstd::decode_all(&packed[..]).map(|bytes| format!("{bytes:?}")),
+        };
+        let unpacked = unpacked.unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(!packed.is_empty() && ["", "[]"].contains(&&*unpacked), "{name}: {unpacked}");
+    }
+}
+
 #[test]
 fn a_state_is_continued_and_forgets() {
     let workshop = Workshop::new();

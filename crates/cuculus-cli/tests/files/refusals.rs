@@ -29,6 +29,8 @@ fn missing_files_and_files_that_are_not_filters() {
     is_refused(&["merge", &missing, &text], "No such file");
     is_refused(&["merge", &text, &missing], "not a saved filter");
     let filter = workshop.build("filter", &[], "key\n");
+    // A key in place of a file.
+    is_refused(&["query", &filter, "key"], "come by a pipe: echo KEY | cuculus");
     for command in ["add", "remove", "query", "count"] {
         is_refused(&[command, &filter, &keys, &missing], &format!("cannot read {missing}"));
         is_refused(&[command, &filter, &workshop.at("")], "it is a directory");

@@ -162,6 +162,22 @@ fn compressed_input_is_read() {
     assert_eq!(succeeds(&["uniq"], "("), "(\n", "a beginning that is shared with zstd");
 }
 
+/// Its bytes would be taken for lines.
+#[test]
+fn a_packing_that_is_not_read_is_refused() {
+    let workshop = Workshop::new();
+    let file = workshop.write("lines.xz", b"\xfd7zXZ\0\0\x04rest");
+    is_refused(&["uniq", &file], "lines.xz: it is packed with xz; unpack it: xz -dc FILE |");
+    is_refused(&["build", &workshop.at("filter"), &file], "xz -dc");
+    let piped = fed(&["uniq"], b"BZh91AY&SY\0\0");
+    assert_eq!(piped.status.code(), Some(2));
+    assert!(stderr_of(&piped).contains("standard input: it is packed with bzip2"));
+    assert_eq!(succeeds(&["uniq"], "BZh9\nPK\n"), "BZh9\nPK\n");
+    let (out, state) = (workshop.at("out"), workshop.at("state"));
+    is_refused(&["dedup", &file, "--out", &out, "--state", &state], "packed with xz");
+    assert_eq!(workshop.files(), ["lines.xz", "out"], "no state of a run that cannot end");
+}
+
 #[test]
 fn statistics_go_to_standard_error() {
     let output = fed(&["uniq", "--stats"], "a\nb\na\n");
@@ -201,6 +217,25 @@ fn a_state_is_created_and_continued() {
     is_refused(&rate, "--fpr 1e-5: ");
     is_refused(&["uniq", "--state", "-"], "not in a pipe");
     assert_eq!(workshop.files(), ["other", "seen"]);
+}
+
+/// Lines are gathered before they are inserted into the state: nothing is lost or repeated on the way,
+/// also when some are in the file already, and few or many are new.
+#[test]
+fn a_state_knows_every_line_of_earlier_runs() {
+    let workshop = Workshop::new();
+    let seen = workshop.at("seen");
+    let mut exact = HashSet::new();
+    for count in [100_000, 10, 120_000, 121_000, 400_000] {
+        let text = repeated(count, 1 << 40);
+        let new: Vec<&str> = text.lines().filter(|line| exact.insert(line.to_string())).collect();
+        let printed = succeeds(&["uniq", "--state", &seen], &text);
+        assert!(printed.lines().eq(new.iter().copied()), "{count}");
+        let info = json(&succeeds(&["info", "--json", &seen], ""));
+        assert_eq!(info["keys"], exact.len());
+        assert_eq!(succeeds(&["query", "--count", &seen], &text), format!("{count}\n"));
+    }
+    assert!(exact.len() > 350_000, "{}", exact.len());
 }
 
 /// As from `tail -f`: lines are printed before the input ends.
