@@ -278,6 +278,7 @@ impl Outcome {
                 "reason": finding.reason,
                 "value": finding.value,
                 "about": finding.about.map(Claimant::words),
+                "timed": finding.is_timed,
             })
         });
         let tables = self.tables.iter().map(

@@ -1,6 +1,7 @@
 //! Every verdict that does not depend on the clock, at the quick size: the claim, the verdict, and
 //! the number that decides, within five standard deviations of what five seeds gave. A change of
-//! the library that moves a load, a rate, a bound or a size moves one of these.
+//! the library that moves a load, a rate, a bound or a size moves one of these. How many claims of
+//! the papers hold must be as docs/papers.md counts them.
 //!
 //! `CUCULUS_VERDICTS=write cargo test -p cuculus-lab --test verdicts` rewrites the file, with five
 //! seeds; names of experiments instead of `write` rewrite their lines only. Read the difference
@@ -14,9 +15,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use cuculus_lab::experiment::{Chance, Experiment, SEEDS, Settings, Size};
-use cuculus_lab::experiments::ALL;
-use cuculus_page::Finding;
+use cuculus_lab::experiment::{Chance, Experiment, SEEDS, Settings, Size, choices};
+use cuculus_lab::experiments::{self, ALL};
+use cuculus_page::{Claimant, Finding, Holds};
 
 /// Standard deviations that a number may be off the mean of the seeds.
 const SIGMAS: f64 = 5.0;
@@ -28,18 +29,24 @@ fn path() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/verdicts.tsv")
 }
 
+/// Most of what Table 3 says are bits and rates, not times.
+const NOT_ONLY_TIMES: &str = "cf-table3";
+
 /// Times are another matter on every machine. The backup needs a network; its own tests do without.
 fn is_judged(experiment: &Experiment) -> bool {
-    experiment.chance != Chance::Clock && experiment.name != "dcf-backup"
+    let is_timed = experiment.chance == Chance::Clock && experiment.name != NOT_ONLY_TIMES;
+    !is_timed && experiment.name != "dcf-backup"
 }
 
-/// What an experiment found with one seed. Its claims about times are left out.
+/// What an experiment found with one seed. Its claims about times are left out, so one round is
+/// enough.
 fn findings(experiment: &Experiment, seed: u64) -> Vec<Finding> {
-    let settings = Settings { size: Size::Quick, seed, seeds: 1, progress: &|_| (), given: &[] };
+    let given = [(choices::ROUNDS.name, "1".to_owned())];
+    let given = if experiment.options.contains(&choices::ROUNDS) { &given[..] } else { &[] };
+    let settings = Settings { size: Size::Quick, seed, seeds: 1, progress: &|_| (), given };
     let outcome = experiment.run(&settings);
     let outcome = outcome.unwrap_or_else(|error| panic!("{}: {error:#}", experiment.name));
-    let is_timed = |finding: &Finding| finding.claim.contains("the time");
-    outcome.findings.into_iter().filter(|finding| !is_timed(finding)).collect()
+    outcome.findings.into_iter().filter(|finding| !finding.is_timed).collect()
 }
 
 /// Runs each with these seeds, on two threads, and gives the findings in the order of the list.
@@ -113,6 +120,60 @@ fn write(which: &str) {
     fs::write(path(), [head].into_iter().chain(ordered).collect::<String>()).expect("written");
 }
 
+/// How many claims hold, hold in part, do not hold, and are not tested.
+type Count = [usize; 4];
+
+const VERDICTS: [Holds; 4] = [Holds::Yes, Holds::Partly, Holds::No, Holds::Untested];
+
+/// The lines of the tables in docs/papers.md that count claims: what is counted, and the counts.
+fn counted_in_the_document() -> (String, Vec<(String, Count)>) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/papers.md");
+    let text = fs::read_to_string(path).expect("the document");
+    let (_, rest) = text.split_once("## How many claims hold\n").expect("the section");
+    let section = rest.split("\n## ").next().unwrap_or_default().to_owned();
+    let rows = section.lines().filter(|line| line.starts_with("| `")).map(|line| {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let [name, counts @ ..] = &cells[..] else { panic!("{line}") };
+        let counts: Vec<usize> = counts.iter().map(|of| of.parse().expect("a count")).collect();
+        (name.replace('`', ""), counts.try_into().expect("four counts"))
+    });
+    let rows = rows.collect();
+    (section, rows)
+}
+
+/// The sentence above the tables is their sum, and every experiment of the papers' claims is there.
+#[test]
+fn the_counts_of_the_document_add_up() {
+    let (section, rows) = counted_in_the_document();
+    let mut sum = [0; 4];
+    for (name, counts) in &rows {
+        let experiment = name.split(',').next().unwrap_or_default();
+        assert!(experiments::named(experiment).is_some(), "{name} is no experiment");
+        sum.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+    }
+    let [hold, partly, not, untested] = sum;
+    let sentence = format!(
+        "Of {} claims of the papers {hold} hold, {partly} hold in part, {not} do not, and \
+         {untested} were not tested",
+        sum.iter().sum::<usize>()
+    );
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words(&section).contains(&sentence), "the document does not say: {sentence}");
+}
+
+/// What the report counts: seeds that disagree make a claim hold in part.
+fn count(experiment: &Experiment, found: &[(Finding, usize)]) -> Count {
+    let of_papers = found.iter().filter(|(finding, _)| finding.about == Some(Claimant::Paper));
+    let mut counts = [0; 4];
+    for (finding, verdicts) in of_papers {
+        let disagree = experiment.chance == Chance::Seed && *verdicts > 1;
+        let holds = if disagree { Holds::Partly } else { finding.holds };
+        let at = VERDICTS.iter().position(|&of| of == holds).expect("one of four");
+        counts[at] += 1;
+    }
+    counts
+}
+
 #[test]
 fn every_verdict_is_as_it_is_written_down() {
     if let Ok(which) = std::env::var("CUCULUS_VERDICTS") {
@@ -130,7 +191,9 @@ fn every_verdict_is_as_it_is_written_down() {
         written.insert((name.to_owned(), claim.to_owned()), expected);
     }
     let mut faults = Vec::new();
+    let (_, counted) = counted_in_the_document();
     for (name, runs) in run(1, |_| true) {
+        let mut found = Vec::new();
         for finding in runs.into_iter().flatten() {
             let key = (name.to_owned(), finding.claim.clone());
             let Some(expected) = written.remove(&key) else {
@@ -154,6 +217,12 @@ fn every_verdict_is_as_it_is_written_down() {
                     ));
                 }
             }
+            found.push((finding, expected.verdicts.len()));
+        }
+        let counts = experiments::named(name).map_or([0; 4], |of| count(of, &found));
+        let written = counted.iter().find(|(of, _)| of == name).map_or([0; 4], |of| of.1);
+        if counts != written {
+            faults.push(format!("{name}: docs/papers.md counts {written:?}, here are {counts:?}"));
         }
     }
     faults.extend(written.keys().map(|(name, claim)| format!("{name}: not found: {claim}")));

@@ -16,6 +16,8 @@ pub struct Finding {
     pub value: Option<f64>,
     /// Whose claim it is, where that matters.
     pub about: Option<Claimant>,
+    /// Whether times decide: another machine, or a busy one, may find otherwise.
+    pub is_timed: bool,
 }
 
 /// Whose claim it is. Each kind is counted apart from the others.
@@ -95,6 +97,16 @@ impl Holds {
         }
     }
 
+    /// The verdict in words, of this many claims.
+    pub(super) fn word_for(self, count: usize) -> &'static str {
+        match self {
+            Self::Yes if count != 1 => "hold",
+            Self::No if count != 1 => "do not hold",
+            Self::Partly if count != 1 => "hold in part",
+            one => one.word(),
+        }
+    }
+
     /// The class of the style sheet.
     pub(super) fn class(self) -> &'static str {
         match self {
@@ -116,6 +128,7 @@ impl Finding {
             reason: String::new(),
             value: None,
             about: None,
+            is_timed: false,
         }
     }
 
@@ -152,6 +165,13 @@ impl Finding {
     #[must_use]
     pub fn of(mut self, about: Claimant) -> Self {
         self.about = Some(about);
+        self
+    }
+
+    /// Says that times decide.
+    #[must_use]
+    pub fn timed(mut self) -> Self {
+        self.is_timed = true;
         self
     }
 

@@ -137,7 +137,7 @@ impl Page {
                     _ => format!(
                         "<span class=\"{}\">{count} {}</span> ",
                         holds.class(),
-                        holds.word()
+                        holds.word_for(count)
                     ),
                 }
             });
@@ -237,13 +237,22 @@ fn write_table(html: &mut String, table: &Table) {
     let class = if table.width() > FITS_PAPER { "numbers dense" } else { "numbers" };
     *html += &format!("<div class=\"wide\"><table class=\"{class}\">\n");
     for (at, row) in table.rows().enumerate() {
-        let cell = if at == 0 { "th" } else { "td" };
+        // A browser repeats the head on every page of paper.
+        let (cell, part) = if at == 0 { ("th", "thead") } else { ("td", "tbody") };
+        if at < 2 {
+            let _ = writeln!(html, "{}<{part}>", if at == 0 { "" } else { "</thead>\n" });
+        }
         let class = |text: &str| if text.chars().count() > LONG { " class=\"long\"" } else { "" };
         let cells =
             row.iter().map(|text| format!("<{cell}{}>{}</{cell}>", class(text), escape(text)));
         let _ = writeln!(html, "<tr>{}</tr>", cells.collect::<String>());
     }
-    *html += "</table></div>\n";
+    let last = match table.rows().count() {
+        0 => "",
+        1 => "</thead>\n",
+        _ => "</tbody>\n",
+    };
+    *html += &format!("{last}</table></div>\n");
 }
 
 const STYLE: &str = include_str!("style.css");
@@ -296,7 +305,9 @@ mod tests {
         for outside in ["http://", "https://", "src=", "<script", "@import", "url("] {
             assert!(!html.contains(outside), "{outside}");
         }
-        for tag in ["section", "table", "div", "figure", "svg", "ul", "tbody", "details", "main"] {
+        for tag in
+            ["section", "table", "div", "figure", "svg", "ul", "thead", "tbody", "details", "main"]
+        {
             let opened = html.matches(&format!("<{tag}>")).count()
                 + html.matches(&format!("<{tag} ")).count();
             assert_eq!(opened, html.matches(&format!("</{tag}>")).count(), "{tag}");

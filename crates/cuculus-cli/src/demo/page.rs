@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use cuculus_page::{Axis, Finding, Holds, Page, Palette, Plot, Section, Shape};
+use cuculus_page::{Axis, Finding, Page, Palette, Plot, Section, Shape};
 
 use super::cannot_write;
 use super::follower::{Follower, Moment, kept};
@@ -106,7 +106,7 @@ impl Report {
     fn memory(&self) -> Section {
         let findings = self.filters.first().map(|elastic| {
             let (top, last) = (elastic.top().bytes, elastic.last().bytes);
-            finding(
+            Finding::when(
                 "the elastic filter gives its memory back",
                 format!("{} at the largest size, {} at the end", bytes(top), bytes(last)),
                 last < top / 4,
@@ -151,12 +151,12 @@ impl Report {
             question: "Is every inserted key found, and how many absent keys are found too?"
                 .to_owned(),
             findings: vec![
-                finding(
+                Finding::when(
                     "every inserted key is found",
                     format!("{missed} of {} lookups missed", thousands(asked)),
                     missed == 0,
                 ),
-                finding(
+                Finding::when(
                     "the false positive rate is kept at every size (highest measured rate, within chance)",
                     highest.join(", "),
                     self.filters.iter().all(|filter| kept(filter.highest_rate())),
@@ -170,7 +170,7 @@ impl Report {
     fn pauses(&self) -> Section {
         let findings = self.filters.first().map(|elastic| {
             let longest = elastic.totals.longest_nanoseconds;
-            finding(
+            Finding::when(
                 "the elastic filter has no pause above one millisecond",
                 format!("{} at most", nanoseconds(longest as f64)),
                 longest < 1_000_000,
@@ -244,16 +244,4 @@ fn processor() -> String {
     let named = described.lines().find_map(|line| line.strip_prefix("model name"));
     let name = named.map(|name| name.trim_start_matches([' ', '\t', ':']));
     name.unwrap_or(std::env::consts::ARCH).to_owned()
-}
-
-fn finding(claim: &str, measured: String, holds: bool) -> Finding {
-    let holds = Holds::when(holds);
-    Finding {
-        claim: claim.to_owned(),
-        measured,
-        holds,
-        reason: String::new(),
-        value: None,
-        about: None,
-    }
 }

@@ -213,7 +213,7 @@ impl SpeedScale {
 
     /// A claim about speed: filters in the caches cannot decide about the paper's.
     pub(super) fn judge(&self, finding: Finding) -> Finding {
-        finding.if_decided(self.buckets >= 1 << PAPER_LOG2_BUCKETS, IN_CACHES)
+        finding.if_decided(self.buckets >= 1 << PAPER_LOG2_BUCKETS, IN_CACHES).timed()
     }
 
     #[cfg(test)]

@@ -20,11 +20,12 @@ pub(super) const TABLE3: Experiment = Experiment {
                of equal memory have? (CF Table 3)",
     about: Claimant::Paper,
     chance: Chance::Clock,
-    options: &[choices::LOG2_BUCKETS],
+    options: &[choices::LOG2_BUCKETS, choices::ROUNDS],
     once: |settings| {
         let (log2_buckets, rounds, lookups) =
             settings.pick((PAPER_LOG2_BUCKETS - 6, 2, 1 << 22), (PAPER_LOG2_BUCKETS, 1, 1 << 24));
         let log2_buckets = settings.value(choices::LOG2_BUCKETS, log2_buckets)?;
+        let rounds = settings.value(choices::ROUNDS, rounds)?.max(1);
         ensure!(log2_buckets <= PAPER_LOG2_BUCKETS, "--log2-buckets: at most the paper's 25");
         table3(&Scale { log2_buckets, rounds, lookups }, settings)
     },
@@ -181,7 +182,9 @@ impl Row {
                 ),
                 format!("{} % in {:.2} bits per item", percent(ours.rate, 4), ours.bits_per_item),
                 ours.rate <= ELASTIC_RATE,
-            );
+            )
+            .valued(ours.rate)
+            .of(Claimant::Ours);
         };
         let bits = off(ours.bits_per_item, paper.bits, 0.005);
         let rate = off(ours.rate, paper.rate, 0.00005);
@@ -204,6 +207,7 @@ impl Row {
             ),
             holds,
         )
+        .valued(ours.rate)
         .because(self.reason)
     }
 }
@@ -235,7 +239,7 @@ fn table3(scale: &Scale, settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         }
     }
     let decides = scale.log2_buckets >= PAPER_LOG2_BUCKETS;
-    findings.push(fastest_but_blocked(&speeds).if_decided(decides, IN_CACHES));
+    findings.push(fastest_but_blocked(&speeds).if_decided(decides, IN_CACHES).timed());
     let megabytes = (12u64 << scale.log2_buckets >> 1) as f64 / f64::from(1 << 20);
     Ok(Outcome {
         findings,
@@ -285,6 +289,7 @@ fn blocked_by_two_numbers(seed: u64) -> Finding {
         format!("{} %", percent(rate, 4)),
         off(rate, BLOCKED.rate, 0.00005).abs() <= 0.03,
     )
+    .valued(rate)
 }
 
 fn fastest_but_blocked(speeds: &[(Kind, f64)]) -> Finding {

@@ -95,7 +95,7 @@ struct Course {
 fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let keys = settings.value(choices::ITEMS, KEYS)?.max(1);
     let lengths: Vec<usize> = settings.list(NUMBER_OF_FILTERS, &LENGTHS)?;
-    let rounds = settings.value(choices::ROUNDS, settings.pick(2, 9))?;
+    let rounds = settings.value(choices::ROUNDS, settings.pick(3, 9))?;
     let courses = lengths.iter().map(|&filters| course(settings, keys, filters.max(1), rounds));
     let courses = courses.collect::<anyhow::Result<Vec<_>>>()?;
     let Some(first) = courses.first() else { return Ok(Outcome::default()) };
@@ -310,7 +310,8 @@ fn by_length(courses: &[Course]) -> Vec<Finding> {
         .because(
             "the buckets are as many in all, but as printed each filter that is not full is looked \
              at for each that is freed",
-        ),
+        )
+        .timed(),
     ]
 }
 
@@ -353,7 +354,8 @@ fn findings(rows: &[Freed], filters: usize, query: Duration) -> Vec<Finding> {
         .because(
             "the time is that of the entries that move, of which there are most where many filters \
              are half full, and fewer where few keys are left",
-        ),
+        )
+        .timed(),
         Finding::when(
             "compacting takes at most 1.12 % of the time of looking up every key",
             format!("at most {:.2} %", 100.0 * longest),
@@ -362,7 +364,8 @@ fn findings(rows: &[Freed], filters: usize, query: Duration) -> Vec<Finding> {
         .because(
             "a lookup is much faster here than in the paper, and moving entries is not faster by \
              as much",
-        ),
+        )
+        .timed(),
         Finding::never("no false negatives", rows.iter().map(|row| row.false_negatives).sum())
             .of(Claimant::Ours),
     ];

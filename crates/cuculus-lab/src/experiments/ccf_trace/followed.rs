@@ -1,11 +1,10 @@
 //! A trace followed to its end by one filter, and what the filter was like after every event.
 
-use std::time::Instant;
-
 use cuculus::{Filter, KeyHash};
 use serde::Serialize;
 
 use super::filters::Way;
+use crate::clock::timed;
 use crate::flows::{Event, Flow, Trace};
 use crate::keys::WorkKey;
 use crate::subject::Subject;
@@ -134,9 +133,8 @@ impl Course {
         let mut living = 0;
         for (at, event) in self.events.iter().enumerate() {
             let was_alive = alive[event.flow];
-            let start = Instant::now();
-            let outcome = step(filter, event, hashes, &mut alive);
-            followed.seconds += start.elapsed().as_secs_f64();
+            let (time, outcome) = timed(|| step(filter, event, hashes, &mut alive));
+            followed.seconds += time.as_secs_f64();
             living = living + usize::from(alive[event.flow]) - usize::from(was_alive);
             match outcome {
                 Outcome::Fine => {}
