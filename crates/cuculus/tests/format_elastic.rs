@@ -603,6 +603,8 @@ fn absurd_counted_copies_are_refused() {
         ("another home", home, &[bytes[home] ^ 1]),
         ("home 768", home, &[0, 3]),
         ("home 65,535 and more", home, &[255; 3]),
+        ("bits above the home", first + 7, &[1]),
+        ("bits above the last home", second + 7, &[0x80]),
         ("another code", first, &[bytes[first] ^ 1]),
         ("in another order", first, &swapped),
         ("the same twice", second, &bytes[first..first + 8]),

@@ -521,6 +521,10 @@ impl Draft {
 
     /// Reads a counted code of a file.
     pub(super) fn read_counted(&mut self, counted: Counted) -> Option<()> {
+        // Home and code have 56 bits; what is above would be lost.
+        if counted.key >> 56 != 0 {
+            return None;
+        }
         self.counted.try_reserve(1).ok()?;
         self.counted.push(counted);
         Some(())
