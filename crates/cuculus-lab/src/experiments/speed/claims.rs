@@ -320,7 +320,7 @@ mod tests {
         assert_eq!(verdicts(LARGE, 20.0), [true; 9]);
         assert_eq!(verdicts(SMALL, 20.0), [true; 9]);
         let large = [true, true, false, true, false, false, false, true, true];
-        assert_eq!(verdicts(LARGE, 1.0 / 0.085), large);
+        assert_eq!(verdicts(LARGE, 1.0 / 0.0849), large);
         let small = [true, true, false, false, true, true, true, true, true];
         assert_eq!(verdicts(SMALL, 10.0), small);
         assert_eq!(verdicts(SMALL + 1, 20.0), [true; 0]);
