@@ -644,6 +644,35 @@ fn merging_adds_copies() {
     }
 }
 
+/// Filters whose rates together are allowed are merged, however little is left of the rate: what is
+/// shortened on the way takes no room of keys that are still to come.
+#[test]
+fn what_the_rate_allows_is_merged() {
+    let mut closest: f64 = 0.0;
+    for (rate, expected) in [(1e-5, 2000), (0.01, 2000), (0.001, 0)] {
+        let of = |keys: core::ops::Range<u64>| {
+            let mut filter = build(&builder(rate).expected_items(expected).spare_bytes(0));
+            insert_all(&mut filter, keys);
+            filter
+        };
+        for a in (200..6000).step_by(290) {
+            for b in (200..6000).step_by(310) {
+                let (mut into, from) = (of(0..a), of(a..a + b));
+                let sum = into.expected_false_positive_rate() + from.expected_false_positive_rate();
+                if sum <= rate {
+                    closest = closest.max(sum / rate);
+                    into.merge(&from).unwrap_or_else(|error| {
+                        panic!("{a} and {b} keys at {rate}, {sum} together: {error}")
+                    });
+                    has_all(&into, 0..a + b);
+                    assert!(into.expected_false_positive_rate() <= rate);
+                }
+            }
+        }
+    }
+    assert!(closest > 0.99, "never close to the rate: {closest}");
+}
+
 /// What cannot be merged changes nothing.
 #[test]
 fn a_refused_merge_changes_nothing() {

@@ -33,6 +33,13 @@ impl Form {
         self.ended == other.ended && self.width.abs_diff(other.width) <= u32::from(self.ended)
     }
 
+    /// The narrowest form of ended codes, this wide at least, that holds all that codes of this form
+    /// and extensions of a length know.
+    pub(super) fn keeping(self, length: u32, least: u32) -> Self {
+        let longest = self.longest().max(length);
+        Self { width: (longest + 1).max(least).min(MAX_WIDTH), ended: true }
+    }
+
     /// The longest extension.
     #[inline(always)]
     pub(super) fn longest(self) -> u32 {

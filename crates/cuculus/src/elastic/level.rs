@@ -500,12 +500,15 @@ impl<D: Segments> Level<D> {
             Ok(()) => return Ok(()),
             Err(failed) => failed,
         };
-        // Plain codes do not serve entries of several lengths; and a wider form than there is
-        // may be too large.
+        // Plain codes do not serve entries of several lengths; a wider form than there is may be too
+        // large; and if shortening the others takes too much of the rate, they stay as they are.
         let ended = Form { width: (goal.width + 1).min(MAX_WIDTH), ended: true };
-        for form in
-            [(failed == Failure::Unfit(Unfit::TooShort)).then_some(ended), serves.then_some(form)]
-        {
+        let kept = form.keeping(goal.longest().min(new.bits - depth), 0);
+        let is_too_short = failed == Failure::Unfit(Unfit::TooShort);
+        for form in [is_too_short.then_some(ended), serves.then_some(form), Some(kept)] {
+            if form == Some(kept) && failed != Failure::Rate {
+                continue;
+            }
             let Some(form) = form.filter(|&form| form != goal) else { continue };
             match self.insert_by_rewriting(index, form, new, cx) {
                 Ok(()) => return Ok(()),

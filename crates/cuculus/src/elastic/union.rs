@@ -2,10 +2,11 @@
 //! number of segments, and each pair of segments is written once; a small one's entries are
 //! inserted in turn.
 
-use super::code::{Form, Step};
+use super::code::Step;
 use super::draft::{self, Draft};
+use super::group::MOST_EQUAL;
 use super::lengths::{Changes, Lengths};
-use super::level::{Context, Failure, Level, Work, each_partial_key};
+use super::level::{Context, Failure, Level, PartialKey, each_partial_key};
 use super::levels::Levels;
 use super::segment::Segment;
 use super::segments::Segments;
@@ -16,21 +17,33 @@ use crate::wide;
 const SMALL: usize = 12;
 
 impl<D: Segments> Levels<D> {
-    /// Adds all entries of other levels, whose lengths these are. After an error some of them may
-    /// be there.
+    /// Adds all entries of other levels, whose lengths these are. After an error these levels and
+    /// their lengths are of no use.
     pub(super) fn add_all(
         &mut self,
         other: &Levels,
         lengths: &Lengths,
         cx: &mut Context<'_>,
     ) -> Result<(), FullCause> {
+        // All count from the start: what is shortened on the way must not take the room of those
+        // that are still to come.
+        let mut held = lengths.iter();
+        held.try_for_each(|(length, _)| cx.lengths.reserve(length)).map_err(Failure::from)?;
+        lengths.iter().for_each(|(length, entries)| cx.lengths.add_many(length, entries));
         // Entries come segment by segment: without enough segments here they would crowd one.
         self.prepare_for(other.main.len(), cx);
-        if other.main.len() >= self.main.len() / SMALL
-            && let Some(theirs) = self.with_as_many_segments(other, lengths, cx)
-        {
-            return self.add_segments(&theirs, cx);
+        if other.main.len() < self.main.len() / SMALL {
+            return self.add_one_by_one(other, cx);
         }
+        let mut theirs = other.try_clone().map_err(Failure::from)?;
+        if self.split_alike(&mut theirs, cx) {
+            self.add_segments(&theirs, cx)
+        } else {
+            self.add_one_by_one(&theirs, cx)
+        }
+    }
+
+    fn add_one_by_one(&mut self, other: &Levels, cx: &mut Context<'_>) -> Result<(), FullCause> {
         other.iter().try_for_each(|level| {
             self.prepare_for(level.len(), cx);
             self.add_entries(level, cx)
@@ -38,27 +51,28 @@ impl<D: Segments> Levels<D> {
     }
 
     fn add_entries(&mut self, level: &Level, cx: &mut Context<'_>) -> Result<(), FullCause> {
-        level.each_known(|known, copies| {
-            cx.work.start();
-            self.insert_copies(known, copies, cx)
-        })
+        level.each_known(|known, copies| self.add_counted(known, copies, cx))
     }
 
-    /// A copy of other levels that has as many segments as this one, which may get more of them.
-    /// `None` if one cannot be split.
-    fn with_as_many_segments(
+    /// Adds copies of an entry that is counted among the lengths already.
+    fn add_counted(
         &mut self,
-        other: &Levels,
-        lengths: &Lengths,
+        known: PartialKey,
+        copies: u64,
         cx: &mut Context<'_>,
-    ) -> Option<Levels> {
-        let (mut theirs, mut lengths) = (other.try_clone().ok()?, lengths.try_clone().ok()?);
-        let (settings, mut work) = (cx.settings, Work::default());
-        let mut their = Context { settings, lengths: &mut lengths, work: &mut work };
-        self.split_to(0, theirs.main.segment_count(), cx).ok()?;
-        theirs.split_to(0, self.main.segment_count(), &mut their).ok()?;
+    ) -> Result<(), FullCause> {
+        cx.work.start();
+        cx.lengths.remove_many(known.bits, copies.min(MOST_EQUAL as u64));
+        self.insert_copies(known, copies, cx)
+    }
+
+    /// Splits these levels and others, whose entries are all counted among the lengths, until both
+    /// have as many segments. Says whether they have.
+    fn split_alike(&mut self, theirs: &mut Levels, cx: &mut Context<'_>) -> bool {
+        let is_split = self.split_to(0, theirs.main.segment_count(), cx).is_ok()
+            && theirs.split_to(0, self.main.segment_count(), cx).is_ok();
         let segments = self.main.segment_count();
-        (segments > 0 && theirs.main.segment_count() == segments).then_some(theirs)
+        is_split && segments > 0 && theirs.main.segment_count() == segments
     }
 
     fn add_segments(&mut self, theirs: &Levels, cx: &mut Context<'_>) -> Result<(), FullCause> {
@@ -82,8 +96,7 @@ impl<D: Segments> Levels<D> {
             let mut added = Ok(());
             each_partial_key(&draft, index, segment.depth(), |known, copies| {
                 if added.is_ok() {
-                    cx.work.start();
-                    added = self.insert_copies(known, copies, cx);
+                    added = self.add_counted(known, copies, cx);
                 }
             });
             added?;
@@ -93,8 +106,8 @@ impl<D: Segments> Levels<D> {
 }
 
 impl<D: Segments> Level<D> {
-    /// Adds the entries of another segment, of the same depth, to one. If that fails nothing has
-    /// changed.
+    /// Adds the entries of another segment, of the same depth, to one; their lengths are counted
+    /// already. If that fails nothing has changed.
     fn add_segment(
         &mut self,
         index: usize,
@@ -103,20 +116,7 @@ impl<D: Segments> Level<D> {
     ) -> Result<(), Failure> {
         let mut theirs = Draft::new(other.form());
         wide::run_chosen(cx.settings.chosen, draft::Read { segment: other, to: &mut theirs })?;
-        if theirs.len() == 0 {
-            return Ok(());
-        }
-        let Some(held) = theirs.checked(other.depth()) else { return Err(Failure::Rate) };
-        let held = (0..).zip(held).filter(|&(_, entries)| entries > 0);
-        for (length, _) in held.clone() {
-            cx.lengths.reserve(length)?;
-        }
-        held.clone().for_each(|(length, entries)| cx.lengths.add_many(length, entries.into()));
-        let added = self.write_both(index, &theirs, cx);
-        if added.is_err() {
-            held.for_each(|(length, entries)| cx.lengths.remove_many(length, entries.into()));
-        }
-        added
+        if theirs.len() == 0 { Ok(()) } else { self.write_both(index, &theirs, cx) }
     }
 
     /// Writes a segment again with the codes of another, whose lengths are counted already.
@@ -132,10 +132,10 @@ impl<D: Segments> Level<D> {
         wide::run_chosen(cx.settings.chosen, draft::Read { segment, to: &mut ours })?;
         cx.work.add(ours.len() + theirs.len());
         let goal = self.goal_form(index, depth, cx);
-        let width = goal.width.max(form.width).max(theirs.form.width);
+        let kept = form.keeping(theirs.form.longest(), goal.width);
         let from = [(&ours, Step::Stay), (theirs, Step::Stay)];
         let (mut draft, mut changes) = (Draft::new(goal), Changes::new());
-        let is_made = [goal, Form { width, ended: true }].into_iter().any(|form| {
+        let is_made = [goal, kept].into_iter().any(|form| {
             draft.reset(form);
             changes = Changes::new();
             let job = draft::Make { from: &from, depth, changes: &mut changes, to: &mut draft };
