@@ -105,6 +105,10 @@ impl CuckooFilter {
                 let job = batch::Contains { table, placement, size, keys, hash, hits };
                 wide::run(instructions, job);
             }
+            AnyPlacement::Chunked(placement) => {
+                let job = batch::Contains { table, placement, size, keys, hash, hits };
+                wide::run(instructions, job);
+            }
             placement => {
                 let job = batch::Contains { table, placement, size, keys, hash, hits };
                 wide::run(instructions, job);
@@ -117,11 +121,24 @@ impl CuckooFilter {
 
     #[inline(never)]
     fn insert_into_unusual(&mut self, hash: KeyHash) -> Result<(), FullCause> {
-        let (placement, kicks, key) = (self.placement, self.kicks, self.candidates(hash));
-        match &mut self.table {
-            Table::Octets(table) => insert_into::<true, _>(table, placement, kicks, &key),
-            Table::Word(table) => insert_into::<true, _>(table, placement, kicks, &key),
-            table => insert_into_unusual(table, placement, kicks, &key),
+        let (placement, kicks, size) = (self.placement, self.kicks, self.size);
+        match (&mut self.table, placement) {
+            (Table::Octets(table), AnyPlacement::AnySize(placement)) => {
+                let key = Candidates::of(placement, size, hash);
+                insert_into::<true, _>(table, placement, kicks, &key)
+            }
+            (Table::Word(table), AnyPlacement::AnySize(placement)) => {
+                let key = Candidates::of(placement, size, hash);
+                insert_into::<true, _>(table, placement, kicks, &key)
+            }
+            (Table::Word(table), AnyPlacement::Chunked(placement)) => {
+                let key = Candidates::of(placement, size, hash);
+                insert_into::<true, _>(table, placement, kicks, &key)
+            }
+            (table, placement) => {
+                let key = Candidates::of(placement, size, hash);
+                insert_into_unusual(table, placement, kicks, &key)
+            }
         }
     }
 
@@ -150,11 +167,15 @@ impl CuckooFilter {
     }
 }
 
-/// Runs the same expression on the usual table with its placement, or on any other.
+/// Runs the same expression on a table with its placement: the pairs that builders make of four slots
+/// each by code of its own, where the placement is not looked up for every key, and any other.
 macro_rules! with_placed {
     ($filter:ident, $table:ident, $placement:ident => $body:expr) => {
         match (&mut $filter.table, $filter.placement) {
             (Table::Octets($table), AnyPlacement::Chunked($placement)) => $body,
+            (Table::Octets($table), AnyPlacement::AnySize($placement)) => $body,
+            (Table::Word($table), AnyPlacement::Chunked($placement)) => $body,
+            (Table::Word($table), AnyPlacement::AnySize($placement)) => $body,
             (table, $placement) => with_table!(table, $table => $body),
         }
     };
@@ -187,6 +208,10 @@ impl Filter for CuckooFilter {
                 table.contains_either(key.home, key.alternate, key.fingerprint)
             }
             (Table::Word(table), AnyPlacement::AnySize(placement)) => {
+                let key = Candidates::of(placement, self.size, hash);
+                table.contains_either(key.home, key.alternate, key.fingerprint)
+            }
+            (Table::Word(table), AnyPlacement::Chunked(placement)) => {
                 let key = Candidates::of(placement, self.size, hash);
                 table.contains_either(key.home, key.alternate, key.fingerprint)
             }
