@@ -118,10 +118,13 @@ pub(crate) fn insert_into<const SINGLE: bool, T: Buckets>(
     kicks: Kicks,
     key: &Candidates,
 ) -> Result<(), FullCause> {
-    if table.place_in_emptier::<SINGLE>(key.home, key.alternate, key.fingerprint) {
+    let Candidates { fingerprint, home, alternate } = *key;
+    if table.place_in_emptier::<SINGLE>(home, alternate, fingerprint) {
         return Ok(());
     }
-    insert_overflowing(table, placement, kicks, key)
+    // A copy of its own: a key that is lent is kept in memory, and what is read of it there right
+    // after it was written in other pieces took six nanoseconds of a batch's thirty.
+    insert_overflowing(table, placement, kicks, &Candidates { fingerprint, home, alternate })
 }
 
 /// Puts a key into a table both of whose buckets are full; nothing has changed after an error.
