@@ -107,8 +107,14 @@ impl<'a> Probe<'a> {
     /// Prefetches the codes of a key, by their likely place.
     #[inline(always)]
     pub(super) fn new(segment: &'a Segment, key: Address) -> Self {
-        let (tag, home) = (segment.tag(), key.home_in_group());
-        let bit = group_at(segment, usize::from(tag & !PLAIN), key.group());
+        let bit = group_at(segment, usize::from(segment.tag() & !PLAIN), key.group());
+        Self::at(segment, key, segment.tag(), bit)
+    }
+
+    /// The same, knowing the form and where the group begins.
+    #[inline(always)]
+    fn at(segment: &'a Segment, key: Address, tag: u8, bit: usize) -> Self {
+        let home = key.home_in_group();
         let at = segment.at.as_ptr().wrapping_add(bit / 8);
         prefetch_at(at.wrapping_add(6 + 2 * home as usize));
         let extension = key.path >> segment.depth();
@@ -184,6 +190,14 @@ pub(super) fn hit_slowly(segment: &Segment, key: Address) -> bool {
         return hit;
     }
     if segment.is_wide() {
+        // As for most segments, from where the group is: who chooses keys can make many wide ones.
+        let form = segment.form();
+        if form.ended {
+            let (group_at, _) = segment.group(key.group());
+            if let Some(hit) = Probe::at(segment, key, form.width as u8, group_at).hit::<false>() {
+                return hit;
+            }
+        }
         let mut hit = false;
         segment.each_match(key, |_, _| hit = true);
         return hit;

@@ -346,6 +346,11 @@ impl Segment {
         self.units() * UNIT - TRAILER
     }
 
+    /// Where the base of a group is in a wide segment's block of so many bytes.
+    pub(super) fn exact_base_at(bytes: usize, group: usize) -> Option<usize> {
+        Some(bytes.checked_sub(TRAILER)? + 2 * group)
+    }
+
     fn exact_base(&self, group: usize) -> usize {
         read(self.bytes(), (self.trailer() + 2 * group) * 8, 16) as usize
     }

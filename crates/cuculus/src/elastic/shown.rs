@@ -16,6 +16,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::address::Address;
+use super::code::Form;
 use super::copied::Boxed;
 use super::group::{self, HEADER};
 use super::level::copies_in;
@@ -160,14 +161,25 @@ impl<'a> Shown<'a> {
     pub(super) fn hit<const WIDE: bool>(self, key: Address) -> Option<bool> {
         let version = self.version().begin()?;
         let first = First(self.described(1));
-        let width = first.form();
-        if width.wrapping_sub(1) >= NARROW {
+        if first.form().wrapping_sub(1) >= NARROW {
             return None;
         }
-        let (bits, group, home) = (usize::from(width), key.group(), key.home_in_group());
-        let base = self.base(first, group);
-        let group_at = (HEADER * group).wrapping_add((base as usize).wrapping_mul(bits));
-        let words = first.units() * UNIT / 8;
+        self.hit_at::<WIDE>(key, version, first, first.form(), self.base(first, key.group()))
+    }
+
+    /// The same with the width of codes, from 1 to [`NARROW`], and the base of the key's group.
+    #[inline(always)]
+    fn hit_at<const WIDE: bool>(
+        self,
+        key: Address,
+        version: u64,
+        first: First,
+        width: u8,
+        base: i32,
+    ) -> Option<bool> {
+        let (bits, home) = (usize::from(width), key.home_in_group());
+        let group_at = (HEADER * key.group()).wrapping_add((base as usize).wrapping_mul(bits));
+        let words = first.words();
         let block = self.start.as_ptr().wrapping_add(1 + DESCRIPTION);
         // As in `probe::hit`: likely the place of the codes.
         prefetch_at(block.cast::<u8>().wrapping_add(group_at / 8 + 6 + 2 * home as usize));
@@ -184,7 +196,35 @@ impl<'a> Shown<'a> {
     /// What [`Self::hit`] leaves to say; `None` as for [`Self::count`].
     #[inline(never)]
     pub(super) fn hit_slowly(self, key: Address) -> Option<bool> {
-        self.count(key).map(|count| count > 0)
+        again(|| {
+            let (version, first) = (self.version().begin()?, First(self.described(1)));
+            self.hit_in_wide(key, version, first)
+                .or_else(|| self.matches(key, version, first).map(|matches| matches > 0))
+        })
+    }
+
+    /// [`Self::hit`] for a wide segment: who chooses keys can make many of them.
+    #[inline(always)]
+    fn hit_in_wide(self, key: Address, version: u64, first: First) -> Option<bool> {
+        let width = first.slope() as u8;
+        if first.form() != 0 || width.wrapping_sub(1) >= NARROW {
+            return None;
+        }
+        let base = self.exact_base(first.words(), key.group())?;
+        self.hit_at::<false>(key, version, first, width, base)
+    }
+
+    /// How many entries may be of a key, copies counted; `None` if the segment is being changed all
+    /// the time, or by a thread that was stopped.
+    pub(super) fn count(self, key: Address) -> Option<usize> {
+        again(|| {
+            let (version, first) = (self.version().begin()?, First(self.described(1)));
+            match first.form() {
+                // A wide segment may have counted codes.
+                0 => self.count_in_copy(key, version, first),
+                _ => self.matches(key, version, first),
+            }
+        })
     }
 
     /// The slots before a group of a narrow segment.
@@ -195,34 +235,19 @@ impl<'a> Shown<'a> {
         ((i32::from(first.slope()) * group as i32) >> 5) + i32::from(distance)
     }
 
-    /// How many entries may be of a key, copies counted; `None` if the segment is being changed all
-    /// the time, or by a thread that was stopped.
-    pub(super) fn count(self, key: Address) -> Option<usize> {
-        for _ in 0..TRIES {
-            match self.try_count(key) {
-                Some(count) => return Some(count),
-                None => core::hint::spin_loop(),
-            }
-        }
-        None
+    /// The same of a wide segment, whose block has so many words.
+    fn exact_base(self, words: usize, group: usize) -> Option<i32> {
+        let base = self.bits(Segment::exact_base_at(words * 8, group)? * 8, words)?;
+        Some((base & 0xffff) as i32)
     }
 
-    fn try_count(self, key: Address) -> Option<usize> {
-        let version = self.version().begin()?;
-        let first = First(self.described(1));
-        let words = first.units() * UNIT / 8;
-        let (group, form) = (key.group(), first.form());
-        let narrow = Segment::form_of(form);
-        let bits = narrow.width as usize;
-        let (base, next) = (self.base(first, group), self.base(first, group + 1));
-        let start = (HEADER * group).wrapping_add((base as usize).wrapping_mul(bits));
-        let slots = next.wrapping_sub(base) as usize;
-        let end = start.wrapping_add(HEADER).wrapping_add(slots.wrapping_mul(bits));
-        if form == 0 || start > end || end > words * 64 || end - start > (GROUP_WORDS - 2) * 64 {
-            return self.count_in_copy(key, version, words);
-        }
+    /// The entries that may be of a key, counted codes at least once; `None` if the version is another.
+    fn matches(self, key: Address, version: u64, first: First) -> Option<usize> {
+        let Some((form, start, slots)) = self.small_group(key.group(), first) else {
+            return self.count_in_copy(key, version, first);
+        };
         let mut held = [0; GROUP_WORDS];
-        let at = start / 64;
+        let (at, end) = (start / 64, start + HEADER + slots * form.width as usize);
         for (i, held) in held[..=end / 64 - at].iter_mut().enumerate() {
             // SAFETY: up to the word after the block, which is the window's.
             *held = unsafe { self.block_word(at + i) }.to_le();
@@ -234,14 +259,36 @@ impl<'a> Shown<'a> {
         // SAFETY: words are bytes.
         let bytes = unsafe { core::slice::from_raw_parts(held.as_ptr().cast(), GROUP_WORDS * 8) };
         let group = (start % 64, slots);
-        each_match_in(bytes, group, narrow, key.home_in_group(), extension, |_, _| count += 1);
+        each_match_in(bytes, group, form, key.home_in_group(), extension, |_, _| count += 1);
         Some(count)
+    }
+
+    /// The form of a group, where it begins and its slots: within the block, and no longer than
+    /// can be copied, whatever a writer does meanwhile. `None` if it seems to be longer.
+    #[inline(always)]
+    fn small_group(self, group: usize, first: First) -> Option<(Form, usize, usize)> {
+        let words = first.words();
+        let (tag, base, next) = match first.form() {
+            0 => {
+                let bases = (self.exact_base(words, group)?, self.exact_base(words, group + 1)?);
+                (first.slope() as u8, bases.0, bases.1)
+            }
+            tag => (tag, self.base(first, group), self.base(first, group + 1)),
+        };
+        let form = Segment::form_of(tag);
+        let bits = form.width as usize;
+        let start = (HEADER * group).wrapping_add((base as usize).wrapping_mul(bits));
+        let slots = next.wrapping_sub(base) as usize;
+        let end = start.wrapping_add(HEADER).wrapping_add(slots.wrapping_mul(bits));
+        let is_small = start <= end && end <= words * 64 && end - start <= (GROUP_WORDS - 2) * 64;
+        is_small.then_some((form, start, slots))
     }
 
     /// The same for segments that are not as most are.
     #[cold]
     #[inline(never)]
-    fn count_in_copy(self, key: Address, version: u64, words: usize) -> Option<usize> {
+    fn count_in_copy(self, key: Address, version: u64, first: First) -> Option<usize> {
+        let words = first.words();
         let mut copy = [0u64; DESCRIPTION + MAX_WORDS];
         let (description, block) = copy.split_at_mut(DESCRIPTION);
         for (at, to) in description.iter_mut().enumerate() {
@@ -313,6 +360,18 @@ impl Shown<'_> {
     }
 }
 
+/// Asks until there is an answer, some times.
+#[inline(always)]
+fn again<T>(ask: impl Fn() -> Option<T>) -> Option<T> {
+    for _ in 0..TRIES {
+        match ask() {
+            Some(answer) => return Some(answer),
+            None => core::hint::spin_loop(),
+        }
+    }
+    None
+}
+
 /// The first word of a description after the place of its block, as bits.
 #[derive(Clone, Copy)]
 struct First(u64);
@@ -323,9 +382,11 @@ impl First {
         u16::from_ne_bytes([self.0 as u8, (self.0 >> 8) as u8])
     }
 
+    /// The words of the block.
     #[inline(always)]
-    fn units(self) -> usize {
-        usize::from(u16::from_ne_bytes([(self.0 >> 16) as u8, (self.0 >> 24) as u8]))
+    fn words(self) -> usize {
+        let units = u16::from_ne_bytes([(self.0 >> 16) as u8, (self.0 >> 24) as u8]);
+        usize::from(units) * UNIT / 8
     }
 
     #[inline(always)]
