@@ -723,3 +723,19 @@ fn absurd_parameters_are_refused() {
     let filter = some().capacity(1000).false_positive_rate(0.01).build().expect("valid");
     assert_eq!((filter.stats().fingerprint_bits, filter.buckets()), (17, 64));
 }
+
+/// A filter that searches with few kicks grows all the same: entries that lose their place to a new
+/// bucket get more of them.
+#[test]
+fn few_kicks_do_not_stop_growth() {
+    for seed in 1..=3 {
+        let builder = ConsistentCuckooFilter::builder().capacity(187_500).false_positive_rate(0.01);
+        let builder = builder.resizing(Resizing::Buckets).max_kicks(10).seed(seed);
+        let mut filter = builder.build().expect("valid parameters");
+        for key in 0..187_500u64 {
+            let inserted = filter.insert(&key);
+            inserted.unwrap_or_else(|full| panic!("seed {seed}, key {key}: {full}"));
+        }
+        assert!((0..187_500u64).all(|key| filter.contains(&key)));
+    }
+}

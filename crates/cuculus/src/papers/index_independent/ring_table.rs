@@ -45,6 +45,9 @@ pub(crate) struct Log {
 /// The most buckets that searches may open while a table grows. After that entries go to where there
 /// is room, or wait for the next new bucket.
 const MOST_OPENED: u32 = 8192;
+/// Kicks for an entry that lost its place to a new bucket, if fewer were asked for: with a few only, a
+/// filter that is nearly full leaves as many entries without a place as its new buckets take.
+const GROWING_KICKS: u32 = 64;
 
 impl Log {
     /// Makes room for notes.
@@ -423,7 +426,9 @@ impl RingTable {
                 homeless.retain(|&entry| {
                     work::add(1);
                     let points = self.points(entry);
-                    let most = MOST_OPENED.saturating_sub(log.opened).min(self.kicks.max);
+                    let most = MOST_OPENED
+                        .saturating_sub(log.opened)
+                        .min(self.kicks.max.max(GROWING_KICKS));
                     let kicks = Kicks { max: most, ..self.kicks };
                     match self.insert_with(kicks, entry, &points, Some(&mut log)) {
                         Ok(()) => false,
