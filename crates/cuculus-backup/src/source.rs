@@ -5,7 +5,7 @@ use crate::chunks::Chunks;
 use crate::error::{DamagedPart, Error, Result};
 use crate::id::ChunkId;
 use crate::repository::Repository;
-use crate::tree::{Content, DirReader, Node, Piece, Pieces};
+use crate::tree::{self, Content, DirReader, Node, Piece, Pieces};
 
 /// Bytes passed on at once.
 const READ_SIZE: usize = 1 << 20;
@@ -44,6 +44,11 @@ impl<'a> Source<'a> {
 
     pub(crate) fn next_piece(&mut self, pieces: &mut Pieces) -> Result<Option<Piece>> {
         self.retry(|chunks| pieces.next(chunks))
+    }
+
+    /// The pieces that a chunk lists.
+    pub(crate) fn read_list(&mut self, id: &ChunkId, len: u64) -> Result<Vec<Piece>> {
+        self.retry(|chunks| tree::read_list(chunks, id, len))
     }
 
     /// Appends the bytes of a chunk.

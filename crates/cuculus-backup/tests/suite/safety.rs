@@ -2,6 +2,7 @@
 //! of its configuration, and a backup relies only on what is there and reports only what it can find.
 
 use std::fs;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -48,6 +49,52 @@ fn a_restore_that_fails_leaves_the_old_file() {
         assert!(kept > 0, "nothing was damaged");
         // Nothing is left beside.
         assert!(saved.keys().eq(found.keys()));
+    }
+}
+
+/// A large file is restored in parts by several threads: all of them, with its holes and metadata, or
+/// nothing.
+#[test]
+fn a_large_file_is_restored_whole_or_not_at_all() {
+    let place = Place::new(true);
+    let source = place.path("source");
+    fs::create_dir(&source).expect("a directory");
+    // Holes in the middle and at the end, and parts that differ from all others.
+    let large = fs::File::create(source.join("large")).expect("a file");
+    let million = 1_000_000;
+    for (seed, millions, at) in [(1, 12, 0), (2, 8, 17), (3, 10, 40)] {
+        let bytes = trees::noise(seed, millions * million);
+        large.write_all_at(&bytes, at * million as u64).expect("written");
+    }
+    large.set_len(55 * million as u64).expect("a hole at the end");
+    large.set_permissions(fs::Permissions::from_mode(0o640)).expect("a mode");
+    fs::write(source.join("small"), "small").expect("a file");
+    fs::set_permissions(&source, fs::Permissions::from_mode(0o750)).expect("a mode");
+    place.succeeds(&["backup", "source"]);
+    let out = place.path("out").join(source.strip_prefix("/").expect("a full path"));
+    for round in 0..2 {
+        place.succeeds(&["restore", "latest", "--target", "out", "--overwrite"]);
+        assert!(manifest(&out) == manifest(&source), "round {round}");
+    }
+    // Any part of it.
+    let pack = &packs(&place)[0];
+    let whole = fs::read(pack).expect("a pack");
+    for place_of_damage in [100, whole.len() / 3, whole.len() / 2] {
+        let mut damaged = whole.clone();
+        damaged[place_of_damage] ^= 1;
+        fs::write(pack, damaged).expect("a pack");
+        fs::write(out.join("large"), "older").expect("a file");
+        let output = place.run(&["restore", "latest", "--target", "out", "--overwrite"]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{said}");
+        assert_eq!(said.matches("out/").count(), 1, "named once: {said}");
+        assert_eq!(fs::read(out.join("large")).expect("a file"), b"older");
+        assert_eq!(fs::read_dir(&out).expect("a directory").count(), 2, "something is left beside");
+        let output = place.run(&["restore", "latest", "--target", "new"]);
+        assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+        let new = place.path("new").join(source.strip_prefix("/").expect("a full path"));
+        assert!(!new.join("large").exists() && new.join("small").exists());
+        fs::remove_dir_all(place.path("new")).expect("a directory");
     }
 }
 
