@@ -122,9 +122,10 @@ fn a_damaged_configuration_is_rebuilt() {
     let spoil = |path: &PathBuf, how: u8| match how {
         0 => fs::remove_file(path).expect("a file"),
         1 => fs::write(path, "").expect("a file"),
+        // In what is sealed, or in the salt of the header.
         _ => {
             let mut bytes = fs::read(path).expect("a file");
-            let at = bytes.len() - 5;
+            let at = if how == 2 { bytes.len() - 5 } else { 20 };
             bytes[at] ^= 4;
             fs::write(path, bytes).expect("a file");
         }
@@ -137,6 +138,12 @@ fn a_damaged_configuration_is_rebuilt() {
         (Some(0), Some(0)),
         (Some(1), Some(0)),
         (Some(1), Some(1)),
+        (Some(2), Some(2)),
+        (Some(2), Some(3)),
+        (Some(3), Some(2)),
+        (Some(3), Some(1)),
+        (Some(3), Some(0)),
+        (Some(0), Some(2)),
     ] {
         for (path, how) in copies.iter().zip([first, second]) {
             how.into_iter().for_each(|how| spoil(path, how));
