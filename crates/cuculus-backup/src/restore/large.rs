@@ -15,8 +15,9 @@ use crate::tree::{Content, Node, NodeKind, Piece};
 
 /// Smaller files are restored by one worker each.
 const LARGE: u64 = 16 << 20;
-/// About the size of a part: enough to read each place of a pack in order.
-const PART: u64 = 4 << 20;
+/// Lists of chunks that are a part: some megabytes, so that each place of a pack is read in order. Not
+/// a number of bytes, because holes take no time.
+const LISTS_PER_PART: usize = 6;
 
 /// The content of a file that is worth dividing: its lists are listed, each with its length. Files
 /// of version 1 have one list.
@@ -156,34 +157,27 @@ struct Division<'d, 's, 'a> {
 
 impl Division<'_, '_, '_> {
     fn list(&mut self, levels: u8, pieces: &[Piece]) -> Result<()> {
-        let mut together = Vec::new();
-        let mut len = 0u64;
+        if levels == 1 {
+            pieces.chunks(LISTS_PER_PART).for_each(|part| self.part(part));
+            return Ok(());
+        }
         for piece in pieces {
             match piece {
-                // Too much for one part: its own pieces are.
-                Piece::Chunk { id, len: inside } if levels > 0 && *inside > PART => {
-                    self.end_part(levels, &mut together, &mut len);
-                    let list = self.source.read_list(id, *inside)?;
+                Piece::Chunk { id, len } => {
+                    let list = self.source.read_list(id, *len)?;
                     self.list(levels - 1, &list)?;
-                    continue;
                 }
-                _ => together.push(*piece),
-            }
-            len = len.saturating_add(piece.len());
-            if len >= PART {
-                self.end_part(levels, &mut together, &mut len);
+                // No writer makes one here; nothing is written to it.
+                Piece::Hole(len) => self.offset = self.offset.saturating_add(*len),
             }
         }
-        self.end_part(levels, &mut together, &mut len);
         Ok(())
     }
 
-    fn end_part(&mut self, levels: u8, pieces: &mut Vec<Piece>, len: &mut u64) {
-        if pieces.is_empty() {
-            return;
-        }
-        let content = Content { levels, pieces: std::mem::take(pieces) };
-        let len = std::mem::take(len);
+    /// Lists of chunks.
+    fn part(&mut self, pieces: &[Piece]) {
+        let len = pieces.iter().fold(0u64, |sum, piece| sum.saturating_add(piece.len()));
+        let content = Content { levels: 1, pieces: pieces.to_vec() };
         let (file, offset) = (Arc::clone(self.file), self.offset);
         self.offset = offset.saturating_add(len);
         (self.send)(FilePart { file, offset, len, content });

@@ -25,7 +25,8 @@ use crate::tree::{self, DirReader, DirRef, Node, NodeKind};
 
 use large::{FilePart, LargeFile};
 
-/// Threads that read packs and write files; each has its own caches.
+/// Threads that read packs and write files. Each has caches of its own, which are smaller the more
+/// there are.
 const MAX_WORKERS: usize = 4;
 /// Files that wait for a worker.
 const JOBS_PER_WORKER: usize = 64;
@@ -69,7 +70,8 @@ impl Repository {
         options: &RestoreOptions,
         progress: &dyn Progress,
     ) -> Result<RestoreReport> {
-        let mut source = Source::new(self)?;
+        let workers = thread::available_parallelism().map_or(1, |n| n.get().min(MAX_WORKERS));
+        let mut source = Source::one_of(self, workers + 1)?;
         let include: Vec<Vec<u8>> = options.include.iter().map(|path| normal(path)).collect();
         for (path, given) in include.iter().zip(&options.include) {
             let found = tree::resolve(&mut source.chunks, &snapshot.root, path)?;
@@ -93,8 +95,8 @@ impl Repository {
             problems: AtomicU64::new(0),
         };
         let mut sources = Vec::new();
-        for _ in 0..thread::available_parallelism().map_or(1, |n| n.get().min(MAX_WORKERS)) {
-            sources.push(Source::new(self)?);
+        for _ in 0..workers {
+            sources.push(Source::one_of(self, workers + 1)?);
         }
         let (jobs, waiting) = mpsc::sync_channel::<Job<'_>>(JOBS_PER_WORKER * sources.len());
         let waiting = Mutex::new(waiting);
