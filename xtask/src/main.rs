@@ -137,8 +137,9 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "soak-backup",
-        arguments: "[--kills N]",
-        summary: "run the backup's crash and damage tests for longer (default: 2000 kills)",
+        arguments: "[--kills N] [--rounds N]",
+        summary: "run the backup's crash and damage tests for longer (default: 2000 kills, 500 rounds of \
+                  damage)",
         run: backup::soak,
     },
 ];

@@ -2,12 +2,13 @@
 //! damage and goes on. Changes nothing.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
 
 use crate::chunks::{Chunks, slice};
 use crate::config::{self, Version};
 use crate::error::{Error, Result};
 use crate::id::{ChunkId, Name, random_bytes};
-use crate::index::{Index, Run};
+use crate::index::{Entry, Index, Run};
 use crate::lookup::Answer;
 use crate::marks;
 use crate::pack::{self, PackInfo, read_footer};
@@ -115,6 +116,22 @@ impl Repository {
     }
 }
 
+/// The entries of one pack: their number, and the sum of their hashes under a key of this process.
+/// Equal lists have equal sums, and different ones do not but for one chance in 2^64. So the index is
+/// walked once, where looking up each chunk would open a sealed block for it.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Listed {
+    count: u64,
+    sum: u64,
+}
+
+impl Listed {
+    fn add(&mut self, hash: &RandomState, entry: &Entry) {
+        self.count += 1;
+        self.sum = self.sum.wrapping_add(hash.hash_one(entry));
+    }
+}
+
 pub(crate) struct Check<'a> {
     repository: &'a Repository,
     progress: &'a dyn Progress,
@@ -180,9 +197,11 @@ impl<'a> Check<'a> {
     pub(crate) fn packs(&mut self, index: &Index, read_data: ReadData) -> Result<()> {
         let stored: HashMap<Name, u64> =
             self.repository.store.list(ObjectKind::Pack)?.into_iter().collect();
-        let mut entries: HashMap<Name, u64> = HashMap::new();
+        let hash = RandomState::new();
+        let mut listed: HashMap<Name, Listed> = HashMap::new();
         for entry in index.entries() {
-            *entries.entry(entry?.2.location.pack).or_default() += 1;
+            let entry = entry?.2;
+            listed.entry(entry.location.pack).or_default().add(&hash, &entry);
         }
         let known: HashSet<Name> = index.packs().map(|pack| pack.name).collect();
         for pack in stored.keys().filter(|pack| !known.contains(*pack)) {
@@ -202,9 +221,9 @@ impl<'a> Check<'a> {
                 self.damaged_packs.push(info.name);
                 self.error(format!("{} is missing", ObjectKind::Pack.describe(&info.name)));
             } else {
-                let count = entries.get(&info.name).copied().unwrap_or_default();
+                let in_index = listed.get(&info.name).copied().unwrap_or_default();
                 let read = read_data.chooses(&info.name);
-                if let Err(error) = self.pack(index, &info, count, read) {
+                if let Err(error) = self.pack(&info, &hash, in_index, read) {
                     self.damaged_packs
                         .extend(matches!(error, Error::Damaged(_)).then_some(info.name));
                     self.failed(error);
@@ -216,7 +235,13 @@ impl<'a> Check<'a> {
     }
 
     /// The footer of a pack must match the index, and with `read_data` its bytes the footer.
-    fn pack(&mut self, index: &Index, info: &PackInfo, count: u64, read_data: bool) -> Result<()> {
+    fn pack(
+        &mut self,
+        info: &PackInfo,
+        hash: &RandomState,
+        in_index: Listed,
+        read_data: bool,
+    ) -> Result<()> {
         let (store, keys) = (&*self.repository.store, &self.repository.keys);
         let damaged =
             |detail: &str| Error::damaged(ObjectKind::Pack, &info.name).with_detail(detail);
@@ -224,15 +249,17 @@ impl<'a> Check<'a> {
         if found != *info {
             return Err(damaged("its size is not what the index says"));
         }
-        let mut listed = 0;
+        let mut in_footer = Listed::default();
         for (id, location) in footer.locations(info.name) {
-            listed += 1;
-            if index.find_where(&id, |place| *place == location)?.is_none() {
-                return Err(damaged("the index does not have all of its chunks"));
-            }
+            in_footer.add(hash, &Entry { id, location });
         }
-        if listed != count {
-            return Err(damaged("the index lists chunks that it does not contain"));
+        if in_footer != in_index {
+            let missing = in_footer.count > in_index.count;
+            return Err(damaged(if missing {
+                "the index does not have all of its chunks"
+            } else {
+                "the index lists chunks that it does not contain"
+            }));
         }
         let object = store.open(ObjectKind::Pack, &info.name)?;
         if !footer.covers(info) || object.read_at(0, 8)? != pack::MAGIC {
@@ -248,8 +275,7 @@ impl<'a> Check<'a> {
             let opened = open.open(keys, sealed);
             let bytes =
                 opened.map_err(|_| damaged(&format!("the group at offset {}", group.offset)))?;
-            let group_chunks = footer.locations(info.name);
-            for (id, location) in group_chunks.filter(|(_, place)| place.group == group.offset) {
+            for (id, location) in group.locations(info.name) {
                 if slice(&bytes, &location).is_none_or(|bytes| keys.chunk_id(bytes) != id) {
                     return Err(damaged(&format!("chunk {id}")));
                 }
@@ -353,5 +379,56 @@ impl<'a> Check<'a> {
             self.progress.advance(1);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backup::BackupOptions;
+    use crate::config::Parameters;
+    use crate::index::RunWriter;
+
+    /// Whatever differs between the index and the list of a pack is noticed without reading the pack.
+    #[test]
+    fn an_index_that_is_not_what_a_pack_lists_is_noticed() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (location, source) = (dir.path().join("repository"), dir.path().join("source"));
+        std::fs::create_dir(&source).expect("a directory");
+        for number in 0..20 {
+            let text = format!("file {number} ").repeat(2000);
+            std::fs::write(source.join(number.to_string()), text).expect("a file");
+        }
+        Repository::create(&location, &Parameters::default(), None).expect("made");
+        let repository = Repository::open(&location, None).expect("opened");
+        let options = BackupOptions { paths: vec![source], ..Default::default() };
+        repository.backup(&options, &()).expect("saved");
+        let index = repository.index().expect("an index");
+        let entries: Vec<Entry> = index.entries().map(|entry| entry.expect("an entry").2).collect();
+        let errors_with = |entries: &[Entry]| {
+            let (store, keys) = (&*repository.store, &repository.keys);
+            let now = repository.index().expect("an index");
+            let gone = now.runs().iter().map(Run::name).collect();
+            let mut run = RunWriter::new(store, keys, gone, entries.len() as u64).expect("a run");
+            for entry in entries {
+                run.push(entry, index.pack(&entry.location.pack).expect("a pack")).expect("added");
+            }
+            run.finish().expect("written");
+            repository.check(ReadData::Nothing, &()).expect("checked").errors
+        };
+        assert_eq!(errors_with(&entries), Vec::<String>::new());
+        let last = entries.len() - 1;
+        let missing = errors_with(&entries[..last]);
+        assert!(missing.iter().any(|line| line.contains("does not have all")), "{missing:?}");
+        let twice = [&entries[..], &entries[last..]].concat();
+        let of_another = [&entries[..last], &entries[last - 1..last]].concat();
+        let mut moved = entries.clone();
+        moved[0].location.offset += 1;
+        let mut longer = entries.clone();
+        longer[0].location.group_len += 1;
+        for wrong in [twice, of_another, moved, longer] {
+            let errors = errors_with(&wrong);
+            assert!(errors.iter().any(|line| line.contains("lists chunks")), "{errors:?}");
+        }
     }
 }

@@ -8,6 +8,7 @@ use crate::codec::Malformed;
 use crate::config::Parameters;
 use crate::error::{DamagedPart, Error, Result};
 use crate::id::{ChunkId, Name};
+use crate::locality::{self, Locality};
 use crate::lookup::{Answer, Lookup};
 use crate::pack::{Decompressor, Location};
 use crate::store::{Object, ObjectKind};
@@ -15,6 +16,9 @@ use crate::store::{Object, ObjectKind};
 /// Groups kept in memory, about 24 MiB. The chunks of one version of a tree are in as many places
 /// as there were versions, and each place is read in order.
 const OPEN_GROUPS: usize = 96;
+/// Groups that several readers keep together, about 40 MiB, and what each has at least.
+const GROUPS_OF_ALL_READERS: usize = 160;
+const MIN_OPEN_GROUPS: usize = 24;
 /// Packs kept open.
 const OPEN_PACKS: usize = 64;
 
@@ -30,6 +34,16 @@ impl Chunks {
         let decompressor = Decompressor::new(parameters)?;
         let (groups, packs) = (LruCache::new(OPEN_GROUPS), LruCache::new(OPEN_PACKS));
         Ok(Self { lookup, decompressor, groups, packs })
+    }
+
+    /// With smaller caches, for one of several readers at the same time.
+    pub(crate) fn one_of(mut self, readers: usize) -> Self {
+        if readers > 1 {
+            let groups = (GROUPS_OF_ALL_READERS / readers).clamp(MIN_OPEN_GROUPS, OPEN_GROUPS);
+            self.groups = LruCache::new(groups);
+            self.lookup.cache = Locality::new(locality::DEFAULT_CHUNKS / readers);
+        }
+        self
     }
 
     /// Appends the bytes of a chunk.

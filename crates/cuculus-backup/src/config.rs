@@ -238,12 +238,7 @@ impl Locked {
                 2 => Ok(Vec::new()),
                 _ => Err(error),
             })?;
-            candidates.extend(headers.into_iter().map(|kdf| Candidate {
-                version: Version::V2,
-                access: Access::Shared(kdf),
-                bytes: Vec::new(),
-                body: 0,
-            }));
+            candidates.extend(headers.into_iter().map(Candidate::of_key));
         }
         match candidates.is_empty() {
             true if missing == COPIES.len() => {
@@ -268,21 +263,55 @@ impl Locked {
 
     pub(crate) fn unlock(&self, store: &dyn Store, passphrase: Option<&str>) -> Result<Unlocked> {
         let encrypted = self.needs_passphrase();
-        let mut first = None;
+        let (mut from_key, mut first) = (None, None);
         for one in &self.candidates {
             if encrypted && matches!(one.access, Access::Open(_)) {
                 continue;
             }
             match one.unlock(store, passphrase) {
-                Ok(unlocked) => return Ok(unlocked),
+                Ok(unlocked) if one.bytes.is_empty() || one.bytes == unlocked.bytes => {
+                    return Ok(unlocked);
+                }
+                // A copy that is intact is better: what others have seen of it stays the same.
+                Ok(unlocked) => from_key = from_key.or(Some(unlocked)),
                 Err(error) => first = first.or(Some(error)),
             }
         }
-        Err(first.unwrap_or_else(damaged))
+        for kdf in if encrypted && from_key.is_none() { self.other_headers(store)? } else { vec![] }
+        {
+            from_key = from_key.or(Candidate::of_key(kdf).unlock(store, passphrase).ok());
+        }
+        from_key.ok_or_else(|| first.unwrap_or_else(damaged))
+    }
+
+    /// Headers of keys, if they may be better than those of the copies. Copies that agree are not
+    /// damaged in their headers, so that a wrong passphrase is hashed once.
+    fn other_headers(&self, store: &dyn Store) -> Result<Vec<Kdf>> {
+        let mut bytes = self.copies.iter().map(|(_, bytes)| bytes);
+        let first = bytes.next();
+        if bytes.all(|other| Some(other) == first) {
+            return Ok(Vec::new());
+        }
+        let tried: Vec<Kdf> = self.candidates.iter().filter_map(Candidate::kdf).collect();
+        let headers = key::headers(store)?.into_iter();
+        Ok(headers.filter(|kdf| !tried.contains(kdf)).collect())
     }
 }
 
 impl Candidate {
+    /// Without a configuration: by the header of a key, which has the rest too.
+    fn of_key(kdf: Kdf) -> Self {
+        let (version, access) = (Version::V2, Access::Shared(kdf));
+        Self { version, access, bytes: Vec::new(), body: 0 }
+    }
+
+    fn kdf(&self) -> Option<Kdf> {
+        match self.access {
+            Access::Shared(kdf) => Some(kdf),
+            Access::Open(_) | Access::PerKey => None,
+        }
+    }
+
     fn decode(bytes: Vec<u8>) -> Option<Self> {
         let read = || -> Decoded<(Version, Access, usize)> {
             let mut reader = Reader(&bytes);
@@ -303,6 +332,8 @@ impl Candidate {
         Some(Self { version, access, bytes, body })
     }
 
+    /// What this configuration yields. If it is damaged or lost, the key may have all of it: then the
+    /// bytes that it yields are not its own.
     fn unlock(&self, store: &dyn Store, passphrase: Option<&str>) -> Result<Unlocked> {
         let scheme = match &self.access {
             Access::Shared(kdf) => Scheme::Shared(*kdf),
@@ -320,19 +351,17 @@ impl Candidate {
         };
         let encrypted = !matches!(self.access, Access::Open(_));
         let keys = Keys::new(master, encrypted, self.version);
-        if let (true, Some(mut parameters)) = (self.bytes.is_empty(), in_key) {
-            scheme.apply(&mut parameters);
-            let bytes = encode(&self.access, master, &parameters)?;
-            return Ok(Unlocked { version: self.version, parameters, keys, scheme, bytes });
-        }
         let (header, body) = self.bytes.split_at(self.body);
         let place = if self.version == Version::V1 { &MAGIC_V1 } else { header };
-        let body = keys.seal.open(place, body.to_vec()).map_err(|Malformed| damaged())?;
-        let mut reader = Reader(&body);
-        let mut parameters = Parameters::decode(&mut reader).map_err(|Malformed| damaged())?;
+        let own = keys.seal.open(place, body.to_vec());
+        let own = own.and_then(|body| Parameters::decode(&mut Reader(&body)));
+        let (mut parameters, bytes) = match (own, in_key) {
+            (Ok(own), _) => (own, self.bytes.clone()),
+            (Err(Malformed), Some(in_key)) => (in_key, encode(&self.access, master, &in_key)?),
+            (Err(Malformed), None) => return Err(damaged()),
+        };
         scheme.apply(&mut parameters);
-        let (version, bytes) = (self.version, self.bytes.clone());
-        Ok(Unlocked { version, parameters, keys, scheme, bytes })
+        Ok(Unlocked { version: self.version, parameters, keys, scheme, bytes })
     }
 }
 

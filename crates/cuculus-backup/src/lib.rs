@@ -38,6 +38,7 @@ mod seal; // encryption, checksums, keyed ids
 mod store; // objects in a directory or a bucket
 
 mod config; // the parameters of a repository
+mod huge_pages; // memory for passphrases
 mod key; // the master key under a passphrase
 mod local_state; // where this machine keeps what it knows of repositories
 mod pin; // the repository that this machine expects
@@ -57,8 +58,8 @@ mod snapshot; // one finished backup
 mod tree; // stored directories
 
 mod intent; // which processes are at work
-mod marks;
-mod origin; // whether a process may be alive // packs about to be removed
+mod marks; // packs about to be removed
+mod origin; // whether a process may be alive
 
 mod backup;
 mod check;

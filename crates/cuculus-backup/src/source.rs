@@ -5,7 +5,7 @@ use crate::chunks::Chunks;
 use crate::error::{DamagedPart, Error, Result};
 use crate::id::ChunkId;
 use crate::repository::Repository;
-use crate::tree::{Content, DirReader, Node, Piece, Pieces};
+use crate::tree::{self, Content, DirReader, Node, Piece, Pieces};
 
 /// Bytes passed on at once.
 const READ_SIZE: usize = 1 << 20;
@@ -14,6 +14,8 @@ const READ_SIZE: usize = 1 << 20;
 pub(crate) struct Source<'a> {
     repository: &'a Repository,
     pub(crate) chunks: Chunks,
+    /// How many share the memory of the caches.
+    readers: usize,
 }
 
 /// Part of the bytes of a file.
@@ -24,14 +26,19 @@ pub(crate) enum Part<'a> {
 
 impl<'a> Source<'a> {
     pub(crate) fn new(repository: &'a Repository) -> Result<Self> {
-        Ok(Self { repository, chunks: repository.chunks()? })
+        Self::one_of(repository, 1)
+    }
+
+    /// One of several readers at the same time.
+    pub(crate) fn one_of(repository: &'a Repository, readers: usize) -> Result<Self> {
+        Ok(Self { repository, chunks: repository.chunks()?.one_of(readers), readers })
     }
 
     /// Reads; if something is missing, again with the index as it is now.
     fn retry<T>(&mut self, mut read: impl FnMut(&mut Chunks) -> Result<T>) -> Result<T> {
         match read(&mut self.chunks) {
             Err(error) if error.is_missing() => {
-                self.chunks = self.repository.chunks_of_present_packs()?;
+                self.chunks = self.repository.chunks_of_present_packs()?.one_of(self.readers);
                 read(&mut self.chunks)
             }
             outcome => outcome,
@@ -44,6 +51,11 @@ impl<'a> Source<'a> {
 
     pub(crate) fn next_piece(&mut self, pieces: &mut Pieces) -> Result<Option<Piece>> {
         self.retry(|chunks| pieces.next(chunks))
+    }
+
+    /// The pieces that a chunk lists.
+    pub(crate) fn read_list(&mut self, id: &ChunkId, len: u64) -> Result<Vec<Piece>> {
+        self.retry(|chunks| tree::read_list(chunks, id, len))
     }
 
     /// Appends the bytes of a chunk.

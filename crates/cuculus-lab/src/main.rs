@@ -296,7 +296,7 @@ fn print(experiment: &Experiment, outcome: &Outcome, out: &mut impl Write) -> io
     writeln!(out)
 }
 
-/// The filters that have a colour of their own on the page.
+/// The filters that have a colour of their own on the page, or from the thirteenth on a shade.
 const COLOURS: &[&[&str]] = &[
     &["CF", "cuculus", "CuckooFilter", "cuckoo filter"],
     &["DCF", "cuculus DCF"],
@@ -305,11 +305,18 @@ const COLOURS: &[&[&str]] = &[
     &["DBF"],
     &["BF", "baseline Bloom", "fastbloom"],
     &["QF", "qfilter", "baseline quotient"],
-    &["ss-CF", "cuculus semi-sorted"],
+    &["ss-CF", "CF, semi-sorted", "cuculus semi-sorted"],
     &["blk-BF"],
     &["CCF_F"],
     &["dl-CBF"],
-    &["I2CF", "scalable"],
+    &["I2CF"],
+    &["SCF"],
+    &["autoscale"],
+    &["scalable"],
+    &["ACF"],
+    &["bloom-lib"],
+    &["sketches"],
+    &["xorf"],
 ];
 
 /// What is on the page, and which size ran.

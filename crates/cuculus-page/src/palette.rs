@@ -5,56 +5,85 @@ use super::plot::{Plot, Series, Shape};
 /// Colours that the style sheet has.
 pub(super) const COLOURS: usize = 12;
 
-/// Names with a colour of their own on the whole page: a series whose name begins with one of them
-/// has that colour in every plot. Several names may share a colour.
+/// Shades of a colour that the style sheet has, the colour itself first.
+pub(super) const SHADES: usize = 5;
+
+/// How a series is coloured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Look {
+    colour: usize,
+    shade: usize,
+}
+
+impl Look {
+    /// Its classes in the style sheet.
+    pub(super) fn class(self) -> String {
+        match self.shade {
+            0 => format!("c{}", self.colour),
+            shade => format!("c{} s{shade}", self.colour),
+        }
+    }
+}
+
+/// Names with a look of their own on the whole page: a series whose name begins with one of them has
+/// that look in every plot, and several such series of a plot have shades of the same colour. Names
+/// beyond the number of colours have shades.
 #[derive(Clone, Debug, Default)]
 pub struct Palette {
-    names: Vec<(String, usize)>,
+    names: Vec<(String, Look)>,
 }
 
 impl Palette {
-    /// Each item is the names of one colour.
+    /// Each item is the names of one look.
     #[must_use]
     pub fn new(names: &[&[&str]]) -> Self {
-        let numbered = names.iter().enumerate().flat_map(|(colour, names)| {
-            names.iter().map(move |name| ((*name).to_owned(), colour % COLOURS))
+        let numbered = names.iter().enumerate().flat_map(|(number, names)| {
+            let look = Look { colour: number % COLOURS, shade: number / COLOURS % SHADES };
+            names.iter().map(move |name| ((*name).to_owned(), look))
         });
         Self { names: numbered.collect() }
     }
 
-    /// The colour of the longest name that this one begins with, as whole words.
-    fn of(&self, series: &str) -> Option<usize> {
+    /// The look of the longest name that this one begins with, as whole words.
+    fn of(&self, series: &str) -> Option<Look> {
         let begins = |name: &str| {
             let rest = series.strip_prefix(name)?;
             let whole = !rest.starts_with(|next: char| next.is_alphanumeric() || next == '_');
             whole.then_some(name.len())
         };
-        let known = self.names.iter().filter_map(|(name, colour)| Some((begins(name)?, *colour)));
-        known.max_by_key(|&(length, _)| length).map(|(_, colour)| colour)
+        let known = self.names.iter().filter_map(|(name, look)| Some((begins(name)?, *look)));
+        known.max_by_key(|&(length, _)| length).map(|(_, look)| look)
     }
 
-    /// The colour of each series of a plot. Two lines of a plot never share one, as far as there are
-    /// colours; a line may share it with its dashed companion, and with a paper's points.
-    pub(super) fn colours(&self, plot: &Plot) -> Vec<usize> {
-        let mut taken: Vec<(usize, Kind)> = Vec::new();
-        let mut colours = vec![None; plot.series.len()];
-        for (series, colour) in plot.series.iter().zip(&mut colours) {
-            let wanted = self.of(&series.name).map(|number| (number, Kind::of(series)));
-            if let Some(look) = wanted.filter(|look| !taken.contains(look)) {
-                taken.push(look);
-                *colour = Some(look.0);
-            }
-        }
-        let rest = plot.series.iter().zip(colours).enumerate();
-        rest.map(|(at, (series, colour))| {
+    /// The look of each series of a plot. Two lines of a plot never share one, as far as there are
+    /// any; a line may share it with its dashed companion, and with a paper's points. Names that are
+    /// not known take colours that are free in this plot.
+    pub(super) fn looks(&self, plot: &Plot) -> Vec<Look> {
+        let known: Vec<Option<Look>> =
+            plot.series.iter().map(|series| self.of(&series.name)).collect();
+        let mut taken: Vec<(Look, Kind)> = Vec::new();
+        let mut looks = vec![None; known.len()];
+        for ((series, known), look) in plot.series.iter().zip(&known).zip(&mut looks) {
+            let Some(own) = *known else { continue };
             let kind = Kind::of(series);
-            let free = |&number: &usize| taken.iter().all(|look| look.0 != number);
-            let colour = colour
-                .or_else(|| (0..COLOURS).find(free))
-                .or_else(|| (0..COLOURS).find(|&number| !taken.contains(&(number, kind))))
-                .unwrap_or(at % COLOURS);
-            taken.push((colour, kind));
-            colour
+            let shades = (0..SHADES).map(|shade| Look { shade, ..own });
+            // A shade that is another name's own is left to it.
+            let others = |shade: &Look| self.names.iter().any(|(_, look)| look == shade);
+            let mut free = [own].into_iter().chain(shades.filter(|shade| !others(shade)));
+            *look = free.find(|&look| !taken.contains(&(look, kind)));
+            taken.extend(look.map(|look| (look, kind)));
+        }
+        let rest = plot.series.iter().zip(looks).enumerate();
+        rest.map(|(at, (series, look))| {
+            let kind = Kind::of(series);
+            let mut plain = (0..COLOURS).map(|colour| Look { colour, shade: 0 });
+            let unused = |colour: usize| taken.iter().all(|(look, _)| look.colour != colour);
+            let look = look
+                .or_else(|| plain.clone().find(|look| unused(look.colour)))
+                .or_else(|| plain.find(|&look| !taken.contains(&(look, kind))))
+                .unwrap_or(Look { colour: at % COLOURS, shade: at / COLOURS % SHADES });
+            taken.push((look, kind));
+            look
         })
         .collect()
     }
@@ -91,14 +120,33 @@ mod tests {
             names.iter().fold(plot, |plot, (name, shape)| plot.series(*name, *shape, [(1.0, 1.0)]))
         };
         let one = plot(&[("DCF as printed", Shape::Line), ("DCF: the paper", Shape::Paper)]);
-        assert_eq!(palette.colours(&one), [1, 1]);
+        let look = |colour, shade| Look { colour, shade };
+        assert_eq!(palette.looks(&one), [look(1, 0), look(1, 0)]);
         let other = plot(&[("b = 2", Shape::Line), ("CCF_B", Shape::Line), ("CF", Shape::Line)]);
-        assert_eq!(palette.colours(&other), [1, 2, 0]);
-        let twice = plot(&[("CF, b = 2", Shape::Line), ("CF, b = 4", Shape::Line)]);
-        assert_eq!(palette.colours(&twice), [0, 1]);
+        assert_eq!(palette.looks(&other), [look(1, 0), look(2, 0), look(0, 0)]);
+        // Forms of one filter are shades of its colour.
+        let forms = plot(&[("CF, b = 2", Shape::Line), ("DCF", Shape::Line), ("CF", Shape::Line)]);
+        assert_eq!(palette.looks(&forms), [look(0, 0), look(1, 0), look(0, 1)]);
         let unlike = plot(&[("CFX", Shape::Line), ("cuckoo", Shape::Line)]);
-        assert_eq!(palette.colours(&unlike), [1, 0]);
+        assert_eq!(palette.looks(&unlike), [look(1, 0), look(0, 0)]);
         let many: Vec<_> = (0..30).map(|_| ("x", Shape::Line)).collect();
-        assert_eq!(palette.colours(&plot(&many)).len(), 30);
+        assert_eq!(palette.looks(&plot(&many)).len(), 30);
+        let many: Vec<_> = (0..30).map(|_| ("CF", Shape::Line)).collect();
+        assert_eq!(palette.looks(&plot(&many)).len(), 30);
+    }
+
+    /// Names beyond the number of colours are shades, which forms of other filters do not take.
+    #[test]
+    fn there_may_be_more_names_than_colours() {
+        let names: Vec<String> = (0..14).map(|number| format!("filter{number}")).collect();
+        let names: Vec<[&str; 1]> = names.iter().map(|name| [name.as_str()]).collect();
+        let names: Vec<&[&str]> = names.iter().map(|name| &name[..]).collect();
+        let palette = Palette::new(&names);
+        let plot = Plot::new("", Axis::linear(""), Axis::linear(""));
+        let plot = ["filter12", "filter0", "filter0 again", "filter5", "filter5 again"]
+            .iter()
+            .fold(plot, |plot, name| plot.series(*name, Shape::Line, [(1.0, 1.0)]));
+        let looks: Vec<String> = palette.looks(&plot).into_iter().map(Look::class).collect();
+        assert_eq!(looks, ["c0 s1", "c0", "c0 s2", "c5", "c5 s1"]);
     }
 }

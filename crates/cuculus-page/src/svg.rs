@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use super::palette::Palette;
+use super::palette::{Look, Palette};
 use super::plot::{Plot, Series, Shape};
 use super::ticks::{Ticks, short};
 
@@ -33,14 +33,14 @@ const MOST_DOTS: usize = 60;
 
 /// The drawings, and below them the legend.
 pub(super) fn draw(plot: &Plot, palette: &Palette) -> String {
-    let colours = palette.colours(plot);
-    let mut svg: String = FRAMES.iter().map(|frame| frame.draw(plot, &colours)).collect();
-    svg += &legend(plot, &colours);
+    let looks = palette.looks(plot);
+    let mut svg: String = FRAMES.iter().map(|frame| frame.draw(plot, &looks)).collect();
+    svg += &legend(plot, &looks);
     svg
 }
 
 impl Frame {
-    fn draw(&self, plot: &Plot, colours: &[usize]) -> String {
+    fn draw(&self, plot: &Plot, looks: &[Look]) -> String {
         let Self { class, width, height, x_ticks, y_ticks } = *self;
         let shown = || plot.series.iter().flat_map(|series| plot.shown(series));
         let x = Ticks::of(&plot.x, shown().map(|point| point.0), x_ticks);
@@ -117,23 +117,24 @@ impl Frame {
                 escape(&mark.label)
             );
         }
-        for (series, &colour) in plot.series.iter().zip(colours) {
+        for (series, &look) in plot.series.iter().zip(looks) {
             let points = plot.shown(series);
             let places = points.map(|(x, y)| ([right(x), down(y)], [x, y])).collect::<Vec<_>>();
-            draw_series(&mut svg, series, colour, &places);
+            draw_series(&mut svg, series, look, &places);
         }
         svg + &words + "</svg>\n"
     }
 }
 
 /// A series at its places, with its values.
-fn draw_series(svg: &mut String, series: &Series, colour: usize, places: &[([f64; 2], [f64; 2])]) {
+fn draw_series(svg: &mut String, series: &Series, look: Look, places: &[([f64; 2], [f64; 2])]) {
+    let class = look.class();
     let joined = matches!(series.shape, Shape::Line | Shape::Dashed) && places.len() > 1;
     if joined {
         let path: Vec<String> = places.iter().map(|([x, y], _)| format!("{x:.1},{y:.1}")).collect();
         let dashed = if series.shape == Shape::Dashed { " dashed" } else { "" };
         let path = path.join(" ");
-        let _ = writeln!(svg, "<polyline class=\"line c{colour}{dashed}\" points=\"{path}\"/>");
+        let _ = writeln!(svg, "<polyline class=\"line {class}{dashed}\" points=\"{path}\"/>");
     }
     let few = series.shape == Shape::Line && places.len() <= MOST_DOTS;
     let alone = series.shape == Shape::Dashed && !joined;
@@ -150,12 +151,12 @@ fn draw_series(svg: &mut String, series: &Series, colour: usize, places: &[([f64
         let _ = match series.shape {
             Shape::Paper => writeln!(
                 svg,
-                "<path class=\"paper c{colour}\" d=\"{}\">{title}</path>",
+                "<path class=\"paper {class}\" d=\"{}\">{title}</path>",
                 diamond(*x, *y, 5.0)
             ),
             _ => writeln!(
                 svg,
-                "<circle class=\"dot c{colour}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\">{title}\
+                "<circle class=\"dot {class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\">{title}\
                  </circle>"
             ),
         };
@@ -173,21 +174,22 @@ fn diamond(x: f64, y: f64, size: f64) -> String {
 }
 
 /// Swatches are drawings, because browsers print no backgrounds, and they look like the lines.
-fn legend(plot: &Plot, colours: &[usize]) -> String {
+fn legend(plot: &Plot, looks: &[Look]) -> String {
     let mut legend = "<ul class=\"legend\">".to_owned();
-    for (series, colour) in plot.series.iter().zip(colours) {
-        let line = |class: &str| {
-            format!("<line class=\"line c{colour}{class}\" x1=\"1\" y1=\"5\" x2=\"27\" y2=\"5\"/>")
+    for (series, look) in plot.series.iter().zip(looks) {
+        let class = look.class();
+        let line = |dashed: &str| {
+            format!("<line class=\"line {class}{dashed}\" x1=\"1\" y1=\"5\" x2=\"27\" y2=\"5\"/>")
         };
         let look = match series.shape {
             Shape::Line => line(""),
             Shape::Dashed => line(" dashed"),
             Shape::Dots => {
-                format!("<circle class=\"dot c{colour}\" cx=\"14\" cy=\"5\" r=\"4\"/>")
+                format!("<circle class=\"dot {class}\" cx=\"14\" cy=\"5\" r=\"4\"/>")
             }
             Shape::Paper => {
                 let path = diamond(14.0, 5.0, 4.5);
-                format!("<path class=\"paper c{colour}\" d=\"{path}\"/>")
+                format!("<path class=\"paper {class}\" d=\"{path}\"/>")
             }
         };
         let _ = write!(

@@ -29,15 +29,24 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     step("bench-backup", &mut command)
 }
 
-/// `cargo xtask soak-backup`: more kills and more damaged bytes than the tests have time for.
+/// `cargo xtask soak-backup`: more kills, rounds of damage and changed bytes than the tests have time
+/// for, on encrypted repositories.
 pub(crate) fn soak(arguments: &[String]) -> Result<(), Failure> {
-    let kills = match arguments {
-        [] => "2000",
-        [word, number] if word == "--kills" && number.parse::<u64>().is_ok() => number,
-        _ => return Err(Failure::Usage("soak-backup takes [--kills N]".into())),
-    };
+    let (mut kills, mut rounds) = ("2000", "500");
+    for option in arguments.chunks(2) {
+        match option {
+            [word, number] if number.parse::<u64>().is_ok() && word == "--kills" => kills = number,
+            [word, number] if number.parse::<u64>().is_ok() && word == "--rounds" => {
+                rounds = number;
+            }
+            _ => {
+                return Err(Failure::Usage("soak-backup takes [--kills N] [--rounds N]".into()));
+            }
+        }
+    }
     let words = ["test", "--release", "-p", "cuculus-backup", "--test", "suite", "--"];
-    let mut command = cargo(words.into_iter().chain(["--nocapture", "crash::", "damage::"]));
-    command.env("CUCULUS_BACKUP_KILLS", kills).env("CUCULUS_BACKUP_BYTES", "2000");
-    step("soak-backup", &mut command)
+    let tests = ["--nocapture", "crash::", "damage::", "rounds::"];
+    let mut command = cargo(words.into_iter().chain(tests));
+    command.env("CUCULUS_BACKUP_KILLS", kills).env("CUCULUS_BACKUP_ROUNDS", rounds);
+    step("soak-backup", command.env("CUCULUS_BACKUP_BYTES", "2000"))
 }

@@ -24,7 +24,7 @@ pub(crate) use run::{BLOCK_LEN, MAGIC, MAGIC_V1, block_place, filter_place, tail
 pub(crate) use writing::{RunWriter, write_sorted};
 
 /// Where one chunk is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Entry {
     pub(crate) id: ChunkId,
     pub(crate) location: Location,
@@ -165,21 +165,13 @@ impl Index {
 
     /// Looks a chunk up; one in a hidden pack is not found.
     pub(crate) fn find(&self, id: &ChunkId) -> Result<Option<FoundEntry>> {
-        self.find_where(id, |location| !self.hidden.contains(&location.pack))
-    }
-
-    /// The first location of a chunk for which `wanted` is true.
-    pub(crate) fn find_where(
-        &self,
-        id: &ChunkId,
-        wanted: impl Fn(&Location) -> bool,
-    ) -> Result<Option<FoundEntry>> {
+        let wanted = |location: &Location| !self.hidden.contains(&location.pack);
         for (number, run) in self.runs.iter().enumerate() {
             if self.uses_filters && run.says_no(id) {
                 continue;
             }
             let mut reads = 0;
-            let found = run.find(id, &mut reads, &wanted);
+            let found = run.find(id, &mut reads, wanted);
             self.reads.fetch_add(reads, Ordering::Relaxed);
             if let Some((rank, location)) = found? {
                 return Ok(Some(FoundEntry { run: number, rank, location }));

@@ -19,6 +19,18 @@ pub(crate) struct FooterGroup {
     pub(crate) chunks: Vec<(ChunkId, u32)>,
 }
 
+impl FooterGroup {
+    /// Every chunk with its location.
+    pub(crate) fn locations(&self, pack: Name) -> impl Iterator<Item = (ChunkId, Location)> {
+        let mut next = 0;
+        self.chunks.iter().map(move |&(id, len)| {
+            let offset = next;
+            next += len;
+            (id, Location { pack, group: self.offset, group_len: self.len, offset, len })
+        })
+    }
+}
+
 #[derive(Default)]
 pub(crate) struct Footer {
     pub(crate) groups: Vec<FooterGroup>,
@@ -69,15 +81,7 @@ impl Footer {
 
     /// Every chunk with its location.
     pub(crate) fn locations(&self, pack: Name) -> impl Iterator<Item = (ChunkId, Location)> {
-        self.groups.iter().flat_map(move |group| {
-            let mut next = 0;
-            group.chunks.iter().map(move |&(id, len)| {
-                let offset = next;
-                next += len;
-                let (start, group_len) = (group.offset, group.len);
-                (id, Location { pack, group: start, group_len, offset, len })
-            })
-        })
+        self.groups.iter().flat_map(move |group| group.locations(pack))
     }
 }
 

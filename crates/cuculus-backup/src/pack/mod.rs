@@ -16,7 +16,7 @@ pub(crate) use {
 use crate::id::Name;
 
 /// Where a chunk is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Location {
     pub(crate) pack: Name,
     /// Offset of the sealed group in the pack, and its length.

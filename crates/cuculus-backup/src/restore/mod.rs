@@ -2,6 +2,7 @@
 //! its contents. A file whose bytes cannot be restored exactly is left out and reported.
 
 mod apply; // metadata
+mod large; // one file, by several threads
 mod write; // one file
 
 use std::collections::HashMap;
@@ -22,7 +23,10 @@ use crate::snapshot::Snapshot;
 use crate::source::Source;
 use crate::tree::{self, DirReader, DirRef, Node, NodeKind};
 
-/// Threads that read packs and write files; each has its own caches.
+use large::{FilePart, LargeFile};
+
+/// Threads that read packs and write files. Each has caches of its own, which are smaller the more
+/// there are.
 const MAX_WORKERS: usize = 4;
 /// Files that wait for a worker.
 const JOBS_PER_WORKER: usize = 64;
@@ -66,7 +70,8 @@ impl Repository {
         options: &RestoreOptions,
         progress: &dyn Progress,
     ) -> Result<RestoreReport> {
-        let mut source = Source::new(self)?;
+        let workers = thread::available_parallelism().map_or(1, |n| n.get().min(MAX_WORKERS));
+        let mut source = Source::one_of(self, workers + 1)?;
         let include: Vec<Vec<u8>> = options.include.iter().map(|path| normal(path)).collect();
         for (path, given) in include.iter().zip(&options.include) {
             let found = tree::resolve(&mut source.chunks, &snapshot.root, path)?;
@@ -90,8 +95,8 @@ impl Repository {
             problems: AtomicU64::new(0),
         };
         let mut sources = Vec::new();
-        for _ in 0..thread::available_parallelism().map_or(1, |n| n.get().min(MAX_WORKERS)) {
-            sources.push(Source::new(self)?);
+        for _ in 0..workers {
+            sources.push(Source::one_of(self, workers + 1)?);
         }
         let (jobs, waiting) = mpsc::sync_channel::<Job<'_>>(JOBS_PER_WORKER * sources.len());
         let waiting = Mutex::new(waiting);
@@ -171,8 +176,10 @@ struct Directory<'a> {
     shared: &'a Shared<'a>,
     target: PathBuf,
     node: Node,
-    _parent: Option<Arc<Directory<'a>>>,
+    _parent: Parent<'a>,
 }
+
+type Parent<'a> = Option<Arc<Directory<'a>>>;
 
 impl Drop for Directory<'_> {
     fn drop(&mut self) {
@@ -184,20 +191,26 @@ impl Drop for Directory<'_> {
     }
 }
 
-/// A file, link or device to restore.
-struct Job<'a> {
-    target: PathBuf,
-    node: Node,
-    _parent: Option<Arc<Directory<'a>>>,
+/// What a worker restores.
+enum Job<'a> {
+    /// A file, link or device.
+    Whole { target: PathBuf, node: Node, _parent: Parent<'a> },
+    /// Part of a large file.
+    Part(FilePart<'a>),
 }
 
 /// Restores files until there are no more.
 fn work<'a>(shared: &Shared<'a>, mut source: Source<'_>, waiting: &Mutex<Receiver<Job<'a>>>) {
     loop {
         let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(job) = next else { return };
-        if let Err(error) = write::node(shared, &mut source, &job.target, &job.node) {
-            shared.problem(&job.target, &error);
+        match next {
+            Ok(Job::Part(part)) => part.restore(&mut source),
+            Ok(Job::Whole { target, node, _parent }) => {
+                if let Err(error) = write::node(shared, &mut source, &target, &node) {
+                    shared.problem(&target, &error);
+                }
+            }
+            Err(_) => return,
         }
     }
 }
@@ -212,8 +225,6 @@ struct Walk<'a> {
     jobs: SyncSender<Job<'a>>,
     directories: u64,
 }
-
-type Parent<'a> = Option<Arc<Directory<'a>>>;
 
 impl<'a> Walk<'a> {
     /// Whether a path is included, or leads to one that is.
@@ -269,10 +280,7 @@ impl<'a> Walk<'a> {
             return Ok(());
         }
         let Some(link) = node.meta.link else {
-            let job = Job { target: target.to_owned(), node, _parent: parent };
-            // The workers end after this sender is dropped, not before.
-            let _ = self.jobs.send(job);
-            return Ok(());
+            return self.file(target, node, parent);
         };
         // Files with several names are few, and the first must exist before the others.
         match self.links.get(&link) {
@@ -283,6 +291,26 @@ impl<'a> Walk<'a> {
                 Ok(())
             }
         }
+    }
+
+    /// Hands a file to the workers: whole, or in parts if it is large. They end after the sender is
+    /// dropped, not before.
+    fn file(&mut self, target: &Path, node: Node, parent: Parent<'a>) -> Result<()> {
+        let Some(content) = large::content(&node).filter(|_| !self.shared.dry_run) else {
+            let job = Job::Whole { target: target.to_owned(), node, _parent: parent };
+            let _ = self.jobs.send(job);
+            return Ok(());
+        };
+        let content = content.clone();
+        let file = Arc::new(LargeFile::create(self.shared, target, node, parent)?);
+        let jobs = &self.jobs;
+        let divided = large::divide(&file, &mut self.source, &content, &mut |part| {
+            let _ = jobs.send(Job::Part(part));
+        });
+        if let Err(error) = divided {
+            file.fail(&error);
+        }
+        Ok(())
     }
 
     /// An existing directory is fine; a link to one is not, since it may lead out of the target.

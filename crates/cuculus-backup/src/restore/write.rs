@@ -47,14 +47,14 @@ pub(super) fn link(shared: &Shared<'_>, first: &Path, target: &Path, node: &Node
 }
 
 /// Where a file is written: at its target, or beside it if something is there.
-struct Place<'a> {
-    path: PathBuf,
-    target: &'a Path,
+pub(super) struct Place {
+    pub(super) path: PathBuf,
+    pub(super) target: PathBuf,
     kept: bool,
 }
 
-impl<'a> Place<'a> {
-    fn new(target: &'a Path, overwrite: bool) -> Result<Self> {
+impl Place {
+    pub(super) fn new(target: &Path, overwrite: bool) -> Result<Self> {
         let path = match fs::symlink_metadata(target) {
             Ok(there) if overwrite && there.is_dir() => return Err(Error::DirectoryInTheWay),
             Ok(_) if overwrite => {
@@ -62,16 +62,16 @@ impl<'a> Place<'a> {
             }
             _ => target.to_owned(),
         };
-        Ok(Self { path, target, kept: false })
+        Ok(Self { path, target: target.to_owned(), kept: false })
     }
 
-    fn is_beside(&self) -> bool {
+    pub(super) fn is_beside(&self) -> bool {
         self.path != self.target
     }
 
-    fn keep(mut self) -> Result<()> {
+    pub(super) fn keep(mut self) -> Result<()> {
         if self.is_beside() {
-            fs::rename(&self.path, self.target).map_err(Error::at("replace", self.target))?;
+            fs::rename(&self.path, &self.target).map_err(Error::at("replace", &self.target))?;
             // A rename between two names of the same file leaves both.
             let _ = fs::remove_file(&self.path);
         }
@@ -80,7 +80,7 @@ impl<'a> Place<'a> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for Place {
     fn drop(&mut self) {
         if !self.kept && self.is_beside() {
             let _ = fs::remove_file(&self.path);
@@ -88,12 +88,16 @@ impl Drop for Place<'_> {
     }
 }
 
+/// A new file.
+pub(super) fn create(path: &Path) -> Result<File> {
+    let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    opened.map_err(Error::at("create", path))
+}
+
 fn contents(source: &mut Source<'_>, path: &Path, node: &Node, replaces: bool) -> Result<()> {
     match &node.kind {
         NodeKind::File { size, content } => {
-            let mut options = OpenOptions::new();
-            let open = options.write(true).create_new(true).mode(0o600).open(path);
-            let mut file = open.map_err(Error::at("create", path))?;
+            let mut file = create(path)?;
             let mut ends_in_a_hole = false;
             let written = source.read(content, *size, &mut |part| {
                 let written = write(&mut file, &part, ends_in_a_hole);

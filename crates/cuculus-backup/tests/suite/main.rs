@@ -15,6 +15,7 @@ mod passphrases; // added, changed, removed
 mod places; // laws for directories, buckets and servers
 mod repair; // damage, repair, another backup
 mod round_trip; // exact restores
+mod rounds; // random damage, repair, another backup, many times
 #[cfg(feature = "s3")]
 mod s3; // requests, the cache, a server that dies
 mod safety; // nothing good is destroyed

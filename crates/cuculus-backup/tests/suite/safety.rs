@@ -2,6 +2,7 @@
 //! of its configuration, and a backup relies only on what is there and reports only what it can find.
 
 use std::fs;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,6 +52,52 @@ fn a_restore_that_fails_leaves_the_old_file() {
     }
 }
 
+/// A large file is restored in parts by several threads: all of them, with its holes and metadata, or
+/// nothing.
+#[test]
+fn a_large_file_is_restored_whole_or_not_at_all() {
+    let place = Place::new(true);
+    let source = place.path("source");
+    fs::create_dir(&source).expect("a directory");
+    // Holes in the middle and at the end, and parts that differ from all others.
+    let large = fs::File::create(source.join("large")).expect("a file");
+    let million = 1_000_000;
+    for (seed, millions, at) in [(1, 12, 0), (2, 8, 17), (3, 10, 40)] {
+        let bytes = trees::noise(seed, millions * million);
+        large.write_all_at(&bytes, at * million as u64).expect("written");
+    }
+    large.set_len(55 * million as u64).expect("a hole at the end");
+    large.set_permissions(fs::Permissions::from_mode(0o640)).expect("a mode");
+    fs::write(source.join("small"), "small").expect("a file");
+    fs::set_permissions(&source, fs::Permissions::from_mode(0o750)).expect("a mode");
+    place.succeeds(&["backup", "source"]);
+    let out = place.path("out").join(source.strip_prefix("/").expect("a full path"));
+    for round in 0..2 {
+        place.succeeds(&["restore", "latest", "--target", "out", "--overwrite"]);
+        assert!(manifest(&out) == manifest(&source), "round {round}");
+    }
+    // Any part of it.
+    let pack = &packs(&place)[0];
+    let whole = fs::read(pack).expect("a pack");
+    for place_of_damage in [100, whole.len() / 3, whole.len() / 2] {
+        let mut damaged = whole.clone();
+        damaged[place_of_damage] ^= 1;
+        fs::write(pack, damaged).expect("a pack");
+        fs::write(out.join("large"), "older").expect("a file");
+        let output = place.run(&["restore", "latest", "--target", "out", "--overwrite"]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{said}");
+        assert_eq!(said.matches("out/").count(), 1, "named once: {said}");
+        assert_eq!(fs::read(out.join("large")).expect("a file"), b"older");
+        assert_eq!(fs::read_dir(&out).expect("a directory").count(), 2, "something is left beside");
+        let output = place.run(&["restore", "latest", "--target", "new"]);
+        assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+        let new = place.path("new").join(source.strip_prefix("/").expect("a full path"));
+        assert!(!new.join("large").exists() && new.join("small").exists());
+        fs::remove_dir_all(place.path("new")).expect("a directory");
+    }
+}
+
 /// Files with several names, links and directories are replaced as well.
 #[test]
 fn everything_can_be_replaced() {
@@ -75,9 +122,10 @@ fn a_damaged_configuration_is_rebuilt() {
     let spoil = |path: &PathBuf, how: u8| match how {
         0 => fs::remove_file(path).expect("a file"),
         1 => fs::write(path, "").expect("a file"),
+        // In what is sealed, or in the salt of the header.
         _ => {
             let mut bytes = fs::read(path).expect("a file");
-            let at = bytes.len() - 5;
+            let at = if how == 2 { bytes.len() - 5 } else { 20 };
             bytes[at] ^= 4;
             fs::write(path, bytes).expect("a file");
         }
@@ -90,6 +138,12 @@ fn a_damaged_configuration_is_rebuilt() {
         (Some(0), Some(0)),
         (Some(1), Some(0)),
         (Some(1), Some(1)),
+        (Some(2), Some(2)),
+        (Some(2), Some(3)),
+        (Some(3), Some(2)),
+        (Some(3), Some(1)),
+        (Some(3), Some(0)),
+        (Some(0), Some(2)),
     ] {
         for (path, how) in copies.iter().zip([first, second]) {
             how.into_iter().for_each(|how| spoil(path, how));

@@ -22,8 +22,8 @@ const FEWEST_IN_A_CELL: usize = 200;
 const MOST_TOGETHER: usize = 448;
 /// What a loaded cell holds: about the mean of cells that were split now and then.
 const LOADED_IN_A_CELL: usize = 352;
-/// A cell is looked for among those near where it should be, and then among all.
-const NEAR: usize = 16;
+/// What is looked for is counted among so many near where it should be, and then searched among all.
+const NEAR: usize = 32;
 /// The list of cells has room for this share more than it holds, at most.
 const RESERVE_SHARE: usize = 32;
 /// Positions that are moved are counted by the kilobyte, which takes as long as to open a bucket.
@@ -63,14 +63,18 @@ impl Nodes {
     /// The cell that a position belongs to, if there are any.
     #[inline(always)]
     fn cell(&self, position: u32) -> usize {
-        let count = self.begins.len();
-        let guess = ((u64::from(position) * count as u64) >> 32) as usize;
-        let (from, to) = (guess.saturating_sub(NEAR), (guess + NEAR).min(count));
-        let near = &self.begins[from..to];
-        let is_near = near.first().is_some_and(|&begin| begin <= position)
-            && self.begins.get(to).is_none_or(|&begin| begin > position);
-        let (before, among) = if is_near { (from, near) } else { (0, &self.begins[..]) };
-        (before + among.partition_point(|&begin| begin <= position)).saturating_sub(1)
+        let guess = ((u64::from(position) * self.begins.len() as u64) >> 32) as usize;
+        first(&self.begins, guess, |begin| begin <= position).saturating_sub(1)
+    }
+
+    /// How many positions of a cell are before a point.
+    #[inline(always)]
+    fn before(&self, cell: usize, positions: &[u32], point: u32) -> usize {
+        let begin = u64::from(self.begins.get(cell).copied().unwrap_or(0));
+        let end = self.begins.get(cell + 1).map_or(1 << 32, |&end| u64::from(end));
+        let within = u64::from(point).saturating_sub(begin);
+        let guess = within * positions.len() as u64 / (end - begin).max(1);
+        first(positions, guess as usize, |position| position < point)
     }
 
     /// The first position that is not before `point`, going round the ring; `None` if there is no
@@ -79,7 +83,7 @@ impl Nodes {
     pub(crate) fn successor(&self, point: u32) -> Option<u32> {
         let cell = self.cell(point);
         let positions = self.cells.get(cell)?;
-        let at = positions.partition_point(|&position| position < point);
+        let at = self.before(cell, positions, point);
         match positions.get(at) {
             Some(&position) => Some(position),
             None => self.first_after(cell),
@@ -181,6 +185,21 @@ impl Nodes {
         self.cells.capacity() * size_of::<Vec<u32>>()
             + (self.begins.capacity() + positions) * size_of::<u32>()
     }
+}
+
+/// How many of these sorted numbers are `before` something, which the first of them are. Near the
+/// guess they are counted without a branch; if the end is not there, it is searched by halving.
+#[inline(always)]
+fn first(sorted: &[u32], guess: usize, before: impl Fn(u32) -> bool) -> usize {
+    let from = guess.saturating_sub(NEAR / 2).min(sorted.len().saturating_sub(NEAR));
+    if let Some(near) = sorted.get(from..).and_then(|rest| rest.first_chunk::<NEAR>()) {
+        let count = near.iter().map(|&number| u32::from(before(number))).sum::<u32>() as usize;
+        let is_first = count > 0 || from == 0;
+        if is_first && (count < NEAR || from + NEAR == sorted.len()) {
+            return from + count;
+        }
+    }
+    sorted.partition_point(|&number| before(number))
 }
 
 #[cfg(test)]

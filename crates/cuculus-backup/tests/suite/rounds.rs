@@ -1,0 +1,164 @@
+//! Rounds of random damage to an encrypted repository: each is noticed, what is intact stays, and
+//! after a repair and a backup everything that is there still is as it was saved.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::binary::{Backend, Place, text};
+use crate::trees::{self, Seen, manifest};
+
+type Manifest = BTreeMap<PathBuf, Seen>;
+
+/// The number of rounds; `cargo xtask soak-backup` sets more.
+fn rounds() -> u64 {
+    let asked = std::env::var("CUCULUS_BACKUP_ROUNDS").ok().and_then(|text| text.parse().ok());
+    asked.unwrap_or(6)
+}
+
+/// Names and tags of all snapshots.
+fn snapshots(place: &Place) -> Vec<(String, String)> {
+    let list = place.json(&["--accept-missing-snapshots", "snapshots"]);
+    let text = |value: &serde_json::Value| value.as_str().expect("text").to_owned();
+    let list = list.as_array().expect("a list");
+    list.iter().map(|one| (text(&one["name"]), text(&one["tags"][0]))).collect()
+}
+
+/// Every file of the repository that holds data: packs, runs, snapshots, and both configurations.
+fn objects(place: &Place) -> Vec<PathBuf> {
+    let folders = ["packs", "index", "snapshots", "config", "config.copy"];
+    let is_data = |name: &Path| folders.iter().any(|folder| name.starts_with(folder));
+    let files = manifest(&place.repo());
+    let files = files.into_iter().filter(|(name, seen)| seen.is_file() && is_data(name));
+    files.map(|(name, _)| place.repo().join(name)).collect()
+}
+
+/// Changes, cuts, wipes, removes, lengthens or swaps; returns the paths that are not as they were.
+fn damage(random: &mut fastrand::Rng, mut left: Vec<PathBuf>) -> Vec<PathBuf> {
+    let path = left.swap_remove(random.usize(..left.len()));
+    let bytes = fs::read(&path).expect("a file");
+    let at = random.usize(..bytes.len());
+    let mut changed = bytes.clone();
+    match random.u8(0..7) {
+        0..2 => changed[at] ^= 1 << random.u8(0..8),
+        2 => changed.truncate(at),
+        3 => {
+            // A sector that was lost.
+            let end = (at + 4096).min(bytes.len());
+            let fill = if bytes[at] == 0 { 0xff } else { 0 };
+            changed[at..end].fill(fill);
+        }
+        4 => changed.extend_from_slice(b"more"),
+        5 => {
+            let other = left.iter().find(|other| kind(other) == kind(&path));
+            if let Some(other) = other {
+                let theirs = fs::read(other).expect("a file");
+                if theirs != bytes {
+                    fs::write(&path, theirs).expect("a file");
+                    fs::write(other, bytes).expect("a file");
+                    return vec![path, other.clone()];
+                }
+            }
+            changed.clear();
+        }
+        _ => {
+            fs::remove_file(&path).expect("a file");
+            return vec![path];
+        }
+    }
+    fs::write(&path, changed).expect("a file");
+    vec![path]
+}
+
+/// The folder of the repository that an object is in.
+fn kind(object: &Path) -> &'static str {
+    let path = object.to_string_lossy();
+    let folders = ["/packs/", "/index/", "/snapshots/"];
+    folders.into_iter().find(|folder| path.contains(folder)).unwrap_or("config")
+}
+
+/// Restores a snapshot: every file that comes back is the one that was saved, and if some do not, it
+/// is said. Returns whether all came back.
+fn restores(place: &Place, name: &str, source: &Path, saved: &Manifest, when: &str) -> bool {
+    let target = tempfile::tempdir_in(source.parent().expect("a directory")).expect("a directory");
+    let path = target.path().to_str().expect("text");
+    let output = place.run(&["restore", name, "--target", path]);
+    let tree = target.path().join(source.strip_prefix("/").expect("a full path"));
+    let found = if tree.exists() { manifest(&tree) } else { Manifest::new() };
+    for (name, seen) in found.iter().filter(|(_, seen)| seen.is_file()) {
+        assert!(saved.get(name) == Some(seen), "{when}: {name:?} came back wrong");
+    }
+    let files = |manifest: &Manifest| manifest.values().filter(|seen| seen.is_file()).count();
+    let whole = files(&found) == files(saved);
+    assert_eq!(output.status.success(), whole, "{when}: {}", text(&output.stderr));
+    whole
+}
+
+#[test]
+fn rounds_of_damage_are_noticed_and_mended() {
+    let (place, source) = Place::with_files(Backend::Directory, true, 9, 25);
+    let rounds = rounds();
+    let mut random = fastrand::Rng::with_seed(rounds);
+    let mut states: BTreeMap<String, Manifest> = BTreeMap::new();
+    let (mut objects_damaged, mut snapshots_damaged, mut snapshots_gone) = (0, 0, 0);
+    for round in 0..rounds {
+        trees::change(&source, round);
+        let tag = format!("round{round}");
+        states.insert(tag.clone(), manifest(&source));
+        place.succeeds(&["backup", "source", "--tag", &tag]);
+        let before = snapshots(&place);
+        let mut damaged: Vec<PathBuf> = vec![];
+        for _ in 0..random.usize(1..4) {
+            let mut left = objects(&place);
+            left.retain(|path| !damaged.contains(path));
+            damaged.extend(damage(&mut random, left));
+        }
+        let when = format!("round {round}, damaged {damaged:?}");
+        let is_damaged =
+            |name: &str| damaged.iter().any(|path| path.to_string_lossy().ends_with(name));
+        let packs_are_intact = !damaged.iter().any(|path| kind(path) == "/packs/");
+        let output = place.run(&["check", "--read-data"]);
+        assert_eq!(output.status.code(), Some(1), "{when}: {}", text(&output.stderr));
+        for (name, tag) in before.iter().filter(|(name, _)| !is_damaged(name)) {
+            restores(&place, name, &source, &states[tag], &when);
+        }
+        let output = place.run(&["repair"]);
+        let code = output.status.code();
+        assert!(matches!(code, Some(0 | 1)), "{when}: {}", text(&output.stderr));
+        // The same files again: what was lost of them is stored again.
+        let again = format!("{tag} again");
+        states.insert(again.clone(), manifest(&source));
+        place.succeeds(&["backup", "source", "--tag", &again]);
+        let after = snapshots(&place);
+        let mut broken = vec![];
+        for (name, tag) in &after {
+            if !restores(&place, name, &source, &states[tag], &when) {
+                broken.push(name.clone());
+            }
+        }
+        for one in before.iter().filter(|(name, _)| !is_damaged(name)) {
+            assert!(after.contains(one), "{when}: {one:?} is gone");
+            assert!(!packs_are_intact || !broken.contains(&one.0), "{when}: {one:?}");
+        }
+        let newest = after.last().expect("a snapshot");
+        assert!(newest.1 == again && !broken.contains(&newest.0), "{when}: the newest is broken");
+        objects_damaged += damaged.len();
+        snapshots_damaged += broken.len();
+        snapshots_gone += before.iter().filter(|one| !after.contains(one)).count();
+        // What nobody has any more cannot come back: those snapshots go, and the rest is whole.
+        let old = after.iter().rev().skip(3).map(|(name, _)| name.clone());
+        broken.extend(old);
+        broken.sort();
+        broken.dedup();
+        if !broken.is_empty() {
+            let names: Vec<&str> = broken.iter().map(String::as_str).collect();
+            place.succeeds(&[&["forget"], &names[..]].concat());
+        }
+        place.succeeds(&["prune", "--max-unused", "0"]);
+        place.succeeds(&["check", "--read-data"]);
+    }
+    println!(
+        "{rounds} rounds, {objects_damaged} objects damaged, all noticed; {snapshots_gone} snapshots \
+         could not be opened, {snapshots_damaged} had lost contents that are nowhere else"
+    );
+}
