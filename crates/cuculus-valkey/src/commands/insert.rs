@@ -10,6 +10,8 @@ use crate::value::{Stored, Value};
 
 /// The number of items between prefetching an item and adding it.
 const PREFETCH_DISTANCE: usize = 8;
+/// How the message for a capacity that is too small writes the limit.
+const LEAST_CAPACITY: &str = "cf-bucket-size * 2";
 
 pub(crate) struct Insert;
 pub(crate) struct InsertNx;
@@ -118,13 +120,13 @@ impl Words {
 fn insert(call: &Call<'_>, only_if_absent: bool, form: Form) -> Result<(), Refusal> {
     let Words { options, no_create, items } = Words::of(call)?;
     // Checked even if the filter exists, as clients expect.
-    let parameters = options.resolve("cf-bucket-size * 2")?;
+    options.capacity(LEAST_CAPACITY)?;
     let mut key = Key::write(call)?;
     let mut created = None;
     let stored = match key.take() {
         Found::Other => return Err(WRONG_TYPE.into()),
         Found::Nothing if no_create => return Err(NOT_FOUND.into()),
-        Found::Nothing => created.insert(create::create(call, parameters)?),
+        Found::Nothing => created.insert(create::create(call, options.resolve(LEAST_CAPACITY)?)?),
         Found::Value(value) => ready(value)?,
     };
     let answers = add_each(call, stored, items, only_if_absent);
@@ -135,6 +137,7 @@ fn insert(call: &Call<'_>, only_if_absent: bool, form: Form) -> Result<(), Refus
         count(Event::Added, count_added as u64);
         let is_new = created.is_some();
         if let Some(stored) = created {
+            let parameters = *stored.parameters();
             key.set(Value::Ready(stored));
             create::replicate(call, &parameters);
         }
