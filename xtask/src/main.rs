@@ -105,8 +105,9 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "test-valkey",
-        arguments: "",
-        summary: "run the tests of the module, on the newest Redis of Debian too (downloads 20 MB)",
+        arguments: "[--peer PATH.so]",
+        summary: "run the tests of the module, on the newest Redis of Debian too (downloads 20 MB); with \
+                  --peer compare replies with those of another module",
         run: valkey::test_all,
     },
     Command {

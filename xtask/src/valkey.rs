@@ -43,30 +43,34 @@ fn has_libclang() -> bool {
         })
 }
 
-/// `cargo xtask test-valkey`: the tests of the module on these servers and on the newest Redis too.
+/// `cargo xtask test-valkey`: the tests of the module on these servers and on the newest Redis too. With
+/// `--peer PATH.so` the replies of another module are compared.
 pub(crate) fn test_all(arguments: &[String]) -> Result<(), Failure> {
-    if let Some(word) = arguments.first() {
-        return Err(Failure::Usage(format!("test-valkey takes no arguments, got {word:?}")));
-    }
+    let peer = match arguments {
+        [] => None,
+        [name, path] if name == "--peer" => Some(fs::canonicalize(path)?),
+        _ => return Err(Failure::Usage("test-valkey takes --peer PATH.so or nothing".into())),
+    };
     prepare()?;
     let python = python::with_packages(&format!("{TESTS}/requirements.txt"))?;
     let directory = target_directory().join("newest-redis");
     let mut fetch = program(python, [&format!("{TESTS}/newest.py")[..]]);
     let server = output_of(fetch.arg(directory))?;
-    test_on(&mut Steps::default(), &format!("newest={}", server.trim())).map(drop)
+    test_on(&mut Steps::default(), &format!("newest={}", server.trim()), peer).map(drop)
 }
 
 /// Tests the module on Debian's Redis and the newest Valkey, through common client libraries.
 pub(crate) fn test(steps: &mut Steps) -> Result<Built, Failure> {
-    test_on(steps, "")
+    test_on(steps, "", None)
 }
 
-fn test_on(steps: &mut Steps, more_servers: &str) -> Result<Built, Failure> {
+fn test_on(steps: &mut Steps, more_servers: &str, peer: Option<PathBuf>) -> Result<Built, Failure> {
     let python = python::with_packages(&format!("{TESTS}/requirements.txt"))?;
     let built = build_for_tests(steps, &WHOLE)?;
     let mut tests = program(python, ["-m", "pytest", "-q", "-p", "no:cacheprovider", TESTS]);
     let environment = [("PYTHONDONTWRITEBYTECODE", OsStr::new("1"))];
     tests.env("CUCULUS_SERVERS", more_servers).envs(environment);
+    tests.envs(peer.map(|peer| ("CUCULUS_PEER", peer)));
     steps.run("server tests", built.environment(&mut tests))?;
     Ok(built)
 }

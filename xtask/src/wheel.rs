@@ -35,6 +35,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
 /// Tests the package: all tests on the usual interpreter, those that need few packages on all others.
 pub(crate) fn test(steps: &mut Steps, built: &Built) -> Result<(), Failure> {
     let python = python::environment("python-package", "python3", ALL)?;
+    // The wheel for release is made of it; here it is only made, which takes a second.
+    steps.run("python sources", &mut sdist(&python, &target_directory().join("wheels/sources")))?;
     let wheel = build(steps, &python, "dev", None)?;
     install(steps, &python, &wheel)?;
     let tests = format!("{PACKAGE}/tests");
@@ -82,11 +84,17 @@ pub(crate) fn bench(arguments: &[String]) -> Result<(), Failure> {
     step("bench", program(&python, [script.as_str()]).args(arguments))
 }
 
+/// Makes the source distribution.
+fn sdist(python: &Path, place: &Path) -> std::process::Command {
+    let mut command = program(python, ["-m", "maturin", "sdist", "--out"]);
+    command.arg(place).current_dir(root().join(PACKAGE));
+    command
+}
+
 /// Wheel and source distribution for release, in a directory; returns their names.
 pub(crate) fn dist(place: &Path) -> Result<Vec<String>, Failure> {
     let python = python::environment("python-package", "python3", ALL)?;
-    let mut sdist = program(&python, ["-m", "maturin", "sdist", "--quiet", "--out"]);
-    step("python sources", sdist.arg(place).current_dir(root().join(PACKAGE)))?;
+    step("python sources", &mut sdist(&python, place))?;
     let sources = only(place, ".tar.gz")?;
     // The wheel is made of the sources: they are complete.
     let mut wheel = program(&python, ["-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir"]);

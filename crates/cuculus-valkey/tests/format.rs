@@ -136,3 +136,26 @@ fn a_filter_under_another_header_is_refused() {
     let mut loading = Loading::new(header);
     assert!(matches!(loading.take(body.len() as u64, &body), Ok(Some(_))));
 }
+
+/// `CF.INSERT` adds many items at once, and replicas may get them in other groups.
+#[test]
+fn adding_many_is_adding_one_by_one() {
+    for (expansion, only_if_absent) in [(2, false), (2, true), (0, false)] {
+        let new = || Stored::new(Parameters { expansion, ..PARAMETERS }).expect("valid parameters");
+        let (mut many, mut single, mut added) = (new(), new(), Vec::new());
+        // Every third item comes again, some of them at once.
+        let items: Vec<u64> = (0..20_000).map(|i| if i % 3 == 0 { i / 30 } else { i }).collect();
+        for group in items.chunks(37) {
+            let hashes: Vec<_> = group.iter().map(|item| many.hash(&item.to_le_bytes())).collect();
+            many.add_many(&hashes, only_if_absent, &mut added);
+            assert_eq!(added.len(), if expansion == 0 { 0 } else { hashes.len() });
+            for (&hash, &added) in hashes.iter().zip(&added) {
+                assert_eq!(added, !only_if_absent || !single.contains(hash));
+                if added {
+                    single.add(hash).expect("room for all");
+                }
+            }
+        }
+        assert_eq!(body(&Value::Ready(many)), body(&Value::Ready(single)), "{only_if_absent}");
+    }
+}

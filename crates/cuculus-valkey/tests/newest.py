@@ -9,23 +9,31 @@ import sys
 import urllib.request
 
 ARCHIVE = "http://deb.debian.org/debian"
-SUITE = "sid"
+#: The later ones have newer versions, of few packages.
+SUITES = ["sid", "experimental"]
 #: The server is in redis-tools. What is missing here is taken from this machine.
 PACKAGES = ["redis-tools", "libc6", "libstdc++6", "libgcc-s1", "libatomic1", "libjemalloc2", "liblzf1"]
 PACKAGES += ["libssl3t64", "libsystemd0"]
 
 
 def packages(architecture):
-    """Fields of the packages by name."""
-    url = f"{ARCHIVE}/dists/{SUITE}/main/binary-{architecture}/Packages.xz"
-    text = lzma.decompress(urllib.request.urlopen(url, timeout=120).read()).decode()
+    """Fields of the newest packages by name."""
     found = {}
-    for entry in text.split("\n\n"):
-        name = entry.partition("\n")[0].removeprefix("Package: ")
-        if name in PACKAGES:
-            lines = [line for line in entry.split("\n") if not line.startswith(" ")]
-            found[name] = dict(line.split(": ", 1) for line in lines if ": " in line)
+    for suite in SUITES:
+        url = f"{ARCHIVE}/dists/{suite}/main/binary-{architecture}/Packages.xz"
+        text = lzma.decompress(urllib.request.urlopen(url, timeout=120).read()).decode()
+        for entry in text.split("\n\n"):
+            name = entry.partition("\n")[0].removeprefix("Package: ")
+            if name in PACKAGES:
+                lines = [line for line in entry.split("\n") if not line.startswith(" ")]
+                fields = dict(line.split(": ", 1) for line in lines if ": " in line)
+                if name not in found or is_newer(fields["Version"], found[name]["Version"]):
+                    found[name] = fields
     return found
+
+
+def is_newer(version, other):
+    return subprocess.run(["dpkg", "--compare-versions", version, "gt", other], check=False).returncode == 0
 
 
 def fetch(directory):

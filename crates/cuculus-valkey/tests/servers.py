@@ -49,8 +49,9 @@ def die_with_parent():
 class Server:
     """One server process; it can be stopped and started again on the same data."""
 
-    def __init__(self, kind, *options, module_arguments=()):
+    def __init__(self, kind, *options, module=MODULE, module_arguments=()):
         self.kind = kind
+        self.module = module
         self.options = options
         self.module_arguments = module_arguments
         self.port = free_port()
@@ -62,7 +63,7 @@ class Server:
         command = [BINARIES[self.kind], "--port", str(self.port), "--bind", HOST]
         command += ["--dir", self.directory, "--save", "", "--enable-debug-command", "yes"]
         command += ["--repl-diskless-sync-delay", "0"]
-        command += [*self.options, "--loadmodule", MODULE, *self.module_arguments]
+        command += [*self.options, "--loadmodule", self.module, *self.module_arguments]
         with open(os.path.join(self.directory, "log"), "ab") as log:
             self.process = subprocess.Popen(
                 command, stdout=log, stderr=log, preexec_fn=die_with_parent

@@ -196,6 +196,21 @@ def test_scandump_says_what_is_wrong(client):
     assert client.execute_command(dump, "large", end) == [0, None]
 
 
+def test_no_call_of_scandump_depends_on_the_size(client):
+    """The header comes at once: it does not count the bytes that follow."""
+    for first in range(0, 300_000, 10_000):
+        client.cf().insert("set", range(first, first + 10_000))
+
+    def microseconds(position):
+        client.config_resetstat()
+        for _ in range(20):
+            assert client.execute_command("CF.SCANDUMP", "set", position)[0] > 0
+        return client.info("commandstats")["cmdstat_cf.scandump"]["usec"]
+
+    # Other programs may take the processor away.
+    assert any(5 * microseconds(0) < microseconds(1) for _ in range(5))
+
+
 def test_a_filter_is_copied_while_it_is_in_use(client):
     """All items that were there at the start, and are not deleted, are in the copy."""
     items = 60_000

@@ -86,23 +86,24 @@ pub(crate) fn run(
         for (_, _, load) in &mut links {
             let insert =
                 Case { name: "fill", command: CASES[4].command, items: 100, is_present: false };
-            send(load, &insert, held..size)?;
+            send(load, &insert, &(held..size).collect::<Vec<_>>())?;
         }
         held = size;
         let mut measured = vec![vec![Vec::new(); links.len()]; CASES.len()];
         for turn in 0..turns as u64 {
             for (case, measured) in CASES.iter().zip(&mut measured) {
-                // Deletes what was added just before.
-                let first = if case.is_present { turn * TURN % (size - TURN).max(1) } else { size };
+                // Asks for items of every age: a module that grows by further tables has old items in small
+                // ones. Deletes what was added just before.
+                let asked = if case.is_present { of_every_age(size, turn) } else { added(size) };
                 for ((server, _, load), measured) in links.iter_mut().zip(measured) {
                     let before = server.cpu_nanoseconds()?;
-                    send(load, case, first..first + TURN)?;
+                    send(load, case, &asked)?;
                     measured.push((server.cpu_nanoseconds()? - before) as f64 / TURN as f64);
                 }
             }
             // What INSERT added.
             for (_, _, load) in &mut links {
-                send(load, &CASES[3], size..size + TURN)?;
+                send(load, &CASES[3], &added(size))?;
             }
         }
         let rows = CASES.iter().zip(measured).map(|(case, measured)| Row {
@@ -130,23 +131,36 @@ fn median(mut times: Vec<f64>) -> f64 {
     times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
+/// The items that a turn adds to a set of this size.
+fn added(size: u64) -> Vec<u64> {
+    (size..size + TURN).collect()
+}
+
+/// Items of a turn that are spread over the whole set, in another order than they were added.
+fn of_every_age(size: u64, turn: u64) -> Vec<u64> {
+    // Coprime to the powers of ten that sizes are.
+    const STEP: u64 = 7_919_317_777;
+    (turn * TURN..(turn + 1) * TURN)
+        .map(|i| (u128::from(i) * u128::from(STEP) % u128::from(size)) as u64)
+        .collect()
+}
+
 /// Sends the command for these items; every reply must be yes.
-fn send(load: &mut Connection, case: &Case, items: core::ops::Range<u64>) -> anyhow::Result<()> {
-    let mut next = items.start;
-    while next < items.end {
+fn send(load: &mut Connection, case: &Case, items: &[u64]) -> anyhow::Result<()> {
+    let mut chunks = items.chunks(case.items as usize).peekable();
+    while chunks.peek().is_some() {
         let (mut commands, mut sent) = (0, 0);
-        while commands < PIPELINE && next < items.end {
-            let end = items.end.min(next + case.items);
-            let names: Vec<_> = (next..end).map(item).collect();
+        for chunk in chunks.by_ref().take(PIPELINE as usize) {
+            let names: Vec<_> = chunk.iter().copied().map(item).collect();
             let mut words = case.command.to_vec();
             words.extend(names.iter().map(|name| &name[..]));
             load.add(&words);
-            (commands, sent, next) = (commands + 1, sent + end - next, end);
+            (commands, sent) = (commands + 1, sent + chunk.len());
         }
         load.send()?;
         // Commands that take many reply with a line for the array too.
         let arrays = if case.items > 1 { commands } else { 0 };
-        let yes = load.count((sent + arrays) as usize, b":1\r\n")? as u64;
+        let yes = load.count(sent + arrays, b":1\r\n")?;
         ensure!(yes == sent, "{}: {} of {sent} items got another reply", case.name, sent - yes);
     }
     Ok(())

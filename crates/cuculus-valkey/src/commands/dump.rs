@@ -39,10 +39,7 @@ impl Command for ScanDump {
         let Found::Value(value) = key.value() else { return Err(NOT_FOUND.into()) };
         let (next, data) = match (position, stored.sections()) {
             (0, _) if stored.is_empty() => (0, None),
-            (0, Some(_)) => {
-                let header = Header { body_len: 0, ..value.header() };
-                (HEADER, Some(header.to_bytes()))
-            }
+            (0, Some(_)) => (HEADER, Some(stored.header_of_sections().to_bytes())),
             (0, None) => (HEADER, Some(value.header().to_bytes())),
             (position, Some(first)) => {
                 sections(stored, if position == HEADER { first } else { sections_at(position) })?

@@ -1,15 +1,17 @@
 //! INSERT and INSERTNX: add many items, with one reply for each.
 
 use super::options::{Options, parse};
-use super::{NOT_FOUND, WRONG_TYPE, add_within_limits, create, ready};
+use super::{NOT_FOUND, WRONG_TYPE, add_within_limits, create, has_room_for, ready};
 use crate::server::{
     Argument, Call, Command, Description, Event, Found, Key, KeyUse, Named, Refusal, Shape, Word,
     count,
 };
 use crate::value::{Stored, Value};
 
-/// The number of items between prefetching an item and adding it.
-const PREFETCH_DISTANCE: usize = 8;
+/// Items that are added together, so that the waits for memory overlap.
+const TOGETHER: usize = 64;
+/// How the message for a capacity that is too small writes the limit.
+const LEAST_CAPACITY: &str = "cf-bucket-size * 2";
 
 pub(crate) struct Insert;
 pub(crate) struct InsertNx;
@@ -118,13 +120,13 @@ impl Words {
 fn insert(call: &Call<'_>, only_if_absent: bool, form: Form) -> Result<(), Refusal> {
     let Words { options, no_create, items } = Words::of(call)?;
     // Checked even if the filter exists, as clients expect.
-    let parameters = options.resolve("cf-bucket-size * 2")?;
+    options.capacity(LEAST_CAPACITY)?;
     let mut key = Key::write(call)?;
     let mut created = None;
     let stored = match key.take() {
         Found::Other => return Err(WRONG_TYPE.into()),
         Found::Nothing if no_create => return Err(NOT_FOUND.into()),
-        Found::Nothing => created.insert(create::create(call, parameters)?),
+        Found::Nothing => created.insert(create::create(call, options.resolve(LEAST_CAPACITY)?)?),
         Found::Value(value) => ready(value)?,
     };
     let answers = add_each(call, stored, items, only_if_absent);
@@ -135,6 +137,7 @@ fn insert(call: &Call<'_>, only_if_absent: bool, form: Form) -> Result<(), Refus
         count(Event::Added, count_added as u64);
         let is_new = created.is_some();
         if let Some(stored) = created {
+            let parameters = *stored.parameters();
             key.set(Value::Ready(stored));
             create::replicate(call, &parameters);
         }
@@ -162,17 +165,26 @@ fn add_each(
     let hash = |position: usize| stored.hash(call.get(position).unwrap_or_default());
     let hashes: Vec<_> = (items..call.len()).map(hash).collect();
     let mut answers = Vec::with_capacity(hashes.len());
-    for (i, &hash) in hashes.iter().enumerate() {
-        if let Some(&later) = hashes.get(i + PREFETCH_DISTANCE) {
-            stored.prefetch(later);
+    let mut added = Vec::new();
+    for group in hashes.chunks(TOGETHER) {
+        added.clear();
+        if has_room_for(call, stored, group.len()) {
+            stored.add_many(group, only_if_absent, &mut added);
+            let answer = |&added: &bool| if added { Answer::Added } else { Answer::Present };
+            answers.extend(added.iter().map(answer));
         }
-        answers.push(if only_if_absent && stored.contains(hash) {
-            Answer::Present
-        } else if add_within_limits(call, stored, hash).is_ok() {
-            Answer::Added
-        } else {
-            Answer::Refused
-        });
+        // Filters of fixed size, and what follows an item that was refused.
+        let left = group.get(added.len()..).unwrap_or_default();
+        left.iter().for_each(|&hash| stored.prefetch(hash));
+        for &hash in left {
+            answers.push(if only_if_absent && stored.contains(hash) {
+                Answer::Present
+            } else if add_within_limits(call, stored, hash).is_ok() {
+                Answer::Added
+            } else {
+                Answer::Refused
+            });
+        }
     }
     answers
 }

@@ -70,13 +70,19 @@ fn add_within_limits(call: &Call<'_>, stored: &mut Stored, hash: KeyHash) -> Res
     if stored.is_full() && !call.is_replayed() {
         return refused(FULL.into());
     }
-    if stored.len().is_multiple_of(SIZE_CHECK_INTERVAL) {
-        let (size, max) = (stored.size_in_bytes() as u64, settings().max_bytes);
-        if size >= max && !call.is_replayed() {
-            return refused(too_large(size));
-        }
+    if !has_room_for(call, stored, 1) {
+        return refused(too_large(stored.size_in_bytes() as u64));
     }
     stored.add(hash).or_else(|full| refused(refusal(&full)))
+}
+
+/// Whether the filter is smaller than `cuculus.max-object-bytes`, as far as it is looked at before so many
+/// items are added.
+fn has_room_for(call: &Call<'_>, stored: &Stored, items: usize) -> bool {
+    let len = stored.len();
+    len.next_multiple_of(SIZE_CHECK_INTERVAL) >= len + items
+        || (stored.size_in_bytes() as u64) < settings().max_bytes
+        || call.is_replayed()
 }
 
 fn still_loading() -> Refusal {

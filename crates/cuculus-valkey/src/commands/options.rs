@@ -37,29 +37,31 @@ impl Options {
         Ok(true)
     }
 
-    /// All parameters, with defaults for what is not given. `least_capacity` is how the error message
-    /// writes the lower limit.
-    pub(super) fn resolve(self, least_capacity: &str) -> Result<Parameters, Refusal> {
-        let defaults = settings();
-        let bucket_size = self.bucket_size.unwrap_or(BUCKET_SIZE);
-        let least = 2 * u32::from(bucket_size);
-        let capacity = match self.capacity {
-            None => defaults.capacity.max(least),
+    /// The capacity, if it is in its range. `least_capacity` is how the error message writes the lower
+    /// limit.
+    pub(super) fn capacity(&self, least_capacity: &str) -> Result<u32, Refusal> {
+        let least = 2 * u32::from(self.bucket_size.unwrap_or(BUCKET_SIZE));
+        match self.capacity {
+            None => Ok(settings().capacity.max(least)),
             Some(capacity) => u32::try_from(capacity)
                 .ok()
                 .filter(|capacity| (least..=MAX_CAPACITY).contains(capacity))
                 .ok_or_else(|| {
-                    Refusal::from(format!(
-                        "Capacity must be in the range [{least_capacity}, {MAX_CAPACITY}]"
-                    ))
-                })?,
-        };
+                    let range = format!("[{least_capacity}, {MAX_CAPACITY}]");
+                    format!("Capacity must be in the range {range}").into()
+                }),
+        }
+    }
+
+    /// All parameters, with defaults for what is not given. Asks the operating system for a seed, so call
+    /// it only for a new filter.
+    pub(super) fn resolve(&self, least_capacity: &str) -> Result<Parameters, Refusal> {
         Ok(Parameters {
-            capacity,
-            bucket_size,
+            capacity: self.capacity(least_capacity)?,
+            bucket_size: self.bucket_size.unwrap_or(BUCKET_SIZE),
             max_iterations: self.max_iterations.unwrap_or(MAX_ITERATIONS),
             expansion: self.expansion.unwrap_or(EXPANSION),
-            rate: self.rate.unwrap_or(defaults.rate),
+            rate: self.rate.unwrap_or(settings().rate),
             seed: match self.seed {
                 Some(seed) => seed,
                 None => getrandom::u64()

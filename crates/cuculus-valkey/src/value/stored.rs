@@ -194,6 +194,24 @@ impl Stored {
         with!(&mut self.filter, filter => filter.insert_hash(hash))
     }
 
+    /// Adds items in turn, or those that are absent, and says which were added; stops before the first that
+    /// is refused. The filter is as after adding them one by one. A filter of fixed size, which may be full
+    /// after any item, takes none.
+    pub fn add_many(&mut self, hashes: &[KeyHash], only_if_absent: bool, added: &mut Vec<bool>) {
+        added.clear();
+        match &mut self.filter {
+            AnyFilter::Elastic(filter) if only_if_absent => {
+                // Those before the refused one have their answers.
+                let _ = filter.insert_absent_batch(hashes, added);
+            }
+            AnyFilter::Elastic(filter) => {
+                let inserted = filter.insert_batch(hashes);
+                added.resize(inserted.map_or_else(|full| full.inserted, |()| hashes.len()), true);
+            }
+            AnyFilter::Fixed(_) => {}
+        }
+    }
+
     /// Deletes one occurrence of an item. False if there is none.
     #[inline]
     pub fn delete(&mut self, hash: KeyHash) -> bool {
@@ -275,8 +293,15 @@ impl Stored {
     }
 
     pub(super) fn header(&self) -> Header {
+        Header { body_len: self.body_len(), ..self.header_of_sections() }
+    }
+
+    /// The header of a copy in sections. Unlike the other it does not count the bytes of the filter, which
+    /// takes as long as saving it.
+    #[must_use]
+    pub fn header_of_sections(&self) -> Header {
         let Self { parameters, deleted, .. } = *self;
-        Header { parameters, deleted, body_len: self.body_len() }
+        Header { parameters, deleted, body_len: 0 }
     }
 
     /// How to copy the filter in sections; `None` for a filter of fixed size, which has none.

@@ -137,7 +137,12 @@ impl<D: Segments> Level<D> {
         let make = |side: usize, changes: &mut Changes, to: &mut Draft| {
             let from = [(&source, Step::Down(side as u64))];
             let at = if side == 0 { index } else { count };
-            let goal = if self.is_overflow { held } else { goal.form(at, depth + 1) };
+            let goal = if self.is_overflow {
+                // All that they know, which is one bit less below.
+                Form { width: held.longest().max(1), ended: true }
+            } else {
+                goal.form(at, depth + 1)
+            };
             let kept = Form { width: held.width.max(goal.width), ended: true };
             for form in [goal, kept] {
                 *changes = Changes::new();
