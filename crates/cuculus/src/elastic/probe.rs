@@ -146,9 +146,7 @@ impl<'a> Probe<'a> {
             return None;
         }
         let (held, count) = self.held::<false>(usize::from(width));
-        let lanes = &NARROW_LANES[usize::from(width)];
-        let differs = held ^ (self.extension & lanes.code).wrapping_mul(lanes.ones);
-        lanes.answer(differs.wrapping_sub(lanes.ones) & !differs, held, count, width)
+        compare_plain(width, held, self.extension, count)
     }
 
     /// The codes of the home, and the number of those inline.
@@ -175,6 +173,14 @@ pub(super) fn compare(width: u8, held: u64, extension: u64, count: u32) -> Optio
     lanes.answer(lanes.hits(held, extension), held, count, width)
 }
 
+/// The same for plain codes, which must be equal.
+#[inline(always)]
+pub(super) fn compare_plain(width: u8, held: u64, extension: u64, count: u32) -> Option<bool> {
+    let lanes = &NARROW_LANES[usize::from(width)];
+    let differs = held ^ (extension & lanes.code).wrapping_mul(lanes.ones);
+    lanes.answer(differs.wrapping_sub(lanes.ones) & !differs, held, count, width)
+}
+
 /// Whether an entry of a segment may be of a key.
 #[inline(always)]
 pub(super) fn contains(segment: &Segment, key: Address) -> bool {
@@ -191,12 +197,11 @@ pub(super) fn hit_slowly(segment: &Segment, key: Address) -> bool {
     }
     if segment.is_wide() {
         // As for most segments, from where the group is: who chooses keys can make many wide ones.
-        let form = segment.form();
-        if form.ended {
-            let (group_at, _) = segment.group(key.group());
-            if let Some(hit) = Probe::at(segment, key, form.width as u8, group_at).hit::<false>() {
-                return hit;
-            }
+        let (form, (group_at, _)) = (segment.form(), segment.group(key.group()));
+        let plain = if form.ended { 0 } else { PLAIN };
+        let probe = Probe::at(segment, key, form.width as u8 | plain, group_at);
+        if let Some(hit) = probe.hit::<false>().or_else(|| probe.hit_plain()) {
+            return hit;
         }
         let mut hit = false;
         segment.each_match(key, |_, _| hit = true);

@@ -22,7 +22,7 @@ use super::group::{self, HEADER};
 use super::level::copies_in;
 use super::pool::UNIT;
 use super::probe::{self, NARROW};
-use super::segment::{MAX_UNITS, Segment, each_match_in};
+use super::segment::{MAX_UNITS, PLAIN, Segment, each_match_in};
 use super::version::Version;
 use crate::prefetch::prefetch_at;
 use crate::table::WINDOW;
@@ -167,16 +167,17 @@ impl<'a> Shown<'a> {
         self.hit_at::<WIDE>(key, version, first, first.form(), self.base(first, key.group()))
     }
 
-    /// The same with the width of codes, from 1 to [`NARROW`], and the base of the key's group.
+    /// The same with a tag, whose width is from 1 to [`NARROW`], and the base of the key's group.
     #[inline(always)]
     fn hit_at<const WIDE: bool>(
         self,
         key: Address,
         version: u64,
         first: First,
-        width: u8,
+        tag: u8,
         base: i32,
     ) -> Option<bool> {
+        let width = tag & !PLAIN;
         let (bits, home) = (usize::from(width), key.home_in_group());
         let group_at = (HEADER * key.group()).wrapping_add((base as usize).wrapping_mul(bits));
         let words = first.words();
@@ -189,7 +190,11 @@ impl<'a> Shown<'a> {
         let codes_at = group_at + HEADER + before as usize * bits;
         // The codes of the last home may end with the block.
         let held = self.bits(codes_at, words + 1)?;
-        let hit = probe::compare(width, held, key.path >> first.depth(), count)?;
+        let extension = key.path >> first.depth();
+        let hit = match tag == width {
+            true => probe::compare(width, held, extension, count)?,
+            false => probe::compare_plain(width, held, extension, count)?,
+        };
         if self.version().is_still(version) { Some(hit) } else { None }
     }
 
@@ -198,20 +203,23 @@ impl<'a> Shown<'a> {
     pub(super) fn hit_slowly(self, key: Address) -> Option<bool> {
         again(|| {
             let (version, first) = (self.version().begin()?, First(self.described(1)));
-            self.hit_in_wide(key, version, first)
+            self.hit_in_unusual(key, version, first)
                 .or_else(|| self.matches(key, version, first).map(|matches| matches > 0))
         })
     }
 
-    /// [`Self::hit`] for a wide segment: who chooses keys can make many of them.
+    /// [`Self::hit`] for plain codes, and for a wide segment: who chooses keys can make many of them.
     #[inline(always)]
-    fn hit_in_wide(self, key: Address, version: u64, first: First) -> Option<bool> {
-        let width = first.slope() as u8;
-        if first.form() != 0 || width.wrapping_sub(1) >= NARROW {
+    fn hit_in_unusual(self, key: Address, version: u64, first: First) -> Option<bool> {
+        let (tag, base) = match first.form() {
+            0 => (first.slope() as u8, self.exact_base(first.words(), key.group())?),
+            tag if tag & PLAIN == 0 => return None,
+            tag => (tag, self.base(first, key.group())),
+        };
+        if (tag & !PLAIN).wrapping_sub(1) >= NARROW {
             return None;
         }
-        let base = self.exact_base(first.words(), key.group())?;
-        self.hit_at::<false>(key, version, first, width, base)
+        self.hit_at::<false>(key, version, first, tag, base)
     }
 
     /// How many entries may be of a key, copies counted; `None` if the segment is being changed all
