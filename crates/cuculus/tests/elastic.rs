@@ -749,6 +749,18 @@ fn a_short_entry_is_merged_into_a_filter_that_expects_many_keys() {
     }
 }
 
+/// A few entries that are shorter than plain codes are merged into a filter that goes on with plain ones.
+#[test]
+fn a_few_short_entries_are_merged_into_plain_ones() {
+    let mut into = build(&builder(0.01).expected_items(30_000));
+    insert_all(&mut into, 0..10_000);
+    let mut from = build(&builder(0.2).spare_bytes(0));
+    insert_all(&mut from, 10_000..10_005);
+    into.merge(&from).unwrap_or_else(|error| panic!("{error}"));
+    has_all(&into, 0..10_005);
+    remove_all(&mut into, 0..10_005);
+}
+
 /// Wide instructions and plain ones do the same: bytes, counts and answers, of even keys, of copies
 /// and of keys that crowd a few homes.
 #[test]

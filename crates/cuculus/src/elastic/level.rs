@@ -500,20 +500,21 @@ impl<D: Segments> Level<D> {
             Ok(()) => return Ok(()),
             Err(failed) => failed,
         };
-        // Plain codes do not serve entries of several lengths; a wider form than there is may be too
-        // large; and if shortening the others takes too much of the rate, they stay as they are.
+        // Plain codes do not serve entries of several lengths; and a wider form than there is
+        // may be too large.
         let ended = Form { width: (goal.width + 1).min(MAX_WIDTH), ended: true };
-        let kept = form.keeping(goal.longest().min(new.bits - depth), 0);
         let is_too_short = failed == Failure::Unfit(Unfit::TooShort);
-        for form in [is_too_short.then_some(ended), serves.then_some(form), Some(kept)] {
-            if form == Some(kept) && failed != Failure::Rate {
-                continue;
-            }
-            let Some(form) = form.filter(|&form| form != goal) else { continue };
+        let others = [is_too_short.then_some(ended), serves.then_some(form)];
+        for form in others.into_iter().flatten().filter(|&form| form != goal) {
             match self.insert_by_rewriting(index, form, new, cx) {
                 Ok(()) => return Ok(()),
                 Err(again) => failed = again,
             }
+        }
+        // If shortening the others takes too much of the rate, they stay as they are.
+        let kept = form.keeping(goal.longest().min(new.bits - depth), 0);
+        if failed == Failure::Rate && kept != goal && !others.contains(&Some(kept)) {
+            return Ok(self.insert_by_rewriting(index, kept, new, cx)?);
         }
         Err(failed.into())
     }
