@@ -44,6 +44,8 @@ const FEW: usize = 32;
 /// Bits of a header that say how long the block is.
 const UNITS_BITS: u32 = 9;
 const NONE: u32 = u32::MAX;
+/// The most numbers that no region has. Pools begin with about half as many regions of one block.
+const MOST_VACANT: u32 = 256;
 
 /// Moves memory, or does not; see [`ElasticFilter::relocate`](super::ElasticFilter::relocate).
 pub(super) type Relocate<'a> = dyn FnMut(NonNull<u8>, Layout) -> Option<NonNull<u8>> + 'a;
@@ -68,6 +70,11 @@ impl Region {
 
     fn free(&self) -> usize {
         (self.capacity - self.used) as usize
+    }
+
+    /// Whether this is only a number that no region has.
+    fn is_vacant(&self) -> bool {
+        self.capacity == 0
     }
 }
 
@@ -121,9 +128,12 @@ impl Header {
 /// Blocks of all sizes.
 #[derive(Default)]
 pub(super) struct Pool {
+    /// In the order in which their memory was allocated, or nearly so.
     regions: Vec<Region>,
     /// The first region of each class; none if there are few.
     classes: Option<Box<[u32; CLASSES]>>,
+    /// Numbers in the list that no region has. Never the last one.
+    vacant: u32,
     capacity: usize,
     used: usize,
 }
@@ -152,7 +162,7 @@ impl Pool {
         let Header { region, units, .. } = unsafe { Header::of(block) };
         self.close_gap(region, block, bytes_of(units), 0, &mut moved);
         if self.regions[region as usize].used == 0 {
-            self.drop_region(region);
+            self.drop_region(region, &mut moved);
         }
         self.compact(&mut moved);
     }
@@ -264,7 +274,8 @@ impl Pool {
         if all > FEW && self.classes.is_none() {
             self.list()?;
         }
-        for (at, region) in (before as u32..).zip(other.regions.drain(..)) {
+        let regions = other.regions.drain(..).filter(|region| !region.is_vacant());
+        for (at, region) in (before as u32..).zip(regions) {
             let mut start = 0;
             while start < region.used as usize {
                 // SAFETY: the used part is whole blocks.
@@ -367,7 +378,8 @@ impl Pool {
     }
 
     fn emptiest_of_all(&self) -> Option<u32> {
-        (0..).zip(&self.regions).max_by_key(|(_, held)| held.free()).map(|(at, _)| at)
+        let held = (0..).zip(&self.regions).filter(|(_, region)| !region.is_vacant());
+        held.max_by_key(|(_, region)| region.free()).map(|(at, _)| at)
     }
 
     /// The first region of the class with so much free, if there are classes.
@@ -413,7 +425,11 @@ impl Pool {
         classes.try_reserve_exact(CLASSES).map_err(|_| failed)?;
         classes.resize(CLASSES, NONE);
         self.classes = classes.into_boxed_slice().try_into().ok();
-        (0..self.regions.len() as u32).for_each(|region| self.link(region));
+        for region in 0..self.regions.len() as u32 {
+            if !self.regions[region as usize].is_vacant() {
+                self.link(region);
+            }
+        }
         Ok(())
     }
 
@@ -467,30 +483,34 @@ impl Pool {
         Ok(region)
     }
 
-    /// Drops a region without blocks. The last one takes its number.
-    fn drop_region(&mut self, region: u32) {
-        self.unlink(region);
+    /// Drops a region without blocks. What is in the last one moves to its place, if it fits, and the
+    /// memory of the last one is given back: the memory that was allocated last. Allocators return
+    /// memory to the system from its end on, so a gap anywhere else would stay with the process: one
+    /// that had shrunk from four million keys to 400,000 held eight times what the filter did.
+    fn drop_region(&mut self, mut region: u32, moved: &mut impl FnMut(u32, Block)) {
         let last = self.regions.len() as u32 - 1;
-        if last != region {
-            self.unlink(last);
+        let end = &self.regions[last as usize];
+        let fitting = end.used..=end.capacity;
+        if region != last && fitting.contains(&self.regions[region as usize].capacity) {
+            self.move_all(last, region, moved);
+            region = last;
         }
-        let dropped = self.regions.swap_remove(region as usize);
-        self.capacity -= dropped.capacity as usize;
+        self.unlink(region);
+        let dropped = &mut self.regions[region as usize];
         // SAFETY: allocated by `add_region` with this layout, and nobody else frees it.
         unsafe { alloc::dealloc(dropped.start.as_ptr(), dropped.layout()) };
-        if last != region {
-            self.link(region);
-            let Region { start, used, .. } = self.regions[region as usize];
-            let mut at = 0;
-            while at < used as usize {
-                // SAFETY: the used part is whole blocks.
-                unsafe {
-                    let block = start.add(at + HEADER);
-                    let header = Header::of(block);
-                    Header { region, ..header }.write(block);
-                    at += bytes_of(header.units);
-                }
-            }
+        self.capacity -= dropped.capacity as usize;
+        if region == last {
+            self.regions.pop();
+        } else if self.used > SMALL && self.vacant < MOST_VACANT {
+            // Too small for what is in the last one, which keeps its place at the end.
+            dropped.capacity = 0;
+            self.vacant += 1;
+        } else {
+            self.fill_number(region);
+        }
+        while self.regions.pop_if(|region| region.is_vacant()).is_some() {
+            self.vacant -= 1;
         }
         if self.regions.len() < FEW / 2 {
             self.classes = None;
@@ -500,10 +520,49 @@ impl Pool {
         }
     }
 
+    /// Gives a number that is free, and not in any class, to the last region.
+    fn fill_number(&mut self, number: u32) {
+        self.unlink(self.regions.len() as u32 - 1);
+        self.regions.swap_remove(number as usize);
+        self.link(number);
+        self.renumber(number, &mut |_, _| {});
+    }
+
+    /// Moves the blocks of a region to one without any that has room for them.
+    fn move_all(&mut self, from: u32, to: u32, moved: &mut impl FnMut(u32, Block)) {
+        let Region { start, used, .. } = self.regions[from as usize];
+        // SAFETY: two regions, of which each has so many bytes.
+        unsafe { self.regions[to as usize].start.copy_from_nonoverlapping(start, used as usize) };
+        self.set_used(to, |_| used);
+        self.set_used(from, |_| 0);
+        self.renumber(to, moved);
+    }
+
+    /// Writes the number of a region into its blocks, and tells of all of them.
+    fn renumber(&mut self, region: u32, moved: &mut impl FnMut(u32, Block)) {
+        let Region { start, used, .. } = self.regions[region as usize];
+        let mut at = 0;
+        while at < used as usize {
+            // SAFETY: the used part is whole blocks.
+            unsafe {
+                let block = start.add(at + HEADER);
+                let header = Header::of(block);
+                Header { region, ..header }.write(block);
+                moved(header.owner, block);
+                at += bytes_of(header.units);
+            }
+        }
+    }
+
     /// Empties the region that has most room, or a part of it, if much memory is free. In a pool that has
     /// become small its blocks get regions of their own.
     fn compact(&mut self, moved: &mut impl FnMut(u32, Block)) {
         let (spare, is_small) = (self.capacity - self.used, self.used <= SMALL);
+        // The list is not to be longer than a small pool needs.
+        while is_small && let Some(at) = self.regions.iter().rposition(Region::is_vacant) {
+            self.fill_number(at as u32);
+            self.vacant -= 1;
+        }
         if spare <= if is_small { 0 } else { self.capacity / FREE_SHARE + LARGEST / 4 } {
             return;
         }
@@ -534,7 +593,7 @@ impl Pool {
             moved(owner, copy);
             self.set_used(region, |used| used - bytes_of(units) as u32);
         }
-        self.drop_region(region);
+        self.drop_region(region, moved);
     }
 
     /// Offers each region to `relocate`, which says where its bytes are now if it has moved them;
@@ -550,6 +609,9 @@ impl Pool {
     ) {
         for at in 0..self.regions.len() {
             let region = &mut self.regions[at];
+            if region.is_vacant() {
+                continue;
+            }
             let Some(start) = relocate(region.start, region.layout()) else { continue };
             region.start = start;
             let used = region.used as usize;
@@ -560,7 +622,7 @@ impl Pool {
 
     pub(super) fn heap_bytes(&self) -> usize {
         self.capacity
-            + self.regions.len() * WINDOW
+            + (self.regions.len() - self.vacant as usize) * WINDOW
             + self.regions.capacity() * size_of::<Region>()
             + self.classes.as_ref().map_or(0, |classes| size_of_val(&**classes))
     }
@@ -568,7 +630,7 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        for region in &self.regions {
+        for region in self.regions.iter().filter(|region| !region.is_vacant()) {
             // SAFETY: allocated by `add_region` with this layout; nobody uses it any more.
             unsafe { alloc::dealloc(region.start.as_ptr(), region.layout()) };
         }
@@ -671,6 +733,44 @@ mod tests {
             pool.give_back(block, follow(&mut held));
         }
         assert!(pool.regions.is_empty() && pool.used == 0 && pool.heap_bytes() < 512);
+    }
+
+    /// What is given back is the memory that was allocated last: nothing else comes back to the system.
+    #[test]
+    fn memory_is_given_back_from_its_end() {
+        let (mut pool, mut held): (Pool, Held) = (Pool::default(), vec![None; 8000]);
+        for owner in 0..held.len() {
+            let block = pool.take(50, owner as u32).expect("memory");
+            stamp(owner, 50, block);
+            held[owner] = Some((50, block));
+        }
+        let starts: Vec<_> = pool.regions.iter().map(|region| region.start).collect();
+        let mut random = Random::new(3);
+        while pool.used > 4 * SMALL {
+            let owner = random.below(held.len());
+            let Some((units, block)) = held[owner].take() else { continue };
+            check(owner, units, block);
+            pool.give_back(block, follow(&mut held));
+        }
+        let kept = pool.regions.len();
+        assert!((60..starts.len() / 2).contains(&kept), "{kept} of {}", starts.len());
+        // Those of one block, which come first in a new pool, may be gone.
+        for (region, start) in pool.regions.iter().zip(&starts) {
+            assert!(region.is_vacant() || region.start == *start);
+        }
+        assert!(pool.vacant > 50);
+        while held.iter().flatten().count() > 10 {
+            let owner = random.below(held.len());
+            let Some((units, block)) = held[owner].take() else { continue };
+            check(owner, units, block);
+            pool.give_back(block, follow(&mut held));
+        }
+        assert_eq!((pool.vacant, pool.regions.len()), (0, 10));
+        for (owner, &slot) in held.iter().enumerate() {
+            if let Some((units, block)) = slot {
+                check(owner, units, block);
+            }
+        }
     }
 
     /// Takes a block and makes it longer, unit by unit, as segments grow.
