@@ -545,6 +545,23 @@ fn a_hundred_keys_take_less_than_a_kilobyte() {
     assert!(filter.size_in_bytes() < 1024, "{} bytes", filter.size_in_bytes());
 }
 
+/// At most 12 bits per key more than a large set takes at the same rate with a thousand keys, 8 bits
+/// from ten thousand on.
+#[test]
+fn small_sets_take_memory_for_the_rate_asked() {
+    // The bits at 16 million keys, measured.
+    for (rate, large) in [(0.2, 8.7), (0.01, 13.2), (0.001, 16.7), (0.00001, 24.0)] {
+        let mut filter = build(&builder(rate));
+        let mut keys = 0;
+        for (count, more) in [(1_000, 12.0), (10_000, 8.0), (100_000, 8.0), (200_000, 8.0)] {
+            insert_all(&mut filter, keys..count);
+            keys = count;
+            let bits = filter.size_in_bytes() as f64 * 8.0 / count as f64;
+            assert!(bits <= large + more, "{bits:.1} bits for {count} keys at {rate}");
+        }
+    }
+}
+
 /// Memory comes back as keys go.
 #[test]
 fn a_filter_that_was_large_is_small_again() {

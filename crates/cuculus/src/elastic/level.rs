@@ -21,6 +21,10 @@ use crate::wide::Instructions;
 const MOST_DRAINED_FROM: usize = 2;
 /// The most slots that one entry more can take in place.
 const MOST_ADDED: usize = 7;
+/// A segment of another level with more slots than this is crowded.
+const CROWDED: usize = MAX_SLOTS * 5 / 8;
+/// Such a level is split further only if it has so many entries for each segment.
+const LEAST_SPREAD: usize = 16;
 
 /// What an operation needs besides the segments.
 pub(super) struct Context<'a> {
@@ -202,6 +206,13 @@ impl<D: Segments> Level<D> {
     #[inline(always)]
     pub(super) fn wants_split(&self, cx: &Context<'_>) -> bool {
         cx.settings.wants_split(self.weight(), self.directory.len())
+    }
+
+    /// Whether the segment of a path is much fuller than others, so that more of them would help: keys
+    /// by chance are spread evenly, but not what runs out of bits. Not many for few entries.
+    pub(super) fn is_crowded_at(&self, path: u64) -> bool {
+        let (slots, segments) = (self.directory.find(path).slots(), self.directory.len());
+        slots > CROWDED && segments < self.entries / LEAST_SPREAD
     }
 
     /// Whether its segments are too few for some entries more.

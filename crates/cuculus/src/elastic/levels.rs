@@ -145,7 +145,8 @@ impl<D: Segments> Levels<D> {
         let inserted = self.overflow[at].insert_copies(new, copies, cx);
         // Not after an operation that has rewritten much already: there will be another.
         let is_bounded = cx.work.now < SPLIT_WORK;
-        if inserted.is_ok() && is_bounded && self.overflow[at].wants_split(cx) {
+        let (held, path) = (&self.overflow[at], new.key.path);
+        if inserted.is_ok() && is_bounded && (held.wants_split(cx) || held.is_crowded_at(path)) {
             self.split(at + 1, cx);
         }
         inserted
@@ -305,5 +306,45 @@ impl Levels {
             overflow.push(level.try_clone()?)?;
         }
         Ok(Self { main: self.main.try_clone()?, overflow })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::Random;
+    use crate::{ElasticFilter, Filter, Insert};
+
+    /// What runs out of bits comes from segments of which some low bits are the same, so it all goes
+    /// to a few segments of the next level.
+    #[test]
+    fn entries_of_a_few_segments_that_run_out_of_bits_are_kept() {
+        let mut filter = ElasticFilter::builder().seed(1).build().expect("usual");
+        (0..500_000u64).for_each(|key| filter.insert(&key).expect("room"));
+        let memory = filter.size_in_bytes();
+        let mut random = Random::new(1);
+        let keys: Vec<Address> = (0..12_000)
+            .map(|_| Address {
+                path: 5 + 16 * random.below(16) as u64,
+                home: random.below(768) as u16,
+            })
+            .collect();
+        let (levels, _) = filter.parts();
+        assert!(levels.main.depth_at(5) > 8);
+        for &key in &keys {
+            let (levels, mut cx) = filter.parts();
+            levels.insert_copies(PartialKey { key, bits: 8 }, 1, &mut cx).expect("room");
+        }
+        let stats = filter.stats();
+        assert!(stats.overflow == keys.len() && stats.most_entries_written <= 4096, "{stats:?}");
+        assert!(filter.size_in_bytes() < memory + 16 * keys.len(), "{}", filter.size_in_bytes());
+        let (levels, mut cx) = filter.parts();
+        assert!(keys.iter().all(|&key| levels.contains(key)));
+        for &key in &keys {
+            levels.remove_below(0, PartialKey { key, bits: 8 }, 1, &mut cx);
+        }
+        levels.drop_empty();
+        assert!(levels.overflow.is_empty());
+        assert!((0..500_000u64).all(|key| filter.contains(&key)));
     }
 }

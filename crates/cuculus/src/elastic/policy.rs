@@ -36,6 +36,11 @@ const LEAST_KEYS: u64 = 1024;
 /// million keys.
 const SPARE_UP_TO: [u64; 10] =
     [1_542, 1_542, 3_500, 6_900, 18_594, 42_863, 98_806, 227_762, 525_026, 1_210_266];
+/// Rates above this have four fifths of these sizes and no tenth bit: small entries are what was asked
+/// for.
+const LOOSE: f64 = 0.05;
+/// Rates below this have no tenth bit: entries are long enough without it.
+const TIGHT: f64 = 0.005;
 /// A share of segments is counted in these parts.
 const PARTS: u128 = 256;
 /// From this depth on plain codes of neighbouring segments may differ in length: the low bits of
@@ -243,7 +248,9 @@ impl Settings {
 
     /// Bits that entries get beyond what the rate asks for.
     fn spare(&self, entries: u64) -> u32 {
-        let usual = SPARE_UP_TO.iter().filter(|&&most| entries < most).count() as u32;
+        let keys = if self.rate > LOOSE { entries.saturating_add(entries / 4) } else { entries };
+        let usual = SPARE_UP_TO.iter().filter(|&&most| keys < most).count() as u32;
+        let usual = if (TIGHT..=LOOSE).contains(&self.rate) { usual } else { usual.min(9) };
         match self.spare_bytes() {
             None => usual,
             Some(0) => 0,

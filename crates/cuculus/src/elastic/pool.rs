@@ -559,7 +559,10 @@ impl Pool {
     fn compact(&mut self, moved: &mut impl FnMut(u32, Block)) {
         let (spare, is_small) = (self.capacity - self.used, self.used <= SMALL);
         // The list is not to be longer than a small pool needs.
-        while is_small && let Some(at) = self.regions.iter().rposition(Region::is_vacant) {
+        while is_small
+            && self.vacant > 0
+            && let Some(at) = self.regions.iter().rposition(Region::is_vacant)
+        {
             self.fill_number(at as u32);
             self.vacant -= 1;
         }
