@@ -15,15 +15,14 @@ use core::ptr::NonNull;
 use std::alloc::{self, Layout};
 
 use super::directory::index_among;
-use super::draft::{self, Draft};
 use super::pool::UNIT;
 use super::segment::{Plan, Segment};
-use super::segments::Segments;
+use super::segments::{Content, Segments};
 use super::shown::VERSION;
 use super::version::Version;
 use crate::prefetch::prefetch_at;
 use crate::table::{OutOfMemory, WINDOW};
-use crate::wide::{self, Chosen};
+use crate::wide::Chosen;
 
 /// Pieces of memory that are kept for copies: enough for most sizes that occur.
 const MOST_KEPT: usize = 32;
@@ -289,7 +288,7 @@ impl Segments for Copied {
     fn prepare(
         &mut self,
         index: usize,
-        draft: &Draft,
+        content: &impl Content,
         plan: &Plan,
         chosen: Chosen,
     ) -> Result<Prepared, OutOfMemory> {
@@ -302,7 +301,7 @@ impl Segments for Copied {
             segment.write(Segment::new(block, plan));
             segment.as_mut()
         };
-        wide::run_chosen(chosen, draft::Write { draft, to: written });
+        content.write_to(written, chosen);
         Ok(Prepared { index, segment })
     }
 
@@ -326,12 +325,12 @@ impl Segments for Copied {
 
     fn push_draft(
         &mut self,
-        draft: &Draft,
+        content: &impl Content,
         plan: &Plan,
         chosen: Chosen,
     ) -> Result<(), OutOfMemory> {
         self.reserve(1)?;
-        let prepared = self.prepare(self.len(), draft, plan, chosen)?;
+        let prepared = self.prepare(self.len(), content, plan, chosen)?;
         self.push(prepared.segment);
         Ok(())
     }

@@ -16,6 +16,7 @@
 //!  overflow   the list of these others
 //!  lengths    what is known of how many keys, and so the rate
 //!  sections   copied piece by piece while it is in use
+//!  weave      some keys put into a segment while it is copied
 //!  bulk       many keys at once, each segment written once
 //!  part       one of several filters that share the keys by their paths
 //!  union      all entries of another filter, segment by segment
@@ -66,6 +67,7 @@ mod shown;
 mod stats;
 mod union;
 mod version;
+mod weave;
 pub(crate) mod writing;
 
 /// What version.rs is made of: the model puts loom's in its place.
