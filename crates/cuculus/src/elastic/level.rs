@@ -20,7 +20,7 @@ use crate::wide::Instructions;
 /// Segments of another level that are searched for entries that can come back.
 const MOST_DRAINED_FROM: usize = 2;
 /// The most slots that one entry more can take in place.
-const MOST_ADDED: usize = 7;
+pub(super) const MOST_ADDED: usize = 7;
 
 /// What an operation needs besides the segments.
 pub(super) struct Context<'a> {
