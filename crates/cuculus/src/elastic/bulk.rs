@@ -13,6 +13,7 @@ use super::lengths::{Changes, Lengths};
 use super::level::{Context, Failure, Level, Work, depth_of};
 use super::policy::{Goal, Settings, segments_for};
 use super::segments::Segments;
+use super::weave::{self, Loom};
 use crate::wide::{self, Job};
 use crate::{BuildError, Filter, Full, FullCause, Insert, Key, KeyHash, Remove};
 
@@ -20,6 +21,8 @@ use crate::{BuildError, Filter, Full, FullCause, Insert, Key, KeyHash, Remove};
 /// segments would be rewritten for a few entries each.
 const FEWEST: usize = 1024;
 const LEAST_SHARE: usize = 12;
+/// Fewer keys of a segment are removed one after the other.
+const FEWEST_WOVEN: usize = 8;
 /// More keys than this are taken in several rounds: 128 MiB for the groups.
 const MOST_AT_ONCE: usize = 1 << 24;
 
@@ -138,8 +141,13 @@ impl ElasticFilter {
         let main = &mut levels.main;
         let count = main.segment_count();
         let groups = Groups::new(hashes, scheme, count, 1).ok()?;
-        let mut removed = 0;
+        let (mut removed, mut loom) = (0, Loom::default());
         let each = groups.each(0..count, |index, keys| {
+            main.prefetch_next(index);
+            if let Some(taken) = main.unweave_keys(index, keys, scheme, &mut loom, &mut cx) {
+                removed += taken;
+                return Ok(());
+            }
             let job = RemoveKeys { level: main, index, keys, scheme, cx: &mut cx };
             removed += wide::run_chosen(job.cx.settings.chosen, job);
             Ok(())
@@ -201,13 +209,13 @@ impl ElasticFilter {
         }
         let groups = Groups::new(hashes, scheme, count, threads)?;
         let goal = cx.settings.bulk_goal(hashes.len() as u64, cx.lengths);
-        let mut later = Later::default();
+        let (mut later, mut loom) = (Later::default(), Loom::default());
         let mut done = 0;
         let mut outcome = groups.each(0..count, |index, keys| {
-            let depth = depth_of(index as u64, count as u64);
+            levels.main.prefetch_next(index);
             if !keys.is_empty()
                 && let Err(failure) =
-                    levels.main.add_keys(index, keys, scheme, goal.form(index, depth), &mut cx)
+                    levels.main.add_keys(index, keys, scheme, goal, &mut loom, &mut cx)
             {
                 later.leave(index, keys, failure)?;
             }
@@ -349,6 +357,14 @@ impl Later {
 }
 
 impl Level {
+    /// Prefetches the segment after one.
+    fn prefetch_next(&self, index: usize) {
+        if index + 1 < self.directory.len() {
+            let next = self.directory.get(index + 1);
+            next.prefetch(0, next.used_bits());
+        }
+    }
+
     /// Adds a segment after the last, with keys.
     fn push_keys(
         &mut self,
@@ -381,14 +397,21 @@ impl Level {
         index: usize,
         keys: &[KeyHash],
         scheme: Scheme,
-        form: Form,
+        goal: Goal,
+        loom: &mut Loom,
         cx: &mut Context<'_>,
     ) -> Result<(), Failure> {
         cx.work.start();
         let segment = self.directory.get(index);
         let (depth, counted) = (segment.depth(), segment.counted_codes());
+        let keeps_form = goal.accepts(segment.form(), index, depth);
+        if keeps_form && self.weave_keys(index, keys, scheme, loom, cx)? {
+            return Ok(());
+        }
+        let segment = self.directory.get(index);
+        let form = goal.form(index, depth);
         let (mut draft, mut changes) = (Draft::new(form), Changes::new());
-        if segment.form().is_near(form) {
+        if keeps_form {
             wide::run_chosen(cx.settings.chosen, draft::Read { segment, to: &mut draft })?;
             cx.work.add(draft.len());
         } else {
@@ -410,6 +433,70 @@ impl Level {
         self.directory.install(prepared);
         self.count_keys(keys, held, (counted, &draft), &changes, cx);
         Ok(())
+    }
+
+    /// Puts keys into a segment while it is copied, if nothing but that is to be done. Says whether it
+    /// did; if not, nothing has changed.
+    fn weave_keys(
+        &mut self,
+        index: usize,
+        keys: &[KeyHash],
+        scheme: Scheme,
+        loom: &mut Loom,
+        cx: &mut Context<'_>,
+    ) -> Result<bool, Failure> {
+        let segment = self.directory.get(index);
+        let (form, depth, units) = (segment.form(), segment.depth(), segment.units());
+        let length = form.longest().min(scheme.path_bits() - depth);
+        let are_few = keys.len() <= weave::MOST.min(segment.slots() / 2);
+        let are_long = form.ended || length >= form.width;
+        if segment.is_wide() || !are_few || !are_long {
+            return Ok(false);
+        }
+        if !cx.settings.allows(cx.lengths.sum() + weight_of(keys, depth + length)) {
+            return Err(Failure::Rate);
+        }
+        let job = weave::Insert { segment, keys, scheme, loom };
+        let Some(woven) = wide::run_chosen(cx.settings.chosen, job) else { return Ok(false) };
+        cx.work.add(segment.slots());
+        cx.lengths.reserve(depth + length)?;
+        if woven.plan.units > units {
+            self.directory.resize(index, woven.plan.units)?;
+        }
+        let segment = self.directory.get_mut(index).ok_or(Failure::OutOfMemory)?;
+        segment.set_groups(&woven.plan, loom.groups(&woven));
+        cx.lengths.add_many(depth + length, keys.len() as u64);
+        self.entries += keys.len();
+        Ok(true)
+    }
+
+    /// Takes keys out of a segment while it is copied, if that is all that is to be done, and makes it
+    /// smaller if that is due. Says how many there were; `None` if nothing has changed.
+    fn unweave_keys(
+        &mut self,
+        index: usize,
+        keys: &[KeyHash],
+        scheme: Scheme,
+        loom: &mut Loom,
+        cx: &mut Context<'_>,
+    ) -> Option<usize> {
+        let segment = self.directory.get(index);
+        if segment.is_wide() || !(FEWEST_WOVEN..=weave::MOST).contains(&keys.len()) {
+            return None;
+        }
+        cx.work.start();
+        let job = weave::Remove { segment, keys, scheme, loom };
+        let taken = wide::run_chosen(cx.settings.chosen, job)?;
+        let depth = segment.depth();
+        self.directory.get_mut(index)?.set_groups(&taken.woven.plan, loom.groups(&taken.woven));
+        let mut removed = 0;
+        for (length, &entries) in (depth..).zip(&taken.lengths).filter(|held| *held.1 > 0) {
+            cx.lengths.remove_many(length, entries.into());
+            removed += usize::from(entries);
+        }
+        self.entries -= removed;
+        self.shrink_if_due(index, cx);
+        Some(removed)
     }
 
     /// Counts keys that were written, as if each had a slot, and then what became of equal ones.

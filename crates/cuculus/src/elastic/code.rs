@@ -76,6 +76,20 @@ impl Form {
         ((code ^ extension) & mask(length) == 0).then_some(length)
     }
 
+    /// The longest of a few codes that begin like an extension, and its length.
+    #[inline(always)]
+    pub(super) fn longest_of(self, codes: &[u64], extension: u64) -> Option<(usize, u32)> {
+        let (mut best, mut longest) = (0, None);
+        for (i, &code) in codes.iter().enumerate() {
+            let length = self.match_length(code, extension);
+            // Of equal ones the first, so that the bytes do not depend on which way it was found.
+            if length > longest {
+                (best, longest) = (i, length);
+            }
+        }
+        Some((best, longest?))
+    }
+
     /// Whether a key can have this code.
     pub(super) fn is_possible(self, code: u64) -> bool {
         !self.ended || code != mask(self.width)

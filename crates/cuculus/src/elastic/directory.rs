@@ -2,14 +2,13 @@
 //! segment a path leads to; how large one should be, and what is in it, is decided elsewhere.
 #![allow(unsafe_code, reason = "segments point to blocks of the pool")]
 
-use super::draft::{self, Draft};
 use super::pool::{Block, Pool, Relocate};
 use super::segment::{Plan, Segment};
-use super::segments::Segments;
+use super::segments::{Content, Segments};
 use crate::memory::shrink;
 use crate::prefetch::prefetch_at;
 use crate::table::OutOfMemory;
-use crate::wide::{self, Chosen};
+use crate::wide::Chosen;
 
 /// Descriptions in a page. Only the list of pages is ever copied when there are more of them.
 pub(super) const PAGE: usize = 256;
@@ -215,13 +214,13 @@ impl Segments for Directory {
     fn prepare(
         &mut self,
         index: usize,
-        draft: &Draft,
+        content: &impl Content,
         plan: &Plan,
         chosen: Chosen,
     ) -> Result<Prepared, OutOfMemory> {
         let at = self.pool.take(plan.units, index as u32)?;
         let mut segment = Segment::new(at, plan);
-        wide::run_chosen(chosen, draft::Write { draft, to: &mut segment });
+        content.write_to(&mut segment, chosen);
         Ok(Prepared { index, segment })
     }
 
@@ -265,12 +264,12 @@ impl Segments for Directory {
 
     fn push_draft(
         &mut self,
-        draft: &Draft,
+        content: &impl Content,
         plan: &Plan,
         chosen: Chosen,
     ) -> Result<(), OutOfMemory> {
         self.reserve()?;
-        match self.prepare(self.len(), draft, plan, chosen) {
+        match self.prepare(self.len(), content, plan, chosen) {
             Ok(prepared) => {
                 self.push(prepared);
                 Ok(())

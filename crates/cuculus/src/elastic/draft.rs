@@ -9,8 +9,9 @@ use super::lengths::Changes;
 use super::policy::Settings;
 use super::pool::UNIT;
 use super::segment::{Bases, COUNTED, Counted, MAX_SLOTS, MAX_UNITS, Plan, Segment};
+use super::segments::Content;
 use crate::KeyHash;
-use crate::wide::Job;
+use crate::wide::{self, Chosen, Job};
 
 /// The most counted codes of a segment.
 pub(super) const MAX_COUNTED: usize = MAX_UNITS * UNIT / COUNTED;
@@ -532,7 +533,7 @@ impl Draft {
 
     /// Writes the codes to a segment that was made for the plan.
     #[inline(always)]
-    pub(super) fn write(&self, segment: &mut Segment) {
+    fn write(&self, segment: &mut Segment) {
         let mut writer = Writer::new(segment.group_bytes_mut());
         let mut rest = &self.codes[..self.len];
         for counts in self.counts.as_chunks().0 {
@@ -601,9 +602,15 @@ impl Job for Make<'_> {
 }
 
 /// [`Draft::write`], with the widest instructions.
-pub(super) struct Write<'a> {
-    pub(super) draft: &'a Draft,
-    pub(super) to: &'a mut Segment,
+struct Write<'a> {
+    draft: &'a Draft,
+    to: &'a mut Segment,
+}
+
+impl Content for Draft {
+    fn write_to(&self, segment: &mut Segment, chosen: Chosen) {
+        wide::run_chosen(chosen, Write { draft: self, to: segment });
+    }
 }
 
 impl Job for Write<'_> {

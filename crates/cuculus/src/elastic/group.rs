@@ -57,6 +57,13 @@ pub(super) fn three(bytes: &[u8], at: usize, width: u32) -> [u64; INLINE] {
     )
 }
 
+/// Three sorted codes and one more, sorted. `None` if all are equal.
+#[inline(always)]
+pub(super) fn with_fourth([a, b, c]: [u64; INLINE], code: u64) -> Option<[u64; INLINE + 1]> {
+    let run = [a.min(code), b.min(code.max(a)), c.min(code.max(b)), c.max(code)];
+    (run[0] < run[3]).then_some(run)
+}
+
 /// Writes three codes, one after the other.
 #[inline(always)]
 pub(super) fn set_three(bytes: &mut [u8], at: usize, width: u32, codes: [u64; INLINE]) {
@@ -410,11 +417,42 @@ impl Tails {
         }
     }
 
-    /// The slots of the group now.
-    pub(super) fn slots(&self, width: u32) -> usize {
+    /// Goes on with another home that has three codes or more.
+    #[inline(always)]
+    pub(super) fn turn_to(&mut self, bytes: &[u8], at: usize, width: u32, home: u32) {
+        let first = before(self.header, home).0 as usize;
+        self.inline = three(bytes, at + HEADER + first * width as usize, width);
+    }
+
+    /// The inline codes of the home that was changed.
+    pub(super) fn inline(&self) -> [u64; INLINE] {
+        self.inline
+    }
+
+    /// The slots of the tails now.
+    pub(super) fn tail_slots(&self, width: u32) -> usize {
         let others = self.marked[..self.len].split_last().map_or(&[][..], |(_, others)| others);
         let numbers = others.iter().map(|marked| digits(usize::from(marked.tail), width));
-        sum(self.header) as usize + numbers.sum::<usize>() + self.codes_len
+        numbers.sum::<usize>() + self.codes_len
+    }
+
+    /// The slots of the group now.
+    pub(super) fn slots(&self, width: u32) -> usize {
+        sum(self.header) as usize + self.tail_slots(width)
+    }
+
+    /// What the slots of the tails hold.
+    #[inline(always)]
+    pub(super) fn each_tail_slot(&self, width: u32, mut put: impl FnMut(u64)) {
+        for marked in self.marked[..self.len].iter().rev().skip(1).rev() {
+            let mut number = u64::from(marked.tail);
+            while width < 16 && number >= mask(width) {
+                put(mask(width));
+                number -= mask(width);
+            }
+            put(number);
+        }
+        self.codes[..self.codes_len].iter().for_each(|&code| put(code));
     }
 
     /// Writes the inline codes of the home that was changed, and all tails.
@@ -427,19 +465,10 @@ impl Tails {
             bit += step;
         }
         bit = at + HEADER + sum(self.header) as usize * step;
-        let mut put = |value: u64| {
+        self.each_tail_slot(width, |value| {
             write(bytes, bit, width, value);
             bit += step;
-        };
-        for marked in self.marked[..self.len].iter().rev().skip(1).rev() {
-            let mut number = u64::from(marked.tail);
-            while width < 16 && number >= mask(width) {
-                put(mask(width));
-                number -= mask(width);
-            }
-            put(number);
-        }
-        self.codes[..self.codes_len].iter().for_each(|&code| put(code));
+        });
     }
 }
 

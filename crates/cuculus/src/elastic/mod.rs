@@ -16,6 +16,7 @@
 //!  overflow   the list of these others
 //!  lengths    what is known of how many keys, and so the rate
 //!  sections   copied piece by piece while it is in use
+//!  weave      some keys put into a segment while it is copied
 //!  bulk       many keys at once, each segment written once
 //!  part       one of several filters that share the keys by their paths
 //!  union      all entries of another filter, segment by segment
@@ -25,6 +26,9 @@
 //!  shown      a segment as these others read it
 //!  in_place   what nearly every change does to such a segment
 //!  copied     segments that others may read: every other change is made to a copy
+//!  reading    when nobody reads what was replaced any more
+//!  fences     what that needs of the processor and the system
+//!  readers    all threads that read
 //!  published  what these others see, and when memory is given back
 //!  writing    the one who changes a part, and publishes
 //!  forecast   what a filter will be like, by the policy alone
@@ -40,6 +44,7 @@ mod code;
 mod copied;
 mod directory;
 mod draft;
+mod fences;
 mod filter;
 mod first_version;
 mod forecast;
@@ -57,6 +62,8 @@ mod policy;
 mod pool;
 mod probe;
 pub(crate) mod published;
+pub(crate) mod readers;
+mod reading;
 mod reshape;
 mod saved;
 mod sections;
@@ -66,10 +73,12 @@ mod shown;
 mod stats;
 mod union;
 mod version;
+mod weave;
 pub(crate) mod writing;
 
-/// What version.rs is made of: the model puts loom's in its place.
+/// What version.rs and reading.rs are made of: the model puts loom's in its place.
 mod atomics {
+    pub(super) use super::fences::fence_of_readers;
     pub(super) use core::sync::atomic::{AtomicU64, Ordering, fence};
 }
 

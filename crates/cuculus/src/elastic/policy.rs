@@ -101,6 +101,22 @@ impl Goal {
             }
         }
     }
+
+    /// Whether a segment to which keys are added keeps its form: one that is near to what this
+    /// segment, or its neighbours, should have. Old entries get no longer by wider codes.
+    pub(super) fn accepts(self, form: Form, index: usize, depth: u32) -> bool {
+        let is_near = |goal: Self| goal.form(index, depth).is_near(form);
+        is_near(self)
+            || match self {
+                Self::Plain { .. } => false,
+                Self::Ended { path, spare, .. } => {
+                    let all = if path == 0 { 0 } else { PARTS as u32 };
+                    [0, all]
+                        .into_iter()
+                        .any(|shorter| is_near(Self::Ended { path, shorter, spare }))
+                }
+            }
+    }
 }
 
 impl Settings {

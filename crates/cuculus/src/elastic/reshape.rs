@@ -7,6 +7,8 @@ use super::group::MOST_EQUAL;
 use super::lengths::Changes;
 use super::level::{Context, Failure, Level, PartialKey, each_partial_key};
 use super::segments::Segments;
+use super::weave::{self, Halves};
+use crate::table::OutOfMemory;
 use crate::{FullCause, wide};
 
 impl<D: Segments> Level<D> {
@@ -124,6 +126,9 @@ impl<D: Segments> Level<D> {
         cx: &mut Context<'_>,
         send: impl FnOnce(&[(PartialKey, u64)], &mut Context<'_>) -> Result<(), FullCause>,
     ) -> Result<(), Failure> {
+        if let Some(split) = self.split_quickly(cx) {
+            return split.map_err(Failure::from);
+        }
         let count = self.directory.len();
         let index = count - (1usize << count.ilog2());
         let segment = self.directory.get(index);
@@ -201,6 +206,39 @@ impl<D: Segments> Level<D> {
             self.copies += changes.dropped();
         }
         Ok(())
+    }
+
+    /// [`split`](Self::split), if entries only move: all have a side, and none is shortened or counted.
+    /// `None` if it is not so; nothing has changed then, nor after an error.
+    fn split_quickly(&mut self, cx: &mut Context<'_>) -> Option<Result<(), OutOfMemory>> {
+        let count = self.directory.len();
+        let index = count - (1usize << count.ilog2());
+        let segment = self.directory.get(index);
+        let (depth, held) = (segment.depth(), segment.form());
+        let forms = if self.is_overflow {
+            [Form { width: held.longest().max(1), ended: true }; 2]
+        } else {
+            let goal = cx.settings.goal(0, cx.lengths);
+            [index, count].map(|at| goal.form(at, depth + 1))
+        };
+        let is_kept = |form: &Form| form.ended && form.width + 1 >= held.width;
+        if segment.is_wide() || !held.ended || !forms.iter().all(is_kept) {
+            return None;
+        }
+        let (mut halves, chosen) = (Halves::default(), cx.settings.chosen);
+        let plans = wide::run_chosen(chosen, weave::Split { segment, forms, to: &mut halves })?;
+        cx.work.add(segment.slots());
+        let [stay, go] = [0, 1].map(|side| halves.groups(side, &plans[side]));
+        Some(self.directory.push_draft(&go, &plans[1], chosen).and_then(|()| {
+            match self.directory.prepare(index, &stay, &plans[0], chosen) {
+                Ok(prepared) => self.directory.install(prepared),
+                Err(failed) => {
+                    self.directory.pop();
+                    return Err(failed);
+                }
+            }
+            Ok(())
+        }))
     }
 
     /// Merges the last segment with the one that it was split from. If that cannot be done nothing

@@ -162,6 +162,15 @@ impl Plan {
         let units = (bits + free).div_ceil(UNIT * 8).min(MAX_UNITS);
         Some(Self { form, depth, bases, counted, units, slope })
     }
+
+    pub(super) fn is_narrow(&self) -> bool {
+        self.slope.is_some()
+    }
+
+    /// The bits of all groups.
+    pub(super) fn used_bits(&self) -> usize {
+        HEADERS + usize::from(self.bases[GROUPS]) * self.form.width as usize
+    }
 }
 
 /// A slope and the distances of bases from it, none more than `most`.
@@ -296,6 +305,14 @@ impl Segment {
     pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as for `bytes`, without the window; borrowed exclusively.
         unsafe { core::slice::from_raw_parts_mut(self.at.as_ptr(), self.units() * UNIT) }
+    }
+
+    /// Replaces the groups by others, which are as the plan says. Both are narrow; the block stays, and
+    /// has room for them.
+    pub(super) fn set_groups(&mut self, plan: &Plan, groups: &[u8]) {
+        let units = self.units();
+        *self = Self::new(self.at, &Plan { units, ..*plan });
+        self.bytes_mut()[..groups.len()].copy_from_slice(groups);
     }
 
     /// The words of the block.
@@ -636,10 +653,7 @@ impl Segment {
         }
         let first = group::before(header, key.home_in_group()).0 as usize;
         let inline = at + HEADER + first * width as usize;
-        let [a, b, c] = group::three(self.bytes(), inline, width);
-        if a == c && a == code {
-            return None;
-        }
+        let run = group::with_fourth(group::three(self.bytes(), inline, width), code)?;
         let (step, end) = (width as usize, self.used_bits());
         if self.free_bits() < step || self.slots() >= MAX_SLOTS {
             return Some(Change::NoRoom);
@@ -647,8 +661,6 @@ impl Segment {
         if !self.add_to_bases(key.group(), 1) {
             return Some(Change::Rewrite);
         }
-        // Sorted: the new one between two of a, b and c.
-        let run = [a.min(code), b.min(code.max(a)), c.min(code.max(b)), c.max(code)];
         let tail = at + HEADER + slots * step;
         bits::insert(self.words_mut(), tail, end, width, run[2]);
         group::set_three(self.bytes_mut(), inline, width, [run[3], run[0], run[1]]);
@@ -757,16 +769,7 @@ impl Segment {
     /// The longest of a few codes that may be of a key, and its length.
     #[inline(always)]
     pub(super) fn longest_of(&self, codes: &[u64], key: Address) -> Option<(usize, u32)> {
-        let (form, extension) = (self.form(), key.path >> self.depth());
-        let (mut best, mut longest) = (0, None);
-        for (i, &code) in codes.iter().enumerate() {
-            let length = form.match_length(code, extension);
-            // Of equal ones the first, so that the bytes do not depend on which way it was found.
-            if length > longest {
-                (best, longest) = (i, length);
-            }
-        }
-        Some((best, longest?))
+        self.form().longest_of(codes, key.path >> self.depth())
     }
 
     /// Takes an entry with this code out of its home, where there is one. `Err` if only
@@ -830,6 +833,11 @@ impl Segment {
         self.units = self.units.max(units as u16);
         self.bytes_mut().copy_within(old - trailer..old, new - trailer);
         self.units = units as u16;
+    }
+
+    /// Follows the block of a narrow segment, which is a unit longer.
+    pub(super) fn add_unit(&mut self) {
+        self.units += 1;
     }
 
     /// The same description of another block, as large.

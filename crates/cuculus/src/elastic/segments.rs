@@ -1,10 +1,22 @@
 //! What a level needs of its segments, wherever they are: in a directory of its own memory, or in
 //! one that others read while it is changed.
 
-use super::draft::Draft;
 use super::segment::{Plan, Segment};
 use crate::table::OutOfMemory;
 use crate::wide::Chosen;
+
+/// What a segment is to hold.
+pub(crate) trait Content {
+    /// Writes it to a segment that was made for its plan.
+    fn write_to(&self, segment: &mut Segment, chosen: Chosen);
+}
+
+/// The bytes of all groups of a narrow segment.
+impl Content for &[u8] {
+    fn write_to(&self, segment: &mut Segment, _: Chosen) {
+        segment.group_bytes_mut()[..self.len()].copy_from_slice(self);
+    }
+}
 
 /// All segments of a level.
 pub(crate) trait Segments: Default {
@@ -36,11 +48,11 @@ pub(crate) trait Segments: Default {
 
     fn iter(&self) -> impl Iterator<Item = &Segment>;
 
-    /// Writes a draft to a block for a segment, one that exists or the next.
+    /// Writes a draft, or other content, to a block for a segment, one that exists or the next.
     fn prepare(
         &mut self,
         index: usize,
-        draft: &Draft,
+        content: &impl Content,
         plan: &Plan,
         chosen: Chosen,
     ) -> Result<Self::Prepared, OutOfMemory>;
@@ -54,9 +66,13 @@ pub(crate) trait Segments: Default {
     /// Gives a segment a larger or smaller block.
     fn resize(&mut self, index: usize, units: usize) -> Result<(), OutOfMemory>;
 
-    /// Adds a draft as the last segment.
-    fn push_draft(&mut self, draft: &Draft, plan: &Plan, chosen: Chosen)
-    -> Result<(), OutOfMemory>;
+    /// Adds a draft, or other content, as the last segment.
+    fn push_draft(
+        &mut self,
+        content: &impl Content,
+        plan: &Plan,
+        chosen: Chosen,
+    ) -> Result<(), OutOfMemory>;
 
     /// Adds a copy of a segment of another directory as the last, at some depth.
     fn push_copy(&mut self, segment: &Segment, depth: u32) -> Result<(), OutOfMemory>;
