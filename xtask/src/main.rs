@@ -81,8 +81,9 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "sanitize",
-        arguments: "[--miri] [TEST…]",
-        summary: "run the library's tests with the address sanitizer, or parts of them with Miri",
+        arguments: "[--thread | --miri] [TEST…]",
+        summary: "run the library's tests with the address sanitizer, those that start threads with the \
+                  thread sanitizer, or parts of them with Miri",
         run: sanitize::run,
     },
     Command {

@@ -1,38 +1,55 @@
-//! `cargo xtask sanitize`: the library's tests with the address sanitizer, or with Miri. Both need the
-//! nightly compiler, which is installed if it is not there.
+//! `cargo xtask sanitize`: the library's tests with the address sanitizer, with the thread sanitizer, or
+//! with Miri. All need the nightly compiler, which is installed if it is not there.
 
 use crate::run::{Failure, program, step, succeeds, target_directory};
 use crate::tools;
 
-/// The only platform that the sanitizer is used on here; it needs the target to be named.
+/// The only platform that the sanitizers are used on here; they need the target to be named.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
-/// The suites that the sanitizer runs by default: all that touch memory. (The other tests of the
-/// library are statistics, and take an hour with it.)
-const SUITES: [&str; 9] = [
-    "failing_memory",
-    "enemy",
-    "format",
-    "format_elastic",
-    "maplet",
-    "dynamic",
-    "index_independent",
-    "shared",
-    "bulk",
-];
+/// What runs with the thread sanitizer: the unit tests whose names begin so, and the suites that start
+/// threads.
+const THREADED: [&str; 2] = ["shared::", "elastic::groups"];
+const THREADED_SUITES: [&str; 3] = ["shared", "shared_stress", "bulk"];
 /// What Miri runs by default. It is some thousand times slower, and these have the unsafe code.
-const INTERPRETED: [&str; 4] = ["memory::", "table::runs", "elastic::pool", "relocate::"];
+const INTERPRETED: [&str; 4] = ["memory::", "table::tests", "elastic::pool", "relocate::"];
+/// The test of a suite that is small enough for Miri, and with threads. crossbeam-epoch, which it uses,
+/// keeps to the newer of the two models of borrowing only, and never frees its list of threads.
+const INTERPRETED_SUITE: [&str; 2] = ["shared", "small"];
+const FOR_EPOCHS: &str = "-Zmiri-tree-borrows -Zmiri-ignore-leaks -Zmiri-permissive-provenance";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Address,
+    Threads,
+    Miri,
+}
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    let is_miri = arguments.iter().any(|word| word == "--miri");
-    let chosen: Vec<&str> =
-        arguments.iter().map(String::as_str).filter(|&word| word != "--miri").collect();
-    if let Some(word) = chosen.iter().find(|word| word.starts_with('-')) {
-        return Err(Failure::Usage(format!(
-            "sanitize does not take {word:?}; it takes [--miri] [TEST…]"
-        )));
-    }
+    let (way, chosen) = parse(arguments)?;
     nightly()?;
-    if is_miri { interpret(&chosen) } else { sanitize(&chosen) }
+    match way {
+        Way::Address => address(&chosen),
+        Way::Threads => threads(&chosen),
+        Way::Miri => interpret(&chosen),
+    }
+}
+
+fn parse(arguments: &[String]) -> Result<(Way, Vec<&str>), Failure> {
+    let mut way = Way::Address;
+    let mut chosen = Vec::new();
+    for word in arguments {
+        match word.as_str() {
+            "--thread" if way == Way::Address => way = Way::Threads,
+            "--miri" if way == Way::Address => way = Way::Miri,
+            word if word.starts_with('-') => {
+                return Err(Failure::Usage(format!(
+                    "sanitize does not take {word:?}; it takes [--thread | --miri] [TEST…]"
+                )));
+            }
+            word => chosen.push(word),
+        }
+    }
+    Ok((way, chosen))
 }
 
 fn nightly() -> Result<(), Failure> {
@@ -40,17 +57,50 @@ fn nightly() -> Result<(), Failure> {
         return Ok(());
     }
     let install = ["toolchain", "install", "nightly", "--profile", "minimal"];
-    step("install the nightly compiler", &mut program("rustup", install))
+    let _ = step("install the nightly compiler", &mut program("rustup", install));
+    if tools::has_nightly() {
+        return Ok(());
+    }
+    Err(Failure::Failed(
+        "the nightly compiler is missing and could not be installed; install it with `rustup toolchain \
+         install nightly`"
+            .into(),
+    ))
+}
+
+/// Parts of the nightly compiler. There are days on which it is made without some of them.
+fn components(names: &[&str]) -> Result<(), Failure> {
+    let there = || {
+        let list = ["component", "list", "--installed", "--toolchain", "nightly"];
+        let list = program("rustup", list).output();
+        let list = list.map(|list| String::from_utf8_lossy(&list.stdout).into_owned());
+        list.is_ok_and(|list| {
+            names.iter().all(|name| list.lines().any(|line| line.starts_with(name)))
+        })
+    };
+    if there() {
+        return Ok(());
+    }
+    let install = ["component", "add", "--toolchain", "nightly"];
+    let mut install = program("rustup", install.into_iter().chain(names.iter().copied()));
+    let _ = step("install parts of the nightly compiler", &mut install);
+    if there() {
+        return Ok(());
+    }
+    let (names, options) = (names.join(" and "), names.join(" --component "));
+    Err(Failure::Failed(format!(
+        "the nightly compiler has no {names}, and they could not be installed; install a nightly that \
+         has them with `rustup toolchain install nightly --component {options}`"
+    )))
 }
 
 /// Unit tests and suites, with overflow checks and debug assertions, which this profile has anyway.
-fn sanitize(chosen: &[&str]) -> Result<(), Failure> {
-    let suites: Vec<&str> = if chosen.is_empty() { SUITES.to_vec() } else { chosen.to_vec() };
+fn address(chosen: &[&str]) -> Result<(), Failure> {
     let mut words = vec!["run", "nightly", "cargo", "test", "-p", "cuculus", "--target", TARGET];
     if chosen.is_empty() {
-        words.push("--lib");
+        words.extend(["--lib", "--tests"]);
     }
-    words.extend(suites.iter().flat_map(|suite| ["--test", suite]));
+    words.extend(chosen.iter().flat_map(|suite| ["--test", suite]));
     let mut command = program("rustup", words);
     // Not the workspace's own: instrumented code must not mix with it.
     command.env("CARGO_TARGET_DIR", target_directory().join("sanitize"));
@@ -60,20 +110,73 @@ fn sanitize(chosen: &[&str]) -> Result<(), Failure> {
     step("address sanitizer", &mut command)
 }
 
+/// With a standard library that is compiled in the same way: without it the sanitizer does not see its
+/// locks, and reports races that are none.
+fn threads(chosen: &[&str]) -> Result<(), Failure> {
+    components(&["rust-src"])?;
+    let test = |name: &str, what: &[&str]| {
+        let words = ["run", "nightly", "cargo", "test", "-Zbuild-std", "-p", "cuculus"];
+        let words = words.into_iter().chain(["--target", TARGET]).chain(what.iter().copied());
+        let mut command = program("rustup", words);
+        command.env("CARGO_TARGET_DIR", target_directory().join("sanitize-threads"));
+        command.env("RUSTFLAGS", "-Zsanitizer=thread");
+        command.env("TSAN_OPTIONS", "halt_on_error=1");
+        step(name, &mut command)
+    };
+    if chosen.is_empty() {
+        let names: Vec<&str> = ["--lib", "--"].into_iter().chain(THREADED).collect();
+        test("thread sanitizer, unit tests", &names)?;
+    }
+    let suites = if chosen.is_empty() { &THREADED_SUITES[..] } else { chosen };
+    let suites: Vec<&str> = suites.iter().flat_map(|suite| ["--test", suite]).collect();
+    test("thread sanitizer", &suites)
+}
+
 /// Unit tests by the beginning of their names.
 fn interpret(chosen: &[&str]) -> Result<(), Failure> {
     let has_miri =
         || succeeds(&mut program("rustup", ["run", "nightly", "cargo", "miri", "--version"]));
     if !has_miri() {
-        let install = ["component", "add", "--toolchain", "nightly", "miri", "rust-src"];
-        step("install Miri", &mut program("rustup", install))?;
+        components(&["miri", "rust-src"])?;
     }
-    let names: Vec<&str> = if chosen.is_empty() { INTERPRETED.to_vec() } else { chosen.to_vec() };
-    for name in names {
-        let words = ["run", "nightly", "cargo", "miri", "test", "-p", "cuculus", "--lib", name];
-        let mut command = program("rustup", words);
+    let test = |name: &str, what: &[&str]| {
+        let words = ["run", "nightly", "cargo", "miri", "test", "-p", "cuculus"];
+        let mut command = program("rustup", words.into_iter().chain(what.iter().copied()));
         command.env("CARGO_TARGET_DIR", target_directory().join("miri"));
-        step(&format!("Miri, {name}"), &mut command)?;
+        if what.contains(&INTERPRETED_SUITE[0]) {
+            command.env("MIRIFLAGS", FOR_EPOCHS);
+        }
+        step(&format!("Miri, {name}"), &mut command)
+    };
+    let names = if chosen.is_empty() { &INTERPRETED[..] } else { chosen };
+    for name in names {
+        test(name, &["--lib", name])?;
+    }
+    if chosen.is_empty() {
+        let [suite, name] = INTERPRETED_SUITE;
+        test(suite, &["--test", suite, name])?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_way_and_any_tests() {
+        let words = |line: &str| line.split_whitespace().map(String::from).collect::<Vec<_>>();
+        let parsed = |line: &str| {
+            let words = words(line);
+            let parsed = parse(&words).map(|(way, chosen)| (way, chosen.join(" ")));
+            parsed.map_err(|failure| failure.exit_code())
+        };
+        assert_eq!(parsed(""), Ok((Way::Address, String::new())));
+        assert_eq!(parsed("shared bulk"), Ok((Way::Address, "shared bulk".into())));
+        assert_eq!(parsed("bulk --thread"), Ok((Way::Threads, "bulk".into())));
+        assert_eq!(parsed("--miri memory::"), Ok((Way::Miri, "memory::".into())));
+        for line in ["--fast", "--miri --thread", "shared --memory"] {
+            assert_eq!(parsed(line), Err(2), "{line}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 
 use std::io::{Read, Write};
 
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::DecodeError;
 use crate::container::read_up_to;
@@ -51,12 +51,12 @@ impl Note {
     /// # Errors
     /// Those of the writer.
     pub fn write_to<W: Write>(&self, mut writer: W) -> std::io::Result<()> {
-        let mut bytes = Vec::with_capacity(HEADER + self.0.len() + CHECKSUM);
-        bytes.extend_from_slice(&MAGIC);
-        bytes.extend_from_slice(&(self.0.len() as u64).to_le_bytes());
-        bytes.extend_from_slice(&self.0);
-        bytes.extend_from_slice(&xxh3_64(&bytes).to_le_bytes());
-        writer.write_all(&bytes)
+        let mut digest = Xxh3::new();
+        for piece in [&MAGIC[..], &(self.0.len() as u64).to_le_bytes(), &self.0] {
+            digest.update(piece);
+            writer.write_all(piece)?;
+        }
+        writer.write_all(&digest.digest().to_le_bytes())
     }
 
     /// Reads the note that follows a filter, up to its last byte and no further; `None` if nothing

@@ -1,5 +1,6 @@
 //! A filter copied in sections while it changes: every key that is there all the time is in the copy.
 
+use cuculus::conformance::{Random, loads_as_it_is};
 use cuculus::{
     ElasticFilter, ElasticFilterBuilder, Filter, Insert, KeyHash, Persist, PieceError, Remove,
     Sections,
@@ -187,4 +188,175 @@ fn a_copy_takes_little_more_memory() {
         let (ours, theirs) = (copy.size_in_bytes(), set.size_in_bytes());
         assert!(ours < theirs * 6 / 5, "{hint} {most}: {ours} and {theirs}");
     }
+}
+
+/// All that a piece says of a key.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    home: u16,
+    path: u64,
+    bits: u32,
+    copies: u64,
+}
+
+/// All of a filter as one section.
+const ALL: [Sections; 2] = [Sections { bits: 0, next: 0 }, Sections { bits: 0, next: 1 }];
+
+fn put_number(piece: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        piece.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    piece.push(number as u8);
+}
+
+/// The piece with these entries, whoever has written them.
+fn piece_of(entries: &[Entry]) -> Vec<u8> {
+    let mut piece = Vec::new();
+    put_number(&mut piece, entries.len() as u64);
+    for &Entry { home, path, bits, copies } in entries {
+        piece.push(255);
+        piece.extend_from_slice(&home.to_le_bytes());
+        piece.push(bits as u8 | 64);
+        let kept = path & ((1 << bits) - 1);
+        piece.extend_from_slice(&kept.to_le_bytes()[..bits.div_ceil(8) as usize]);
+        put_number(&mut piece, copies);
+    }
+    // None without a section.
+    piece.push(0);
+    piece
+}
+
+/// The entries of a filter.
+fn entries_of(filter: &ElasticFilter) -> Vec<Entry> {
+    let (piece, to) = filter.copy_sections(ALL[0], 1, usize::MAX).expect("memory");
+    assert_eq!(to, ALL[1]);
+    let mut rest = &piece[..];
+    let mut byte = || {
+        let (&first, others) = rest.split_first().expect("a whole piece");
+        rest = others;
+        first
+    };
+    let number = |byte: &mut dyn FnMut() -> u8| {
+        let mut number = 0;
+        for shift in (0..63).step_by(7) {
+            let next = byte();
+            number |= u64::from(next & 0x7f) << shift;
+            if next < 0x80 {
+                break;
+            }
+        }
+        number
+    };
+    let mut home = 0;
+    let mut entries = Vec::new();
+    for _ in 0..number(&mut byte) {
+        home = match byte() {
+            255 => u16::from(byte()) | u16::from(byte()) << 8,
+            distance => home + u16::from(distance),
+        };
+        let tag = byte();
+        let bits = u32::from(tag & 63);
+        let path = (0..bits.div_ceil(8)).fold(0, |path, at| path | u64::from(byte()) << (8 * at));
+        let copies = if tag & 64 == 0 { 1 } else { number(&mut byte) };
+        entries.push(Entry { home, path, bits, copies });
+    }
+    entries
+}
+
+/// More copies than can be counted, of an entry that is longer than any that is held: some of them
+/// stayed.
+#[test]
+fn copies_that_are_refused_leave_none() {
+    for (bits, copies) in [(52, 1 << 40), (52, u64::from(u32::MAX) + 5), (20, 1 << 40)] {
+        let mut set = filled(&builder(0.01), 1000);
+        let entry = Entry { home: 5, path: 77, bits, copies };
+        let added = set.add_sections(ALL[0], ALL[1], &piece_of(&[entry]));
+        assert!(matches!(added, Err(PieceError::Full(_))), "{added:?}");
+        assert_eq!(set.len(), 1000, "{bits} bits, {copies} copies");
+    }
+}
+
+/// A piece is refused after an entry that begins like one that was there: that one was taken out in its
+/// place.
+#[test]
+fn what_is_taken_back_is_what_came() {
+    let mut set = filled(&builder(0.01), 2000);
+    let before = set.expected_false_positive_rate();
+    let is_long = |entry: &&Entry| entry.path >> (entry.bits - 1) == 0;
+    let chosen: Vec<Entry> = entries_of(&set).iter().filter(is_long).copied().collect();
+    assert!(chosen.len() > 800, "{}", chosen.len());
+    let shorter = |entry: &Entry| Entry { bits: entry.bits - 1, copies: 3, ..*entry };
+    let too_many = Entry { home: 5, path: 77, bits: 20, copies: 1 << 40 };
+    let mut forged: Vec<Entry> = chosen.iter().map(shorter).take(50).collect();
+    forged.push(too_many);
+    let added = set.add_sections(ALL[0], ALL[1], &piece_of(&forged));
+    assert!(matches!(added, Err(PieceError::Full(_))), "{added:?}");
+    assert_eq!(set.len(), 2000);
+    assert!((0..2000u64).all(|key| set.contains(&key)));
+    let after = set.expected_false_positive_rate();
+    assert!(after <= before, "{after} after {before}");
+}
+
+/// Pieces that somebody has written: whatever they hold, they are taken or leave what was there, and
+/// the filter can be saved and loaded.
+#[test]
+fn forged_pieces_are_taken_or_leave_what_was_there() {
+    let cases = std::env::var("CUCULUS_FORGED_PIECES").ok().and_then(|text| text.parse().ok());
+    let mut random = Random::new(11);
+    let (mut taken, mut refused) = (0, [0; 2]);
+    for case in 0..cases.unwrap_or(400u64) {
+        let rate = [0.3, 0.01, 0.001, 0.00001][random.below(4)];
+        let keys = [0, 10, 1000, 1900, 8000][random.below(5)];
+        let hint = [0, 0, keys as usize, 100][random.below(4)];
+        let ours = builder(rate).expected_items(hint).spare_bytes(0);
+        let mut set = filled(&ours, keys);
+        let own = entries_of(&set);
+        let count = [1, 5, 100, 2500][random.below(4)];
+        let (one_home, one_path) = (random.below(3) == 0, random.below(3) == 0);
+        let shortest = random.below(53) as u32;
+        let forged: Vec<Entry> = (0..count)
+            .map(|_| {
+                let copies = match random.below(40) {
+                    0 => random.bits() >> random.below(64),
+                    1 => u64::from(u32::MAX) + random.below(9) as u64,
+                    at => [1, 1, 1, 2, 9][at % 5],
+                };
+                let copies = (copies & (u64::MAX >> 1)).max(1);
+                if !own.is_empty() && random.below(2) == 0 {
+                    let entry = own[random.below(own.len())];
+                    let less = [0, 1, 5, entry.bits][random.below(4)].min(entry.bits);
+                    return Entry { bits: entry.bits - less, copies, ..entry };
+                }
+                let home = if one_home { 7 } else { random.below(768) as u16 };
+                let path = if one_path { random.bits() << 40 } else { random.bits() };
+                let bits = shortest + random.below(53 - shortest as usize) as u32;
+                Entry { home, path, bits, copies }
+            })
+            .collect();
+        let (len, size) = (set.len(), set.size_in_bytes());
+        let added = set.add_sections(ALL[0], ALL[1], &piece_of(&forged));
+        let brought: u64 = forged.iter().map(|entry| entry.copies).fold(0, u64::saturating_add);
+        match added {
+            Ok(()) => {
+                taken += 1;
+                assert_eq!(set.len() as u64, len as u64 + brought, "case {case}");
+            }
+            Err(error) => {
+                assert_ne!(error, PieceError::Invalid, "case {case}");
+                refused[usize::from(error == PieceError::Rate)] += 1;
+                assert_eq!(set.len(), len, "case {case}: {error}");
+            }
+        }
+        assert!((0..keys).all(|key| set.contains(&key)), "case {case}: a key is lost");
+        let most = 3 * size + 100 * count + 8192;
+        assert!(set.size_in_bytes() <= most, "case {case}: {} of {most}", set.size_in_bytes());
+        loads_as_it_is(&format!("case {case}"), &set);
+        if added.is_err() {
+            assert!((0..keys).all(|key| set.remove(&key)), "case {case}: a key cannot be removed");
+            assert!(set.is_empty());
+        }
+    }
+    assert!(taken > 0 && refused.iter().all(|&refused| refused > 0), "{taken} {refused:?}");
+    println!("{taken} taken, {refused:?} refused");
 }

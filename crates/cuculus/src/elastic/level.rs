@@ -380,7 +380,7 @@ impl<D: Segments> Level<D> {
         let singly = copies.min(MOST_EQUAL as u64 + 1);
         for done in 0..singly {
             if let Err(cause) = self.insert(new, cx) {
-                self.remove_copies(new, done, cx);
+                self.take_back(new, done, cx);
                 return Err(cause);
             }
         }
@@ -388,13 +388,13 @@ impl<D: Segments> Level<D> {
             Ok(0) => return Ok(()),
             Ok(more) => more,
             Err(_) => {
-                self.remove_copies(new, singly, cx);
+                self.take_back(new, singly, cx);
                 return Err(FullCause::EqualEntries { held: u32::MAX as usize });
             }
         };
         let index = self.directory.index(new.key.path);
         let Some(segment) = self.directory.get_mut(index) else {
-            self.remove_copies(new, singly, cx);
+            self.take_back(new, singly, cx);
             return Err(FullCause::OutOfMemory);
         };
         let (form, depth) = (segment.form(), segment.depth());
@@ -403,27 +403,65 @@ impl<D: Segments> Level<D> {
             self.copies += u64::from(more);
             return Ok(());
         }
-        self.remove_copies(new, singly, cx);
+        self.take_back(new, singly, cx);
         Err(FullCause::Crowded)
     }
 
-    /// Takes copies of an entry out again.
-    pub(super) fn remove_copies(&mut self, known: PartialKey, copies: u64, cx: &mut Context<'_>) {
+    /// Takes copies of an entry out, as many as there are, and says how many there were too few.
+    /// Without memory it may take fewer.
+    pub(super) fn remove_copies(
+        &mut self,
+        known: PartialKey,
+        copies: u64,
+        cx: &mut Context<'_>,
+    ) -> u64 {
         let mut left = copies;
         while left > 0 {
-            let Some(found) = self.exact_match(known) else { return };
+            let Some(found) = self.exact_match(known) else { break };
             let index = self.directory.index(found.key.path);
             // Counted copies at once but for the last, which is removed as any entry is.
             let most = u32::try_from(left).unwrap_or(u32::MAX);
-            let Some(segment) = self.directory.get_mut(index) else { return };
+            let Some(segment) = self.directory.get_mut(index) else { break };
             let counted = segment.uncount(found.key.home, found.code, most);
             self.copies -= u64::from(counted);
             left -= u64::from(counted);
             if left > 0 && !self.remove(found, cx) {
-                return;
+                break;
             }
             left = left.saturating_sub(1);
         }
+        left
+    }
+
+    /// Takes copies of an entry back that came as this, and may be held shorter.
+    fn take_back(&mut self, came: PartialKey, copies: u64, cx: &mut Context<'_>) {
+        let mut left = copies;
+        while left > 0
+            && let Some(bits) = self.held_of(came)
+        {
+            let now = self.remove_copies(PartialKey { bits, ..came }, left, cx);
+            if now == left {
+                break;
+            }
+            left = now;
+        }
+    }
+
+    /// How many bits the longest entry knows that an entry can have become which came as this. Never
+    /// more than came: a longer one that begins like it is another key's.
+    pub(super) fn held_of(&self, came: PartialKey) -> Option<u32> {
+        if self.entries == 0 {
+            return None;
+        }
+        let segment = self.directory.find(came.key.path);
+        let most = came.bits.checked_sub(segment.depth())?;
+        let mut longest = None;
+        segment.each_match(came.key, |_, length| {
+            if length <= most {
+                longest = longest.max(Some(length));
+            }
+        });
+        Some(segment.depth() + longest?)
     }
 
     /// Whether codes of a form can hold an entry as it should be held.

@@ -73,15 +73,33 @@ impl<D: Segments> Levels<D> {
 
     /// Splits segments until there are enough of them for some entries more.
     pub(super) fn prepare_for(&mut self, entries: usize, cx: &mut Context<'_>) {
+        self.prepare_by(entries, usize::MAX, cx);
+    }
+
+    /// The same by so many splits at most.
+    pub(super) fn prepare_by(&mut self, entries: usize, splits: usize, cx: &mut Context<'_>) {
         if entries > 0 && self.main.segment_count() == 0 && self.main.begin(0, cx).is_err() {
             return;
         }
-        while self.main.will_be_too_full(entries, cx) {
-            if self.try_split(0, cx).is_err() {
+        for _ in 0..splits {
+            if !self.main.will_be_too_full(entries, cx) || self.try_split(0, cx).is_err() {
                 break;
             }
         }
         self.drop_empty();
+    }
+
+    /// Merges segments as long as there are too many of them.
+    pub(super) fn merge_while_due(&mut self, cx: &mut Context<'_>) {
+        while self.main.segment_count() > 1
+            && cx.settings.are_few(self.main.weight(), self.main.segment_count())
+            && let Some(merged) = self.main.merge(cx)
+        {
+            cx.work.start();
+            if !self.overflow.is_empty() {
+                self.drain(merged, cx);
+            }
+        }
     }
 
     /// Whether the next insertion or removal may change the number of segments or levels.
@@ -170,7 +188,7 @@ impl<D: Segments> Levels<D> {
             for (done, &(known, copies)) in exhausted.iter().enumerate() {
                 if let Err(cause) = self.insert_below(level, known, copies, cx) {
                     for &(known, copies) in &exhausted[..done] {
-                        self.remove_below(level, known, copies, cx);
+                        self.take_back(level + 1, known, copies, cx);
                     }
                     return Err(cause);
                 }
@@ -188,13 +206,25 @@ impl<D: Segments> Levels<D> {
         }
     }
 
-    /// Takes copies of an entry back from the levels after the one given.
-    fn remove_below(&mut self, level: usize, known: PartialKey, copies: u64, cx: &mut Context<'_>) {
-        for level in self.overflow.iter_mut().skip(level) {
-            if level.exact_match(known).is_some() {
-                level.remove_copies(known, copies, cx);
-                break;
+    /// Takes copies of an entry back that came as this, from a level on. What is held of it may be
+    /// shorter by now: the longest that it can be is taken.
+    pub(super) fn take_back(
+        &mut self,
+        first: usize,
+        came: PartialKey,
+        copies: u64,
+        cx: &mut Context<'_>,
+    ) {
+        let mut left = copies;
+        while left > 0 {
+            let levels = (first..).zip(self.iter().skip(first));
+            let held = levels.filter_map(|(at, level)| Some((level.held_of(came)?, at)));
+            let Some((bits, at)) = held.max() else { return };
+            let now = self.level_mut(at).remove_copies(PartialKey { bits, ..came }, left, cx);
+            if now == left {
+                return;
             }
+            left = now;
         }
     }
 

@@ -35,6 +35,10 @@ const FAR: u8 = 255;
 /// In the number of bits: copies follow.
 const COPIES: u8 = 64;
 
+/// Segments that are split for each key of a piece, at most: a small piece does not rebuild a large
+/// filter, whoever has written it.
+const SPLITS_PER_KEY: usize = 16;
+
 /// What is copied at a time, and in what order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sections {
@@ -183,13 +187,17 @@ impl ElasticFilter {
         let mut added = Ok(());
         for more in [0, 3, 15] {
             let (levels, mut cx) = self.parts();
-            levels.prepare_for(keys + more * levels.main.len(), &mut cx);
+            levels.prepare_by(keys + more * levels.main.len(), keys * SPLITS_PER_KEY, &mut cx);
             added = self.add_each(&each);
             if !matches!(added, Err(PieceError::Full(Full { cause: FullCause::Crowded, .. }))) {
                 break;
             }
         }
         self.levels.main.set_loading(false);
+        if added.is_err() {
+            let (levels, mut cx) = self.parts();
+            levels.merge_while_due(&mut cx);
+        }
         self.work = before;
         self.drop_if_empty();
         added
@@ -214,11 +222,7 @@ impl ElasticFilter {
             if done > 0 {
                 done -= 1;
                 let (levels, mut cx) = self.parts();
-                // Perhaps shorter than it came.
-                if let Some((level, found)) = levels.longest_match(known.key) {
-                    let held = PartialKey { bits: found.known, ..known };
-                    levels.level_mut(level).remove_copies(held, copies, &mut cx);
-                }
+                levels.take_back(0, known, copies, &mut cx);
             }
             Ok(())
         };

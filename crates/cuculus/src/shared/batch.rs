@@ -103,6 +103,9 @@ impl SharedFilter {
     ) -> Result<(), Full> {
         let division = &self.shared.division;
         absent.clear();
+        if absent.try_reserve(hashes.len()).is_err() {
+            return Err(self.full(FullCause::OutOfMemory));
+        }
         absent.resize(hashes.len(), false);
         let done = self.by_part(hashes, |part, piece, keys| {
             let each = |at: u32, is_absent| absent[piece.start + at as usize] = is_absent;

@@ -105,6 +105,12 @@ impl SharedFilter {
         self.shared.refused.load(Ordering::Relaxed)
     }
 
+    /// A file may say that there were as many as can be counted.
+    pub(super) fn count_refused(&self) {
+        let (order, more) = (Ordering::Relaxed, |refused: u64| refused.checked_add(1));
+        let _ = self.shared.refused.fetch_update(order, order, more);
+    }
+
     /// Inserts a key. A key inserted twice is stored twice, and is gone after two removals.
     ///
     /// # Errors

@@ -2,8 +2,6 @@
 //! traits that change a filter are implemented for references too: each thread of generic code can
 //! have one of its own.
 
-use core::sync::atomic::Ordering;
-
 use super::filter::SharedFilter;
 use crate::{Filter, Full, Insert, Key, KeyHash, KeyHasher, Remove};
 
@@ -63,7 +61,7 @@ macro_rules! changes {
             fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
                 for key in keys {
                     if SharedFilter::insert(self, &key).is_err() {
-                        self.shared.refused.fetch_add(1, Ordering::Relaxed);
+                        self.count_refused();
                     }
                 }
             }
@@ -71,3 +69,20 @@ macro_rules! changes {
     )*};
 }
 changes!(SharedFilter, &SharedFilter);
+
+#[cfg(test)]
+mod tests {
+    use core::sync::atomic::Ordering;
+
+    use crate::SharedFilter;
+
+    /// A file may hold any number.
+    #[test]
+    fn refused_keys_are_counted_up_to_the_largest_number() {
+        let filter = SharedFilter::builder().build().expect("valid");
+        filter.shared.refused.store(u64::MAX - 1, Ordering::Relaxed);
+        filter.count_refused();
+        filter.count_refused();
+        assert_eq!(filter.refused(), u64::MAX);
+    }
+}

@@ -13,7 +13,8 @@ use cuculus::papers::{
     ConsistentCuckooFilter, DynamicCuckooFilter, IndexIndependentCuckooFilter, Resizing,
 };
 use cuculus::{
-    CuckooFilter, CuckooMaplet, ElasticFilter, Filter, FullCause, Insert, KeyHash, Persist, Remove,
+    CuckooFilter, CuckooMaplet, ElasticFilter, Filter, FullCause, Insert, KeyHash, Note, Persist,
+    Remove,
 };
 
 mod bulk;
@@ -462,4 +463,69 @@ fn filters_on_rings() {
         }
         tally.print(&format!("{name}, resizing"));
     }
+}
+
+/// A note is written after a filter that may have taken the last memory.
+#[test]
+fn notes() {
+    let note = Note::new(vec![7; 100_000]);
+    let mut file = Vec::with_capacity(200_000);
+    let (saved, failed) = failing(0, || note.write_to(&mut file));
+    assert!(saved.is_ok() && !failed);
+    for n in 0.. {
+        let live = LIVE.get();
+        let (loaded, failed) = failing(n, || Note::read_from(&file[..]));
+        assert_eq!(loaded.is_err(), failed, "{n}");
+        assert!(failed || loaded.as_ref().is_ok_and(|loaded| loaded.as_ref() == Some(&note)));
+        drop(loaded);
+        assert_eq!(LIVE.get(), live, "leaked at {n}");
+        if !failed {
+            break;
+        }
+    }
+}
+
+/// A piece that is refused leaves the keys that were there; segments may have been split for it.
+#[test]
+fn pieces_of_filters() {
+    let builder = ElasticFilter::builder().seed(1);
+    let mut set = filled(builder.build().expect("valid"), 5000);
+    (0..9).for_each(|_| set.insert(&7u64).expect("counted"));
+    let from = set.sections();
+    let (piece, to) = set.copy_sections(from, u64::MAX, usize::MAX).expect("memory");
+    let mut tally = Tally { operations: 1, ..Tally::default() };
+    for n in 0.. {
+        let live = LIVE.get();
+        let (copied, failed) = failing(n, || set.copy_sections(from, u64::MAX, usize::MAX));
+        assert_eq!(copied.is_err(), failed, "{n}");
+        assert!(failed || copied.is_ok_and(|copied| copied == (piece.clone(), to)));
+        assert_eq!(LIVE.get(), live, "leaked at {n}");
+        tally.failures += usize::from(failed);
+        tally.refused += usize::from(failed);
+        if !failed {
+            break;
+        }
+    }
+    for keys in [0, 1500, 5000u64] {
+        tally.operations += 1;
+        let before = filled(builder.build().expect("valid"), keys);
+        for n in 0.. {
+            let live = LIVE.get();
+            let mut copy = before.clone();
+            let (added, failed) = failing(n, || copy.add_sections(from, to, &piece));
+            let len = before.len() + if added.is_ok() { set.len() } else { 0 };
+            assert_eq!(copy.len(), len, "{keys} keys: {n}, {added:?}");
+            assert!(failed || added.is_ok(), "{keys} keys: {added:?}");
+            assert!((0..keys).all(|key| copy.contains(&key)), "{keys} keys: {n}");
+            assert!(ElasticFilter::from_bytes(&copy.to_bytes()).is_ok(), "{keys} keys: {n}");
+            drop(copy);
+            assert_eq!(LIVE.get(), live, "{keys} keys: leaked at {n}");
+            tally.failures += usize::from(failed);
+            tally.refused += usize::from(added.is_err());
+            if !failed {
+                break;
+            }
+        }
+    }
+    tally.print("elastic, in pieces");
 }

@@ -56,7 +56,7 @@ fn batches_of_shared_filters() {
     let mut tally = Tally { operations: 3, ..Tally::default() };
     for n in 0.. {
         let live = LIVE.get();
-        let (filter, mut answers) = (copy(), Vec::with_capacity(hashes.len()));
+        let (filter, mut answers) = (copy(), Vec::new());
         let len = filter.len();
         let (result, failed) = failing(n, || filter.insert_batch(&hashes));
         tally.refused += usize::from(result.is_err() && failed);
@@ -74,6 +74,8 @@ fn batches_of_shared_filters() {
         );
         drop(filter);
         let filter = copy();
+        // The caller's, which no error can refuse.
+        answers.reserve(hashes.len());
         let ((), failed_to_remove) =
             failing(n, || filter.remove_batch(&hashes[..50], &mut answers));
         let removed = answers.iter().filter(|&&removed| removed).count();
