@@ -73,9 +73,13 @@ impl Palette {
             *look = free.find(|&look| !taken.contains(&(look, kind)));
             taken.extend(look.map(|look| (look, kind)));
         }
+        let mut given: Vec<(&str, Look)> = Vec::new();
         let rest = plot.series.iter().zip(looks).enumerate();
         rest.map(|(at, (series, look))| {
             let kind = Kind::of(series);
+            // A paper's points have the look of the line that they belong to.
+            let line = || given.iter().find(|(line, _)| belongs(&series.name, line));
+            let look = look.or_else(|| line().filter(|_| kind == Kind::Paper).map(|line| line.1));
             let mut plain = (0..COLOURS).map(|colour| Look { colour, shade: 0 });
             let unused = |colour: usize| taken.iter().all(|(look, _)| look.colour != colour);
             let look = look
@@ -83,10 +87,16 @@ impl Palette {
                 .or_else(|| plain.find(|&look| !taken.contains(&(look, kind))))
                 .unwrap_or(Look { colour: at % COLOURS, shade: at / COLOURS % SHADES });
             taken.push((look, kind));
+            given.push((&series.name, look));
             look
         })
         .collect()
     }
+}
+
+/// `a line: the paper` belongs to `a line`.
+fn belongs(points: &str, line: &str) -> bool {
+    points.strip_prefix(line).is_some_and(|rest| rest.starts_with(':'))
 }
 
 /// What can be told apart in one colour.
@@ -127,6 +137,10 @@ mod tests {
         // Forms of one filter are shades of its colour.
         let forms = plot(&[("CF, b = 2", Shape::Line), ("DCF", Shape::Line), ("CF", Shape::Line)]);
         assert_eq!(palette.looks(&forms), [look(0, 0), look(1, 0), look(0, 1)]);
+        // And the points of a paper have the colour of their line, whatever that is.
+        let printed =
+            plot(&[("k = 2", Shape::Line), ("k = 3", Shape::Line), ("k = 3: paper", Shape::Paper)]);
+        assert_eq!(palette.looks(&printed), [look(0, 0), look(1, 0), look(1, 0)]);
         let unlike = plot(&[("CFX", Shape::Line), ("cuckoo", Shape::Line)]);
         assert_eq!(palette.looks(&unlike), [look(1, 0), look(0, 0)]);
         let many: Vec<_> = (0..30).map(|_| ("x", Shape::Line)).collect();

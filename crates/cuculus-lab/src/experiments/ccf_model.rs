@@ -73,8 +73,8 @@ fn thresholds(_: &Settings<'_>) -> anyhow::Result<Outcome> {
         Axis::linear("candidates, k"),
         Axis::linear("load"),
     );
-    for b in [1, 2, 4] {
-        let ks = || 2..=8u32;
+    for b in [1, 2, 3, 4] {
+        let ks = || 2..=7u32;
         let bound = ks().map(|k| (f64::from(k), upper_threshold(k, b, 1 << 30) / f64::from(b)));
         let truth = ks().map(|k| (f64::from(k), orientability_threshold(k, b)));
         plot = plot.series(format!("T̂, b = {b}"), Shape::Dashed, bound).series(
@@ -82,6 +82,11 @@ fn thresholds(_: &Settings<'_>) -> anyhow::Result<Outcome> {
             Shape::Line,
             truth,
         );
+    }
+    for b in [1, 2, 3, 4] {
+        let printed = |(k, row): (u32, [f64; 4])| (f64::from(k), row[b - 1] / b as f64);
+        let points = (2..).zip(TABLE_II).map(printed);
+        plot = plot.series(format!("T̂, b = {b}: the paper"), Shape::Paper, points);
     }
     let of = |k: u32, b: u32| upper_threshold(k, b, 1 << 30);
     let by_k = (2..7).all(|k| (1..=4).all(|b| of(k, b) < of(k + 1, b)));
@@ -130,16 +135,25 @@ fn usable(m: u32, k: u32, b: u32, keys: u32) -> f64 {
 
 /// Fig. 3: û and ū cross at T̂.
 fn crossings() -> Plot {
+    let (m, b) = FIG_3;
     let mut plot = Plot::new(
-        "Fig. 3: space that can be used and that is needed, m = 50, b = 2",
+        format!("Fig. 3: space that can be used and that is needed, m = {m}, b = {b}"),
         Axis::from_zero("keys per bucket"),
         Axis::from_zero("share of the space"),
     );
     for k in [1, 2, 3, 4] {
-        let line = (0..=150).map(|keys| (f64::from(keys) / 50.0, usable(50, k, 2, keys)));
+        let line = (0..=3 * m).map(|keys| (f64::from(keys) / f64::from(m), usable(m, k, b, keys)));
         plot = plot.series(format!("û, k = {k}"), Shape::Line, line.step_by(5));
     }
-    plot.series("ū", Shape::Dashed, [(0.0, 0.0), (2.0, 1.0), (3.0, 1.5)])
+    let crossing = |k| {
+        let threshold = upper_threshold(k, b, u64::from(m));
+        (threshold, threshold / f64::from(b))
+    };
+    plot.series("ū", Shape::Dashed, [(0.0, 0.0), (2.0, 1.0), (3.0, 1.5)]).series(
+        "T̂",
+        Shape::Dots,
+        [1, 2, 3, 4].map(crossing),
+    )
 }
 
 /// The paper's m and b of Fig. 3.

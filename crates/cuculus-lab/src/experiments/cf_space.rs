@@ -4,6 +4,7 @@ use cuculus::{CuckooFilter, ElasticFilter, Filter};
 use cuculus_baselines::{BlockedBloomFilter, BloomFilter};
 
 use super::cf_filters::{false_positive_rate, fill, one_by_one};
+use super::cf_table3::{BLOCKED, BLOOM, CUCKOO, SEMI_SORTED};
 use crate::experiment::{Chance, Experiment, Outcome, Settings};
 use crate::subject::Subject;
 use cuculus_page::table::{Table, number, percent};
@@ -168,6 +169,17 @@ fn space(scale: &Scale, settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         .series("CF, (log2(1/ε) + 3)/.955", Shape::Dashed, formula(|r| (3.0 - r.log2()) / 0.955))
         .series("ss-CF, (log2(1/ε) + 2)/.955", Shape::Dashed, formula(|r| (2.0 - r.log2()) / 0.955))
         .series("lower bound, log2(1/ε)", Shape::Dashed, formula(|r| -r.log2()));
+    // The paper's Table 3: filters that were measured too.
+    let printed = [
+        ("CF, b = 4", CUCKOO),
+        ("CF, semi-sorted, b = 4", SEMI_SORTED),
+        ("BF", BLOOM),
+        ("blk-BF", BLOCKED),
+    ];
+    plot = printed.iter().fold(plot, |plot, (name, paper)| {
+        let name = format!("{name}, measured: the paper");
+        plot.series(name, Shape::Paper, [(paper.rate, paper.bits)])
+    });
     Ok(Outcome {
         findings: findings(&lines),
         plots: vec![plot],
@@ -277,7 +289,7 @@ mod tests {
     #[test]
     fn it_runs() {
         let outcome = space(&Scale { keys: 1 << 10, lookups: 1 << 14 }, &QUICK).unwrap();
-        assert_eq!(outcome.plots[0].series.len(), 12);
+        assert_eq!(outcome.plots[0].series.len(), 16);
         assert_eq!(outcome.findings.len(), 6);
     }
 }

@@ -102,7 +102,7 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
             let rows = measure(&candidates, &work, rate, rounds, settings)?;
             let name = format!("{items} keys, {} %", 100.0 * rate);
             outcome.findings.extend(rows.iter().map(|row| promises(row, &name, rate)));
-            outcome.findings.extend(beside(&rows, &name));
+            outcome.findings.extend(beside(&rows, &name, rate));
             outcome.plots.extend(plots(&rows, &name));
             outcome.tables.push((format!("from {FIRST} to {name}; half removed"), table(&rows)));
             let elastic = rows.iter().filter(|row| row.name == candidate::ELASTIC);
@@ -287,7 +287,7 @@ fn promises(row: &Grown, name: &str, rate: f64) -> Finding {
 }
 
 /// The elastic filter against each of the others: lookups, bits and kept keys.
-fn beside(rows: &[Grown], name: &str) -> Vec<Finding> {
+fn beside(rows: &[Grown], name: &str, rate: f64) -> Vec<Finding> {
     let Some((ours, others)) = rows.split_first() else { return Vec::new() };
     let of_other = |other: &Grown| {
         let claim = |text: &str| format!("{name}, {}: {text} {},", ours.name, other.name);
@@ -295,11 +295,7 @@ fn beside(rows: &[Grown], name: &str) -> Vec<Finding> {
         [
             Finding::at_least(claim("hits over those of"), hit, 1.0),
             Finding::at_least(claim("misses over those of"), miss, 1.0),
-            Finding::at_most(
-                claim("bits over those of"),
-                ours.bits_per_key / other.bits_per_key,
-                1.0,
-            ),
+            fewer_bits(&claim("bits at no higher rate, over those of"), ours, other, rate),
             Finding::at_most(
                 claim("keys not kept, against"),
                 ours.not_kept() as f64,
@@ -308,6 +304,24 @@ fn beside(rows: &[Grown], name: &str) -> Vec<Finding> {
         ]
     };
     others.iter().flat_map(of_other).collect()
+}
+
+/// Fewer bits are a saving only where absent keys are not found more often than by the other, or
+/// than was asked for.
+fn fewer_bits(claim: &str, ours: &Grown, other: &Grown, rate: f64) -> Finding {
+    let ratio = ours.bits_per_key / other.bits_per_key;
+    let rates = [ours, other].map(|of| of.false_positive_rate);
+    let chance = 3.0 * (rate / ours.queries.max(1) as f64).sqrt();
+    Finding::when(
+        format!("{claim} at most 1"),
+        format!(
+            "{ratio:.3}; {} % and {} % false positives",
+            percent(rates[0], 3),
+            percent(rates[1], 3)
+        ),
+        ratio <= 1.0 && rates[0] <= rate.max(rates[1]) + chance,
+    )
+    .valued(ratio)
 }
 
 #[cfg(test)]
@@ -357,9 +371,12 @@ mod tests {
             ..Grown::default()
         };
         let holds = |ours| -> Vec<_> {
-            beside(&[ours, row(10.0, 20.0, 3)], "").iter().map(|finding| finding.holds).collect()
+            let rows = [ours, row(10.0, 20.0, 3)];
+            beside(&rows, "", 0.01).iter().map(|finding| finding.holds).collect()
         };
         assert_eq!(holds(row(11.0, 19.0, 0)), [Holds::Yes; 4]);
         assert_eq!(holds(row(9.0, 21.0, 4)), [Holds::No; 4]);
+        let often = Grown { false_positive_rate: 0.02, queries: 1 << 20, ..row(11.0, 19.0, 0) };
+        assert_eq!(holds(often)[2], Holds::No, "fewer bits at a higher rate are no saving");
     }
 }

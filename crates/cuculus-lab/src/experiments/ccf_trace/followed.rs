@@ -16,9 +16,9 @@ const PROBES: u64 = 100_000;
 /// A table less full than this wastes memory, in the paper's words.
 pub(in super::super) const WELL_USED: f64 = 0.90;
 /// More empty slots than this are many, in the paper's words.
-const FEW_EMPTY: usize = 500;
+pub(super) const FEW_EMPTY: usize = 500;
 /// And far too many.
-const MANY_EMPTY: usize = 1000;
+pub(super) const MANY_EMPTY: usize = 1000;
 
 /// What a filter was like over the whole trace, by samples after every event.
 #[derive(Clone, Debug, Default, Serialize)]

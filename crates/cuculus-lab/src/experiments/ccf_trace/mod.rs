@@ -19,7 +19,7 @@ use cuculus_page::{Axis, Claimant, Finding, Plot, Shape};
 use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, Size, choices};
 use crate::flows::{Synthetic, Trace};
 use filters::{Contender, Shape as ShapeOf, Share};
-use followed::WELL_USED;
+use followed::{FEW_EMPTY, MANY_EMPTY, WELL_USED};
 
 pub(super) const TRACE: Experiment = Experiment {
     name: "ccf-trace",
@@ -59,7 +59,7 @@ const SAME_SHARE: f64 = 0.10;
 const SAME_SHARE_IN_PART: f64 = 0.20;
 /// The paper's most empty slots of a DCF, and the share of the samples with more than 1,000.
 const MOST_EMPTY: f64 = 3176.0;
-const MANY_EMPTY: f64 = 0.16;
+const MANY_EMPTY_SHARE: f64 = 0.16;
 /// More points than a plot draws dots for.
 const POINTS: usize = 100;
 
@@ -275,23 +275,38 @@ fn plots(rows: &[&Row]) -> Vec<Plot> {
                 of.utilizations.clone()
             }),
             rows,
+            utilization_points,
         ),
-        plot("empty slots (Fig. 4 d)", Axis::from_zero("empty slots"), &|of| floats(&of.empty)),
+        paper_points(
+            plot("empty slots (Fig. 4 d)", Axis::from_zero("empty slots"), &|of| floats(&of.empty)),
+            rows,
+            empty_points,
+        ),
     ]
 }
 
-/// What the paper prints of its distributions: a share below .90, and the most.
-fn paper_points(plot: Plot, rows: &[&Row]) -> Plot {
+/// What the paper prints of the distributions of the filters that are as printed.
+fn paper_points(plot: Plot, rows: &[&Row], of: fn(&Contender) -> Vec<(f64, f64)>) -> Plot {
     let printed = rows.iter().filter(|row| row.contender.is_printed);
-    printed.fold(plot, |plot, row| {
-        let paper = row.contender.paper;
-        let share = paper.badly_used.map(|share| match share {
-            Share::About(share) | Share::Below(share) => (WELL_USED, share),
-        });
-        let most = paper.most.map(|most| (most, 1.0));
-        let name = format!("{}: the paper", row.contender.name);
-        plot.series(name, Shape::Paper, share.into_iter().chain(most))
+    printed.fold(plot, |plot, Row { contender, .. }| {
+        plot.series(format!("{}: the paper", contender.name), Shape::Paper, of(contender))
     })
+}
+
+/// Of Fig. 4 c: a share below .90, or what it is less than, and the most.
+fn utilization_points(contender: &Contender) -> Vec<(f64, f64)> {
+    let share = contender.paper.badly_used.map(|share| match share {
+        Share::About(share) | Share::Below(share) => (WELL_USED, share),
+    });
+    share.into_iter().chain(contender.paper.most.map(|most| (most, 1.0))).collect()
+}
+
+/// Of Fig. 4 d: a share with fewer than 500, and of a DCF with more than 1,000 and the most.
+fn empty_points(contender: &Contender) -> Vec<(f64, f64)> {
+    let few = contender.paper.few_empty.map(|share| (FEW_EMPTY as f64, share));
+    let more = [(MANY_EMPTY as f64, 1.0 - MANY_EMPTY_SHARE), (MOST_EMPTY, 1.0)];
+    let is_list = contender.name == filters::DCF_PRINTED;
+    few.into_iter().chain(more.into_iter().filter(|_| is_list)).collect()
 }
 
 /// Some points of the distribution of sorted values, for a plot.

@@ -7,7 +7,9 @@ use super::filters::{
     CCF_B_PRINTED, CCF_F_PRINTED, DCF_COMPACT, DCF_PRINTED, ELASTIC_LOW_RATE, Share,
 };
 use super::followed::{Followed, WELL_USED};
-use super::{MANY_EMPTY, MOST_EMPTY, Row, SAME, SAME_IN_PART, SAME_SHARE, SAME_SHARE_IN_PART};
+use super::{
+    MANY_EMPTY_SHARE, MOST_EMPTY, Row, SAME, SAME_IN_PART, SAME_SHARE, SAME_SHARE_IN_PART,
+};
 
 const TRACE: &str = "the trace is synthetic: the paper's is not public, and the paper does not say \
                      when a filter counts as full";
@@ -102,10 +104,10 @@ fn of_the_paper(row: &Row) -> Vec<Finding> {
         let ours = followed.many_empty;
         let claim = format!(
             "{name}: more than 1,000 slots empty in {} % of the samples (within {} points)",
-            percent(MANY_EMPTY, 0),
+            percent(MANY_EMPTY_SHARE, 0),
             percent(SAME_SHARE, 0)
         );
-        let holds = within(ours - MANY_EMPTY, SAME_SHARE, SAME_SHARE_IN_PART);
+        let holds = within(ours - MANY_EMPTY_SHARE, SAME_SHARE, SAME_SHARE_IN_PART);
         findings.push(Finding::new(claim, format!("{} %", percent(ours, 0)), holds).valued(ours));
     }
     findings.into_iter().map(|finding| finding.because(TRACE)).collect()

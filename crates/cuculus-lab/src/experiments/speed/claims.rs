@@ -183,8 +183,15 @@ impl Claims<'_> {
     }
 
     fn smaller(&self, peer: &str, limit: f64) -> Option<Finding> {
-        let bits = |name| self.row(name).map(|row| row.bits_per_key);
-        self.at_most(&format!("bits, over {peer} bits,"), ratio(bits(CUCKOO), bits(peer)), limit)
+        let (ours, theirs) = (self.row(CUCKOO)?, self.row(peer)?);
+        let value = ratio(Some(ours.bits_per_key), Some(theirs.bits_per_key))?;
+        let rates = [ours, theirs].map(|row| row.false_positive_rate);
+        // Fewer bits are a saving at no higher rate, but for chance.
+        let same_rate = rates[0] <= 1.1 * rates[1].max(self.case.rate);
+        let text = format!("bits at no higher rate, over {peer} bits, at most {limit:.3}");
+        let measured = format!("{value:.3}; rates {:.2e} and {:.2e}", rates[0], rates[1]);
+        let finding = Finding::when(self.claim(&text), measured, value <= limit && same_rate);
+        Some(finding.valued(value))
     }
 
     fn near_the_limit(&self, phase: Phase, limit: f64) -> Option<Finding> {
