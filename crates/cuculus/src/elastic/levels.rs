@@ -371,7 +371,7 @@ mod tests {
         let (levels, mut cx) = filter.parts();
         assert!(keys.iter().all(|&key| levels.contains(key)));
         for &key in &keys {
-            levels.remove_below(0, PartialKey { key, bits: 8 }, 1, &mut cx);
+            levels.take_back(1, PartialKey { key, bits: 8 }, 1, &mut cx);
         }
         levels.drop_empty();
         assert!(levels.overflow.is_empty());
