@@ -742,10 +742,10 @@ mod tests {
     #[test]
     fn memory_is_given_back_from_its_end() {
         let (mut pool, mut held): (Pool, Held) = (Pool::default(), vec![None; 8000]);
-        for owner in 0..held.len() {
+        for (owner, held) in held.iter_mut().enumerate() {
             let block = pool.take(50, owner as u32).expect("memory");
             stamp(owner, 50, block);
-            held[owner] = Some((50, block));
+            *held = Some((50, block));
         }
         let starts: Vec<_> = pool.regions.iter().map(|region| region.start).collect();
         let mut random = Random::new(3);
