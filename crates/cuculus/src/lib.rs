@@ -64,7 +64,6 @@ mod relocate; // kicks: room in full buckets
 
 // Faster ways along the same path.
 mod batch; // many keys at a time
-mod guess; // choices that the processor guesses
 mod prefetch; // a hint to the memory system
 mod wide; // wider instructions, chosen at run time
 

@@ -3,6 +3,7 @@
 
 use super::filter::CuckooFilter;
 use super::room::Kicks;
+use super::straight::Body;
 #[cfg(any(test, feature = "lab"))]
 use crate::builder::lab_setters;
 use crate::builder::{ACCEPTED_OVERFULL, Parameters, setters};
@@ -86,11 +87,9 @@ impl CuckooFilterBuilder {
         Ok(CuckooFilter {
             hasher,
             shape,
-            size,
-            placement,
+            body: Body::new(table, placement, size),
             kicks,
             instructions,
-            table,
             len: 0,
             capacity,
             refused: 0,
@@ -114,7 +113,7 @@ impl CuckooFilterBuilder {
         self.plan().is_ok_and(|plan| {
             plan.hasher == filter.hasher
                 && plan.shape == filter.shape
-                && plan.placement == filter.placement
+                && plan.placement == filter.body.placement()
                 && plan.kicks == filter.kicks
                 && plan.capacity == filter.capacity
         })

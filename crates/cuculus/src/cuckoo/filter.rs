@@ -5,16 +5,14 @@ use core::fmt;
 use super::batch;
 use super::builder::CuckooFilterBuilder;
 use super::changes::{InsertAbsent, InsertAll, Inserted, RemoveAll};
-use super::room::{
-    Candidates, Kicks, contained_in_unusual, insert_into, insert_into_unusual, removed_from_unusual,
-};
+use super::room::{Candidates, Kicks, insert_into, insert_overflowing};
 use super::stats::CuckooStats;
-use super::straight::Straight;
+use super::straight::Body;
 #[cfg(target_arch = "x86_64")]
 use super::vectors::Lookup;
 use crate::filter::extend_counting_refused;
-use crate::placement::{AnyPlacement, FingerprintSize, Placement};
-use crate::table::{BucketShape, Buckets, Octets, Table, with_table};
+use crate::placement::{AnyPlacement, Placement};
+use crate::table::{BucketShape, Buckets, Table, with_table};
 use crate::wide::{self, Instructions};
 use crate::{Filter, Full, FullCause, Insert, Key, KeyHash, KeyHasher, Remove, analysis};
 
@@ -40,14 +38,28 @@ use crate::{Filter, Full, FullCause, Insert, Key, KeyHash, KeyHasher, Remove, an
 pub struct CuckooFilter {
     pub(super) hasher: KeyHasher,
     pub(super) shape: BucketShape,
-    pub(super) size: FingerprintSize,
-    pub(super) placement: AnyPlacement,
+    pub(super) body: Body,
     pub(super) kicks: Kicks,
     pub(super) instructions: Instructions,
-    pub(super) table: Table,
     pub(super) len: usize,
     pub(super) capacity: usize,
     pub(super) refused: u64,
+}
+
+/// Runs the same expression on a table with its placement: the pairs that builders make of four slots
+/// each by code of its own, where the placement is not looked up for every key, and any other.
+macro_rules! with_placed {
+    ($any_table:expr, $any_placement:expr; $table:ident, $placement:ident => $body:expr) => {
+        match ($any_table, $any_placement) {
+            (Table::Octets($table), AnyPlacement::Chunked($placement)) => $body,
+            (Table::Octets($table), AnyPlacement::AnySize($placement)) => $body,
+            (Table::Word($table), AnyPlacement::Chunked($placement)) => $body,
+            (Table::Word($table), AnyPlacement::AnySize($placement)) => $body,
+            (Table::SortedWord($table), AnyPlacement::Chunked($placement)) => $body,
+            (Table::SortedWord($table), AnyPlacement::AnySize($placement)) => $body,
+            (table, $placement) => with_table!(table, $table => $body),
+        }
+    };
 }
 
 impl CuckooFilter {
@@ -77,21 +89,16 @@ impl CuckooFilter {
 
     #[inline(always)]
     pub(super) fn candidates(&self, hash: KeyHash) -> Candidates {
-        Candidates::of(self.placement, self.size, hash)
-    }
-
-    #[inline(always)]
-    fn straight(&self) -> Option<Straight<&Octets>> {
-        Straight::of(&self.table, self.placement, self.size)
+        Candidates::of(self.body.placement(), self.body.size(), hash)
     }
 
     #[inline(always)]
     fn contains_each<K>(&self, keys: &[K], hash: impl Fn(&K) -> KeyHash, hits: &mut Vec<bool>) {
         hits.clear();
         hits.resize(keys.len(), false);
-        let (size, instructions) = (self.size, self.instructions);
+        let (size, instructions) = (self.body.size(), self.instructions);
         #[cfg(target_arch = "x86_64")]
-        if let Some(straight) = self.straight()
+        if let Some(straight) = self.body.straight()
             && let Some(vectors) = instructions.vectors()
         {
             let done = Lookup::new(&straight).look_up(vectors, keys, &hash, hits);
@@ -100,7 +107,7 @@ impl CuckooFilter {
             }
             return;
         }
-        with_table!(&self.table, table => match self.placement {
+        with_table!(self.body.table(), table => match self.body.placement() {
             AnyPlacement::AnySize(placement) => {
                 let job = batch::Contains { table, placement, size, keys, hash, hits };
                 wide::run(instructions, job);
@@ -117,40 +124,77 @@ impl CuckooFilter {
     }
 
     // The other kinds of filters, out of line: with every kind of table inlined into the caller, none
-    // of them would get enough registers.
+    // of them would get enough registers. Compiled once, whatever the keys are.
 
     #[inline(never)]
-    fn insert_into_unusual(&mut self, hash: KeyHash) -> Result<(), FullCause> {
-        let (placement, kicks, size) = (self.placement, self.kicks, self.size);
-        match (&mut self.table, placement) {
-            (Table::Octets(table), AnyPlacement::AnySize(placement)) => {
-                let key = Candidates::of(placement, size, hash);
-                insert_into::<true, _>(table, placement, kicks, &key)
-            }
-            (Table::Word(table), AnyPlacement::AnySize(placement)) => {
-                let key = Candidates::of(placement, size, hash);
-                insert_into::<true, _>(table, placement, kicks, &key)
-            }
-            (Table::Word(table), AnyPlacement::Chunked(placement)) => {
-                let key = Candidates::of(placement, size, hash);
-                insert_into::<true, _>(table, placement, kicks, &key)
-            }
-            (table, placement) => {
-                let key = Candidates::of(placement, size, hash);
-                insert_into_unusual(table, placement, kicks, &key)
-            }
-        }
+    fn unusual_contains(&self, hash: KeyHash) -> bool {
+        let size = self.body.size();
+        with_placed!(self.body.table(), self.body.placement(); table, placement => {
+            let key = Candidates::of(placement, size, hash);
+            table.contains_either(key.home, key.alternate, key.fingerprint)
+        })
+    }
+
+    #[inline(never)]
+    fn insert_into_unusual(&mut self, hash: KeyHash) -> Result<(), Full> {
+        let (placement, size, kicks) = (self.body.placement(), self.body.size(), self.kicks);
+        let inserted = with_placed!(self.body.table_mut(), placement; table, placement => {
+            let key = Candidates::of(placement, size, hash);
+            insert_into::<true, _>(table, placement, kicks, &key)
+        });
+        self.end_insert(inserted)
     }
 
     #[inline(never)]
     fn remove_from_unusual(&mut self, hash: KeyHash) -> bool {
-        let key = self.candidates(hash);
-        removed_from_unusual(&mut self.table, &key)
+        let (placement, size) = (self.body.placement(), self.body.size());
+        let removed = with_placed!(self.body.table_mut(), placement; table, placement => {
+            let key = Candidates::of(placement, size, hash);
+            table.remove_from_either::<true>(key.home, key.alternate, key.fingerprint)
+        });
+        self.len -= usize::from(removed);
+        removed
+    }
+
+    // The same with any function to hash keys with.
+
+    #[inline(never)]
+    fn unusual_contains_key<K: Key + ?Sized>(&self, key: &K) -> bool {
+        self.unusual_contains(self.hasher.hash(key))
     }
 
     #[inline(never)]
-    fn contains_key_in_unusual<K: Key + ?Sized>(&self, key: &K) -> bool {
-        self.contains_hash(self.hasher.hash(key))
+    fn insert_key_into_unusual<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Full> {
+        self.insert_into_unusual(self.hasher.hash(key))
+    }
+
+    #[inline(never)]
+    fn remove_key_from_unusual<K: Key + ?Sized>(&mut self, key: &K) -> bool {
+        self.remove_from_unusual(self.hasher.hash(key))
+    }
+
+    /// Inserts a key that has no room in its buckets.
+    #[cold]
+    #[inline(never)]
+    fn insert_by_kicks(&mut self, hash: KeyHash) -> Result<(), Full> {
+        let (placement, size, kicks) = (self.body.placement(), self.body.size(), self.kicks);
+        let inserted = with_placed!(self.body.table_mut(), placement; table, placement => {
+            let key = Candidates::of(placement, size, hash);
+            insert_overflowing(table, placement, kicks, &key)
+        });
+        self.end_insert(inserted)
+    }
+
+    /// Counts a key that was inserted, or says why it was not.
+    #[inline(always)]
+    fn end_insert(&mut self, inserted: Result<(), FullCause>) -> Result<(), Full> {
+        match inserted {
+            Ok(()) => {
+                self.len += 1;
+                Ok(())
+            }
+            Err(cause) => Err(self.full(cause)),
+        }
     }
 
     /// Counts what a batch inserted, and says why it stopped.
@@ -167,20 +211,6 @@ impl CuckooFilter {
     }
 }
 
-/// Runs the same expression on a table with its placement: the pairs that builders make of four slots
-/// each by code of its own, where the placement is not looked up for every key, and any other.
-macro_rules! with_placed {
-    ($filter:ident, $table:ident, $placement:ident => $body:expr) => {
-        match (&mut $filter.table, $filter.placement) {
-            (Table::Octets($table), AnyPlacement::Chunked($placement)) => $body,
-            (Table::Octets($table), AnyPlacement::AnySize($placement)) => $body,
-            (Table::Word($table), AnyPlacement::Chunked($placement)) => $body,
-            (Table::Word($table), AnyPlacement::AnySize($placement)) => $body,
-            (table, $placement) => with_table!(table, $table => $body),
-        }
-    };
-}
-
 impl Filter for CuckooFilter {
     #[inline]
     fn hasher(&self) -> &KeyHasher {
@@ -191,44 +221,30 @@ impl Filter for CuckooFilter {
     fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
         // One condition, which does not change in a loop of the caller: the loop is then compiled for
         // the straight path, some forty instructions for an integer.
-        match (self.straight(), self.hasher.as_fold_xxh3()) {
+        match (self.body.straight(), self.hasher.as_fold_xxh3()) {
             (Some(straight), Some(hasher)) => straight.contains(hasher.hash(key)),
-            _ => self.contains_key_in_unusual(key),
+            _ => self.unusual_contains_key(key),
         }
     }
 
     #[inline]
     fn contains_hash(&self, hash: KeyHash) -> bool {
-        if let Some(straight) = self.straight() {
-            return straight.contains(hash);
-        }
-        match (&self.table, self.placement) {
-            (Table::Octets(table), AnyPlacement::AnySize(placement)) => {
-                let key = Candidates::of(placement, self.size, hash);
-                table.contains_either(key.home, key.alternate, key.fingerprint)
-            }
-            (Table::Word(table), AnyPlacement::AnySize(placement)) => {
-                let key = Candidates::of(placement, self.size, hash);
-                table.contains_either(key.home, key.alternate, key.fingerprint)
-            }
-            (Table::Word(table), AnyPlacement::Chunked(placement)) => {
-                let key = Candidates::of(placement, self.size, hash);
-                table.contains_either(key.home, key.alternate, key.fingerprint)
-            }
-            _ => contained_in_unusual(&self.table, &self.candidates(hash)),
+        match self.body.straight() {
+            Some(straight) => straight.contains(hash),
+            None => self.unusual_contains(hash),
         }
     }
 
     fn prefetch_hash(&self, hash: KeyHash) {
         let key = self.candidates(hash);
-        with_table!(&self.table, table => {
+        with_table!(self.body.table(), table => {
             key.buckets().for_each(|bucket| table.prefetch(table.spot(bucket)));
         });
     }
 
     fn count_hash(&self, hash: KeyHash) -> usize {
         let key = self.candidates(hash);
-        let count: u32 = with_table!(&self.table, table => {
+        let count: u32 = with_table!(self.body.table(), table => {
             key.buckets().map(|bucket| table.count(bucket, key.fingerprint)).sum()
         });
         count as usize
@@ -251,11 +267,11 @@ impl Filter for CuckooFilter {
     }
 
     fn slots(&self) -> usize {
-        self.placement.buckets() as usize * self.shape.slots_per_bucket as usize
+        self.body.placement().buckets() as usize * self.shape.slots_per_bucket as usize
     }
 
     fn size_in_bytes(&self) -> usize {
-        size_of::<Self>() + self.table.heap_bytes()
+        size_of::<Self>() + self.body.table().heap_bytes()
     }
 
     fn expected_false_positive_rate(&self) -> f64 {
@@ -267,31 +283,29 @@ impl Filter for CuckooFilter {
 impl Insert for CuckooFilter {
     #[inline]
     fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Full> {
-        let Some(hasher) = self.hasher.as_fold_xxh3() else {
-            return self.insert_hash(self.hasher.hash(key));
-        };
-        self.insert_hash(hasher.hash(key))
+        // One condition, as for `contains`.
+        match (self.body.is_straight(), self.hasher.as_fold_xxh3()) {
+            (true, Some(hasher)) => self.insert_hash(hasher.hash(key)),
+            _ => self.insert_key_into_unusual(key),
+        }
     }
 
     #[inline]
     fn insert_hash(&mut self, hash: KeyHash) -> Result<(), Full> {
-        let kicks = self.kicks;
-        let inserted = match Straight::of_mut(&mut self.table, self.placement, self.size) {
-            Some(straight) => straight.insert(kicks, hash),
-            None => self.insert_into_unusual(hash),
+        let Some(straight) = self.body.straight_mut() else {
+            return self.insert_into_unusual(hash);
         };
-        match inserted {
-            Ok(()) => {
-                self.len += 1;
-                Ok(())
-            }
-            Err(cause) => Err(self.full(cause)),
+        if !straight.place(hash) {
+            return self.insert_by_kicks(hash);
         }
+        self.len += 1;
+        Ok(())
     }
 
     fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Full> {
-        let (kicks, size, instructions) = (self.kicks, self.size, self.instructions);
-        let inserted = with_placed!(self, table, placement => {
+        let (placement, size) = (self.body.placement(), self.body.size());
+        let (kicks, instructions) = (self.kicks, self.instructions);
+        let inserted = with_placed!(self.body.table_mut(), placement; table, placement => {
             wide::run(instructions, InsertAll { table, placement, kicks, size, hashes })
         });
         self.end_batch(&inserted)
@@ -303,8 +317,9 @@ impl Insert for CuckooFilter {
         absent: &mut Vec<bool>,
     ) -> Result<(), Full> {
         absent.clear();
-        let (kicks, size, instructions) = (self.kicks, self.size, self.instructions);
-        let inserted = with_placed!(self, table, placement => {
+        let (placement, size) = (self.body.placement(), self.body.size());
+        let (kicks, instructions) = (self.kicks, self.instructions);
+        let inserted = with_placed!(self.body.table_mut(), placement; table, placement => {
             let job = InsertAbsent { table, placement, kicks, size, hashes, absent };
             wide::run(instructions, job)
         });
@@ -312,7 +327,7 @@ impl Insert for CuckooFilter {
     }
 
     fn clear(&mut self) {
-        with_table!(&mut self.table, table => table.runs_mut().clear());
+        with_table!(self.body.table_mut(), table => table.runs_mut().clear());
         self.len = 0;
         self.refused = 0;
     }
@@ -321,26 +336,30 @@ impl Insert for CuckooFilter {
 impl Remove for CuckooFilter {
     #[inline]
     fn remove<K: Key + ?Sized>(&mut self, key: &K) -> bool {
-        let Some(hasher) = self.hasher.as_fold_xxh3() else {
-            return self.remove_hash(self.hasher.hash(key));
-        };
-        self.remove_hash(hasher.hash(key))
+        match (self.body.is_straight(), self.hasher.as_fold_xxh3()) {
+            (true, Some(hasher)) => self.remove_hash(hasher.hash(key)),
+            _ => self.remove_key_from_unusual(key),
+        }
     }
 
     #[inline]
     fn remove_hash(&mut self, hash: KeyHash) -> bool {
-        let removed = match Straight::of_mut(&mut self.table, self.placement, self.size) {
-            Some(straight) => straight.remove(hash),
-            None => self.remove_from_unusual(hash),
+        let Some(straight) = self.body.straight_mut() else {
+            return self.remove_from_unusual(hash);
         };
-        self.len -= usize::from(removed);
+        // By a branch, so that the length does not wait for the buckets.
+        let removed = straight.remove(hash);
+        if removed {
+            self.len -= 1;
+        }
         removed
     }
 
     fn remove_batch(&mut self, hashes: &[KeyHash], removed: &mut Vec<bool>) {
-        let (size, instructions) = (self.size, self.instructions);
+        let (placement, size) = (self.body.placement(), self.body.size());
+        let instructions = self.instructions;
         removed.clear();
-        let count = with_placed!(self, table, placement => {
+        let count = with_placed!(self.body.table_mut(), placement; table, placement => {
             wide::run(instructions, RemoveAll { table, placement, size, hashes, removed })
         });
         self.len -= count;
@@ -355,7 +374,7 @@ impl fmt::Debug for CuckooFilter {
             .field("len", &self.len)
             .field("slots", &self.slots())
             .field("shape", &self.shape)
-            .field("placement", &self.placement.kind())
+            .field("placement", &self.body.placement().kind())
             .field("hasher", &self.hasher)
             .finish_non_exhaustive()
     }

@@ -225,9 +225,9 @@ impl CuckooMaplet {
             return Err(ValueError::TooLarge { got: value, max });
         }
         let key = self.filter.candidates(hash);
-        let (placement, kicks) = (self.filter.placement, self.filter.kicks);
+        let (placement, kicks) = (self.filter.body.placement(), self.filter.kicks);
         let (values, value_bits) = (&mut self.values, self.value_bits);
-        let placed = with_table!(&mut self.filter.table, table => {
+        let placed = with_table!(self.filter.body.table_mut(), table => {
             let mut space = Valued { table, values, value_bits, placement };
             let free = |bucket| space.table.count(bucket, Fingerprint::EMPTY);
             let (home, alternate) = (free(key.home), free(key.alternate));
@@ -274,8 +274,8 @@ impl CuckooMaplet {
         let found = self.matches(hash).find(|&(bucket, slot)| self.value(bucket, slot) == value);
         let Some((bucket, slot)) = found else { return false };
         let (values, value_bits, placement) =
-            (&mut self.values, self.value_bits, self.filter.placement);
-        with_table!(&mut self.filter.table, table => {
+            (&mut self.values, self.value_bits, self.filter.body.placement());
+        with_table!(self.filter.body.table_mut(), table => {
             Valued { table, values, value_bits, placement }.take(bucket, slot);
         });
         self.filter.len -= 1;
@@ -293,7 +293,7 @@ impl CuckooMaplet {
     fn check_values(&self) -> Result<(), DecodeError> {
         let invalid = |field, got, expected| Err(DecodeError::Invalid { field, got, expected });
         let slots = self.filter.shape.slots_per_bucket;
-        for bucket in (0..self.filter.placement.buckets()).map(BucketIndex) {
+        for bucket in (0..self.filter.body.placement().buckets()).map(BucketIndex) {
             for (slot, entry) in (0..slots).zip(self.entries(bucket)) {
                 let value = self.value(bucket, slot);
                 if entry == Fingerprint::EMPTY && value != 0 {
@@ -308,7 +308,7 @@ impl CuckooMaplet {
     }
 
     fn entries(&self, bucket: BucketIndex) -> [Fingerprint; MAX_SLOTS] {
-        with_table!(&self.filter.table, table => table.entries(bucket))
+        with_table!(self.filter.body.table(), table => table.entries(bucket))
     }
 
     fn value(&self, bucket: BucketIndex, slot: u32) -> u64 {
@@ -373,7 +373,7 @@ impl Persist for CuckooMaplet {
         let mut parameters = Parameters::new();
         self.filter.saved_table().write(&mut parameters);
         parameters.extend_from_slice(&u64::from(self.value_bits).to_le_bytes());
-        let table = with_table!(&self.filter.table, table => table.runs().payload());
+        let table = with_table!(self.filter.body.table(), table => table.runs().payload());
         let payload = [table, self.values.payload()];
         container::write(writer, Kind::Maplet, self.hasher(), &parameters, &payload)
     }

@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 
 use super::filter::CuckooFilter;
 use super::room::Kicks;
+use super::straight::Body;
 use crate::container::{self, Fields, Incoming, Kind, Parameters};
 use crate::placement::PlacementKind;
 use crate::placement::{AnyPlacement, BucketIndex, Fingerprint, FingerprintSize, Placement};
@@ -131,11 +132,9 @@ impl SavedTable {
         Ok(CuckooFilter {
             hasher,
             shape,
-            size: FingerprintSize::new(shape.fingerprint_bits),
-            placement,
+            body: Body::new(table, placement, FingerprintSize::new(shape.fingerprint_bits)),
             kicks,
             instructions: Instructions::Detected,
-            table,
             len,
             capacity,
             refused,
@@ -145,8 +144,8 @@ impl SavedTable {
 
 impl CuckooFilter {
     pub(crate) fn saved_table(&self) -> SavedTable {
-        let Self { shape, placement, kicks, len, capacity, .. } = *self;
-        SavedTable { shape, placement, kicks, len, capacity }
+        let Self { shape, ref body, kicks, len, capacity, .. } = *self;
+        SavedTable { shape, placement: body.placement(), kicks, len, capacity }
     }
 }
 
@@ -155,7 +154,7 @@ impl Persist for CuckooFilter {
         let mut parameters = Parameters::new();
         self.saved_table().write(&mut parameters);
         parameters.extend_from_slice(&self.refused.to_le_bytes());
-        let payload = with_table!(&self.table, table => table.runs().payload());
+        let payload = with_table!(self.body.table(), table => table.runs().payload());
         container::write(writer, Kind::Cuckoo, &self.hasher, &parameters, &[payload])
     }
 

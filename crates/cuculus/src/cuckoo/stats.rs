@@ -11,7 +11,7 @@ stats! {
         /// The keys that it was built for.
         capacity: usize = filter.capacity(),
         /// The buckets that exist.
-        buckets: usize = filter.placement.buckets() as usize,
+        buckets: usize = filter.body.placement().buckets() as usize,
         /// The slots of a bucket.
         slots_per_bucket: u32 = filter.shape.slots_per_bucket,
         /// The length of a fingerprint.

@@ -142,21 +142,40 @@ pub(crate) fn fits<W: Word>(bits: u32) -> bool {
     bits + (8 - step) <= W::BITS
 }
 
+/// A word twice, as vectors of two words read it from memory in one go.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(16))]
+pub(super) struct Twice<W>(pub(super) [W; 2]);
+
+impl<W: Copy> Twice<W> {
+    #[inline(always)]
+    fn new(word: W) -> Self {
+        Self([word; 2])
+    }
+
+    #[inline(always)]
+    fn word(&self) -> W {
+        self.0[0]
+    }
+}
+
 /// Equal lanes of `width` bits from the low end of a word. Bits above the last lane may be
 /// anything: no answer depends on them, since borrows and carries only travel upwards.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lanes<W> {
     width: u32,
+    /// From the lowest bit of a lane to its highest.
+    span: u32,
     /// The lowest bit of each lane.
-    ones: W,
+    ones: Twice<W>,
     /// The highest bit of each lane.
-    highs: W,
+    highs: Twice<W>,
     /// All bits of each lane but the highest.
-    lows: W,
+    lows: Twice<W>,
     /// The bits of the first lane.
     first: W,
-    /// The position of the last lane.
-    last: u32,
+    /// The lowest bit of each lane, if the last lane ended with the word.
+    tops: W,
 }
 
 impl<W: Word> Lanes<W> {
@@ -173,11 +192,12 @@ impl<W: Word> Lanes<W> {
         let lows = highs.wrapping_sub(ones);
         Self {
             width,
-            ones,
-            highs,
-            lows,
+            span: width - 1,
+            ones: Twice::new(ones),
+            highs: Twice::new(highs),
+            lows: Twice::new(lows),
             first: W::from(u32::MAX >> (32 - width)),
-            last: width * (count - 1),
+            tops: ones << (W::BITS - width * count),
         }
     }
 
@@ -190,19 +210,19 @@ impl<W: Word> Lanes<W> {
     /// The lowest and the highest bit of each lane, `bit` positions further up. Lanes that do not
     /// fit there are cut off.
     pub(crate) fn shifted(&self, bit: u32) -> (W, W) {
-        (self.ones << bit, self.highs << bit)
+        (self.ones.word() << bit, self.highs.word() << bit)
     }
 
     /// The value in every lane.
     #[inline(always)]
     pub(crate) fn splat(&self, value: u32) -> W {
-        self.ones.wrapping_mul(W::from(value))
+        self.ones.word().wrapping_mul(W::from(value))
     }
 
     /// The lowest and the highest bit of each lane.
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn ends(&self) -> (W, W) {
-        (self.ones, self.highs)
+        (self.ones.word(), self.highs.word())
     }
 
     /// Not zero if, and only if, some lane of `word` is equal to that of `pattern`. Which bits are
@@ -210,7 +230,7 @@ impl<W: Word> Lanes<W> {
     #[inline(always)]
     pub(crate) fn any_equal(&self, word: W, pattern: W) -> W {
         let difference = word ^ pattern;
-        difference.wrapping_sub(self.ones) & !difference & self.highs
+        difference.wrapping_sub(self.ones.word()) & !difference & self.highs.word()
     }
 
     /// The highest bit of each lane of `word` that is equal to that of `pattern`.
@@ -219,8 +239,8 @@ impl<W: Word> Lanes<W> {
         let difference = word ^ pattern;
         // Adding all low bits carries into the highest unless the low bits are zero; the sum of
         // two numbers without their highest bits stays within the lane.
-        let not_equal = (difference & self.lows).wrapping_add(self.lows) | difference;
-        !not_equal & self.highs
+        let not_equal = (difference & self.lows.word()).wrapping_add(self.lows.word()) | difference;
+        !not_equal & self.highs.word()
     }
 
     /// The number of lanes in a mask of highest bits.
@@ -229,10 +249,12 @@ impl<W: Word> Lanes<W> {
         if self.width < 4 {
             return mask.count_ones();
         }
-        // A product with the ones adds all lanes up in the last, which holds sums below 16. The
-        // baseline of x86-64 has no instruction that counts bits.
-        let sums = (mask >> (self.width - 1)).wrapping_mul(self.ones);
-        (sums >> self.last & self.first).low_u32()
+        // Three bits further down, the highest bit of lane `i` times the lowest of lane `j` from the top
+        // is four bits below the end of the word if they are the same lane, past the end if `i` is
+        // the greater and lanes lower down if not: the last four bits are the sum, which is below 16.
+        // Lower lanes hold sums below 16 too. Two shifts by constants and a product: the baseline of
+        // x86-64 has no instruction that counts bits.
+        ((mask >> 3).wrapping_mul(self.tops) >> (W::BITS - 4)).low_u32()
     }
 
     /// The first lane in a mask of highest bits.
@@ -241,22 +263,11 @@ impl<W: Word> Lanes<W> {
         if mask == W::ZERO { None } else { Some(mask.trailing_zeros() / self.width) }
     }
 
-    /// The lowest bit of the first lane in a mask that is not zero.
+    /// The value in the first lane of a mask of highest bits; nothing if the mask is empty.
     #[inline(always)]
-    pub(crate) fn first_bit(&self, mask: W) -> u32 {
-        mask.trailing_zeros() + 1 - self.width
-    }
-
-    /// The value in the first lane of each of two masks of highest bits, but nothing for the one that is
-    /// not `chosen`. Not both masks are empty if they matter.
-    #[inline(always)]
-    pub(crate) fn in_first_of(&self, masks: [W; 2], chosen: usize, value: u32) -> [W; 2] {
-        let of = |i: usize| {
-            // An empty mask has a place too, within the word: a lane has more than one bit.
-            let bits = W::from(value) << self.first_bit(masks[i]);
-            bits & W::ZERO.wrapping_sub(W::from(u32::from(chosen == i)))
-        };
-        [of(0), of(1)]
+    pub(crate) fn in_first(&self, mask: W, value: u32) -> W {
+        let high = mask & W::ZERO.wrapping_sub(mask);
+        (high >> self.span).wrapping_mul(W::from(value))
     }
 
     #[inline(always)]

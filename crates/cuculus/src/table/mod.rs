@@ -53,7 +53,7 @@ pub(crate) trait Buckets {
 
     /// Puts a fingerprint into the emptier of two buckets, the first if they are alike, and says
     /// whether either had room. `SINGLE`: not one of a batch, see
-    /// [`guess`](crate::guess).
+    /// [`flip_either`](Runs::flip_either).
     #[inline(always)]
     fn place_in_emptier<const SINGLE: bool>(
         &mut self,
@@ -68,7 +68,7 @@ pub(crate) trait Buckets {
 
     /// Takes a fingerprint out of one of two buckets, the first if it is in both, and says whether
     /// it was in either. `SINGLE`: not one of a batch, see
-    /// [`guess`](crate::guess).
+    /// [`flip_either`](Runs::flip_either).
     #[inline(always)]
     fn remove_from_either<const SINGLE: bool>(
         &mut self,

@@ -1,9 +1,10 @@
 //! Fingerprints side by side: no bit between slots, none between buckets.
 #![allow(unsafe_code, reason = "calls of functions that check their bounds, or not")]
 
+use core::hint::select_unpredictable;
+
 use super::lanes::{Lanes, Word};
 use super::{Buckets, MAX_SLOTS, Runs, Spot};
-use crate::guess::choose;
 use crate::placement::{BucketIndex, Fingerprint};
 
 /// A table whose bucket is `PARTS` runs, each read into a word of lanes. If `WHOLE`, a run is a whole
@@ -55,23 +56,36 @@ impl<W: Word, const PARTS: usize, const WHOLE: bool> Packed<W, PARTS, WHOLE> {
         self.runs.flip(run, bits);
     }
 
-    /// [`flip_either_whole`](Self::flip_either_whole) for a part of two buckets.
+    /// Flips the bits of a fingerprint in the first of the places in a part of one of two buckets, the
+    /// first bucket or the second, and says whether there is a place there.
     #[inline(always)]
-    fn flip_either(
+    fn flip_either<const SINGLE: bool>(
         &mut self,
-        buckets: [BucketIndex; 2],
+        [a, b]: [BucketIndex; 2],
         part: u32,
         places: [W; 2],
         first: bool,
         fingerprint: Fingerprint,
     ) -> bool {
-        let found = places[0] | places[1] != W::ZERO;
-        if found {
-            let bits = self.lanes.in_first_of(places, usize::from(!first), fingerprint.0);
-            self.flip(buckets[0], part, bits[0]);
-            self.flip(buckets[1], part, bits[1]);
+        let (found, bits) = self.flip_in(places, first, fingerprint);
+        if found && SINGLE {
+            self.runs.flip_either([Self::run(a, part), Self::run(b, part)], bits, first);
+        } else if found {
+            self.flip(if first { a } else { b }, part, bits);
         }
         found
+    }
+
+    /// Whether the first of two parts or the second has a place, and what to flip there.
+    #[inline(always)]
+    pub(super) fn flip_in(
+        &self,
+        places: [W; 2],
+        first: bool,
+        fingerprint: Fingerprint,
+    ) -> (bool, W) {
+        let places = select_unpredictable(first, places[0], places[1]);
+        (places != W::ZERO, self.lanes.in_first(places, fingerprint.0))
     }
 
     /// The lowest and the highest bit of each lane of a part.
@@ -153,8 +167,7 @@ impl<W: Word, const PARTS: usize, const WHOLE: bool> Buckets for Packed<W, PARTS
         (0..PARTS as u32).find_map(|part| {
             let free = self.lanes.any_equal(self.part(bucket, part), W::ZERO);
             let lane = self.lanes.first_in(free)?;
-            let bits = W::from(fingerprint.0) << self.lanes.first_bit(free);
-            self.flip(bucket, part, bits);
+            self.flip(bucket, part, self.lanes.in_first(free, fingerprint.0));
             Some(part * self.lanes_per_part + lane)
         })
     }
@@ -177,16 +190,7 @@ impl<W: Word, const PARTS: usize, const WHOLE: bool> Buckets for Packed<W, PARTS
         }
         let free = [a, b].map(|bucket| self.lanes.equal(self.part(bucket, 0), W::ZERO));
         let first = self.lanes.count(free[0]) >= self.lanes.count(free[1]);
-        if SINGLE && !self.runs.is_large() {
-            return self.flip_either([a, b], 0, free, first, new);
-        }
-        let (bucket, free) = choose::<SINGLE, _>(first, (a, free[0]), (b, free[1]));
-        let found = free != W::ZERO;
-        if found {
-            let bits = W::from(new.0) << self.lanes.first_bit(free);
-            self.flip(bucket, 0, bits);
-        }
-        found
+        self.flip_either::<SINGLE>([a, b], 0, free, first, new)
     }
 
     /// As for placing. What is flipped is the fingerprint itself.
@@ -205,16 +209,7 @@ impl<W: Word, const PARTS: usize, const WHOLE: bool> Buckets for Packed<W, PARTS
         for part in 0..PARTS as u32 {
             let held = [a, b].map(|bucket| self.lanes.any_equal(self.part(bucket, part), pattern));
             let first = held[0] != W::ZERO;
-            if SINGLE && !self.runs.is_large() {
-                if self.flip_either([a, b], part, held, first, old) {
-                    return true;
-                }
-                continue;
-            }
-            let (bucket, found) = choose::<SINGLE, _>(first, (a, held[0]), (b, held[1]));
-            if found != W::ZERO {
-                let bits = W::from(old.0) << self.lanes.first_bit(found);
-                self.flip(bucket, part, bits);
+            if self.flip_either::<SINGLE>([a, b], part, held, first, old) {
                 return true;
             }
         }

@@ -6,9 +6,10 @@
 //! `width − 4` bits in the same order. Entries are in ascending order of (nibble, rest), so equal
 //! contents are equal bits; an empty slot is the entry zero and comes first.
 
+use core::hint::select_unpredictable;
+
 use super::lanes::{Lanes, Word};
 use super::{Buckets, MAX_SLOTS, Runs, Spot};
-use crate::guess::choose;
 use crate::placement::{BucketIndex, Fingerprint};
 
 pub(crate) const SLOTS: u32 = 4;
@@ -142,6 +143,22 @@ impl<W: Word> SemiSorted<W> {
         self.runs.flip(u64::from(bucket.0), self.only(old) ^ new);
     }
 
+    /// The same for the first of two buckets or the second.
+    #[inline(always)]
+    fn replace_in_either<const SINGLE: bool>(
+        &mut self,
+        [a, b]: [BucketIndex; 2],
+        first: bool,
+        old: W,
+        new: W,
+    ) {
+        if SINGLE {
+            self.runs.flip_either([a.0.into(), b.0.into()], self.only(old) ^ new, first);
+        } else {
+            self.replace(if first { a } else { b }, old, new);
+        }
+    }
+
     #[inline(always)]
     fn write(&mut self, bucket: BucketIndex, entries: [u32; 4]) {
         self.replace(bucket, self.bucket(bucket), self.pack(entries));
@@ -221,15 +238,18 @@ impl<W: Word> Buckets for SemiSorted<W> {
         let (word_a, word_b) = (self.bucket(a), self.bucket(b));
         let free = |word| self.rests.count(self.equal(word, Fingerprint::EMPTY));
         let (free_a, free_b) = (free(word_a), free(word_b));
-        let (bucket, word) = choose::<SINGLE, _>(free_a >= free_b, (a, word_a), (b, word_b));
+        let first = free_a >= free_b;
+        let word = select_unpredictable(first, word_a, word_b);
         let found = free_a | free_b != 0;
         if found {
+            let buckets = [a, b];
             // Empty entries are sorted to the front, and the others stay in order: three exchanges.
             let [_, b, c, d] = self.unpack(word).map(|entry| entry.rotate_right(4));
             let (a, b) = exchanged(new.0.rotate_right(4), b);
             let (b, c) = exchanged(b, c);
             let (c, d) = exchanged(c, d);
-            self.replace(bucket, word, self.pack_sorted([a, b, c, d]));
+            let new = self.pack_sorted([a, b, c, d]);
+            self.replace_in_either::<SINGLE>(buckets, first, word, new);
         }
         found
     }
@@ -245,10 +265,11 @@ impl<W: Word> Buckets for SemiSorted<W> {
         let (word_a, word_b) = (self.bucket(a), self.bucket(b));
         let (in_a, in_b) = (self.equal(word_a, old), self.equal(word_b, old));
         let first = in_a != W::ZERO;
-        let (bucket, word, places) =
-            choose::<SINGLE, _>(first, (a, word_a, in_a), (b, word_b, in_b));
+        let word = select_unpredictable(first, word_a, word_b);
+        let places = select_unpredictable(first, in_a, in_b);
         let slot = self.rests.first_in(places);
         if let Some(slot) = slot {
+            let buckets = [a, b];
             // The others stay in order, behind one more empty entry.
             let [a, b, c, d] = self.unpack(word).map(|entry| entry.rotate_right(4));
             let kept = [
@@ -257,7 +278,7 @@ impl<W: Word> Buckets for SemiSorted<W> {
                 if slot >= 2 { b } else { c },
                 if slot >= 3 { c } else { d },
             ];
-            self.replace(bucket, word, self.pack_sorted(kept));
+            self.replace_in_either::<SINGLE>(buckets, first, word, self.pack_sorted(kept));
         }
         slot.is_some()
     }

@@ -175,6 +175,11 @@ fn lanes_agree_with_a_loop() {
                     assert_eq!(lanes.count(mask), equal.len() as u32);
                     let any = lanes.any_equal(word, lanes.splat(value));
                     assert_eq!(lanes.first_in(any), equal.first().copied());
+                    let one_there =
+                        equal.first().map_or(W::ZERO, |&lane| W::from(1) << lanes.bits(lane));
+                    assert_eq!(lanes.in_first(any, 1), one_there);
+                    let all_there = equal.first().map_or(W::ZERO, |&lane| lanes.mask(lane));
+                    assert_eq!(lanes.in_first(any, u32::MAX >> (32 - width)), all_there);
                 }
             }
         }

@@ -9,7 +9,7 @@ use core::arch::x86_64::{
     _mm_xor_si128,
 };
 
-use super::lanes::WINDOW;
+use super::lanes::{Twice, WINDOW};
 
 /// [`Word::either_has_zero`](super::lanes::Word::either_has_zero) for two words of 64 bits.
 #[inline(always)]
@@ -28,8 +28,8 @@ pub(super) fn either_has_zero(words: [u64; 2], ones: [u64; 2], highs: [u64; 2]) 
 pub(super) fn either_equal(
     windows: [&[u8; WINDOW]; 2],
     pattern: u64,
-    ones: u64,
-    highs: u64,
+    ones: Twice<u64>,
+    highs: Twice<u64>,
 ) -> bool {
     let found = equal_in_lanes(windows, pattern, ones, highs);
     // SAFETY: as above.
@@ -43,16 +43,20 @@ pub(super) fn either_equal(
 pub(super) fn equal_in_each(
     windows: [&[u8; WINDOW]; 2],
     pattern: u64,
-    ones: u64,
-    highs: u64,
+    ones: Twice<u64>,
+    highs: Twice<u64>,
 ) -> [u64; 2] {
     both_words(equal_in_lanes(windows, pattern, ones, highs))
 }
 
 /// [`Word::free_in_each`](super::lanes::Word::free_in_each) for words of 64 bits.
 #[inline(always)]
-pub(super) fn zero_in_each(windows: [&[u8; WINDOW]; 2], lows: u64, highs: u64) -> [u64; 2] {
-    let (lows, highs) = (twice(lows), twice(highs));
+pub(super) fn zero_in_each(
+    windows: [&[u8; WINDOW]; 2],
+    lows: Twice<u64>,
+    highs: Twice<u64>,
+) -> [u64; 2] {
+    let (lows, highs) = (side_by_side(lows.0), side_by_side(highs.0));
     // SAFETY: as above.
     both_words(unsafe {
         let words = load_words(windows);
@@ -62,8 +66,13 @@ pub(super) fn zero_in_each(windows: [&[u8; WINDOW]; 2], lows: u64, highs: u64) -
 }
 
 #[inline(always)]
-fn equal_in_lanes(windows: [&[u8; WINDOW]; 2], pattern: u64, ones: u64, highs: u64) -> __m128i {
-    let (pattern, ones, highs) = (twice(pattern), twice(ones), twice(highs));
+fn equal_in_lanes(
+    windows: [&[u8; WINDOW]; 2],
+    pattern: u64,
+    ones: Twice<u64>,
+    highs: Twice<u64>,
+) -> __m128i {
+    let [pattern, ones, highs] = [[pattern; 2], ones.0, highs.0].map(side_by_side);
     // SAFETY: as above.
     unsafe {
         let words = _mm_xor_si128(load_words(windows), pattern);
@@ -89,11 +98,6 @@ fn both_words(words: __m128i) -> [u64; 2] {
         let high = _mm_unpackhi_epi64(words, words);
         [_mm_cvtsi128_si64(words) as u64, _mm_cvtsi128_si64(high) as u64]
     }
-}
-
-#[inline(always)]
-fn twice(word: u64) -> __m128i {
-    side_by_side([word; 2])
 }
 
 #[inline(always)]

@@ -4,7 +4,6 @@
 
 use super::lanes::{WINDOW, Word};
 use super::packed::Packed;
-use crate::guess::choose;
 use crate::placement::{BucketIndex, Fingerprint};
 
 /// # Safety
@@ -60,18 +59,8 @@ impl<W: Word, const PARTS: usize, const WHOLE: bool> Packed<W, PARTS, WHOLE> {
         let windows = unsafe { self.windows::<CHECKED>(a, b) };
         let free = W::free_in_each(windows, &self.lanes);
         let first = self.lanes.count(free[0]) >= self.lanes.count(free[1]);
-        if SINGLE && !self.runs.is_large() {
-            // SAFETY: as above.
-            return unsafe { self.flip_either_whole::<CHECKED>([a, b], free, first, new) };
-        }
-        let (bucket, free) = choose::<SINGLE, _>(first, (a, free[0]), (b, free[1]));
-        let found = free != W::ZERO;
-        if found {
-            let bits = W::from(new.0) << self.lanes.first_bit(free);
-            // SAFETY: as above.
-            unsafe { self.runs.flip_whole::<CHECKED, W>(u64::from(bucket.0), bits) };
-        }
-        found
+        // SAFETY: as above.
+        unsafe { self.flip_either_whole::<CHECKED, SINGLE>([a, b], free, first, new) }
     }
 
     /// [`remove_from_either`](super::Buckets::remove_from_either).
@@ -89,42 +78,36 @@ impl<W: Word, const PARTS: usize, const WHOLE: bool> Packed<W, PARTS, WHOLE> {
         let windows = unsafe { self.windows::<CHECKED>(a, b) };
         let held = W::equal_in_each(windows, self.lanes.splat(old.0), &self.lanes);
         let first = held[0] != W::ZERO;
-        if SINGLE && !self.runs.is_large() {
-            // SAFETY: as above.
-            return unsafe { self.flip_either_whole::<CHECKED>([a, b], held, first, old) };
-        }
-        let (bucket, places) = choose::<SINGLE, _>(first, (a, held[0]), (b, held[1]));
-        let found = places != W::ZERO;
-        if found {
-            let bits = W::from(old.0) << self.lanes.first_bit(places);
-            // SAFETY: as above.
-            unsafe { self.runs.flip_whole::<CHECKED, W>(u64::from(bucket.0), bits) };
-        }
-        found
+        // SAFETY: as above.
+        unsafe { self.flip_either_whole::<CHECKED, SINGLE>([a, b], held, first, old) }
     }
 
-    /// Flips the bits of a fingerprint in the first of the places in a bucket, the first bucket or the
-    /// second, and says whether there is a place in either. Both are written ([`guess`](crate::guess)).
+    /// [`flip_either`](Self::flip_either) for buckets that are whole bytes.
     ///
     /// # Safety
     /// As above.
     #[inline(always)]
-    unsafe fn flip_either_whole<const CHECKED: bool>(
+    unsafe fn flip_either_whole<const CHECKED: bool, const SINGLE: bool>(
         &mut self,
-        buckets: [BucketIndex; 2],
+        [a, b]: [BucketIndex; 2],
         places: [W; 2],
         first: bool,
         fingerprint: Fingerprint,
     ) -> bool {
-        let found = places[0] | places[1] != W::ZERO;
-        if found {
-            let bits = self.lanes.in_first_of(places, usize::from(!first), fingerprint.0);
-            for (bucket, bits) in buckets.into_iter().zip(bits) {
-                // SAFETY: as above. The second is read after the first is written: their windows may
-                // overlap.
-                unsafe { self.runs.flip_whole::<CHECKED, W>(u64::from(bucket.0), bits) };
+        let (found, bits) = self.flip_in(places, first, fingerprint);
+        if !found {
+            return false;
+        }
+        // SAFETY: as above.
+        unsafe {
+            if SINGLE {
+                let runs = [a.0.into(), b.0.into()];
+                self.runs.flip_either_whole::<CHECKED, W>(runs, bits, first);
+            } else {
+                let bucket = if first { a } else { b };
+                self.runs.flip_whole::<CHECKED, W>(bucket.0.into(), bits);
             }
         }
-        found
+        true
     }
 }
