@@ -89,8 +89,9 @@ impl<D: Segments> Levels<D> {
         self.drop_empty();
     }
 
-    /// Merges segments as long as there are too many of them.
+    /// Merges segments as long as there are too many of them, and drops levels without entries.
     pub(super) fn merge_while_due(&mut self, cx: &mut Context<'_>) {
+        self.drop_empty();
         while self.main.segment_count() > 1
             && cx.settings.are_few(self.main.weight(), self.main.segment_count())
             && let Some(merged) = self.main.merge(cx)
