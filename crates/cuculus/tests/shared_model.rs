@@ -1,23 +1,15 @@
-//! The protocols of elastic/published.rs, elastic/reading.rs and elastic/version.rs as models that loom runs
-//! in every order, and what it finds if one of their rules is broken. Copies are plain memory, so loom
-//! also finds every data race; version.rs and reading.rs are the files themselves.
+//! The protocols of elastic/published.rs and elastic/version.rs as models that loom runs in every
+//! order, and what it finds if one of their rules is broken. Copies are plain memory, so loom also
+//! finds every data race; the version is the file itself.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 
-/// What version.rs and reading.rs are made of.
+/// What version.rs is made of.
 mod atomics {
     pub(super) use loom::sync::atomic::{AtomicU64, Ordering, fence};
-
-    /// A fence of all threads is one of each: loom knows only the latter.
-    pub(super) fn fence_of_readers() {
-        fence(Ordering::SeqCst);
-    }
 }
-
-#[path = "../src/elastic/reading.rs"]
-mod reading;
 
 #[path = "../src/elastic/version.rs"]
 mod version;
@@ -39,62 +31,6 @@ enum Broken {
     SlotBySlot,
     /// What was replaced is given back at once.
     FreedAtOnce,
-    /// A writer looks for readers without a fence before.
-    NoFenceOfWriter,
-    /// A reader loads without a fence after it has said that it reads.
-    NoFenceOfReader,
-    /// A reader says that it has ended without keeping its loads before.
-    RelaxedEnd,
-}
-
-/// A reader as in reading.rs, but for what is broken.
-enum Reads {
-    Right(reading::Reader),
-    Wrong(AtomicU64, Broken),
-}
-
-impl Reads {
-    fn new(broken: Broken) -> Self {
-        match broken {
-            Broken::NoFenceOfReader | Broken::RelaxedEnd => Self::Wrong(AtomicU64::new(0), broken),
-            _ => Self::Right(reading::Reader::new(AtomicU64::new(0))),
-        }
-    }
-
-    fn begin(&self) {
-        match self {
-            Self::Right(reader) => assert!(reader.begin() && !reader.begin()),
-            Self::Wrong(state, broken) => {
-                let next = state.load(Ordering::Relaxed) + 1;
-                state.store(next, Ordering::Release);
-                if *broken != Broken::NoFenceOfReader {
-                    fence(Ordering::SeqCst);
-                }
-            }
-        }
-    }
-
-    fn end(&self) {
-        match self {
-            Self::Right(reader) => reader.end(),
-            Self::Wrong(state, broken) => {
-                let is_relaxed = *broken == Broken::RelaxedEnd;
-                let order = if is_relaxed { Ordering::Relaxed } else { Ordering::Release };
-                state.store(state.load(Ordering::Relaxed) + 1, order);
-            }
-        }
-    }
-
-    /// Whether nobody reads now, or whoever did has gone on meanwhile.
-    fn is_gone(&self) -> bool {
-        match self {
-            Self::Right(reader) => reader.state().is_none_or(|state| reader.is_past(state)),
-            Self::Wrong(state, _) => {
-                let held = state.load(Ordering::Acquire);
-                held & 1 == 0 || state.load(Ordering::Acquire) != held
-            }
-        }
-    }
 }
 
 /// Segments, and roots that say where they are: slots 0 and 1, and how many there are.
@@ -103,7 +39,7 @@ struct Part {
     slots: [[AtomicUsize; 2]; 2],
     counts: [AtomicUsize; 2],
     root: AtomicUsize,
-    reader: Reads,
+    pinned: AtomicUsize,
 }
 
 // SAFETY: what the model is about; loom checks each access.
@@ -114,14 +50,14 @@ unsafe impl Sync for Part {}
 unsafe impl Send for Part {}
 
 impl Part {
-    fn new(broken: Broken) -> Self {
+    fn new() -> Self {
         let slots = || [AtomicUsize::new(0), AtomicUsize::new(1)];
         Self {
             segments: [[OLD, 0], [0, 0], [0, 0]].map(UnsafeCell::new),
             slots: [slots(), slots()],
             counts: [AtomicUsize::new(1), AtomicUsize::new(2)],
             root: AtomicUsize::new(0),
-            reader: Reads::new(broken),
+            pinned: AtomicUsize::new(0),
         }
     }
 
@@ -139,22 +75,21 @@ impl Part {
 
     /// A lookup of the old key, which belongs to the last segment.
     fn finds_old(&self) -> bool {
-        self.reader.begin();
+        self.pinned.store(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
         let root = self.root.load(Ordering::Acquire);
         let last = self.counts[root].load(Ordering::Acquire) - 1;
         let segment = self.slots[root][last].load(Ordering::Acquire);
         let entries = self.read(segment);
         assert!(!entries.contains(&FREED), "freed memory was read");
-        self.reader.end();
+        self.pinned.store(0, Ordering::Release);
         entries.contains(&OLD)
     }
 
-    /// Gives a segment back if nobody can read it.
+    /// Gives a segment back if nobody can read it, as epochs do.
     fn give_back(&self, segment: usize, broken: Broken) {
-        if broken != Broken::NoFenceOfWriter {
-            fence(Ordering::SeqCst);
-        }
-        if broken == Broken::FreedAtOnce || self.reader.is_gone() {
+        fence(Ordering::SeqCst);
+        if broken == Broken::FreedAtOnce || self.pinned.load(Ordering::Acquire) == 0 {
             self.write(segment, [FREED; 2]);
         }
     }
@@ -191,7 +126,7 @@ impl Part {
 
 fn model(change: fn(&Part, Broken), broken: Broken) {
     loom::model(move || {
-        let part = Arc::new(Part::new(broken));
+        let part = Arc::new(Part::new());
         let writer = Arc::clone(&part);
         let writer = loom::thread::spawn(move || change(&writer, broken));
         assert!(part.finds_old(), "a key that was there was not found");
@@ -222,9 +157,6 @@ fn the_model_notices_every_broken_rule() {
     }
     for broken in [Broken::SlotBySlot, Broken::FreedAtOnce] {
         finds(Part::split, broken);
-    }
-    for broken in [Broken::NoFenceOfWriter, Broken::NoFenceOfReader, Broken::RelaxedEnd] {
-        finds(Part::insert, broken);
     }
 }
 

@@ -32,19 +32,8 @@ const ALIGN: usize = 16;
 /// A segment with its block.
 pub(super) type Boxed = NonNull<Segment>;
 
-/// The units that there is memory for in a segment of some: most segments grow, and every second time
-/// where others see it.
-fn room(units: usize) -> usize {
-    units.next_multiple_of(2)
-}
-
-/// Whether segments have as much memory.
-pub(super) fn have_equal_room(segments: [&Segment; 2]) -> bool {
-    room(segments[0].units()) == room(segments[1].units())
-}
-
 fn layout(units: usize) -> Layout {
-    let size = VERSION + size_of::<Segment>() + room(units) * UNIT + WINDOW;
+    let size = VERSION + size_of::<Segment>() + units * UNIT + WINDOW;
     Layout::from_size_align(size, ALIGN).expect("segments are small")
 }
 
@@ -56,7 +45,7 @@ pub(super) fn bytes_of(segment: &Segment) -> usize {
 /// Memory for a segment, and its block. Nothing but the version is written yet.
 fn allocate(units: usize, kept: &mut Vec<Kept>) -> Result<(Boxed, NonNull<u8>), OutOfMemory> {
     let failed = OutOfMemory { bytes: layout(units).size() as u64 };
-    let start = match kept.iter().rposition(|kept| room(kept.units.into()) == room(units)) {
+    let start = match kept.iter().rposition(|kept| usize::from(kept.units) == units) {
         // SAFETY: the version is before the description.
         Some(at) => unsafe { kept.swap_remove(at).segment.cast::<u8>().sub(VERSION) },
         // SAFETY: the layout is not of size zero.
@@ -81,8 +70,8 @@ pub(super) struct Kept {
 /// # Safety
 /// It was allocated here, nobody reads it, and nobody frees it again.
 pub(super) unsafe fn free(segment: Boxed) {
-    // SAFETY: the caller's; as many units were allocated, since segments here get more of them only with
-    // other memory.
+    // SAFETY: the caller's; the number of units is the one that was allocated, since segments here
+    // get other blocks only with other memory.
     unsafe {
         let layout = layout(segment.as_ref().units());
         alloc::dealloc(segment.cast::<u8>().sub(VERSION).as_ptr(), layout);
@@ -94,16 +83,14 @@ pub(super) unsafe fn free(segment: Boxed) {
 fn copy(segment: &Segment, units: usize, kept: &mut Vec<Kept>) -> Result<Boxed, OutOfMemory> {
     let (copy, block) = allocate(units, kept)?;
     let bytes = units * UNIT + WINDOW;
-    let all = room(units) * UNIT + WINDOW;
     // SAFETY: both blocks have so many bytes, if they have the same units; all of them were written
     // when the segment was made. There is room for a description.
     unsafe {
         if units == segment.units() {
             block.copy_from_nonoverlapping(segment.at, bytes);
-            block.add(bytes).write_bytes(0, all - bytes);
         } else {
             // So that no load finds memory that was never written.
-            block.write_bytes(0, all);
+            block.write_bytes(0, bytes);
         }
         let moved = if units == segment.units() {
             segment.at(block)
@@ -211,22 +198,6 @@ impl Copied {
         self.fresh.contains(&(index as u32))
     }
 
-    /// Whether a segment that is narrow may be too full for an entry more, and there is memory for a unit
-    /// more.
-    #[inline(always)]
-    pub(super) fn wants_room(&self, index: usize) -> bool {
-        let segment = self.get(index);
-        let (units, bits) = (segment.units(), segment.form().width as usize);
-        room(units) > units && segment.used_bits() + bits > units * UNIT * 8
-    }
-
-    /// Counts a unit that a segment gets for which there is memory, and adds it to its description.
-    pub(super) fn grow_in_place(&mut self, index: usize, description: &mut Segment) {
-        let before = self.get(index).capacity();
-        description.add_unit();
-        self.capacity = self.capacity + description.capacity() - before;
-    }
-
     /// Puts a private segment in the place of another, for which room was reserved.
     fn replace(&mut self, index: usize, segment: Boxed) {
         let old = core::mem::replace(&mut self.segments[index], segment);
@@ -326,7 +297,7 @@ impl Segments for Copied {
         // SAFETY: there is room for a description and a block, and nobody else has seen them. Zero, so
         // that no load finds memory that was never written.
         let written = unsafe {
-            block.write_bytes(0, room(plan.units) * UNIT + WINDOW);
+            block.write_bytes(0, plan.units * UNIT + WINDOW);
             segment.write(Segment::new(block, plan));
             segment.as_mut()
         };

@@ -20,7 +20,7 @@ use crate::wide::Instructions;
 /// Segments of another level that are searched for entries that can come back.
 const MOST_DRAINED_FROM: usize = 2;
 /// The most slots that one entry more can take in place.
-pub(super) const MOST_ADDED: usize = 7;
+const MOST_ADDED: usize = 7;
 /// A segment of another level with more slots than this is crowded.
 const CROWDED: usize = MAX_SLOTS * 5 / 8;
 /// Such a level is split further only if it has so many entries for each segment.

@@ -26,9 +26,6 @@
 //!  shown      a segment as these others read it
 //!  in_place   what nearly every change does to such a segment
 //!  copied     segments that others may read: every other change is made to a copy
-//!  reading    when nobody reads what was replaced any more
-//!  fences     what that needs of the processor and the system
-//!  readers    all threads that read
 //!  published  what these others see, and when memory is given back
 //!  writing    the one who changes a part, and publishes
 //!  forecast   what a filter will be like, by the policy alone
@@ -44,7 +41,6 @@ mod code;
 mod copied;
 mod directory;
 mod draft;
-mod fences;
 mod filter;
 mod first_version;
 mod forecast;
@@ -62,8 +58,6 @@ mod policy;
 mod pool;
 mod probe;
 pub(crate) mod published;
-pub(crate) mod readers;
-mod reading;
 mod reshape;
 mod saved;
 mod sections;
@@ -76,9 +70,8 @@ mod version;
 mod weave;
 pub(crate) mod writing;
 
-/// What version.rs and reading.rs are made of: the model puts loom's in its place.
+/// What version.rs is made of: the model puts loom's in its place.
 mod atomics {
-    pub(super) use super::fences::fence_of_readers;
     pub(super) use core::sync::atomic::{AtomicU64, Ordering, fence};
 }
 

@@ -236,21 +236,8 @@ impl Job for InsertShown<'_> {
     type Output = bool;
 
     #[inline(always)]
-    fn run(self) -> bool {
-        self.insert::<false>()
-    }
-
-    #[inline(always)]
-    fn run_wide(self) -> bool {
-        self.insert::<true>()
-    }
-}
-
-impl InsertShown<'_> {
-    #[inline(always)]
-    fn insert<const WIDE: bool>(mut self) -> bool {
-        !self.level.may_reshape(self.cx.settings)
-            && self.level.insert_shown::<WIDE>(self.new, &mut self.cx)
+    fn run(mut self) -> bool {
+        !self.level.may_reshape(self.cx.settings) && self.level.insert_shown(self.new, &mut self.cx)
     }
 }
 
@@ -264,21 +251,9 @@ impl Job for RemoveShown<'_> {
     type Output = bool;
 
     #[inline(always)]
-    fn run(self) -> bool {
-        self.remove::<false>()
-    }
-
-    #[inline(always)]
-    fn run_wide(self) -> bool {
-        self.remove::<true>()
-    }
-}
-
-impl RemoveShown<'_> {
-    #[inline(always)]
-    fn remove<const WIDE: bool>(mut self) -> bool {
+    fn run(mut self) -> bool {
         !self.level.may_reshape(self.cx.settings)
-            && self.level.remove_shown::<WIDE>(self.key.0, &mut self.cx)
+            && self.level.remove_shown(self.key.0, &mut self.cx)
     }
 }
 

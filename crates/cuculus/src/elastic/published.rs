@@ -8,8 +8,8 @@
 //!  segment     a version, and words that are changed only under it (version.rs, shown.rs)
 //! ```
 //!
-//! **Readers** say that they read (readers.rs), load the root, load the slot of their key on each level,
-//! and read segments. They take no lock, and write nothing but that. If a segment was
+//! **Readers** pin an epoch, load the root, load the slot of their key on each level, and read
+//! segments. They take no lock, and write nothing but their own thread's epoch. If a segment was
 //! changed meanwhile they read it again; after some tries they say so, and the caller asks again
 //! with the part's lock, when nothing changes.
 //!
@@ -18,8 +18,8 @@
 //!   (in_place.rs).
 //! * Everything else it does to copies (copied.rs), and publishes them when the operation is done. If
 //!   no segment was added or dropped, every entry is in the slot in which it was before: a copy is
-//!   written over the segment, under its version, or stored into its slot if it has more or less
-//!   memory. A reader sees the segment of its key before or after the change, and either is right.
+//!   written over the segment, under its version, or stored into its slot if its block is of another
+//!   length. A reader sees the segment of its key before or after the change, and either is right.
 //! * Otherwise entries may have moved from one segment or level to another. A new root is filled with
 //!   the copies and stored: one store, before which readers see nothing of the change, and after it
 //!   all of it.
@@ -37,15 +37,16 @@
 //! was split or merged was replaced.) What a thread has inserted is visible when the call returns:
 //! the same thread, or one that was told of it, loads that root, slot and version, or later ones.
 //!
-//! **Memory.** What a store has replaced cannot be found by readers that begin after the store; those that
-//! began before may still read it. It waits until all of these have gone on (reading.rs), and is then
-//! used again or freed by the next change of the part. A segment in the slots of an old root is not
-//! freed while somebody may read that root: it was replaced in the current root after the old one was
-//! replaced there.
+//! **Memory.** What a store has replaced cannot be reached by readers that pin after the store; those
+//! that were pinned before may still read it. It is freed by crossbeam-epoch when all of these have
+//! gone on. A segment in the slots of an old root is not freed while somebody may read that root:
+//! it was replaced in the current root after the old one was replaced there.
 #![allow(unsafe_code, reason = "pointers to what other threads may free")]
 
-use core::ptr::NonNull;
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::Arc;
+
+use crossbeam_epoch::{self as epoch, Guard};
 
 use super::address::{Address, GROUPS};
 use super::copied::{self, Boxed, Copied};
@@ -53,7 +54,6 @@ use super::directory::index_among;
 use super::level::Level;
 use super::levels::{Levels, MAX_LEVELS};
 use super::part::PartKey;
-use super::readers::{self, Readers, Reading};
 use super::segment::Segment;
 use super::segments::Segments;
 use super::shown::Shown;
@@ -62,9 +62,7 @@ use crate::table::OutOfMemory;
 use crate::wide::{self, Chosen, Job};
 
 /// With more bytes of a part waiting, every change tries to have some given back.
-const MANY_BYTES: usize = 1 << 14;
-/// How often readers are waited for before much memory is left to wait.
-const MOST_WAITS: usize = 64;
+const MANY_BYTES: usize = 1 << 17;
 
 /// Segments of a level whose groups are measured for a guess.
 const MEASURED: usize = 8;
@@ -106,14 +104,10 @@ impl Table {
 }
 
 /// All segments of a part at some moment; slots may change.
-#[repr(C)]
 pub(crate) struct Root {
-    // What every lookup needs comes first.
-    slots: Vec<AtomicPtr<Segment>>,
-    levels: usize,
     tables: [Table; MAX_LEVELS],
-    /// Of the roots that were replaced.
-    next: AtomicPtr<Root>,
+    levels: usize,
+    slots: Vec<AtomicPtr<Segment>>,
 }
 
 impl Root {
@@ -121,8 +115,7 @@ impl Root {
     fn with_room(segments: usize) -> Result<Box<Self>, OutOfMemory> {
         let slots = with_room(segments)?;
         let mut one = with_room(1)?;
-        let next = AtomicPtr::default();
-        one.push(Self { tables: [Table::default(); MAX_LEVELS], levels: 0, slots, next });
+        one.push(Self { tables: [Table::default(); MAX_LEVELS], levels: 0, slots });
         let one = Box::into_raw(one.into_boxed_slice());
         // SAFETY: a slice of one root has the layout of a root. (`Box::new` aborts without memory.)
         Ok(unsafe { Box::from_raw(one.cast::<Self>()) })
@@ -141,7 +134,7 @@ impl Root {
     #[inline(always)]
     fn segment(&self, table: &Table, path: u64) -> Shown<'_> {
         let segment = self.slot(table, path).load(Ordering::Acquire);
-        // SAFETY: not null. It is not freed while a root that was loaded in the same reading is
+        // SAFETY: not null. It is not freed while a root that was loaded under the same pin is
         // borrowed, as said above.
         unsafe { Shown::new(Boxed::new_unchecked(segment)) }
     }
@@ -188,131 +181,67 @@ pub(crate) struct Published {
     root: AtomicPtr<Root>,
 }
 
-/// Segments and roots that were replaced. Each has a link to the next, so nothing is allocated for them.
+/// Memory that was replaced: how much of it readers may still see, and what nobody sees any more and
+/// the writer may use again.
 #[derive(Default)]
-struct Replaced {
-    segments: Option<Boxed>,
-    roots: Option<NonNull<Root>>,
-    bytes: usize,
+pub(crate) struct Replaced {
+    bytes: AtomicUsize,
+    /// A list: each segment's block is the next.
+    first: AtomicPtr<Segment>,
 }
+
+pub(crate) type Waiting = Arc<Replaced>;
 
 impl Replaced {
-    fn is_empty(&self) -> bool {
-        self.bytes == 0
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
     }
 
-    /// # Safety
-    /// Who begins to read from now on cannot find it, and nobody else frees it.
-    unsafe fn add(&mut self, segment: Boxed) {
-        // SAFETY: it is still there; the writer's place for the link, which readers do not use.
-        unsafe {
-            self.bytes += copied::bytes_of(segment.as_ref());
-            Shown::new(segment).set_link(self.segments);
+    /// Adds a segment that nobody else can find.
+    fn give(&self, mut segment: Boxed) {
+        let mut next = self.first.load(Ordering::Relaxed);
+        loop {
+            // SAFETY: nobody else has it.
+            let held = unsafe { segment.as_mut() };
+            held.at = Boxed::new(next).map_or(segment.cast(), Boxed::cast);
+            let (new, order) = (segment.as_ptr(), Ordering::Release);
+            match self.first.compare_exchange_weak(next, new, order, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => next = now,
+            }
         }
-        self.segments = Some(segment);
     }
 
-    /// # Safety
-    /// As for [`add`](Self::add).
-    unsafe fn add_root(&mut self, root: NonNull<Root>) {
-        // SAFETY: it is still there; only the writer uses the link.
-        let held = unsafe { root.as_ref() };
-        self.bytes += held.heap_bytes();
-        let next = self.roots.map_or(core::ptr::null_mut(), NonNull::as_ptr);
-        held.next.store(next, Ordering::Relaxed);
-        self.roots = Some(root);
-    }
-
-    /// Frees the roots, and gives the segments away.
-    ///
-    /// # Safety
-    /// Nobody can read them any more.
-    unsafe fn give(&mut self, mut each: impl FnMut(Boxed)) {
-        let Self { mut segments, mut roots, .. } = core::mem::take(self);
-        while let Some(segment) = segments {
-            // SAFETY: the caller's; in one list.
-            segments = unsafe { Shown::new(segment).link() };
+    /// Takes all of them.
+    pub(super) fn take(&self, mut each: impl FnMut(Boxed)) {
+        if self.first.load(Ordering::Relaxed).is_null() {
+            return;
+        }
+        let mut next = Boxed::new(self.first.swap(core::ptr::null_mut(), Ordering::Acquire));
+        while let Some(segment) = next {
+            // SAFETY: in the list, so nobody else has it.
+            let held = unsafe { segment.as_ref() };
+            self.bytes.fetch_sub(copied::bytes_of(held), Ordering::Relaxed);
+            // The last one has no next but itself.
+            next = Some(held.at.cast()).filter(|&next| next != segment);
             each(segment);
         }
-        while let Some(root) = roots {
-            // SAFETY: the caller's; made by `publish_root`, and in one list.
-            let root = unsafe { Box::from_raw(root.as_ptr()) };
-            roots = NonNull::new(root.next.load(Ordering::Relaxed));
-        }
     }
 }
 
-/// What was replaced and waits until nobody reads it any more. The writer has it.
-#[derive(Default)]
-pub(crate) struct Waiting {
-    /// Since readers were looked for.
-    young: Replaced,
-    /// Before, and those who may still read it.
-    old: Replaced,
-    readers: Readers,
-}
-
-// SAFETY: memory without a thread, which only whoever has the list can give back.
-unsafe impl Send for Waiting {}
-
-impl Waiting {
-    pub(super) fn bytes(&self) -> usize {
-        self.young.bytes + self.old.bytes
-    }
-
-    /// Gives back what nobody reads any more, if there is much: it takes a fence of all threads.
-    #[inline(always)]
-    pub(super) fn give_back(&mut self, each: impl FnMut(Boxed)) {
-        if self.bytes() > MANY_BYTES {
-            self.try_give_back(each);
-        }
-    }
-
-    /// Gives back nearly all, unless somebody has been stopped while he read.
-    pub(super) fn give_back_all(&mut self, mut each: impl FnMut(Boxed)) {
-        for _ in 0..MOST_WAITS {
-            self.try_give_back(&mut each);
-            if self.bytes() == 0 {
-                break;
-            }
-            std::thread::yield_now();
-        }
-    }
-
-    fn try_give_back(&mut self, mut each: impl FnMut(Boxed)) {
-        // Twice: when those who may read the old have gone, the young may be as old.
-        for _ in 0..2 {
-            if !self.readers.are_gone() {
-                return;
-            }
-            // SAFETY: all who could have found it have gone on.
-            unsafe { self.old.give(&mut each) };
-            if self.young.is_empty() {
-                return;
-            }
-            let Some(readers) = Readers::now() else { return };
-            self.readers = readers;
-            self.old = core::mem::take(&mut self.young);
-        }
-    }
-}
-
-/// Nobody reads any more.
-impl Drop for Waiting {
+impl Drop for Replaced {
     fn drop(&mut self) {
-        for replaced in [&mut self.young, &mut self.old] {
-            // SAFETY: the part is dropped, so no thread has a reference to it.
-            unsafe { replaced.give(|segment| copied::free(segment)) };
-        }
+        // SAFETY: in the list, so nobody else has it.
+        self.take(|segment| unsafe { copied::free(segment) });
     }
 }
 
 impl Published {
     /// `None` if there are no segments.
     #[inline(always)]
-    fn root<'a>(&'a self, _: &'a Reading) -> Option<&'a Root> {
-        // SAFETY: null, or made by `publish` and freed only when nobody reads who can have loaded
-        // it.
+    fn root<'a>(&'a self, _: &'a Guard) -> Option<&'a Root> {
+        // SAFETY: null, or made by `publish` and freed only when nobody is pinned who can have
+        // loaded it.
         unsafe { self.root.load(Ordering::Acquire).as_ref() }
     }
 
@@ -320,15 +249,15 @@ impl Published {
     /// part's lock.
     #[inline(always)]
     pub(crate) fn contains(&self, key: PartKey, chosen: Chosen) -> Option<bool> {
-        let reading = readers::read();
-        let Some(root) = self.root(&reading) else { return Some(false) };
+        let guard = epoch::pin();
+        let Some(root) = self.root(&guard) else { return Some(false) };
         wide::run_chosen(chosen, Contains { root, key: key.0 })
     }
 
     /// `None` as for [`contains`](Self::contains).
     pub(crate) fn count(&self, key: PartKey) -> Option<usize> {
-        let reading = readers::read();
-        let Some(root) = self.root(&reading) else { return Some(0) };
+        let guard = epoch::pin();
+        let Some(root) = self.root(&guard) else { return Some(0) };
         root.tables().map(|table| root.segment(table, key.0.path).count(key.0)).sum()
     }
 
@@ -340,8 +269,8 @@ impl Published {
         &self,
         mut visit: impl FnMut(usize, &Segment) -> Result<(), E>,
     ) -> Result<(), E> {
-        let reading = readers::read();
-        let Some(root) = self.root(&reading) else { return Ok(()) };
+        let guard = epoch::pin();
+        let Some(root) = self.root(&guard) else { return Ok(()) };
         for (level, table) in root.tables[..root.levels].iter().enumerate() {
             let start = table.start as usize;
             for slot in &root.slots[start..start + table.count as usize] {
@@ -357,7 +286,7 @@ impl Published {
         &self,
         levels: &mut Levels<Copied>,
         spare: &mut Option<Box<Root>>,
-        waiting: &mut Waiting,
+        waiting: &Waiting,
     ) {
         // SAFETY: only the writer replaces the root, and this is the only one.
         let root = unsafe { self.root.load(Ordering::Relaxed).as_ref() };
@@ -379,7 +308,7 @@ impl Published {
         &self,
         levels: &Levels<Copied>,
         spare: &mut Option<Box<Root>>,
-        waiting: &mut Waiting,
+        waiting: &Waiting,
     ) {
         let segments = levels.iter().map(Level::segment_count).sum();
         let new = if segments == 0 {
@@ -402,9 +331,10 @@ impl Published {
             root.levels = levels.iter().count();
             Box::into_raw(root)
         };
+        let guard = epoch::pin();
         let old = self.root.swap(new, Ordering::AcqRel);
-        // SAFETY: the new root is not freed before the next one is published; nobody but those who read
-        // now have the old one.
+        // SAFETY: the new root is not freed before the next one is published; nobody but readers
+        // that are pinned now have the old one.
         unsafe {
             let (Some(old_root), new) = (old.as_ref(), new.as_ref()) else { return };
             for (level, table) in old_root.tables[..old_root.levels].iter().enumerate() {
@@ -413,17 +343,22 @@ impl Published {
                     let is_kept = new.and_then(|new| new.at(level, index));
                     let segment = old_root.at(level, index);
                     if let Some(segment) = segment.filter(|_| segment != is_kept) {
-                        waiting.young.add(segment);
+                        retire(segment, &guard, waiting);
                     }
                 }
             }
-            waiting.young.add_root(NonNull::new_unchecked(old));
+            let bytes = old_root.heap_bytes();
+            let (old, waiting) = (Box::from_raw(old), Arc::clone(waiting));
+            waiting.bytes.fetch_add(bytes, Ordering::Relaxed);
+            guard.defer_unchecked(move || {
+                waiting.bytes.fetch_sub(old.heap_bytes(), Ordering::Relaxed);
+            });
         }
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
-        let reading = readers::read();
-        self.root(&reading).map_or(0, Root::heap_bytes)
+        let guard = epoch::pin();
+        self.root(&guard).map_or(0, Root::heap_bytes)
     }
 }
 
@@ -436,7 +371,7 @@ impl Root {
 
 /// Publishes each changed segment in its slot.
 #[inline(always)]
-fn publish_in_place(root: &Root, levels: &mut Levels<Copied>, waiting: &mut Waiting) {
+fn publish_in_place(root: &Root, levels: &mut Levels<Copied>, waiting: &Waiting) {
     for (level, table) in root.tables[..root.levels].iter().enumerate() {
         levels.level_mut(level).directory.publish_each(|index, new| {
             let slot = &root.slots[(table.start + index) as usize];
@@ -444,17 +379,36 @@ fn publish_in_place(root: &Root, levels: &mut Levels<Copied>, waiting: &mut Wait
             // SAFETY: both are there, and the writer has no other reference to either. One is in the
             // slot; nobody else has seen the other.
             unsafe {
-                if copied::have_equal_room([old.as_ref(), new.as_ref()]) {
+                if old.as_ref().units() == new.as_ref().units() {
                     Shown::new(old).write_over(new.as_ref());
                     return Some(old);
                 }
             }
+            let guard = epoch::pin();
             slot.store(new.as_ptr(), Ordering::Release);
             // SAFETY: it was in the slot of the only root that readers can find from now on, and no
             // longer is.
-            unsafe { waiting.young.add(old) };
+            unsafe { retire(old, &guard, waiting) };
             None
         });
+    }
+}
+
+/// Gives a segment back as soon as nobody can read it.
+///
+/// # Safety
+/// Who pins from now on cannot find it, and nobody else frees it.
+unsafe fn retire(segment: Boxed, guard: &Guard, waiting: &Waiting) {
+    // SAFETY: it is still there.
+    let bytes = copied::bytes_of(unsafe { segment.as_ref() });
+    let bytes_waiting = waiting.bytes.fetch_add(bytes, Ordering::Relaxed);
+    let (segment, waiting) = (segment.as_ptr(), Arc::clone(waiting));
+    // SAFETY: the caller's. A pointer and a list may go to another thread.
+    unsafe {
+        guard.defer_unchecked(move || waiting.give(Boxed::new_unchecked(segment)));
+    }
+    if bytes_waiting > MANY_BYTES {
+        guard.flush();
     }
 }
 
@@ -462,8 +416,8 @@ fn publish_in_place(root: &Root, levels: &mut Levels<Copied>, waiting: &mut Wait
 impl Published {
     /// Runs something while the segment of a key is being changed. The caller holds the lock.
     pub(crate) fn while_changed(&self, key: PartKey, run: impl FnOnce()) {
-        let reading = readers::read();
-        let root = self.root(&reading).expect("segments");
+        let guard = epoch::pin();
+        let root = self.root(&guard).expect("segments");
         let shown = root.segment(&root.tables[0], key.0.path);
         // SAFETY: the caller's; a panic ends the test.
         unsafe { shown.change(&shown.description(), run) };
@@ -498,7 +452,7 @@ pub(super) fn spare_bytes(spare: &Option<Box<Root>>) -> usize {
 /// Nobody reads any more: frees everything.
 impl Drop for Published {
     fn drop(&mut self) {
-        let Some(root) = NonNull::new(*self.root.get_mut()) else { return };
+        let Some(root) = core::ptr::NonNull::new(*self.root.get_mut()) else { return };
         // SAFETY: made by `publish_root`, and no thread has a reference to this part.
         let root = unsafe { Box::from_raw(root.as_ptr()) };
         for slot in &root.slots {

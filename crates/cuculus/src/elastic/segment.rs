@@ -835,11 +835,6 @@ impl Segment {
         self.units = units as u16;
     }
 
-    /// Follows the block of a narrow segment, which is a unit longer.
-    pub(super) fn add_unit(&mut self) {
-        self.units += 1;
-    }
-
     /// The same description of another block, as large.
     #[inline(always)]
     pub(super) fn at(&self, at: Block) -> Self {

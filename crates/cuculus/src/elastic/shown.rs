@@ -7,13 +7,13 @@
 //! ```
 //!
 //! What a reader has loaded may be of several versions, and then means nothing, until the version
-//! was found unchanged. The number of units is never more than the memory has as long as it is this
-//! segment's, so it bounds every load.
+//! was found unchanged. The number of units is the same as long as the memory is this segment's, so
+//! it bounds every load.
 #![allow(unsafe_code, reason = "words of segments that one thread changes while others read them")]
 
 use core::marker::PhantomData;
-use core::ptr::{NonNull, null_mut};
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::address::Address;
 use super::code::Form;
@@ -91,12 +91,6 @@ impl<'a> Shown<'a> {
         u64::from_le(unsafe { self.word(DESCRIPTION + at) }.load(Ordering::Relaxed))
     }
 
-    /// Where the words of the block are.
-    #[inline(always)]
-    pub(super) fn block(self) -> *mut u64 {
-        self.start.as_ptr().wrapping_add(1 + DESCRIPTION).cast()
-    }
-
     /// Stores a word of the block.
     ///
     /// # Safety
@@ -151,33 +145,6 @@ impl<'a> Shown<'a> {
         // SAFETY: the caller's; after the block there is a window.
         let (low, high) = unsafe { (self.block_word(at), self.block_word(at + 1)) };
         low >> shift | (high << 1) << (63 - shift)
-    }
-
-    /// Another segment that was replaced, if this one is last in a list of them: the word that said to its
-    /// writer where its block is. (A reader may still copy that word, and does not use it.)
-    ///
-    /// # Safety
-    /// Only its writer calls this, and uses the segment no more but for this.
-    pub(super) unsafe fn set_link(self, next: Option<Boxed>) {
-        self.link_place().store(next.map_or(null_mut(), Boxed::as_ptr), Ordering::Relaxed);
-    }
-
-    /// What was set by [`Self::set_link`].
-    ///
-    /// # Safety
-    /// As there.
-    pub(super) unsafe fn link(self) -> Option<Boxed> {
-        let next = self.link_place();
-        let held = Boxed::new(next.load(Ordering::Relaxed));
-        // So that a description has a place again.
-        next.store(self.start.as_ptr().cast(), Ordering::Relaxed);
-        held
-    }
-
-    fn link_place(self) -> &'a AtomicPtr<Segment> {
-        const { assert!(size_of::<AtomicPtr<Segment>>() <= size_of::<AtomicU64>()) };
-        // SAFETY: the first word of a description, aligned; it is only used by atomic operations now.
-        unsafe { self.start.add(1).cast().as_ref() }
     }
 
     /// Prefetches what is around a bit of the block: two cache lines.
@@ -367,7 +334,7 @@ impl<'a> Shown<'a> {
         );
     }
 
-    /// Makes the segment like another, with as much memory, that nobody else can see.
+    /// Makes the segment like another, with a block as long, that nobody else can see.
     ///
     /// # Safety
     /// The caller holds the lock of the part, and has no reference to the segment.
@@ -376,10 +343,10 @@ impl<'a> Shown<'a> {
         const CHUNK: usize = 4;
         const { assert!(UNIT == 8 * CHUNK) };
         let words = private.words();
-        let block = self.block().cast::<[u64; CHUNK]>();
+        let block = self.start.as_ptr().wrapping_add(1 + DESCRIPTION).cast::<[u64; CHUNK]>();
         let store = || {
             for (at, new) in words.as_chunks::<CHUNK>().0.iter().enumerate() {
-                // SAFETY: there is as much memory; nobody else stores here.
+                // SAFETY: both blocks are as long; nobody else stores here.
                 if unsafe { block.add(at).read() } == *new {
                     continue;
                 }

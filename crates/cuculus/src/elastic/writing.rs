@@ -57,6 +57,8 @@ impl Writing {
     #[inline(always)]
     pub(crate) fn begin(&mut self) {
         self.is_broken = true;
+        let Self { part, waiting, .. } = self;
+        waiting.take(|segment| part.levels.main.directory.keep(segment));
     }
 
     pub(crate) fn contains(&self, key: PartKey) -> bool {
@@ -122,16 +124,8 @@ impl Writing {
     /// Makes all changes visible.
     #[inline(always)]
     pub(crate) fn publish(&mut self, published: &Published) {
-        published.publish(&mut self.part.levels, &mut self.spare, &mut self.waiting);
+        published.publish(&mut self.part.levels, &mut self.spare, &self.waiting);
         self.is_broken = false;
-        let Self { part, waiting, .. } = self;
-        waiting.give_back(|segment| part.levels.main.directory.keep(segment));
-    }
-
-    /// Gives back what was replaced, after a change of many segments.
-    pub(crate) fn give_back_all(&mut self) {
-        let Self { part, waiting, .. } = self;
-        waiting.give_back_all(|segment| part.levels.main.directory.keep(segment));
     }
 
     /// A part of its own with the keys that readers see: what is left after a panic.

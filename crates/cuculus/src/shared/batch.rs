@@ -5,7 +5,6 @@ use core::ops::Range;
 use super::filter::{Shared, SharedFilter};
 use super::part::SharedPart;
 use crate::elastic::part::PartKey;
-use crate::elastic::readers;
 use crate::memory::{collected, filled};
 use crate::table::OutOfMemory;
 use crate::{Full, FullCause, KeyHash};
@@ -14,8 +13,8 @@ use crate::{Full, FullCause, KeyHash};
 /// few enough that nobody waits long for a part.
 const KEYS_PER_PART: usize = 32;
 
-/// Keys that are looked up in one reading: no memory is given back meanwhile.
-const KEYS_PER_READING: usize = 256;
+/// Keys that are looked up while an epoch is pinned: no memory is given back meanwhile.
+const KEYS_PER_PIN: usize = 256;
 
 /// Some keys in the order of their parts, each with its number among them.
 struct Sorted {
@@ -133,9 +132,9 @@ impl SharedFilter {
     /// Looks up many keys. `hits` is cleared first.
     pub fn contains_batch(&self, hashes: &[KeyHash], hits: &mut Vec<bool>) {
         hits.clear();
-        for piece in hashes.chunks(KEYS_PER_READING) {
-            // Once for all of them.
-            let _reading = readers::read();
+        for piece in hashes.chunks(KEYS_PER_PIN) {
+            // Those of the keys are then nearly free.
+            let _pinned = crossbeam_epoch::pin();
             hits.extend(piece.iter().map(|&hash| self.contains_hash(hash)));
         }
     }

@@ -42,13 +42,6 @@ impl Writer<'_> {
         result
     }
 
-    /// The same for many segments: the memory of what they were is given back at once.
-    pub(super) fn change_much<T>(&mut self, change: impl FnOnce(&mut Writing) -> T) -> T {
-        let result = self.change(change);
-        self.writing.give_back_all();
-        result
-    }
-
     #[inline(always)]
     fn insert(&mut self, key: PartKey, division: &Division) -> Result<(), FullCause> {
         if self.writing.insert_shown(key, division) {
@@ -144,7 +137,7 @@ impl SharedPart {
 
     pub(super) fn clear(&self) {
         if let Ok(mut part) = self.write() {
-            part.change_much(Writing::clear);
+            part.change(Writing::clear);
         }
     }
 

@@ -101,7 +101,7 @@ impl SharedFilter {
             merged.push(Prepared::new(&both).map_err(no_memory)?);
         }
         for (writer, merged) in writers.iter_mut().zip(merged) {
-            writer.change_much(|part| part.set(merged));
+            writer.change(|part| part.set(merged));
         }
         Ok(())
     }
