@@ -197,6 +197,7 @@ impl ElasticFilter {
         if added.is_err() {
             let (levels, mut cx) = self.parts();
             levels.merge_while_due(&mut cx);
+            levels.drop_empty();
         }
         self.work = before;
         self.drop_if_empty();

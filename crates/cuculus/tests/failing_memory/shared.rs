@@ -2,6 +2,7 @@
 //! what waits are allocated there: these allocations are spared.
 
 use std::cell::Cell;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cuculus::{ElasticFilter, Insert, KeyHash, SharedFilter};
 
@@ -19,8 +20,12 @@ pub(crate) fn settle() {
     }
 }
 
+/// What one thread has replaced another may give back: one test at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
 /// Finds out what crossbeam-epoch allocates for each list of what waits.
-fn spare_epochs() {
+fn spare_epochs() -> MutexGuard<'static, ()> {
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     drop(crossbeam_epoch::pin());
     LARGEST.set(None);
     for _ in 0..1000 {
@@ -30,6 +35,7 @@ fn spare_epochs() {
     assert!(list.size() > 1024 && list.align() == 8, "{list:?}");
     SPARED.set(Some(list));
     HAS_SHARED.set(true);
+    alone
 }
 
 fn shared(keys: u64, parts: usize) -> impl Fn() -> SharedFilter {
@@ -39,7 +45,7 @@ fn shared(keys: u64, parts: usize) -> impl Fn() -> SharedFilter {
 
 #[test]
 fn shared_filters() {
-    spare_epochs();
+    let _alone = spare_epochs();
     // The last one has two segments in each part, about to be four.
     for (keys, parts) in [(0, 4), (1, 4), (6300, 4), (6300, 1)] {
         let copy = shared(keys, parts);
@@ -71,7 +77,7 @@ fn shared_filters() {
 /// it goes key by key.
 #[test]
 fn batches_of_shared_filters() {
-    spare_epochs();
+    let _alone = spare_epochs();
     let copy = shared(6300, 4);
     let hash = |key: u64| copy().hasher().hash(&key);
     let hashes: Vec<KeyHash> = (6250..6700).map(hash).collect();
@@ -120,7 +126,7 @@ fn batches_of_shared_filters() {
 /// Saving needs memory for a snapshot, and fails without.
 #[test]
 fn saving_a_shared_filter() {
-    spare_epochs();
+    let _alone = spare_epochs();
     let filter = shared(6300, 4)();
     let bytes = cuculus::Persist::to_bytes(&filter);
     let mut tally = Tally { operations: 1, ..Tally::default() };
