@@ -208,8 +208,8 @@ fn relocations(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     }
     let (model, literal) = (model_line[4].1, literal_line[4].1);
     let trends = relocation_trends(
-        [&model_line, &literal_line].map(|line| values(line)),
-        [&printed_moves, &literal_moves].map(|line| values(line)),
+        &[&model_line, &literal_line].map(|line| values(line)),
+        &[&printed_moves, &literal_moves].map(|line| values(line)),
     );
     let fills = Plot::new(
         "share of the slots in use at the first refusal",
@@ -271,7 +271,7 @@ const KNEE: usize = 3;
 
 /// What the paper says of the curves of Fig. 6, in the model and in a filter: the space in use and
 /// the relocations, by limits from one on.
-fn relocation_trends(fills: [Vec<f64>; 2], moves: [Vec<f64>; 2]) -> [Finding; 3] {
+fn relocation_trends(fills: &[Vec<f64>; 2], moves: &[Vec<f64>; 2]) -> [Finding; 3] {
     let rises = |line: &&Vec<f64>| line.is_sorted_by(|one, other| one < other);
     let rising = |claim: &str, lines: &[Vec<f64>; 2]| {
         let held = lines.iter().filter(rises).count();
@@ -288,7 +288,7 @@ fn relocation_trends(fills: [Vec<f64>; 2], moves: [Vec<f64>; 2]) -> [Finding; 3]
         gain(KNEE, line.len()) / gain(1, KNEE)
     });
     [
-        rising("the more relocations are allowed, the fuller", &fills).valued(fills[1][9]),
+        rising("the more relocations are allowed, the fuller", fills).valued(fills[1][9]),
         Finding::new(
             format!(
                 "from MNK = {KNEE} on it gets fuller slowly (a step gains at most a third of what \
@@ -298,7 +298,7 @@ fn relocation_trends(fills: [Vec<f64>; 2], moves: [Vec<f64>; 2]) -> [Finding; 3]
             Holds::in_cases(gains.iter().filter(|&&gain| gain <= 1.0 / 3.0).count(), gains.len()),
         )
         .valued(gains[1]),
-        rising("the more relocations are allowed, the more there are", &moves).valued(moves[1][9]),
+        rising("the more relocations are allowed, the more there are", moves).valued(moves[1][9]),
     ]
 }
 
@@ -526,13 +526,16 @@ mod tests {
         let line = |step: fn(f64) -> f64| (1..=10).map(|at| step(f64::from(at))).collect();
         let (bends, falls): (Vec<f64>, Vec<f64>) =
             (line(|at| 1.0 - 0.3f64.powf(at)), line(|at| -at));
-        let holds = |fills, moves| relocation_trends(fills, moves).map(|finding| finding.holds);
-        let good = [bends.clone(), bends.clone()];
-        assert_eq!(holds(good.clone(), good.clone()), [Holds::Yes; 3]);
+        let holds = |fills: [&Vec<f64>; 2], moves: [&Vec<f64>; 2]| {
+            let [fills, moves] = [fills, moves].map(|lines| lines.map(Clone::clone));
+            relocation_trends(&fills, &moves).map(|finding| finding.holds)
+        };
+        assert_eq!(holds([&bends; 2], [&bends; 2]), [Holds::Yes; 3]);
         // A straight line has no knee, and what falls does not rise.
-        let straight = [line(|at| at), line(|at| at)];
-        assert_eq!(holds(straight, [bends, falls.clone()]), [Holds::Yes, Holds::No, Holds::Partly]);
-        assert_eq!(holds([falls.clone(), falls], good)[0], Holds::No);
+        let straight: Vec<f64> = line(|at| at);
+        let mixed = [Holds::Yes, Holds::No, Holds::Partly];
+        assert_eq!(holds([&straight; 2], [&bends, &falls]), mixed);
+        assert_eq!(holds([&falls; 2], [&bends; 2])[0], Holds::No);
     }
 
     /// Of a single filter for all sizes: thirteen bits over .95 against four times 9.6.
