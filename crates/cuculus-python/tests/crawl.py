@@ -34,8 +34,12 @@ settings = {
     "CONCURRENT_REQUESTS": 32,
     "CONCURRENT_REQUESTS_PER_DOMAIN": 32,
     "DOWNLOAD_DELAY": 0,
-    "ROBOTSTXT_OBEY": False,
-    "RETRY_ENABLED": False,
+    # A machine that is busy with other work may stop for a while.
+    "DOWNLOAD_TIMEOUT": 3600,
+    # What such a site does not need takes more time than the rest.
+    "DOWNLOADER_MIDDLEWARES_BASE": {},
+    "SPIDER_MIDDLEWARES_BASE": {},
+    "STATS_CLASS": "scrapy.statscollectors.DummyStatsCollector",
 }
 process = CrawlerProcess(settings | json.loads(sys.argv[3]))
 process.crawl(Spider)

@@ -1,6 +1,8 @@
 """Threads: no key is lost, `add_new` has one winner, and batches leave the interpreter to others."""
 
+import subprocess
 import sys
+import sysconfig
 import threading
 import time
 
@@ -128,3 +130,11 @@ def test_batches_leave_the_interpreter_to_others():
     meanwhile = [tick for tick in ticks if start < tick < end]
     # One call, which would otherwise let nobody in.
     assert len(meanwhile) > 5, (end - start, len(meanwhile))
+
+
+@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="an interpreter with a global lock")
+def test_the_global_lock_stays_off():
+    code = "import sys, cuculus, cuculus._cuculus; sys.exit(sys._is_gil_enabled())"
+    # A module that needs the lock turns it on, with a warning.
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0 and not done.stderr, done.stderr
