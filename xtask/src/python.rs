@@ -53,14 +53,14 @@ fn create(directory: &Path, maker: &str) -> Result<PathBuf, Failure> {
 /// An interpreter of this machine.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Interpreter {
-    /// As in `3.13`, or `3.13t` without a global lock.
+    /// As in `3.14`, or `3.14t` without a global lock.
     pub(crate) version: String,
     pub(crate) path: String,
 }
 
-/// The interpreters of this machine from a version of 3 on, one of each version: those on the path, and those
-/// that pyenv has.
-pub(crate) fn interpreters(oldest: u32) -> Vec<Interpreter> {
+/// The interpreters of this machine from a version of 3 on, or from another one without a global lock; one of
+/// each version: those on the path, and those that pyenv has.
+pub(crate) fn interpreters(oldest: u32, oldest_without_lock: u32) -> Vec<Interpreter> {
     let mut candidates: Vec<String> = vec!["python3".into()];
     for minor in oldest..oldest + 10 {
         candidates.extend([format!("python3.{minor}"), format!("python3.{minor}t")]);
@@ -83,7 +83,9 @@ pub(crate) fn interpreters(oldest: u32) -> Vec<Interpreter> {
         let Some(minor) = words.next().and_then(|minor| minor.parse::<u32>().ok()) else {
             continue;
         };
-        let version = format!("3.{minor}{}", words.next().unwrap_or_default());
+        let mark = words.next().unwrap_or_default();
+        let version = format!("3.{minor}{mark}");
+        let oldest = if mark.is_empty() { oldest } else { oldest_without_lock };
         if minor >= oldest && found.iter().all(|other| other.version != version) {
             found.push(Interpreter { version, path });
         }

@@ -17,6 +17,8 @@ const FEW: &str = "crates/cuculus-python/tests/requirements-few.txt";
 const PEERS: &str = "crates/cuculus-python/benches/requirements.txt";
 /// The interpreter of the wheel's interface is the oldest.
 const OLDEST: u32 = 11;
+/// The oldest without a global lock that PyO3 supports.
+const OLDEST_WITHOUT_LOCK: u32 = 14;
 
 /// `cargo xtask python`: builds the wheel and runs all its tests.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
@@ -44,7 +46,7 @@ pub(crate) fn test(steps: &mut Steps, built: &Built) -> Result<(), Failure> {
     let mut stubs = program(&python, ["-m", "mypy.stubtest", "cuculus"]);
     // Not at the root: the package that is tested is the one that was installed.
     steps.run("python stubs", stubs.current_dir(target_directory()))?;
-    let interpreters = python::interpreters(OLDEST);
+    let interpreters = python::interpreters(OLDEST, OLDEST_WITHOUT_LOCK);
     println!("    interpreters: {}", versions(&interpreters));
     for interpreter in interpreters.iter().skip(1) {
         let Interpreter { version, path } = interpreter;
