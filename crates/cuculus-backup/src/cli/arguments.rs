@@ -394,9 +394,9 @@ impl std::str::FromStr for Grouping {
 
 #[derive(Args)]
 pub(crate) struct Prune {
-    /// Unused bytes that may stay, in percent of the bytes in use
-    #[arg(long, value_name = "PERCENT", default_value_t = 5.0)]
-    pub(crate) max_unused: f64,
+    /// Unused bytes that may stay, in percent of the bytes in use [default: 1.5; 5 on S3 and SFTP]
+    #[arg(long, value_name = "PERCENT")]
+    pub(crate) max_unused: Option<f64>,
     /// Only print what would be done
     #[arg(long, short = 'n')]
     pub(crate) dry_run: bool,
