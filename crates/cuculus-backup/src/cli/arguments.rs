@@ -253,7 +253,7 @@ pub(crate) struct Init {
     #[arg(long, value_name = "KIB", default_value_t = 8)]
     pub(crate) chunk_size: u32,
     /// The zstd compression level, from -7 to 22
-    #[arg(long, value_name = "LEVEL", default_value_t = 3, allow_negative_numbers = true)]
+    #[arg(long, value_name = "LEVEL", default_value_t = 5, allow_negative_numbers = true)]
     pub(crate) compression: i32,
     /// The memory that turning the passphrase into a key takes, from 19 to 256 MiB
     #[arg(long, value_name = "MIB", default_value_t = 64)]

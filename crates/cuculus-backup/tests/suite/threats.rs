@@ -345,13 +345,13 @@ fn forged_keys_cost_nothing() {
     let start = Instant::now();
     place.succeeds(&["snapshots"]);
     let with_forged = start.elapsed();
-    assert!(with_forged < usual * 4 + std::time::Duration::from_secs(1), "{with_forged:?}");
+    assert!(with_forged < usual * 4 + Duration::from_secs(1), "{with_forged:?}");
     // Without the right key nothing opens, after one attempt.
     fs::remove_file(&key).expect("a key");
     let start = Instant::now();
     place.refused(&["snapshots"], "wrong passphrase");
     let refused = start.elapsed();
-    assert!(refused < usual * 4 + std::time::Duration::from_secs(1), "{refused:?}");
+    assert!(refused < usual * 4 + Duration::from_secs(1), "{refused:?}");
 }
 
 /// The size of the largest pack, which has the data, after a backup of these two files.
