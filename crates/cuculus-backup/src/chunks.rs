@@ -83,7 +83,12 @@ impl Chunks {
             let detail = format!("the group at offset {}", location.group);
             Error::damaged(ObjectKind::Pack, &location.pack).with_detail(detail)
         })?;
-        Ok(self.groups.put(key, Arc::new(group)))
+        let group = Arc::new(group);
+        // A group of one chunk is not read for another one.
+        if group.len() == location.len as usize {
+            return Ok(group);
+        }
+        Ok(self.groups.put(key, group))
     }
 }
 

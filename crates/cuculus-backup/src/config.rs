@@ -66,7 +66,7 @@ impl Parameters {
             max_chunk_size: mean_chunk_size.saturating_mul(8),
             group_size: mean_chunk_size.saturating_mul(32).clamp(256 * 1024, 4 * 1024 * 1024),
             pack_size: 8 * 1024 * 1024,
-            compression_level: 3,
+            compression_level: 5,
             digest_rate_ppm: 10_000,
             kdf_memory_kib: 64 * 1024,
             kdf_passes: 3,

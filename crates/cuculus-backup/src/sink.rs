@@ -131,10 +131,9 @@ impl Sink {
         if sent { Ok(()) } else { self.failed() }
     }
 
-    /// Adds a group as it is stored in another pack.
-    pub(crate) fn put_sealed(&mut self, kind: ChunkKind, group: SealedGroup) -> Result<()> {
-        let sent =
-            self.sealed.as_ref().is_some_and(|sealed| sealed.send((kind, vec![group])).is_ok());
+    /// Adds groups as they are stored in another pack.
+    pub(crate) fn put_sealed(&mut self, kind: ChunkKind, groups: Vec<SealedGroup>) -> Result<()> {
+        let sent = self.sealed.as_ref().is_some_and(|sealed| sealed.send((kind, groups)).is_ok());
         if sent { Ok(()) } else { self.failed() }
     }
 
@@ -192,10 +191,10 @@ fn seal_all(
     loop {
         let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok((kind, batch)) = next else { return Ok(()) };
-        let batch = batch.into_iter().map(|group| compressor.seal(keys, group));
-        let batch = batch.collect::<Result<Vec<SealedGroup>>>()?;
+        let mut groups = Vec::with_capacity(batch.len());
+        batch.into_iter().try_for_each(|group| compressor.seal(keys, group, &mut groups))?;
         // The packer has failed and reports why.
-        if sealed.send((kind, batch)).is_err() {
+        if sealed.send((kind, groups)).is_err() {
             return Ok(());
         }
     }

@@ -253,7 +253,7 @@ pub(crate) struct Init {
     #[arg(long, value_name = "KIB", default_value_t = 8)]
     pub(crate) chunk_size: u32,
     /// The zstd compression level, from -7 to 22
-    #[arg(long, value_name = "LEVEL", default_value_t = 3, allow_negative_numbers = true)]
+    #[arg(long, value_name = "LEVEL", default_value_t = 5, allow_negative_numbers = true)]
     pub(crate) compression: i32,
     /// The memory that turning the passphrase into a key takes, from 19 to 256 MiB
     #[arg(long, value_name = "MIB", default_value_t = 64)]
@@ -394,9 +394,9 @@ impl std::str::FromStr for Grouping {
 
 #[derive(Args)]
 pub(crate) struct Prune {
-    /// Unused bytes that may stay, in percent of the bytes in use
-    #[arg(long, value_name = "PERCENT", default_value_t = 5.0)]
-    pub(crate) max_unused: f64,
+    /// Unused bytes that may stay, in percent of the bytes in use [default: 1.5; 5 on S3 and SFTP]
+    #[arg(long, value_name = "PERCENT")]
+    pub(crate) max_unused: Option<f64>,
     /// Only print what would be done
     #[arg(long, short = 'n')]
     pub(crate) dry_run: bool,

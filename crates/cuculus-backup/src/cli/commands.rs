@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
         Command::Tag(options) => cli.tag(options),
         Command::Copy(options) => cli.copy(options),
         Command::Prune(options) => {
-            let max_unused = options.max_unused / 100.0;
+            let max_unused = options.max_unused.map(|percent| percent / 100.0);
             let report = cli.prune(&PruneOptions { max_unused, dry_run: options.dry_run })?;
             cli.print(&report, || prune_text(&report, options.dry_run))
         }

@@ -41,10 +41,20 @@ impl SealedGroup {
     }
 }
 
+/// What a group adds to the footer of its pack: where it begins, its length, its number of chunks.
+const FOOTER_LEN: usize = 8;
+
+/// Chunks are groups of their own if that takes at most a 128th more.
+const ALONE_SLACK: usize = 128;
+
 /// Compresses and seals. One per thread, since creating one takes longer than using it.
 pub(crate) struct Compressor {
     zstd: zstd::bulk::Compressor<'static>,
-    plain: Vec<u8>,
+    /// A whole group, compressed.
+    whole: Vec<u8>,
+    /// Its chunks, each compressed alone, and where each ends.
+    alone: Vec<u8>,
+    ends: Vec<usize>,
 }
 
 impl Compressor {
@@ -54,27 +64,81 @@ impl Compressor {
         // The length is needed to open the group; zstd's checksum is not, since groups are sealed.
         let set = zstd.set_parameter(zstd::zstd_safe::CParameter::ContentSizeFlag(true));
         set.map_err(no_compression)?;
-        Ok(Self { zstd, plain: Vec::new() })
+        Ok(Self { zstd, whole: Vec::new(), alone: Vec::new(), ends: Vec::new() })
     }
 
-    pub(crate) fn seal(&mut self, keys: &Keys, group: Group) -> Result<SealedGroup> {
-        let room = zstd::zstd_safe::compress_bound(group.bytes.len());
-        self.plain.clear();
-        self.plain.resize(1 + room, 0);
-        let body = self.plain.get_mut(1..).unwrap_or_default();
-        let len = self.zstd.compress_to_buffer(&group.bytes, body).map_err(no_compression)?;
-        if len < group.bytes.len() {
-            self.plain.truncate(1 + len);
-            self.plain[0] = ZSTD;
-        } else {
-            self.plain.truncate(1);
-            self.plain[0] = RAW;
-            self.plain.extend_from_slice(&group.bytes);
+    /// Appends the group as it is stored; or each of its chunks as a group, if that takes hardly
+    /// more bytes. Chunks of text lose much alone. Where a file has little in common with itself
+    /// they lose nothing, and a prune can take one away without compressing the others again.
+    pub(crate) fn seal(
+        &mut self,
+        keys: &Keys,
+        group: Group,
+        out: &mut Vec<SealedGroup>,
+    ) -> Result<()> {
+        self.whole.clear();
+        compress(&mut self.zstd, &group.bytes, &mut self.whole)?;
+        let may_be_alone = group.chunks.len() > 1
+            && self.whole.first() == Some(&ZSTD)
+            && self.whole.len() >= group.bytes.len() / 4 * 3;
+        if !may_be_alone || !self.is_as_small_alone(keys, &group)? {
+            out.push(SealedGroup { bytes: sealed(keys, &self.whole)?, chunks: group.chunks });
+            return Ok(());
         }
-        let mut bytes = Vec::new();
-        keys.seal.seal(PLACE, &self.plain, &mut bytes)?;
-        Ok(SealedGroup { bytes, chunks: group.chunks })
+        let mut start = 0;
+        for (chunk, &end) in group.chunks.iter().zip(&self.ends) {
+            let plain = self.alone.get(start..end).unwrap_or_default();
+            out.push(SealedGroup { bytes: sealed(keys, plain)?, chunks: vec![*chunk] });
+            start = end;
+        }
+        Ok(())
     }
+
+    /// Compresses each chunk alone, as long as that may be as small as the whole.
+    fn is_as_small_alone(&mut self, keys: &Keys, group: &Group) -> Result<bool> {
+        let per_group = keys.seal.overhead() + FOOTER_LEN;
+        let most = self.whole.len() + self.whole.len() / ALONE_SLACK + per_group;
+        let mut rest = &group.bytes[..];
+        self.alone.clear();
+        self.ends.clear();
+        for (_, len) in &group.chunks {
+            let (chunk, later) = rest.split_at_checked(*len as usize).unwrap_or((rest, &[]));
+            rest = later;
+            compress(&mut self.zstd, chunk, &mut self.alone)?;
+            self.ends.push(self.alone.len());
+            if self.alone.len() + self.ends.len() * per_group > most {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Appends the bytes compressed, or as they are if that is shorter; a byte before them says which.
+fn compress(
+    zstd: &mut zstd::bulk::Compressor<'static>,
+    bytes: &[u8],
+    plain: &mut Vec<u8>,
+) -> Result<()> {
+    let start = plain.len();
+    plain.push(ZSTD);
+    plain.resize(start + 1 + zstd::zstd_safe::compress_bound(bytes.len()), 0);
+    let body = plain.get_mut(start + 1..).unwrap_or_default();
+    let len = zstd.compress_to_buffer(bytes, body).map_err(no_compression)?;
+    if len < bytes.len() {
+        plain.truncate(start + 1 + len);
+    } else {
+        plain.truncate(start);
+        plain.push(RAW);
+        plain.extend_from_slice(bytes);
+    }
+    Ok(())
+}
+
+fn sealed(keys: &Keys, plain: &[u8]) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    keys.seal.seal(PLACE, plain, &mut bytes)?;
+    Ok(bytes)
 }
 
 fn no_compression(error: std::io::Error) -> Error {
@@ -112,5 +176,104 @@ impl Decompressor {
             }
             _ => Err(Malformed),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Version;
+    use crate::seal::Master;
+
+    /// A group of these chunks, sealed; every group that comes out opens to what went in.
+    fn sealed_groups(chunks: &[Vec<u8>]) -> Vec<SealedGroup> {
+        let keys = Keys::new(&Master([7; 32]), true, Version::V2);
+        let parameters = Parameters::default();
+        let mut group = Group::default();
+        chunks.iter().for_each(|chunk| group.add(keys.chunk_id(chunk), chunk));
+        let mut out = Vec::new();
+        let mut compressor = Compressor::new(&parameters).expect("a compressor");
+        compressor.seal(&keys, group, &mut out).expect("sealed");
+        let mut open = Decompressor::new(&parameters).expect("a decompressor");
+        let mut opened = Vec::new();
+        for group in &out {
+            let bytes = open.open(&keys, group.bytes.clone()).expect("opened");
+            let lengths: u32 = group.chunks.iter().map(|(_, len)| len).sum();
+            assert_eq!(lengths as usize, bytes.len());
+            opened.extend(bytes);
+        }
+        assert_eq!(opened, chunks.concat());
+        let ids: Vec<ChunkId> = out.iter().flat_map(|g| g.chunks.iter().map(|c| c.0)).collect();
+        assert!(
+            ids.iter().eq(chunks
+                .iter()
+                .map(|chunk| keys.chunk_id(chunk))
+                .collect::<Vec<_>>()
+                .iter())
+        );
+        out
+    }
+
+    fn noise(random: &mut fastrand::Rng, len: usize) -> Vec<u8> {
+        (0..len).map(|_| random.u8(..)).collect()
+    }
+
+    /// Stretches of noise and of digits, as in the image of a disk: nothing in one chunk tells
+    /// anything of another, but each chunk has its own frequencies.
+    #[test]
+    fn chunks_that_have_nothing_in_common_are_groups_of_their_own() {
+        let mut random = fastrand::Rng::with_seed(1);
+        let mut image = Vec::new();
+        for _ in 0..64 {
+            let all = if random.bool() { 16 } else { 255 };
+            image.extend((0..4096).map(|_| random.u8(..all)));
+        }
+        let chunks: Vec<Vec<u8>> = image.chunks(9000).map(<[u8]>::to_vec).collect();
+        assert_eq!(sealed_groups(&chunks).len(), chunks.len());
+    }
+
+    #[test]
+    fn text_and_noise_stay_together() {
+        let mut random = fastrand::Rng::with_seed(2);
+        let line = |number: u32| format!("the line of number {number} is like the others\n");
+        let text = |random: &mut fastrand::Rng| -> Vec<u8> {
+            (0..150).flat_map(|_| line(random.u32(..)).into_bytes()).collect()
+        };
+        let texts: Vec<Vec<u8>> = (0..30).map(|_| text(&mut random)).collect();
+        assert_eq!(sealed_groups(&texts).len(), 1);
+        // Alone, each chunk of noise would cost a nonce and a tag.
+        let noises: Vec<Vec<u8>> = (0..30).map(|_| noise(&mut random, 8000)).collect();
+        assert_eq!(sealed_groups(&noises).len(), 1);
+        // Copies of one chunk of noise are one match each; alone, nothing.
+        let copies = vec![noise(&mut random, 8000); 2];
+        assert_eq!(sealed_groups(&copies).len(), 1);
+    }
+
+    /// Whatever the chunks are.
+    #[test]
+    fn a_group_that_is_taken_apart_hardly_grows() {
+        let (mut random, mut taken_apart) = (fastrand::Rng::with_seed(3), 0);
+        for round in 0..40 {
+            let chunks: Vec<Vec<u8>> = (0..random.usize(2..40))
+                .map(|_| {
+                    let (len, values) = (random.usize(1..9000), random.u8(1..));
+                    let base = random.u8(..);
+                    (0..len).map(|_| base.wrapping_add(random.u8(..values))).collect()
+                })
+                .collect();
+            let apart = sealed_groups(&chunks);
+            if apart.len() == 1 {
+                continue;
+            }
+            let size: usize = apart.iter().map(|group| group.bytes.len() + FOOTER_LEN).sum();
+            let mut whole = Vec::new();
+            let level = Parameters::default().compression_level;
+            let mut zstd = zstd::bulk::Compressor::new(level).expect("a compressor");
+            compress(&mut zstd, &chunks.concat(), &mut whole).expect("compressed");
+            let most = whole.len() + whole.len() / ALONE_SLACK + 40 + FOOTER_LEN;
+            assert!(size <= most, "{round}: {size} > {most}");
+            taken_apart += 1;
+        }
+        assert!(taken_apart > 0);
     }
 }

@@ -3,7 +3,7 @@
 //! compressed again.
 
 use crate::error::{Error, Result};
-use crate::id::Name;
+use crate::id::{ChunkId, Name};
 use crate::index::Index;
 use crate::pack::{Decompressor, FooterGroup, PackInfo, SealedGroup, read_footer};
 use crate::progress::Progress;
@@ -16,6 +16,8 @@ use super::live::{Live, LiveOffsets, Usage};
 /// Chunks whose locations are held in memory together: about 8 MiB. Each batch reads the index
 /// once.
 const BATCH_SIZE: usize = 1 << 20;
+/// Bytes of a pack that are read at once.
+const READ_SIZE: u64 = 1 << 20;
 
 impl Repository {
     /// Moves what is in use in the packs to new packs and runs.
@@ -66,40 +68,74 @@ impl Repository {
     ) -> Result<()> {
         let (footer, _) = read_footer(&*self.store, &self.keys, pack, info)?;
         let object = self.store.open(ObjectKind::Pack, pack)?;
-        for FooterGroup { offset: start, len, chunks } in footer.groups {
-            let in_use = |offset: u32| live.binary_search(&(start, offset)).is_ok();
-            let mut next = 0u32;
-            let mut kept = Vec::new();
-            for &(id, len) in &chunks {
-                if in_use(next) {
-                    kept.push((id, next as usize, len as usize));
+        let groups = footer.groups.into_iter().filter_map(|group| Kept::of(group, live));
+        let (mut groups, mut copied) = (groups.peekable(), Vec::new());
+        while let Some(first) = groups.next() {
+            // Groups that follow each other are read together: many have one chunk.
+            let mut stretch = vec![first];
+            let start = u64::from(stretch[0].group.offset);
+            let mut end = stretch[0].end();
+            while let Some(next) = groups.next_if(|next| {
+                u64::from(next.group.offset) == end && next.end() - start <= READ_SIZE
+            }) {
+                end = next.end();
+                stretch.push(next);
+            }
+            let bytes = object.read_at(start, end - start)?;
+            let mut rest = &bytes[..];
+            for Kept { group: FooterGroup { offset, len, chunks }, kept } in stretch {
+                let damaged = || {
+                    let detail = format!("the group at offset {offset}");
+                    Error::damaged(ObjectKind::Pack, pack).with_detail(detail)
+                };
+                let (sealed, later) = rest.split_at_checked(len as usize).ok_or_else(damaged)?;
+                rest = later;
+                let group = SealedGroup { bytes: sealed.to_vec(), chunks };
+                if kept.len() == group.chunks.len() {
+                    if !group.is_sound(&self.keys) {
+                        return Err(damaged());
+                    }
+                    copied.push(group);
+                    continue;
                 }
-                next = next.saturating_add(len);
-            }
-            if kept.is_empty() {
-                continue;
-            }
-            let damaged = || {
-                let detail = format!("the group at offset {start}");
-                Error::damaged(ObjectKind::Pack, pack).with_detail(detail)
-            };
-            let group = SealedGroup { bytes: object.read_at(start.into(), len.into())?, chunks };
-            if kept.len() == group.chunks.len() {
-                if !group.is_sound(&self.keys) {
-                    return Err(damaged());
+                let bytes = open.open(&self.keys, group.bytes).map_err(|_| damaged())?;
+                for (id, offset, len) in kept {
+                    let chunk = bytes.get(offset..offset.saturating_add(len));
+                    let chunk = chunk.filter(|chunk| self.keys.chunk_id(chunk) == id);
+                    sink.put(kind, id, chunk.ok_or_else(damaged)?)?;
                 }
-                sink.put_sealed(kind, group)?;
-                continue;
+                // Groups of different files stay apart.
+                sink.end_stream(kind);
             }
-            let bytes = open.open(&self.keys, group.bytes).map_err(|_| damaged())?;
-            for (id, offset, len) in kept {
-                let chunk = bytes.get(offset..offset.saturating_add(len));
-                let chunk = chunk.filter(|chunk| self.keys.chunk_id(chunk) == id);
-                sink.put(kind, id, chunk.ok_or_else(damaged)?)?;
+            if !copied.is_empty() {
+                sink.put_sealed(kind, std::mem::take(&mut copied))?;
             }
-            // Groups of different files stay apart.
-            sink.end_stream(kind);
         }
         Ok(())
+    }
+}
+
+/// A group with chunks in use.
+struct Kept {
+    group: FooterGroup,
+    /// Each of them with its offset in the group and its length.
+    kept: Vec<(ChunkId, usize, usize)>,
+}
+
+impl Kept {
+    fn of(group: FooterGroup, live: &LiveOffsets) -> Option<Self> {
+        let mut next = 0u32;
+        let mut kept = Vec::new();
+        for &(id, len) in &group.chunks {
+            if live.binary_search(&(group.offset, next)).is_ok() {
+                kept.push((id, next as usize, len as usize));
+            }
+            next = next.saturating_add(len);
+        }
+        (!kept.is_empty()).then_some(Self { group, kept })
+    }
+
+    fn end(&self) -> u64 {
+        u64::from(self.group.offset) + u64::from(self.group.len)
     }
 }

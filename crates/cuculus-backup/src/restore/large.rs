@@ -7,8 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::apply::{self, Target};
 use super::write::{self, Place};
-use super::{Parent, Shared, apply};
+use super::{Parent, Shared};
 use crate::error::{DamagedPart, Error, Result};
 use crate::source::{Part, Source};
 use crate::tree::{Content, Node, NodeKind, Piece};
@@ -74,7 +75,7 @@ impl<'a> LargeFile<'a> {
         // The old file goes: the new one must be on the disk.
         let synced = if place.is_beside() { self.file.sync_data() } else { Ok(()) };
         synced.map_err(Error::at("write", &place.target))?;
-        for problem in apply::metadata(&place.path, &self.node) {
+        for problem in apply::metadata(Target::Open(&self.file), &self.node) {
             self.shared.problem(&place.target, &problem);
         }
         place.keep()?;

@@ -23,13 +23,18 @@ use crate::snapshot::Snapshot;
 use crate::source::Source;
 use crate::tree::{self, DirReader, DirRef, Node, NodeKind};
 
+use apply::Target;
 use large::{FilePart, LargeFile};
 
 /// Threads that read packs and write files. Each has caches of its own, which are smaller the more
 /// there are.
 const MAX_WORKERS: usize = 4;
-/// Files that wait for a worker.
-const JOBS_PER_WORKER: usize = 64;
+/// Small files are handed over together, so that workers are woken less often.
+const JOBS_PER_BATCH: usize = 16;
+/// Or fewer, if they are larger.
+const BYTES_PER_BATCH: u64 = 1 << 20;
+/// Batches that wait for a worker.
+const BATCHES_PER_WORKER: usize = 4;
 
 /// What to restore, and where to.
 #[derive(Clone, Debug, Default)]
@@ -98,7 +103,7 @@ impl Repository {
         for _ in 0..workers {
             sources.push(Source::one_of(self, workers + 1)?);
         }
-        let (jobs, waiting) = mpsc::sync_channel::<Job<'_>>(JOBS_PER_WORKER * sources.len());
+        let (jobs, waiting) = mpsc::sync_channel(BATCHES_PER_WORKER * sources.len());
         let waiting = Mutex::new(waiting);
         let directories = thread::scope(|scope| {
             for source in sources {
@@ -110,9 +115,11 @@ impl Repository {
                 include,
                 links: HashMap::new(),
                 jobs,
+                batch: Batch::default(),
                 directories: 0,
             };
             walk.nodes(&options.target, b"", first, nodes, &None);
+            walk.send();
             walk.directories
         });
         Ok(RestoreReport {
@@ -184,7 +191,7 @@ type Parent<'a> = Option<Arc<Directory<'a>>>;
 impl Drop for Directory<'_> {
     fn drop(&mut self) {
         if !self.shared.dry_run {
-            for problem in apply::metadata(&self.target, &self.node) {
+            for problem in apply::metadata(Target::Path(&self.target), &self.node) {
                 self.shared.problem(&self.target, &problem);
             }
         }
@@ -199,18 +206,28 @@ enum Job<'a> {
     Part(FilePart<'a>),
 }
 
+/// Files for one worker.
+#[derive(Default)]
+struct Batch<'a> {
+    jobs: Vec<Job<'a>>,
+    /// Of all of them.
+    bytes: u64,
+}
+
 /// Restores files until there are no more.
-fn work<'a>(shared: &Shared<'a>, mut source: Source<'_>, waiting: &Mutex<Receiver<Job<'a>>>) {
+fn work<'a>(shared: &Shared<'a>, mut source: Source<'_>, waiting: &Mutex<Receiver<Batch<'a>>>) {
     loop {
         let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        match next {
-            Ok(Job::Part(part)) => part.restore(&mut source),
-            Ok(Job::Whole { target, node, _parent }) => {
-                if let Err(error) = write::node(shared, &mut source, &target, &node) {
-                    shared.problem(&target, &error);
+        let Ok(Batch { jobs, .. }) = next else { return };
+        for job in jobs {
+            match job {
+                Job::Part(part) => part.restore(&mut source),
+                Job::Whole { target, node, _parent } => {
+                    if let Err(error) = write::node(shared, &mut source, &target, &node) {
+                        shared.problem(&target, &error);
+                    }
                 }
             }
-            Err(_) => return,
         }
     }
 }
@@ -222,7 +239,8 @@ struct Walk<'a> {
     include: Vec<Vec<u8>>,
     /// The first restored path of each file with several hard links.
     links: HashMap<(u64, u64), PathBuf>,
-    jobs: SyncSender<Job<'a>>,
+    jobs: SyncSender<Batch<'a>>,
+    batch: Batch<'a>,
     directories: u64,
 }
 
@@ -297,20 +315,29 @@ impl<'a> Walk<'a> {
     /// dropped, not before.
     fn file(&mut self, target: &Path, node: Node, parent: Parent<'a>) -> Result<()> {
         let Some(content) = large::content(&node).filter(|_| !self.shared.dry_run) else {
+            self.batch.bytes = self.batch.bytes.saturating_add(node.size());
             let job = Job::Whole { target: target.to_owned(), node, _parent: parent };
-            let _ = self.jobs.send(job);
+            self.batch.jobs.push(job);
+            if self.batch.jobs.len() >= JOBS_PER_BATCH || self.batch.bytes >= BYTES_PER_BATCH {
+                self.send();
+            }
             return Ok(());
         };
         let content = content.clone();
         let file = Arc::new(LargeFile::create(self.shared, target, node, parent)?);
         let jobs = &self.jobs;
         let divided = large::divide(&file, &mut self.source, &content, &mut |part| {
-            let _ = jobs.send(Job::Part(part));
+            let _ = jobs.send(Batch { jobs: vec![Job::Part(part)], bytes: 0 });
         });
         if let Err(error) = divided {
             file.fail(&error);
         }
         Ok(())
+    }
+
+    /// Hands the files of the batch over.
+    fn send(&mut self) {
+        let _ = self.jobs.send(std::mem::take(&mut self.batch));
     }
 
     /// An existing directory is fine; a link to one is not, since it may lead out of the target.

@@ -8,7 +8,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::{Shared, apply};
+use super::Shared;
+use super::apply::{self, Target};
 use crate::error::{Error, Result};
 use crate::id::Name;
 use crate::source::{Part, Source};
@@ -27,8 +28,7 @@ pub(super) fn node(
         }
     } else {
         let place = Place::new(target, shared.overwrite)?;
-        contents(source, &place.path, node, place.is_beside())?;
-        for problem in apply::metadata(&place.path, node) {
+        for problem in contents(source, &place.path, node, place.is_beside())? {
             shared.problem(target, &problem);
         }
         place.keep()?;
@@ -55,12 +55,14 @@ pub(super) struct Place {
 
 impl Place {
     pub(super) fn new(target: &Path, overwrite: bool) -> Result<Self> {
-        let path = match fs::symlink_metadata(target) {
-            Ok(there) if overwrite && there.is_dir() => return Err(Error::DirectoryInTheWay),
-            Ok(_) if overwrite => {
+        // Otherwise nothing is there, or creating the file fails.
+        let there = if overwrite { fs::symlink_metadata(target).ok() } else { None };
+        let path = match there {
+            Some(there) if there.is_dir() => return Err(Error::DirectoryInTheWay),
+            Some(_) => {
                 target.with_file_name(format!(".cuculus-restore-{}", Name::random()?.short()))
             }
-            _ => target.to_owned(),
+            None => target.to_owned(),
         };
         Ok(Self { path, target: target.to_owned(), kept: false })
     }
@@ -94,7 +96,13 @@ pub(super) fn create(path: &Path) -> Result<File> {
     opened.map_err(Error::at("create", path))
 }
 
-fn contents(source: &mut Source<'_>, path: &Path, node: &Node, replaces: bool) -> Result<()> {
+/// Writes it with its metadata; returns what of the metadata could not be set.
+fn contents(
+    source: &mut Source<'_>,
+    path: &Path,
+    node: &Node,
+    replaces: bool,
+) -> Result<Vec<String>> {
     match &node.kind {
         NodeKind::File { size, content } => {
             let mut file = create(path)?;
@@ -113,15 +121,17 @@ fn contents(source: &mut Source<'_>, path: &Path, node: &Node, replaces: bool) -
             ended.inspect_err(|_| {
                 // Half a file would look like a whole one.
                 let _ = fs::remove_file(path);
-            })
+            })?;
+            return Ok(apply::metadata(Target::Open(&file), node));
         }
         NodeKind::Symlink(to) => {
             let made = std::os::unix::fs::symlink(OsStr::from_bytes(to), path);
-            made.map_err(Error::at("create", path))
+            made.map_err(Error::at("create", path))?;
         }
-        NodeKind::Fifo | NodeKind::Char(_) | NodeKind::Block(_) => apply::special(path, node),
-        NodeKind::Dir(_) => Ok(()),
+        NodeKind::Fifo | NodeKind::Char(_) | NodeKind::Block(_) => apply::special(path, node)?,
+        NodeKind::Dir(_) => return Ok(Vec::new()),
     }
+    Ok(apply::metadata(Target::Path(path), node))
 }
 
 /// Returns whether the file ends in a hole so far.

@@ -74,32 +74,6 @@ fn a_passphrase_comes_from_the_environment_a_file_or_a_command() {
     }
 }
 
-/// Neither names nor contents can be read in an encrypted repository, and equal files in two
-/// repositories have different chunks.
-#[test]
-fn an_encrypted_repository_tells_nothing() {
-    let places = [Place::new(true), Place::new(true), Place::new(false)];
-    let word = b"an unmistakable sentence in the middle of a file";
-    let mut found = vec![];
-    for place in &places {
-        let source = place.path("source");
-        fs::create_dir(&source).expect("a directory");
-        fs::write(source.join("unmistakable-name"), word).expect("a file");
-        fs::write(source.join("noise"), trees::noise(1, 100_000)).expect("a file");
-        place.succeeds(&["backup", "source"]);
-        let mut all = vec![];
-        for name in trees::manifest(&place.repo()).into_keys() {
-            let path = place.repo().join(name);
-            if path.is_file() {
-                all.extend(fs::read(path).expect("a file"));
-            }
-        }
-        let has = |word: &[u8]| all.windows(word.len()).any(|window| window == word);
-        found.push((has(b"unmistakable"), has(&trees::noise(1, 100_000)[5000..5032])));
-    }
-    assert_eq!(found, [(false, false), (false, false), (true, true)]);
-}
-
 #[test]
 fn json_is_for_programs() {
     let place = Place::new(false);

@@ -221,6 +221,23 @@ fn a_copy_converts_version_1() {
     }
 }
 
+#[test]
+fn the_passphrase_of_the_other_repository_comes_from_a_file_or_a_command() {
+    let (old, _) = Place::with_files(Backend::Directory, true, 1, 3);
+    old.succeeds(&["backup", "source"]);
+    let from = old.repo().display().to_string();
+    let place = Place::new(false);
+    fs::write(place.path("good"), "a passphrase\n").expect("a file");
+    fs::write(place.path("bad"), "another\n").expect("a file");
+    let copy = ["copy", "--from-repo", &from];
+    place.refused(&[&copy[..], &["--from-passphrase-file", "bad"]].concat(), "wrong passphrase");
+    place.refused(&[&copy[..], &["--from-passphrase-command", "false"]].concat(), "false");
+    for how in [["--from-passphrase-file", "good"], ["--from-passphrase-command", "cat good"]] {
+        place.succeeds(&[&copy[..], &how].concat());
+    }
+    assert_eq!(names(&place.json(&["snapshots"])).len(), 1);
+}
+
 /// Holes, links and large files survive a copy, and nothing is stored twice.
 #[test]
 fn a_copy_is_exact() {
@@ -257,6 +274,11 @@ fn forget_has_hours_years_spans_and_groups() {
         report["kept"].as_array().expect("a list").len()
     };
     assert_eq!(kept(&["--keep-hourly", "2"]), 2);
+    // The last three are of one week, with the one before.
+    assert_eq!(kept(&["--keep-weekly", "9"]), 3);
+    assert_eq!(kept(&["--keep-weekly", "2"]), 2);
+    assert_eq!(kept(&["--keep-monthly", "9"]), 4);
+    assert_eq!(kept(&["--keep-monthly", "1"]), 1);
     assert_eq!(kept(&["--keep-yearly", "9"]), 4);
     assert_eq!(kept(&["--keep-within", "2d"]), 4);
     assert_eq!(kept(&["--keep-within", "1h"]), 2);
@@ -331,4 +353,79 @@ fn completions_and_manual_pages_are_made() {
     let page = |name: &str| fs::read_to_string(place.path("pages").join(name)).expect("a page");
     assert!(page("cuculus-backup.1").contains("Deduplicating"));
     assert!(page("cuculus-backup-restore.1").contains("overwrite"));
+}
+
+#[test]
+fn quiet_commands_print_nothing_but_errors() {
+    let (place, _) = Place::with_files(Backend::Directory, false, 5, 3);
+    for arguments in [&["backup", "source", "--quiet"][..], &["check", "--quiet"], &["prune", "-q"]]
+    {
+        let output = place.run(arguments);
+        assert!(output.status.success());
+        assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{arguments:?}");
+    }
+    place.refused(&["backup", "missing", "--quiet"], "missing");
+}
+
+/// A directory of another file system is saved without what is in it.
+#[test]
+fn other_file_systems_are_left_out_if_asked() {
+    use std::os::unix::fs::MetadataExt;
+
+    let device = |path: &str| fs::metadata(path).map(|found| found.dev()).ok();
+    // The one mount that nearly every Linux has and everybody may write to.
+    if device("/dev/shm").is_none() || device("/dev/shm") == device("/dev") {
+        return;
+    }
+    let file = tempfile::NamedTempFile::new_in("/dev/shm").expect("a file");
+    let path = file.path().display().to_string();
+    let place = Place::new(false);
+    let listed = |more: &[&str]| {
+        let only = ["backup", "/dev", "--exclude", "/dev/*", "--exclude", "!/dev/shm"];
+        place.succeeds(&[&only[..], more].concat());
+        place.succeeds(&["ls", "latest"])
+    };
+    assert!(listed(&[]).lines().any(|line| line == path));
+    let without = listed(&["--one-file-system"]);
+    assert!(without.lines().any(|line| line == "/dev/shm"));
+    assert!(!without.contains(&path), "{without}");
+}
+
+/// The words after `Commands:` in a help text, and the long options.
+fn words_of_help(help: &str) -> (Vec<String>, Vec<String>) {
+    let first = |line: &str| line.split_whitespace().next().map(str::to_owned);
+    let commands = help.split("Commands:\n").nth(1).unwrap_or_default();
+    let commands = commands.lines().take_while(|line| line.starts_with("  ")).filter_map(first);
+    let options = help.lines().filter(|line| line.trim_start().starts_with('-'));
+    let options = options.filter_map(|line| {
+        let word = line.split_whitespace().find(|word| word.starts_with("--"))?;
+        Some(word.trim_end_matches(['.', ',']).to_owned())
+    });
+    (commands.filter(|name| name != "help").collect(), options.collect())
+}
+
+/// Whoever adds a command or an option runs it in a test.
+#[test]
+fn every_command_and_every_option_is_in_a_test() {
+    let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite");
+    let files = fs::read_dir(suite).expect("a directory").map(|file| file.expect("a file").path());
+    let tests: String = files.map(|path| fs::read_to_string(path).expect("a text")).collect();
+    let place = Place::empty(Backend::Directory, false);
+    let mut waiting = vec![Vec::<String>::new()];
+    let (mut commands, mut missing) = (0, Vec::new());
+    while let Some(command) = waiting.pop() {
+        let words: Vec<&str> = command.iter().map(String::as_str).chain(["--help"]).collect();
+        let (below, options) = words_of_help(&place.succeeds(&words));
+        commands += 1;
+        for word in command.last().into_iter().chain(&options) {
+            let said = [format!("\"{word}\""), format!("\"{word}=")];
+            if !said.iter().any(|said| tests.contains(said.as_str())) {
+                missing.push([command.join(" "), word.clone()].join(": "));
+            }
+        }
+        waiting.extend(below.into_iter().map(|word| [&command[..], &[word]].concat()));
+    }
+    missing.retain(|word| !word.ends_with(": --help") && !word.ends_with(": --version"));
+    assert!(missing.is_empty(), "{missing:?}");
+    assert!(commands > 22, "{commands}");
 }

@@ -197,7 +197,7 @@ fn errors_are_typed() {
     assert!(matches!(repository.snapshot("x"), Err(Error::NotFound { kind: found, prefix })
         if (found, &*prefix) == (kind, "x")));
     assert!(matches!(repository.snapshot(""), Err(Error::Ambiguous { .. })));
-    let options = PruneOptions { max_unused: -1.0, dry_run: false };
+    let options = PruneOptions { max_unused: Some(-1.0), dry_run: false };
     assert!(matches!(repository.prune(&options, &()), Err(Error::InvalidMaxUnused(_))));
 
     let name = repository.snapshot("latest").expect("a snapshot").name;

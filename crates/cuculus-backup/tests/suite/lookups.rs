@@ -123,7 +123,7 @@ fn filters_that_err_half_of_the_time_lose_nothing() {
     // The second copies are removed.
     versions.backup(FilterMode::Normal, 0);
     versions.forget_all_but_one();
-    let options = PruneOptions { max_unused: 0.0, dry_run: false };
+    let options = PruneOptions { max_unused: Some(0.0), dry_run: false };
     let pruned = versions.repository.prune(&options, &()).expect("pruned");
     assert!(pruned.unused_bytes > 0);
     let stats = versions.repository.stats().expect("read");
@@ -149,7 +149,7 @@ fn what_is_eliminated_leaves_the_filters_too() {
     }
     let before = versions.repository.stats().expect("read");
     versions.forget_all_but_one();
-    let options = PruneOptions { max_unused: 0.0, dry_run: false };
+    let options = PruneOptions { max_unused: Some(0.0), dry_run: false };
     let dry = PruneOptions { dry_run: true, ..options };
     let planned = versions.repository.prune(&dry, &()).expect("planned");
     assert_eq!(versions.repository.stats().expect("read").packs, before.packs);

@@ -53,6 +53,9 @@ fn a_changed_passphrase_opens_everything_and_the_old_one_nothing() {
     let words = ["key", "passwd", "--new-passphrase-file", "new"];
     assert_eq!(run(&place, "another", "", &words), (Some(0), String::new()));
     assert!(!opens(&place, "another"));
+    let words = ["key", "add", "--new-passphrase-command", "echo of a command"];
+    assert_eq!(run(&place, FIRST, "", &words), (Some(0), String::new()));
+    assert!(opens(&place, "of a command") && opens(&place, FIRST));
     let (_kept, restored) = place.restored("latest", &source);
     assert!(manifest(&restored) == manifest(&source));
     place.succeeds(&["check", "--read-data"]);

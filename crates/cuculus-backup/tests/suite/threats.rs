@@ -3,7 +3,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use cuculus_backup::{BackupOptions, FilterMode, LookupOptions, Parameters, Repository};
 
 use crate::binary::{Backend, Place, is_refused, text};
 use crate::trees::{self, manifest};
@@ -24,6 +27,152 @@ fn sample() -> (Place, PathBuf) {
 fn bytes_below(path: &Path) -> Vec<u8> {
     let files = manifest(path).into_keys().map(|name| path.join(name));
     files.filter(|path| path.is_file()).flat_map(|path| fs::read(path).expect("a file")).collect()
+}
+
+/// Every line of the table in docs/backup.md, and the tests that do what it says.
+const LINES: &[(&str, &[&str])] = &[
+    ("read names, contents, metadata", &["names_contents_and_metadata_cannot_be_read"]),
+    (
+        "recognise known files by their chunks",
+        &[
+            "known_files_have_other_chunks_in_each_repository",
+            "the_table_of_the_chunker_depends_on_the_key_in_every_entry",
+        ],
+    ),
+    (
+        "test a guess: place a file, and see whether it compresses with a secret one",
+        &["the_size_of_a_pack_does_not_tell_whether_a_guess_is_right", "a_prune_keeps_files_apart"],
+    ),
+    (
+        "place a copy of a whole file, and see whether the repository grows",
+        &["a_copy_of_a_whole_file_is_recognised"],
+    ),
+    (
+        "change bytes, swap objects",
+        &[
+            "every_changed_byte_is_noticed_with_encryption",
+            "objects_that_change_places_are_noticed",
+            "a_changed_header_of_the_configuration_is_refused",
+        ],
+    ),
+    (
+        "replace the repository by one without encryption",
+        &["a_repository_in_the_clear_gets_nothing_from_who_gives_a_passphrase"],
+    ),
+    (
+        "replace it by another encrypted one",
+        &["another_repository_at_the_same_place_is_refused_until_it_is_accepted"],
+    ),
+    (
+        "remove snapshots, or bring back an older state",
+        &[
+            "a_removed_snapshot_is_noticed_and_a_forgotten_one_is_not_missed",
+            "a_rollback_is_noticed",
+            "many_records_of_forgotten_snapshots_become_one",
+        ],
+    ),
+    (
+        "remove or damage anything else",
+        &["every_missing_object_is_noticed", "a_backup_does_not_rely_on_a_pack_that_is_gone"],
+    ),
+    (
+        "make key files that cost gigabytes and minutes",
+        &["forged_keys_cost_nothing", "a_header_that_asks_for_too_much_or_too_little_is_refused"],
+    ),
+    ("keep a client waiting, or answer never", &["a_storage_that_never_answers_is_waited_for"]),
+];
+
+/// A line without a test is a hope.
+#[test]
+fn every_line_of_the_threat_model_has_a_test() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: PathBuf| fs::read_to_string(path).expect("a text");
+    let manual = read(root.join("../../docs/backup.md"));
+    let table = manual.split("| the enemy tries to | what happens |\n|---|---|\n").nth(1);
+    let lines = table.expect("the table").lines().take_while(|line| line.starts_with('|'));
+    let lines: Vec<&str> = lines.filter_map(|line| line.split('|').nth(1)).map(str::trim).collect();
+    let known: Vec<&str> = LINES.iter().map(|(line, _)| *line).collect();
+    assert_eq!(lines, known);
+    let suite = ["threats", "damage", "safety"].map(|name| format!("tests/suite/{name}.rs"));
+    let units = ["src/seal.rs", "src/key.rs"].map(str::to_owned);
+    let source: String = suite.into_iter().chain(units).map(|name| read(root.join(name))).collect();
+    for test in LINES.iter().flat_map(|(_, tests)| *tests) {
+        assert!(
+            source.contains(&format!("#[test]\n    fn {test}()"))
+                || source.contains(&format!("#[test]\nfn {test}()")),
+            "{test}"
+        );
+    }
+}
+
+/// Names, contents, links, tags and hosts are nowhere to be read. Without encryption, they are.
+#[test]
+fn names_contents_and_metadata_cannot_be_read() {
+    let places = [Place::new(true), Place::new(true), Place::new(false)];
+    let word = b"an unmistakable sentence in the middle of a file";
+    let mut found = vec![];
+    for place in &places {
+        let source = place.path("source");
+        fs::create_dir(&source).expect("a directory");
+        fs::write(source.join("unmistakable-name"), word).expect("a file");
+        fs::write(source.join("noise"), trees::noise(1, 100_000)).expect("a file");
+        std::os::unix::fs::symlink("unmistakable-target", source.join("link")).expect("a link");
+        place.succeeds(&["backup", "source", "--tag", "unmistakable", "--host", "unmistakable"]);
+        let all = bytes_below(&place.repo());
+        let has = |word: &[u8]| all.windows(word.len()).any(|window| window == word);
+        found.push((has(b"unmistakable"), has(&trees::noise(1, 100_000)[5000..5032])));
+    }
+    assert_eq!(found, [(false, false), (false, false), (true, true)]);
+}
+
+/// The same files in two repositories have no chunk id in common.
+#[test]
+fn known_files_have_other_chunks_in_each_repository() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let source = dir.path().join("source");
+    trees::files(&source, 1, 10);
+    let ids = |name: &str| {
+        let (kdf_memory_kib, kdf_passes) = (19 * 1024, 2);
+        let parameters = Parameters { kdf_memory_kib, kdf_passes, ..Parameters::default() };
+        let repo = dir.path().join(name);
+        Repository::create(&repo, &parameters, Some("a passphrase")).expect("made");
+        let repository = Repository::open(&repo, Some("a passphrase")).expect("opened");
+        let lookup = LookupOptions { filters: FilterMode::Normal, cached_chunks: 0, trace: true };
+        let options =
+            BackupOptions { paths: vec![source.clone()], lookup, ..BackupOptions::default() };
+        repository.backup(&options, &()).expect("saved").trace
+    };
+    let (one, other) = (ids("one"), ids("other"));
+    assert!(one.len() > 20);
+    assert!(one.iter().all(|id| !other.contains(id)));
+}
+
+/// What deduplication tells: the table says that it does.
+#[test]
+fn a_copy_of_a_whole_file_is_recognised() {
+    let repository = Place::new(true);
+    let secret = trees::noise(7, 2000);
+    let size = |guess: &[u8]| data_pack(&repository.repo(), &secret, guess, false);
+    assert!(size(&secret) + 1900 < size(&trees::noise(8, 2000)));
+}
+
+/// Storage that never answers: the client waits, and can be ended.
+#[test]
+fn a_storage_that_never_answers_is_waited_for() {
+    let (place, _) = sample();
+    for name in ["config", "config.copy"] {
+        let path = place.repo().join(name);
+        fs::remove_file(&path).expect("a file");
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.expect("mkfifo runs").success());
+    }
+    let mut command = place.command(&["snapshots"]);
+    let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let mut child = child.expect("the binary runs");
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(child.try_wait().expect("a status").is_none(), "it did not wait");
+    child.kill().expect("killed");
+    child.wait().expect("ended");
 }
 
 /// The storage now holds a repository without encryption: nothing is written to it.
@@ -116,6 +265,9 @@ fn a_rollback_is_noticed() {
         let output = place.run(&["check"]);
         assert_eq!(output.status.code(), Some(1));
         assert!(text(&output.stderr).contains(&newest), "{}", text(&output.stderr));
+        // A machine that has not seen it cannot miss it.
+        let output = place.run(&["--cache-dir", "another machine", "check"]);
+        assert!(output.status.success() && output.stderr.is_empty());
         // The user knows why.
         let output = place.run(&["--accept-missing-snapshots", "snapshots"]);
         assert!(output.status.success() && text(&output.stderr).contains("accepted"));
@@ -193,13 +345,13 @@ fn forged_keys_cost_nothing() {
     let start = Instant::now();
     place.succeeds(&["snapshots"]);
     let with_forged = start.elapsed();
-    assert!(with_forged < usual * 4 + std::time::Duration::from_secs(1), "{with_forged:?}");
+    assert!(with_forged < usual * 4 + Duration::from_secs(1), "{with_forged:?}");
     // Without the right key nothing opens, after one attempt.
     fs::remove_file(&key).expect("a key");
     let start = Instant::now();
     place.refused(&["snapshots"], "wrong passphrase");
     let refused = start.elapsed();
-    assert!(refused < usual * 4 + std::time::Duration::from_secs(1), "{refused:?}");
+    assert!(refused < usual * 4 + Duration::from_secs(1), "{refused:?}");
 }
 
 /// The size of the largest pack, which has the data, after a backup of these two files.
