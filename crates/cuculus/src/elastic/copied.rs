@@ -24,8 +24,10 @@ use crate::prefetch::prefetch_at;
 use crate::table::{OutOfMemory, WINDOW};
 use crate::wide::Chosen;
 
-/// Pieces of memory that are kept for copies: enough for most sizes that occur.
+/// Pieces of memory that are kept for copies: enough for most sizes that occur, but one for so many
+/// segments at most.
 const MOST_KEPT: usize = 32;
+const SEGMENTS_PER_KEPT: usize = 32;
 /// What all allocators give without asking for more.
 const ALIGN: usize = 16;
 
@@ -168,7 +170,8 @@ impl Copied {
 
     /// Memory for copies to come.
     pub(super) fn keep(&mut self, segment: Boxed) {
-        if self.kept.len() == MOST_KEPT || self.kept.try_reserve(1).is_err() {
+        let most = MOST_KEPT.min(self.segments.len() / SEGMENTS_PER_KEPT);
+        if self.kept.len() >= most || self.kept.try_reserve(1).is_err() {
             // SAFETY: the caller gives it away.
             unsafe { free(segment) };
             return;

@@ -62,7 +62,7 @@ use crate::table::OutOfMemory;
 use crate::wide::{self, Chosen, Job};
 
 /// With more bytes of a part waiting, every change tries to have some given back.
-const MANY_BYTES: usize = 1 << 17;
+const MANY_BYTES: usize = 1 << 14;
 
 /// Segments of a level whose groups are measured for a guess.
 const MEASURED: usize = 8;
