@@ -39,7 +39,8 @@ fn the_same_number_in_four_ways_is_the_same_plan() {
     assert!(plans.iter().all(|plan| *plan == plans[0]), "{plans:#?}");
     let fixed = kind(&plans[0], "fixed cuckoo");
     let bits = fixed["bits_per_item"].as_f64().expect("a number");
-    assert!((10.3..10.7).contains(&bits), "{fixed}");
+    // The filter itself is a hundredth of so small a table.
+    assert!((10.3..10.8).contains(&bits), "{fixed}");
     assert_eq!(fixed["memory_reads"], 2);
 }
 
