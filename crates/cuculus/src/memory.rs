@@ -69,6 +69,24 @@ pub(crate) fn shrink<T>(list: &mut Vec<T>, more: usize) {
     }
 }
 
+/// Moves a list that begins more than its own length above `end`, if the allocator has room for it
+/// below. Allocators return memory to the system from its end on: a list that stays there keeps all
+/// that is free below it.
+pub(crate) fn lower<T>(list: &mut Vec<T>, end: usize) {
+    if is_far_above(list.as_ptr(), list.capacity() * size_of::<T>(), end)
+        && let Ok(mut lower) = with_room(list.capacity())
+        && lower.as_ptr() < list.as_ptr()
+    {
+        lower.append(list);
+        *list = lower;
+    }
+}
+
+/// Whether what begins there is more than its own length above `end`.
+pub(crate) fn is_far_above<T>(start: *const T, bytes: usize, end: usize) -> bool {
+    start.addr().saturating_sub(end) > bytes
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,16 +2,21 @@
 //! segment a path leads to; how large one should be, and what is in it, is decided elsewhere.
 #![allow(unsafe_code, reason = "segments point to blocks of the pool")]
 
+use super::page::Page;
 use super::pool::{Block, Pool, Relocate};
 use super::segment::{Plan, Segment};
 use super::segments::{Content, Segments};
-use crate::memory::shrink;
+use crate::memory::{lower, shrink};
 use crate::prefetch::prefetch_at;
 use crate::table::OutOfMemory;
 use crate::wide::Chosen;
 
 /// Descriptions in a page. Only the list of pages is ever copied when there are more of them.
 pub(super) const PAGE: usize = 256;
+const FEW_PAGES: usize = 8;
+const SPARE_PAGES: usize = 64;
+/// The last pages, one of which moves when the memory of the blocks becomes shorter.
+const LAST_PAGES: usize = 16;
 
 /// A description in a cache line of its own.
 #[repr(align(64))]
@@ -20,7 +25,7 @@ struct Line(Segment);
 /// All segments of a level.
 #[derive(Default)]
 pub(crate) struct Directory {
-    pages: Vec<Vec<Line>>,
+    pages: Vec<Page<Line>>,
     count: u32,
     /// The bits of a path that can choose a segment: one more than `count` has, but for the
     /// lowest.
@@ -68,12 +73,26 @@ impl Directory {
     fn give_back(&mut self, block: Block) {
         let Self { pages, pool, .. } = self;
         pool.give_back(block, |owner, to| follow(pages, owner, to));
+        self.lower();
+    }
+
+    /// Moves lists down that lie above the memory of the blocks when that has become shorter: one
+    /// at a time, so that little is returned to the system at once.
+    #[inline]
+    fn lower(&mut self) {
+        let Some(end) = self.pool.new_end() else { return };
+        lower(&mut self.pages, end);
+        // Pages were allocated one after the other, but for those that were moved before.
+        let last = self.pages.iter_mut().rev().take(LAST_PAGES);
+        if let Some(page) = last.max_by_key(|page| page.as_ptr().addr()) {
+            page.lower(end);
+        }
     }
 
     /// Adds the segments of another directory after the last. All pages here are full.
     pub(super) fn append(&mut self, other: Self) -> Result<(), OutOfMemory> {
         debug_assert!(self.pages.iter().all(|page| page.len() == PAGE), "a page is not full");
-        let bytes = (other.pages.len() * size_of::<Vec<Line>>()) as u64;
+        let bytes = (other.pages.len() * size_of::<Page<Line>>()) as u64;
         let reserved = self.pages.try_reserve(other.pages.len());
         reserved.map_err(|_| OutOfMemory { bytes })?;
         self.pool.take_over(other.pool, self.count)?;
@@ -91,11 +110,9 @@ impl Directory {
             if self.count > u32::MAX - PAGE as u32 {
                 return Err(failed);
             }
-            let mut page = Vec::new();
             // Most filters have a few segments, and the list of those is no longer than needed.
-            let room = if self.count == 0 { 1 } else { PAGE };
-            page.try_reserve_exact(room).map_err(|_| failed)?;
-            let more = 1 + self.pages.len() / 8;
+            let page = Page::with_room(if self.count == 0 { 1 } else { PAGE })?;
+            let more = (1 + self.pages.len() / 8).max(self.spare_pages());
             if self.pages.len() == self.pages.capacity() {
                 self.pages.try_reserve_exact(more).map_err(|_| failed)?;
             }
@@ -104,19 +121,27 @@ impl Directory {
         let Some(page) = self.pages.last_mut() else { return Err(failed) };
         if page.len() == page.capacity() {
             let more = (page.len() / 4).max(1).min(PAGE - page.len());
-            page.try_reserve_exact(more).map_err(|_| failed)?;
+            page.set_capacity(page.len() + more)?;
         }
         Ok(())
     }
 
     /// Undoes [`reserve`](Self::reserve).
     pub(super) fn unreserve(&mut self) {
-        while self.pages.last().is_some_and(Vec::is_empty) {
+        while self.pages.last().is_some_and(|page| page.is_empty()) {
             self.pages.pop();
         }
-        if self.pages.capacity() > 2 * self.pages.len() + 4 {
-            shrink(&mut self.pages, 0);
+        let spare = self.spare_pages();
+        if self.pages.capacity() > 2 * self.pages.len() + 4 + spare {
+            shrink(&mut self.pages, spare);
         }
+    }
+
+    /// The room that the list of pages has at least for more, when its length changes. A longer
+    /// list is no small piece of memory: allocators keep those that were freed, wherever they are,
+    /// and return nothing to the system that is below.
+    fn spare_pages(&self) -> usize {
+        if self.pages.len() < FEW_PAGES { 0 } else { SPARE_PAGES }
     }
 
     /// Adds the segment prepared after the last, for which room was reserved.
@@ -208,7 +233,7 @@ impl Segments for Directory {
     }
 
     fn iter(&self) -> impl Iterator<Item = &Segment> {
-        self.pages.iter().flatten().map(|line| &line.0)
+        self.pages.iter().flat_map(|page| page.iter()).map(|line| &line.0)
     }
 
     fn prepare(
@@ -239,6 +264,8 @@ impl Segments for Directory {
             if units > held {
                 segment.set_units(units);
                 *capacity = *capacity + segment.capacity() - before;
+            } else {
+                self.lower();
             }
             return Ok(());
         }
@@ -298,26 +325,27 @@ impl Segments for Directory {
     }
 
     fn pop(&mut self) {
-        let Some(Line(old)) = self.pages.last_mut().and_then(Vec::pop) else { return };
+        let Some(Line(old)) = self.pages.last_mut().and_then(Page::pop) else { return };
         self.capacity -= old.capacity();
         self.set_count(self.count - 1);
         if let [page] = &mut self.pages[..]
             && page.capacity() > page.len() + page.len() / 4 + 1
         {
-            shrink(page, page.len() / 8);
+            // (Without memory for a shorter one it stays as it is.)
+            _ = page.set_capacity(page.len() + page.len() / 8);
         }
         self.unreserve();
         self.give_back(old.at);
     }
 
     fn heap_bytes(&self) -> usize {
-        let pages: usize = self.pages.iter().map(|page| page.capacity() * size_of::<Line>()).sum();
-        self.pool.heap_bytes() + pages + self.pages.capacity() * size_of::<Vec<Line>>()
+        let pages: usize = self.pages.iter().map(Page::heap_bytes).sum();
+        self.pool.heap_bytes() + pages + self.pages.capacity() * size_of::<Page<Line>>()
     }
 }
 
 /// A block was moved.
-fn follow(pages: &mut [Vec<Line>], owner: u32, to: Block) {
+fn follow(pages: &mut [Page<Line>], owner: u32, to: Block) {
     let owner = owner as usize;
     pages[owner / PAGE][owner % PAGE].0.at = to;
 }

@@ -53,6 +53,7 @@ mod level;
 mod levels;
 mod moving;
 mod overflow;
+mod page;
 pub(crate) mod part;
 mod policy;
 mod pool;

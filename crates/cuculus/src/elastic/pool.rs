@@ -16,7 +16,7 @@
 use core::ptr::NonNull;
 use std::alloc::{self, Layout};
 
-use crate::memory::shrink;
+use crate::memory::{lower, shrink};
 use crate::table::{OutOfMemory, WINDOW};
 
 /// The bytes of a unit: blocks are some units long.
@@ -134,6 +134,8 @@ pub(super) struct Pool {
     classes: Option<Box<[u32; CLASSES]>>,
     /// Numbers in the list that no region has. Never the last one.
     vacant: u32,
+    /// Whether a region was dropped since somebody asked.
+    is_shorter: bool,
     capacity: usize,
     used: usize,
 }
@@ -495,6 +497,7 @@ impl Pool {
             self.move_all(last, region, moved);
             region = last;
         }
+        self.is_shorter = true;
         self.unlink(region);
         let dropped = &mut self.regions[region as usize];
         // SAFETY: allocated by `add_region` with this layout, and nobody else frees it.
@@ -518,6 +521,19 @@ impl Pool {
         if self.regions.capacity() > self.regions.len() * 5 / 4 + 4 {
             shrink(&mut self.regions, 0);
         }
+    }
+
+    /// Where the region ends that was allocated last, or nearly so, if one was dropped since this was
+    /// asked before: what lies above keeps memory from being returned to the system. (Small pools
+    /// have little to return.)
+    pub(super) fn new_end(&mut self) -> Option<usize> {
+        if !core::mem::take(&mut self.is_shorter) || self.used <= SMALL {
+            return None;
+        }
+        let last = self.regions.last()?;
+        let end = last.start.as_ptr().addr() + last.layout().size();
+        lower(&mut self.regions, end);
+        Some(end)
     }
 
     /// Gives a number that is free, and not in any class, to the last region.
