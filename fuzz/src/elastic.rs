@@ -1,9 +1,10 @@
 //! An elastic filter that grows and shrinks by thousands of keys.
 
 use arbitrary::Arbitrary;
-use cuculus::{ElasticFilter, Filter, Insert, MergeError, Persist};
+use cuculus::{ElasticFilter, Filter, Insert, MergeError, Persist, Remove};
 
 use crate::followed::{self, Common, Follow, Followed, Limits, Operation, Row};
+use crate::judge;
 use crate::parameters::ElasticParameters;
 
 pub type Input = followed::Input<ElasticParameters, Own>;
@@ -14,6 +15,7 @@ pub enum Own {
     Copies { key: u16, count: u8 },
     ShrinkToFit,
     Merge { row: Row, other_seed: bool },
+    Piece { sections: u8, at: u16, changed: u8 },
 }
 
 /// The entries that one operation may write.
@@ -67,6 +69,9 @@ impl Elastic<'_> {
             Operation::Own(Own::Merge { row, other_seed }) => {
                 self.merge(&row.keys(self.set.limits), other_seed);
             }
+            Operation::Own(Own::Piece { sections, at, changed }) => {
+                self.piece(sections, at, changed);
+            }
         }
     }
 
@@ -99,6 +104,25 @@ impl Elastic<'_> {
             }
         }
         assert_eq!(self.set.filter.len(), self.set.len);
+    }
+
+    /// Adds a piece of the filter to a copy of it, with one byte changed or none: all of it or
+    /// nothing, and what is in the copy then can be saved.
+    fn piece(&self, sections: u8, at: u16, changed: u8) {
+        let filter = &self.set.filter;
+        let (mut copy, from) = (judge::saved(filter), filter.sections());
+        let Ok((mut piece, to)) = filter.copy_sections(from, u64::from(sections) + 1, 1000) else {
+            return;
+        };
+        let at = usize::from(at) % piece.len();
+        piece[at] ^= changed;
+        let added = copy.add_sections(from, to, &piece);
+        let mut copy = judge::saved(&copy);
+        assert!(copy.expected_false_positive_rate() <= copy.false_positive_rate());
+        for (key, &exact) in &self.set.exact {
+            (0..exact).for_each(|_| assert!(copy.remove(key), "key {key} went with {added:?}"));
+        }
+        assert!(added.is_ok() || copy.is_empty(), "a piece that was refused left keys");
     }
 
     fn check_all(&self) {
