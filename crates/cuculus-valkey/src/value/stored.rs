@@ -25,6 +25,9 @@ const COMPACT_LIMIT: usize = 1 << 15;
 /// loaded.
 const MOST_COPIED: usize = 8192;
 const MOST_SECTIONS: u64 = 64;
+/// Bits by which sections may be coarser than those that a copy would begin with now: a section is then
+/// some twenty thousand items.
+const MOST_COARSER: u32 = 6;
 
 /// A filter and its parameters.
 #[derive(Clone, Debug)]
@@ -313,10 +316,20 @@ impl Stored {
         }
     }
 
-    /// The next sections, and how to go on; `None` if memory is short or there are no sections.
+    /// Whether sections are small enough to be copied one after the other. They are not if the filter
+    /// has grown by a large factor since the copy began, or if nobody began it: a position is the word
+    /// of a client.
+    #[must_use]
+    pub fn are_small(&self, at: Sections) -> bool {
+        self.sections().is_some_and(|now| now.bits <= at.bits.saturating_add(MOST_COARSER))
+    }
+
+    /// The next sections, and how to go on; `None` if memory is short, there are no sections, or they
+    /// are not small.
     #[must_use]
     pub fn copy_sections(&self, from: Sections) -> Option<(Vec<u8>, Sections)> {
         match &self.filter {
+            _ if !self.are_small(from) => None,
             AnyFilter::Elastic(filter) => {
                 filter.copy_sections(from, MOST_SECTIONS, MOST_COPIED).ok()
             }
