@@ -197,21 +197,23 @@ impl Stored {
         with!(&mut self.filter, filter => filter.insert_hash(hash))
     }
 
-    /// Adds items in turn, or those that are absent, and says which were added; stops before the first that
-    /// is refused. The filter is as after adding them one by one. A filter of fixed size, which may be full
-    /// after any item, takes none.
-    pub fn add_many(&mut self, hashes: &[KeyHash], only_if_absent: bool, added: &mut Vec<bool>) {
-        added.clear();
+    /// Adds items in turn and returns their number; stops before the first that is refused. The filter is as
+    /// after adding them one by one. A filter of fixed size, which may be full after any item, takes none.
+    pub fn add_all(&mut self, hashes: &[KeyHash]) -> usize {
         match &mut self.filter {
-            AnyFilter::Elastic(filter) if only_if_absent => {
-                // Those before the refused one have their answers.
-                let _ = filter.insert_absent_batch(hashes, added);
-            }
             AnyFilter::Elastic(filter) => {
-                let inserted = filter.insert_batch(hashes);
-                added.resize(inserted.map_or_else(|full| full.inserted, |()| hashes.len()), true);
+                filter.insert_batch(hashes).map_or_else(|full| full.inserted, |()| hashes.len())
             }
-            AnyFilter::Fixed(_) => {}
+            AnyFilter::Fixed(_) => 0,
+        }
+    }
+
+    /// Like [`Self::add_all`], for the items that are absent; says which were.
+    pub fn add_absent(&mut self, hashes: &[KeyHash], absent: &mut Vec<bool>) {
+        absent.clear();
+        if let AnyFilter::Elastic(filter) = &mut self.filter {
+            // Those before the refused one have their answers.
+            let _ = filter.insert_absent_batch(hashes, absent);
         }
     }
 
