@@ -28,6 +28,8 @@ const MOST_SECTIONS: u64 = 64;
 /// Bits by which sections may be coarser than those that a copy would begin with now: a section is then
 /// some twenty thousand items.
 const MOST_COARSER: u32 = 6;
+/// Items of a filter that are all looked at after the last section.
+const MOST_AT_END: usize = 1 << 16;
 
 /// A filter and its parameters.
 #[derive(Clone, Debug)]
@@ -318,12 +320,19 @@ impl Stored {
         }
     }
 
-    /// Whether sections are small enough to be copied one after the other. They are not if the filter
-    /// has grown by a large factor since the copy began, or if nobody began it: a position is the word
-    /// of a client.
+    /// Whether sections are small enough to be copied one after the other. They are not if the size of the
+    /// filter has changed by a large factor since the copy began, or if nobody began it: a position is
+    /// the word of a client.
     #[must_use]
     pub fn are_small(&self, at: Sections) -> bool {
-        self.sections().is_some_and(|now| now.bits <= at.bits.saturating_add(MOST_COARSER))
+        match &self.filter {
+            AnyFilter::Elastic(filter) => {
+                let now = filter.sections();
+                now.bits <= at.bits.saturating_add(MOST_COARSER)
+                    && !(at.bits > now.bits && ends_with_many(filter, at))
+            }
+            AnyFilter::Fixed(_) => false,
+        }
     }
 
     /// The next sections, and how to go on; `None` if memory is short, there are no sections, or they
@@ -382,6 +391,15 @@ impl Stored {
         };
         if is_ours { Ok(Self { parameters, deleted, filter }) } else { Err(LoadError::WrongFilter) }
     }
+}
+
+/// Whether the next sections may be the last, after which come all entries that know too few bits to be in
+/// a section, and finding them takes long. There are none unless the filter has shrunk since the copy
+/// began.
+fn ends_with_many(filter: &ElasticFilter, at: Sections) -> bool {
+    Sections { next: at.next.saturating_add(MOST_SECTIONS), ..at }.is_done()
+        && filter.len() > MOST_AT_END
+        && filter.stats().entry_lengths.first().is_some_and(|&(shortest, _)| shortest < at.bits)
 }
 
 fn fixed(parameters: &Parameters) -> CuckooFilterBuilder {
