@@ -6,7 +6,7 @@ use std::env;
 use std::fmt::Debug;
 
 use cuculus::KeyHash;
-use cuculus_valkey::value::{Header, Loading, Parameters, Stored, Value};
+use cuculus_valkey::value::{Header, Loading, Parameters, Stored, Value, position_of, sections_at};
 
 /// The most processor time of a command on one item, in nanoseconds.
 const MOST_TIME: u64 = 200_000;
@@ -288,6 +288,37 @@ fn chosen_items_never_make_a_dump_that_cannot_be_loaded() {
                     assert!(cost.is_small(), "{what:?}: {cost:?}");
                 }
             }
+        }
+    }
+}
+
+/// A client may ask for any position: half of a filter came in one reply.
+#[test]
+fn no_position_of_a_dump_asks_for_much() {
+    const MOST_BYTES: usize = 1 << 18;
+    let mut stored = Stored::new(parameters(1, 1024, 0.001)).expect("valid parameters");
+    for item in 0..300_000u64 {
+        let hash = stored.hash(&item.to_le_bytes());
+        stored.add(hash).expect("room for all");
+    }
+    let own = stored.sections().expect("elastic");
+    let mut copied = 0;
+    for bits in 0..45u64 {
+        for next in [0, 1, (1 << bits) - 1] {
+            let at = sections_at(1 + (bits << 40 | next));
+            let Some((piece, _)) = stored.copy_sections(at) else { continue };
+            assert!(piece.len() <= MOST_BYTES, "{} bytes at {at:?}", piece.len());
+            copied += 1;
+        }
+    }
+    assert!(copied > 50, "{copied}");
+    // What it says itself is copied to the end, also by clients that began when it was smaller.
+    for bits in [own.bits, own.bits - 4] {
+        let mut at = cuculus::Sections { bits, next: 0 };
+        while !at.is_done() {
+            let (_, next) = stored.copy_sections(at).expect("small sections");
+            assert!(next.next > at.next && sections_at(position_of(next)) == next);
+            at = next;
         }
     }
 }

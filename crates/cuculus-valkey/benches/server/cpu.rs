@@ -12,6 +12,9 @@ use crate::server::Server;
 
 const KEY: &[u8] = b"set";
 const PIPELINE: u64 = 16;
+/// While a batch of one of them is answered, those of the others wait in the server's sockets. With one
+/// connection the server sleeps after each batch, and waking up takes longer than the batch.
+const CONNECTIONS: usize = 8;
 /// Items in each command that takes many.
 const MANY: u64 = 10;
 /// Items in each turn of a command.
@@ -75,7 +78,9 @@ pub(crate) fn run(
         control.call(&[b"FLUSHALL"])?;
         // The size is not said in advance; another module may need a factor to grow by.
         control.call(&[b"CF.RESERVE", KEY, b"1024", b"EXPANSION", b"2"])?;
-        links.push((server, control, server.connect()?));
+        let load =
+            (0..CONNECTIONS).map(|_| server.connect()).collect::<anyhow::Result<Vec<_>>>()?;
+        links.push((server, control, load));
     }
     let mut table = Table {
         modules: servers.iter().map(|(name, _)| name.clone()).collect(),
@@ -146,27 +151,35 @@ fn of_every_age(size: u64, turn: u64) -> Vec<u64> {
 }
 
 /// Sends the command for these items; every reply must be yes.
-fn send(load: &mut Connection, case: &Case, items: &[u64]) -> anyhow::Result<()> {
+fn send(load: &mut [Connection], case: &Case, items: &[u64]) -> anyhow::Result<()> {
     let mut chunks = items.chunks(case.items as usize).peekable();
-    while chunks.peek().is_some() {
-        let (mut commands, mut sent) = (0, 0);
-        for chunk in chunks.by_ref().take(PIPELINE as usize) {
-            let names: Vec<_> = chunk.iter().copied().map(item).collect();
-            let mut words = case.command.to_vec();
-            words.extend(names.iter().map(|name| &name[..]));
-            load.add(&words);
-            (commands, sent) = (commands + 1, sent + chunk.len());
+    // Lines to come on each connection.
+    let mut under_way = vec![0; load.len()];
+    let mut yes = 0;
+    while chunks.peek().is_some() || under_way.iter().any(|&lines| lines > 0) {
+        for (load, lines) in load.iter_mut().zip(&mut under_way) {
+            yes += load.count(*lines, b":1\r\n")?;
+            *lines = 0;
+            for chunk in chunks.by_ref().take(PIPELINE as usize) {
+                let names: Vec<_> = chunk.iter().copied().map(item).collect();
+                let mut words = case.command.to_vec();
+                words.extend(names.iter().map(|name| &name[..]));
+                load.add(&words);
+                // Commands that take many reply with a line for the array too.
+                *lines += chunk.len() + usize::from(case.items > 1);
+            }
+            if *lines > 0 {
+                load.send()?;
+            }
         }
-        load.send()?;
-        // Commands that take many reply with a line for the array too.
-        let arrays = if case.items > 1 { commands } else { 0 };
-        let yes = load.count(sent + arrays, b":1\r\n")?;
-        ensure!(yes == sent, "{}: {} of {sent} items got another reply", case.name, sent - yes);
     }
+    let wanted = items.len();
+    ensure!(yes == wanted, "{}: {} of {wanted} items got another reply", case.name, wanted - yes);
     Ok(())
 }
 
-fn measured_rate(load: &mut Connection) -> anyhow::Result<f64> {
+fn measured_rate(load: &mut [Connection]) -> anyhow::Result<f64> {
+    let load = load.first_mut().context("no connection")?;
     let mut wrong = 0;
     for first in (0..ABSENT_ITEMS).step_by(1000) {
         for number in first..first + 1000 {

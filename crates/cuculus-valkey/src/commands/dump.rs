@@ -18,6 +18,8 @@ pub(crate) struct LoadChunk;
 
 const HEADER: u64 = 1;
 const BAD_POSITION: &str = "Invalid position";
+const OTHER_SIZE: &str =
+    "ERR the filter grew or shrank too much while it was copied; copy it again from position 0";
 const CHANGED: &str = "ERR the filter grew or changed too much while it was copied; delete this key and \
                        copy the filter again";
 
@@ -68,6 +70,9 @@ impl Command for ScanDump {
 fn sections(stored: &Stored, from: Sections) -> Result<(u64, Option<Vec<u8>>), Refusal> {
     if from.is_done() {
         return Ok((0, None));
+    }
+    if !stored.are_small(from) {
+        return Err(OTHER_SIZE.into());
     }
     let (piece, to) = stored.copy_sections(from).ok_or(NO_MEMORY)?;
     let chunk = chunk_of(from, to, &piece).ok_or(NO_MEMORY)?;

@@ -1,15 +1,15 @@
 //! INSERT and INSERTNX: add many items, with one reply for each.
 
+use cuculus::KeyHash;
+
 use super::options::{Options, parse};
-use super::{NOT_FOUND, WRONG_TYPE, add_within_limits, create, has_room_for, ready};
+use super::{NOT_FOUND, TOGETHER, WRONG_TYPE, add_within_limits, create, has_room_for, ready};
 use crate::server::{
     Argument, Call, Command, Description, Event, Found, Key, KeyUse, Named, Refusal, Shape, Word,
     count,
 };
 use crate::value::{Stored, Value};
 
-/// Items that are added together, so that the waits for memory overlap.
-const TOGETHER: usize = 64;
 /// How the message for a capacity that is too small writes the limit.
 const LEAST_CAPACITY: &str = "cf-bucket-size * 2";
 
@@ -35,9 +35,7 @@ impl Command for Insert {
     };
 
     fn run(call: &Call<'_>) -> Result<(), Refusal> {
-        // In RESP3 clients expect a boolean, which has no third value for "full".
-        let form = if call.is_resp3() { Form::Booleans } else { Form::Integers };
-        insert(call, false, form)
+        insert(call, false, Form::Booleans)
     }
 }
 
@@ -60,14 +58,17 @@ impl Command for InsertNx {
 #[derive(Clone, Copy)]
 enum Form {
     Integers,
+    /// In RESP3 clients expect a boolean, which has no third value for "full".
     Booleans,
 }
 
 impl Form {
     fn give(self, call: &Call<'_>, answer: Answer) {
-        match self {
-            Self::Integers => call.reply_integer(answer as i64),
-            Self::Booleans => call.reply_bool(matches!(answer, Answer::Added)),
+        match (self, answer) {
+            // A number in RESP2.
+            (Self::Booleans, Answer::Added) => call.reply_bool(true),
+            (Self::Booleans, _) if call.is_resp3() => call.reply_bool(false),
+            _ => call.reply_integer(answer as i64),
         }
     }
 }
@@ -129,9 +130,19 @@ fn insert(call: &Call<'_>, only_if_absent: bool, form: Form) -> Result<(), Refus
         Found::Nothing => created.insert(create::create(call, options.resolve(LEAST_CAPACITY)?)?),
         Found::Value(value) => ready(value)?,
     };
-    let answers = add_each(call, stored, items, only_if_absent);
+    let wanted = call.len() - items;
+    // No allocation for a few answers.
+    let (mut few, mut many) = ([Answer::Refused; TOGETHER], Vec::new());
+    let answers = if let Some(few) = few.get_mut(..wanted) {
+        few
+    } else {
+        many.resize(wanted, Answer::Refused);
+        many.as_mut_slice()
+    };
+    add_each(call, stored, items, only_if_absent, answers);
+    let answers = &*answers;
     let is_added = |&(_, answer): &(usize, &Answer)| matches!(answer, Answer::Added);
-    let added = || (items..).zip(&answers).filter(is_added).map(|(position, _)| position);
+    let added = || (items..).zip(answers).filter(is_added).map(|(position, _)| position);
     let count_added = added().count();
     if count_added > 0 {
         count(Event::Added, count_added as u64);
@@ -151,40 +162,56 @@ fn insert(call: &Call<'_>, only_if_absent: bool, form: Form) -> Result<(), Refus
         }
     }
     call.reply_array(answers.len());
-    answers.into_iter().for_each(|answer| form.give(call, answer));
+    answers.iter().for_each(|&answer| form.give(call, answer));
     Ok(())
 }
 
-/// Adds each item that fits.
+/// Adds each item that fits, and writes an answer for each.
 fn add_each(
     call: &Call<'_>,
     stored: &mut Stored,
     items: usize,
     only_if_absent: bool,
-) -> Vec<Answer> {
-    let hash = |position: usize| stored.hash(call.get(position).unwrap_or_default());
-    let hashes: Vec<_> = (items..call.len()).map(hash).collect();
-    let mut answers = Vec::with_capacity(hashes.len());
-    let mut added = Vec::new();
-    for group in hashes.chunks(TOGETHER) {
-        added.clear();
-        if has_room_for(call, stored, group.len()) {
-            stored.add_many(group, only_if_absent, &mut added);
-            let answer = |&added: &bool| if added { Answer::Added } else { Answer::Present };
-            answers.extend(added.iter().map(answer));
+    answers: &mut [Answer],
+) {
+    let mut position = items;
+    let mut hashes = [KeyHash::new(0); TOGETHER];
+    let mut absent = Vec::new();
+    for group in answers.chunks_mut(TOGETHER) {
+        let Some(hashes) = hashes.get_mut(..group.len()) else { return };
+        for hash in &mut *hashes {
+            *hash = stored.hash(call.get(position).unwrap_or_default());
+            position += 1;
         }
+        let mut answers = group.iter_mut();
+        let added = match has_room_for(call, stored, hashes.len()) {
+            true if only_if_absent => {
+                stored.add_absent(hashes, &mut absent);
+                // In this order: the one that ends first must not take an answer that it has no use for.
+                for (&is_absent, answer) in absent.iter().zip(answers.by_ref()) {
+                    *answer = if is_absent { Answer::Added } else { Answer::Present };
+                }
+                absent.len()
+            }
+            true => {
+                let added = stored.add_all(hashes);
+                answers.by_ref().take(added).for_each(|answer| *answer = Answer::Added);
+                added
+            }
+            // One by one, up to the limit.
+            false => 0,
+        };
         // Filters of fixed size, and what follows an item that was refused.
-        let left = group.get(added.len()..).unwrap_or_default();
+        let left = hashes.get(added..).unwrap_or_default();
         left.iter().for_each(|&hash| stored.prefetch(hash));
-        for &hash in left {
-            answers.push(if only_if_absent && stored.contains(hash) {
+        for (answer, &hash) in answers.zip(left) {
+            *answer = if only_if_absent && stored.contains(hash) {
                 Answer::Present
             } else if add_within_limits(call, stored, hash).is_ok() {
                 Answer::Added
             } else {
                 Answer::Refused
-            });
+            };
         }
     }
-    answers
 }

@@ -36,6 +36,9 @@ const NO_MEMORY: &str = "OOM no memory for the filter; free memory or use a smal
 /// The number of items between two checks of the size of a filter, because computing it is slow.
 const SIZE_CHECK_INTERVAL: usize = 256;
 
+/// Items that a command adds or looks up together, so that the waits for memory overlap.
+const TOGETHER: usize = 64;
+
 /// The filter, unless it is still being loaded.
 fn ready(value: &mut Value) -> Result<&mut Stored, Refusal> {
     match value {

@@ -1,6 +1,8 @@
 //! EXISTS, MEXISTS and COUNT: look up items. A key without a filter counts as an empty filter.
 
-use super::readable;
+use cuculus::KeyHash;
+
+use super::{TOGETHER, readable};
 use crate::server::{Argument, Call, Command, Description, Key, KeyUse, Refusal, Shape};
 
 pub(crate) struct Exists;
@@ -47,14 +49,22 @@ impl Command for MExists {
 
     fn run(call: &Call<'_>) -> Result<(), Refusal> {
         let key = Key::read(call)?;
-        let mut there = vec![false; call.len() - 2];
-        if let Some(stored) = readable(key.value())? {
-            let items = (2..call.len()).filter_map(|position| call.get(position));
-            let hashes: Vec<_> = items.map(|item| stored.hash(item)).collect();
-            stored.contains_each(&hashes, &mut there);
+        let stored = readable(key.value())?;
+        let items = 2..call.len();
+        call.reply_array(items.len());
+        let Some(stored) = stored else {
+            items.for_each(|_| call.reply_bool(false));
+            return Ok(());
+        };
+        let (mut hashes, mut there) = ([KeyHash::new(0); TOGETHER], Vec::new());
+        for first in items.step_by(TOGETHER) {
+            let group = (first..call.len()).zip(&mut hashes).map(|(position, hash)| {
+                *hash = stored.hash(call.get(position).unwrap_or_default());
+            });
+            let len = group.count();
+            stored.contains_each(hashes.get(..len).unwrap_or_default(), &mut there);
+            there.iter().for_each(|&there| call.reply_bool(there));
         }
-        call.reply_array(there.len());
-        there.into_iter().for_each(|there| call.reply_bool(there));
         Ok(())
     }
 }

@@ -25,6 +25,11 @@ const COMPACT_LIMIT: usize = 1 << 15;
 /// loaded.
 const MOST_COPIED: usize = 8192;
 const MOST_SECTIONS: u64 = 64;
+/// Bits by which sections may be coarser than those that a copy would begin with now: a section is then
+/// some twenty thousand items.
+const MOST_COARSER: u32 = 6;
+/// Items of a filter that are all looked at after the last section.
+const MOST_AT_END: usize = 1 << 16;
 
 /// A filter and its parameters.
 #[derive(Clone, Debug)]
@@ -194,21 +199,23 @@ impl Stored {
         with!(&mut self.filter, filter => filter.insert_hash(hash))
     }
 
-    /// Adds items in turn, or those that are absent, and says which were added; stops before the first that
-    /// is refused. The filter is as after adding them one by one. A filter of fixed size, which may be full
-    /// after any item, takes none.
-    pub fn add_many(&mut self, hashes: &[KeyHash], only_if_absent: bool, added: &mut Vec<bool>) {
-        added.clear();
+    /// Adds items in turn and returns their number; stops before the first that is refused. The filter is as
+    /// after adding them one by one. A filter of fixed size, which may be full after any item, takes none.
+    pub fn add_all(&mut self, hashes: &[KeyHash]) -> usize {
         match &mut self.filter {
-            AnyFilter::Elastic(filter) if only_if_absent => {
-                // Those before the refused one have their answers.
-                let _ = filter.insert_absent_batch(hashes, added);
-            }
             AnyFilter::Elastic(filter) => {
-                let inserted = filter.insert_batch(hashes);
-                added.resize(inserted.map_or_else(|full| full.inserted, |()| hashes.len()), true);
+                filter.insert_batch(hashes).map_or_else(|full| full.inserted, |()| hashes.len())
             }
-            AnyFilter::Fixed(_) => {}
+            AnyFilter::Fixed(_) => 0,
+        }
+    }
+
+    /// Like [`Self::add_all`], for the items that are absent; says which were.
+    pub fn add_absent(&mut self, hashes: &[KeyHash], absent: &mut Vec<bool>) {
+        absent.clear();
+        if let AnyFilter::Elastic(filter) = &mut self.filter {
+            // Those before the refused one have their answers.
+            let _ = filter.insert_absent_batch(hashes, absent);
         }
     }
 
@@ -313,10 +320,27 @@ impl Stored {
         }
     }
 
-    /// The next sections, and how to go on; `None` if memory is short or there are no sections.
+    /// Whether sections are small enough to be copied one after the other. They are not if the size of the
+    /// filter has changed by a large factor since the copy began, or if nobody began it: a position is
+    /// the word of a client.
+    #[must_use]
+    pub fn are_small(&self, at: Sections) -> bool {
+        match &self.filter {
+            AnyFilter::Elastic(filter) => {
+                let now = filter.sections();
+                now.bits <= at.bits.saturating_add(MOST_COARSER)
+                    && !(at.bits > now.bits && ends_with_many(filter, at))
+            }
+            AnyFilter::Fixed(_) => false,
+        }
+    }
+
+    /// The next sections, and how to go on; `None` if memory is short, there are no sections, or they
+    /// are not small.
     #[must_use]
     pub fn copy_sections(&self, from: Sections) -> Option<(Vec<u8>, Sections)> {
         match &self.filter {
+            _ if !self.are_small(from) => None,
             AnyFilter::Elastic(filter) => {
                 filter.copy_sections(from, MOST_SECTIONS, MOST_COPIED).ok()
             }
@@ -367,6 +391,15 @@ impl Stored {
         };
         if is_ours { Ok(Self { parameters, deleted, filter }) } else { Err(LoadError::WrongFilter) }
     }
+}
+
+/// Whether the next sections may be the last, after which come all entries that know too few bits to be in
+/// a section, and finding them takes long. There are none unless the filter has shrunk since the copy
+/// began.
+fn ends_with_many(filter: &ElasticFilter, at: Sections) -> bool {
+    Sections { next: at.next.saturating_add(MOST_SECTIONS), ..at }.is_done()
+        && filter.len() > MOST_AT_END
+        && filter.stats().entry_lengths.first().is_some_and(|&(shortest, _)| shortest < at.bits)
 }
 
 fn fixed(parameters: &Parameters) -> CuckooFilterBuilder {
