@@ -1,9 +1,13 @@
 //! Seals bytes: encrypts them with authentication, or adds a checksum in a repository without
 //! encryption. Knows keys; nothing of what the bytes are.
 
+use chacha20::XChaCha20;
+use chacha20::cipher::{KeyIvInit, StreamCipher};
 use chacha20poly1305::aead::{AeadInOut, KeyInit};
 use chacha20poly1305::{Tag, XChaCha20Poly1305, XNonce};
-use zeroize::Zeroize;
+use poly1305::Poly1305;
+use poly1305::universal_hash::UniversalHash;
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::codec::{Malformed, Reader};
 use crate::config::Version;
@@ -79,7 +83,7 @@ pub(crate) struct Keys {
 impl Keys {
     pub(crate) fn new(master: &Master, encrypted: bool, version: Version) -> Self {
         let seal = if encrypted {
-            Seal::Cipher(Box::new(XChaCha20Poly1305::new(&master.derive("seal").into())))
+            Seal::with_key(master.derive("seal"))
         } else {
             Seal::Checksum(master.derive("checksum"))
         };
@@ -116,14 +120,15 @@ impl Drop for Keys {
 /// How bytes are sealed. `place` says what the bytes are and where they are stored: bytes sealed
 /// for one place do not open at another.
 pub(crate) enum Seal {
-    Cipher(Box<XChaCha20Poly1305>),
+    Cipher(Box<Cipher>),
     Checksum([u8; 32]),
 }
 
 impl Seal {
     /// A cipher with a key derived from a passphrase.
     pub(crate) fn with_key(key: [u8; 32]) -> Self {
-        Self::Cipher(Box::new(XChaCha20Poly1305::new(&key.into())))
+        let key = Zeroizing::new(key);
+        Self::Cipher(Box::new(Cipher { aead: XChaCha20Poly1305::new((&*key).into()), key }))
     }
 
     /// Whether a secret is needed to open sealed bytes.
@@ -150,10 +155,11 @@ impl Seal {
                 out.extend_from_slice(plain);
                 let body = &mut out[start..];
                 let tag = cipher
+                    .aead
                     .encrypt_inout_detached(&XNonce::from(nonce), place, body.into())
                     .map_err(|_| {
-                    crate::Error::io("cannot encrypt")(std::io::ErrorKind::FileTooLarge.into())
-                })?;
+                        crate::Error::io("cannot encrypt")(std::io::ErrorKind::FileTooLarge.into())
+                    })?;
                 out.extend_from_slice(&tag);
             }
             Self::Checksum(key) => {
@@ -185,18 +191,54 @@ impl Seal {
                 let (body, tag) = rest.split_last_chunk_mut::<TAG_LEN>().ok_or(Malformed)?;
                 let (nonce, tag) = (XNonce::from(*nonce), Tag::from(*tag));
                 cipher
+                    .aead
                     .decrypt_inout_detached(&nonce, place, body.into(), &tag)
                     .map_err(|_| Malformed)?;
                 Ok(NONCE_LEN..end)
             }
-            Self::Checksum(key) => {
-                let (body, tag) = sealed.split_last_chunk::<TAG_LEN>().ok_or(Malformed)?;
-                if checksum(key, place, body) != *tag {
-                    return Err(Malformed);
+            Self::Checksum(_) => {
+                if self.is_sound(place, sealed) {
+                    Ok(0..end)
+                } else {
+                    Err(Malformed)
                 }
-                Ok(0..end)
             }
         }
+    }
+
+    /// Whether the bytes are what was sealed for this place: whether they would open.
+    pub(crate) fn is_sound(&self, place: &[u8], sealed: &[u8]) -> bool {
+        match self {
+            Self::Cipher(cipher) => cipher.is_sound(place, sealed).unwrap_or(false),
+            Self::Checksum(key) => sealed
+                .split_last_chunk::<TAG_LEN>()
+                .is_some_and(|(body, tag)| checksum(key, place, body) == *tag),
+        }
+    }
+}
+
+/// The cipher, and its key for [`Cipher::is_sound`].
+pub(crate) struct Cipher {
+    aead: XChaCha20Poly1305,
+    key: Zeroizing<[u8; 32]>,
+}
+
+impl Cipher {
+    /// The first half of opening: the tag is that of the sealed bytes. Decrypting them takes twice as
+    /// long as that. The construction is that of RFC 8439, 2.8, with the nonce of XChaCha20.
+    fn is_sound(&self, place: &[u8], sealed: &[u8]) -> Option<bool> {
+        let (nonce, rest) = sealed.split_first_chunk::<NONCE_LEN>()?;
+        let (body, tag) = rest.split_last_chunk::<TAG_LEN>()?;
+        let mut mac_key = Zeroizing::new([0; 32]);
+        XChaCha20::new((&*self.key).into(), nonce.into()).apply_keystream(&mut *mac_key);
+        let mut mac = Poly1305::new((&*mac_key).into());
+        mac.update_padded(place);
+        mac.update_padded(body);
+        let mut lengths = [0; 16];
+        lengths[..8].copy_from_slice(&(place.len() as u64).to_le_bytes());
+        lengths[8..].copy_from_slice(&(body.len() as u64).to_le_bytes());
+        mac.update(&[lengths.into()]);
+        Some(mac.verify(tag.into()).is_ok())
     }
 }
 
@@ -223,13 +265,39 @@ mod tests {
             assert_eq!(sealed.len(), 10 + keys.seal.overhead());
             assert_eq!(keys.seal.open(b"here", sealed.clone()), Ok(b"some bytes".to_vec()));
             assert_eq!(keys.seal.open(b"there", sealed.clone()), Err(Malformed));
+            assert!(keys.seal.is_sound(b"here", &sealed) && !keys.seal.is_sound(b"there", &sealed));
             for bit in 0..8 * sealed.len() {
                 let mut changed = sealed.clone();
                 changed[bit / 8] ^= 1 << (bit % 8);
+                assert!(!keys.seal.is_sound(b"here", &changed));
                 assert_eq!(keys.seal.open(b"here", changed), Err(Malformed));
             }
             for len in 0..sealed.len() {
+                assert!(!keys.seal.is_sound(b"here", &sealed[..len]));
                 assert_eq!(keys.seal.open(b"here", sealed[..len].to_vec()), Err(Malformed));
+            }
+        }
+    }
+
+    /// Of every length around the blocks of the cipher, and of every length of a place.
+    #[test]
+    fn bytes_are_sound_if_they_open() {
+        let mut random = fastrand::Rng::with_seed(5);
+        for encrypted in [false, true] {
+            let keys = Keys::new(&Master([8; 32]), encrypted, Version::V2);
+            for len in (0..200).chain([4095, 4096, 70_001]) {
+                let place: Vec<u8> = (0..len % 40).map(|_| random.u8(..)).collect();
+                let plain: Vec<u8> = (0..len).map(|_| random.u8(..)).collect();
+                let mut sealed = vec![];
+                keys.seal.seal(&place, &plain, &mut sealed).expect("sealed");
+                for is_changed in [false, true] {
+                    if is_changed {
+                        let at = random.usize(..sealed.len());
+                        sealed[at] ^= 1 << random.u8(..8);
+                    }
+                    assert_eq!(keys.seal.is_sound(&place, &sealed), !is_changed, "{len}");
+                    assert_eq!(keys.seal.open(&place, sealed.clone()).is_ok(), !is_changed);
+                }
             }
         }
     }

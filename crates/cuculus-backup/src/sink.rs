@@ -10,7 +10,7 @@ use crate::config::Parameters;
 use crate::error::{Error, Result};
 use crate::id::{ChunkId, Name};
 use crate::index::{Entry, Run, write_sorted};
-use crate::pack::{Compressor, Footer, Group, PackInfo, PackWriter, SealedGroup};
+use crate::pack::{Compressor, Footer, Group, PackInfo, PackWriter, SealedGroups};
 use crate::seal::Keys;
 use crate::store::Store;
 
@@ -45,7 +45,8 @@ pub(crate) struct WrittenRun {
 const GROUPS_PER_BATCH: usize = 128;
 
 /// Groups that travel between threads together: small files would make a message each.
-type Batch<G> = (ChunkKind, Vec<G>);
+type Batch = (ChunkKind, Vec<Group>);
+type SealedBatch = (ChunkKind, SealedGroups);
 
 pub(crate) struct Sink {
     /// The batches being gathered; chunks go to the last group of each.
@@ -54,9 +55,9 @@ pub(crate) struct Sink {
     /// Whether chunks of different files are compressed apart. Otherwise whoever can place a file
     /// in the backup and sees the sizes of packs could find out whether it agrees with a secret one.
     apart: bool,
-    jobs: Option<SyncSender<Batch<Group>>>,
+    jobs: Option<SyncSender<Batch>>,
     /// Past the workers, for groups that are sealed already.
-    sealed: Option<SyncSender<Batch<SealedGroup>>>,
+    sealed: Option<SyncSender<SealedBatch>>,
     written: Receiver<WrittenRun>,
     workers: Vec<JoinHandle<Result<()>>>,
     packer: Option<JoinHandle<Result<Written>>>,
@@ -132,7 +133,7 @@ impl Sink {
     }
 
     /// Adds groups as they are stored in another pack.
-    pub(crate) fn put_sealed(&mut self, kind: ChunkKind, groups: Vec<SealedGroup>) -> Result<()> {
+    pub(crate) fn put_sealed(&mut self, kind: ChunkKind, groups: SealedGroups) -> Result<()> {
         let sent = self.sealed.as_ref().is_some_and(|sealed| sealed.send((kind, groups)).is_ok());
         if sent { Ok(()) } else { self.failed() }
     }
@@ -183,15 +184,15 @@ impl Drop for Sink {
 }
 
 fn seal_all(
-    waiting: &Mutex<Receiver<Batch<Group>>>,
-    sealed: &SyncSender<Batch<SealedGroup>>,
+    waiting: &Mutex<Receiver<Batch>>,
+    sealed: &SyncSender<SealedBatch>,
     compressor: &mut Compressor,
     keys: &Keys,
 ) -> Result<()> {
     loop {
         let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok((kind, batch)) = next else { return Ok(()) };
-        let mut groups = Vec::with_capacity(batch.len());
+        let mut groups = SealedGroups::default();
         batch.into_iter().try_for_each(|group| compressor.seal(keys, group, &mut groups))?;
         // The packer has failed and reports why.
         if sealed.send((kind, groups)).is_err() {
@@ -225,13 +226,13 @@ struct Packer {
 }
 
 impl Packer {
-    fn run(mut self, batches: &Receiver<Batch<SealedGroup>>) -> Result<Written> {
+    fn run(mut self, batches: &Receiver<SealedBatch>) -> Result<Written> {
         while let Ok((kind, batch)) = batches.recv() {
             let pack = match &mut self.open[kind as usize] {
                 Some(pack) => pack,
                 none => none.insert(PackWriter::new(&*self.store)?),
             };
-            batch.into_iter().try_for_each(|group| pack.add(group))?;
+            pack.add(batch)?;
             if pack.size() >= self.pack_size || pack.has_many_groups() {
                 self.end_pack(kind)?;
             }

@@ -394,7 +394,7 @@ impl std::str::FromStr for Grouping {
 
 #[derive(Args)]
 pub(crate) struct Prune {
-    /// Unused bytes that may stay, in percent of the bytes in use [default: 1.5; 5 on S3 and SFTP]
+    /// Unused bytes that may stay, in percent of the bytes in use [default: 1; 5 on S3 and SFTP]
     #[arg(long, value_name = "PERCENT")]
     pub(crate) max_unused: Option<f64>,
     /// Only print what would be done

@@ -27,18 +27,39 @@ impl Group {
     }
 }
 
-/// A group as it is stored in a pack.
-pub(crate) struct SealedGroup {
+/// Groups as they are stored in a pack, one after the other.
+#[derive(Default)]
+pub(crate) struct SealedGroups {
     pub(crate) bytes: Vec<u8>,
-    pub(crate) chunks: Vec<(ChunkId, u32)>,
+    /// The length of each, and its chunks.
+    pub(crate) groups: Vec<(u32, Vec<(ChunkId, u32)>)>,
 }
 
-impl SealedGroup {
-    /// Whether the bytes are those that were sealed. Does not decompress them, which is most of the
-    /// work of opening a group.
-    pub(crate) fn is_sound(&self, keys: &Keys) -> bool {
-        keys.seal.open_in_place(PLACE, &mut self.bytes.clone()).is_ok()
+impl SealedGroups {
+    fn add(&mut self, keys: &Keys, plain: &[u8], chunks: Vec<(ChunkId, u32)>) -> Result<()> {
+        let start = self.bytes.len();
+        keys.seal.seal(PLACE, plain, &mut self.bytes)?;
+        let len = u32::try_from(self.bytes.len() - start).map_err(|_| too_large())?;
+        self.groups.push((len, chunks));
+        Ok(())
     }
+
+    /// Whether the bytes of each group are those that were sealed. Nothing is decrypted or
+    /// decompressed, which is most of the work of opening a group.
+    pub(crate) fn are_sound(&self, keys: &Keys) -> bool {
+        let mut rest = &self.bytes[..];
+        let are_sound = self.groups.iter().all(|(len, _)| {
+            let Some((sealed, later)) = rest.split_at_checked(*len as usize) else { return false };
+            rest = later;
+            keys.seal.is_sound(PLACE, sealed)
+        });
+        are_sound && rest.is_empty()
+    }
+}
+
+/// Lengths have four bytes; no valid parameters lead here.
+fn too_large() -> Error {
+    Error::io("cannot write a group")(std::io::ErrorKind::FileTooLarge.into())
 }
 
 /// What a group adds to the footer of its pack: where it begins, its length, its number of chunks.
@@ -70,25 +91,19 @@ impl Compressor {
     /// Appends the group as it is stored; or each of its chunks as a group, if that takes hardly
     /// more bytes. Chunks of text lose much alone. Where a file has little in common with itself
     /// they lose nothing, and a prune can take one away without compressing the others again.
-    pub(crate) fn seal(
-        &mut self,
-        keys: &Keys,
-        group: Group,
-        out: &mut Vec<SealedGroup>,
-    ) -> Result<()> {
+    pub(crate) fn seal(&mut self, keys: &Keys, group: Group, out: &mut SealedGroups) -> Result<()> {
         self.whole.clear();
         compress(&mut self.zstd, &group.bytes, &mut self.whole)?;
         let may_be_alone = group.chunks.len() > 1
             && self.whole.first() == Some(&ZSTD)
             && self.whole.len() >= group.bytes.len() / 4 * 3;
         if !may_be_alone || !self.is_as_small_alone(keys, &group)? {
-            out.push(SealedGroup { bytes: sealed(keys, &self.whole)?, chunks: group.chunks });
-            return Ok(());
+            return out.add(keys, &self.whole, group.chunks);
         }
         let mut start = 0;
         for (chunk, &end) in group.chunks.iter().zip(&self.ends) {
             let plain = self.alone.get(start..end).unwrap_or_default();
-            out.push(SealedGroup { bytes: sealed(keys, plain)?, chunks: vec![*chunk] });
+            out.add(keys, plain, vec![*chunk])?;
             start = end;
         }
         Ok(())
@@ -133,12 +148,6 @@ fn compress(
         plain.extend_from_slice(bytes);
     }
     Ok(())
-}
-
-fn sealed(keys: &Keys, plain: &[u8]) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    keys.seal.seal(PLACE, plain, &mut bytes)?;
-    Ok(bytes)
 }
 
 fn no_compression(error: std::io::Error) -> Error {
@@ -186,24 +195,29 @@ mod tests {
     use crate::seal::Master;
 
     /// A group of these chunks, sealed; every group that comes out opens to what went in.
-    fn sealed_groups(chunks: &[Vec<u8>]) -> Vec<SealedGroup> {
+    fn sealed_groups(chunks: &[Vec<u8>]) -> SealedGroups {
         let keys = Keys::new(&Master([7; 32]), true, Version::V2);
         let parameters = Parameters::default();
         let mut group = Group::default();
         chunks.iter().for_each(|chunk| group.add(keys.chunk_id(chunk), chunk));
-        let mut out = Vec::new();
+        let mut out = SealedGroups::default();
         let mut compressor = Compressor::new(&parameters).expect("a compressor");
         compressor.seal(&keys, group, &mut out).expect("sealed");
         let mut open = Decompressor::new(&parameters).expect("a decompressor");
         let mut opened = Vec::new();
-        for group in &out {
-            let bytes = open.open(&keys, group.bytes.clone()).expect("opened");
-            let lengths: u32 = group.chunks.iter().map(|(_, len)| len).sum();
+        assert!(out.are_sound(&keys));
+        let mut rest = &out.bytes[..];
+        for (len, chunks) in &out.groups {
+            let (sealed, later) = rest.split_at(*len as usize);
+            rest = later;
+            let bytes = open.open(&keys, sealed.to_vec()).expect("opened");
+            let lengths: u32 = chunks.iter().map(|(_, len)| len).sum();
             assert_eq!(lengths as usize, bytes.len());
             opened.extend(bytes);
         }
+        assert!(rest.is_empty());
         assert_eq!(opened, chunks.concat());
-        let ids: Vec<ChunkId> = out.iter().flat_map(|g| g.chunks.iter().map(|c| c.0)).collect();
+        let ids: Vec<ChunkId> = out.groups.iter().flat_map(|g| g.1.iter().map(|c| c.0)).collect();
         assert!(
             ids.iter().eq(chunks
                 .iter()
@@ -229,7 +243,7 @@ mod tests {
             image.extend((0..4096).map(|_| random.u8(..all)));
         }
         let chunks: Vec<Vec<u8>> = image.chunks(9000).map(<[u8]>::to_vec).collect();
-        assert_eq!(sealed_groups(&chunks).len(), chunks.len());
+        assert_eq!(sealed_groups(&chunks).groups.len(), chunks.len());
     }
 
     #[test]
@@ -240,13 +254,13 @@ mod tests {
             (0..150).flat_map(|_| line(random.u32(..)).into_bytes()).collect()
         };
         let texts: Vec<Vec<u8>> = (0..30).map(|_| text(&mut random)).collect();
-        assert_eq!(sealed_groups(&texts).len(), 1);
+        assert_eq!(sealed_groups(&texts).groups.len(), 1);
         // Alone, each chunk of noise would cost a nonce and a tag.
         let noises: Vec<Vec<u8>> = (0..30).map(|_| noise(&mut random, 8000)).collect();
-        assert_eq!(sealed_groups(&noises).len(), 1);
+        assert_eq!(sealed_groups(&noises).groups.len(), 1);
         // Copies of one chunk of noise are one match each; alone, nothing.
         let copies = vec![noise(&mut random, 8000); 2];
-        assert_eq!(sealed_groups(&copies).len(), 1);
+        assert_eq!(sealed_groups(&copies).groups.len(), 1);
     }
 
     /// Whatever the chunks are.
@@ -262,10 +276,10 @@ mod tests {
                 })
                 .collect();
             let apart = sealed_groups(&chunks);
-            if apart.len() == 1 {
+            if apart.groups.len() == 1 {
                 continue;
             }
-            let size: usize = apart.iter().map(|group| group.bytes.len() + FOOTER_LEN).sum();
+            let size = apart.bytes.len() + apart.groups.len() * FOOTER_LEN;
             let mut whole = Vec::new();
             let level = Parameters::default().compression_level;
             let mut zstd = zstd::bulk::Compressor::new(level).expect("a compressor");

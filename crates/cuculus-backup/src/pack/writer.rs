@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::footer::{self, Footer, FooterGroup, TRAILER_MAGIC};
-use super::{PackInfo, SealedGroup};
+use super::{PackInfo, SealedGroups};
 use crate::error::{Error, Result};
 use crate::id::Name;
 use crate::seal::Keys;
@@ -57,14 +57,16 @@ impl PackWriter {
         self.footer.groups.len() >= MAX_GROUPS
     }
 
-    pub(crate) fn add(&mut self, mut group: SealedGroup) -> Result<()> {
-        let offset = u32::try_from(self.size).map_err(|_| self.too_large())?;
-        let len = u32::try_from(group.bytes.len()).map_err(|_| self.too_large())?;
-        self.write(&group.bytes)?;
-        // Most groups of small files have one chunk, and room for four.
-        group.chunks.shrink_to_fit();
-        self.footer.groups.push(FooterGroup { offset, len, chunks: group.chunks });
-        Ok(())
+    pub(crate) fn add(&mut self, sealed: SealedGroups) -> Result<()> {
+        let mut end = self.size;
+        for (len, mut chunks) in sealed.groups {
+            let offset = u32::try_from(end).map_err(|_| self.too_large())?;
+            end += u64::from(len);
+            // Most groups of small files have one chunk, and room for four.
+            chunks.shrink_to_fit();
+            self.footer.groups.push(FooterGroup { offset, len, chunks });
+        }
+        self.write(&sealed.bytes)
     }
 
     /// Writes the footer and makes the pack durable.

@@ -29,7 +29,7 @@ use live::{Live, LookupBatch, Usage};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PruneOptions {
     /// Unused bytes that may stay, as a fraction of the bytes in use. A smaller value means more
-    /// rewriting. By default 0.015 in a directory, and 0.05 where bytes travel over a network.
+    /// rewriting. By default 0.01 in a directory, and 0.05 where bytes travel over a network.
     pub max_unused: Option<f64>,
     /// Write nothing.
     pub dry_run: bool,
@@ -37,7 +37,7 @@ pub struct PruneOptions {
 
 /// Of garbage that is spread evenly, a prune that leaves x of it moves 1 / x bytes for each that it
 /// frees.
-const MAX_UNUSED_NEAR: f64 = 0.015;
+const MAX_UNUSED_NEAR: f64 = 0.01;
 const MAX_UNUSED_FAR: f64 = 0.05;
 
 /// What a prune did, or would do.

@@ -5,7 +5,7 @@
 use crate::error::{Error, Result};
 use crate::id::{ChunkId, Name};
 use crate::index::Index;
-use crate::pack::{Decompressor, FooterGroup, PackInfo, SealedGroup, read_footer};
+use crate::pack::{Decompressor, FooterGroup, PackInfo, SealedGroups, read_footer};
 use crate::progress::Progress;
 use crate::repository::Repository;
 use crate::sink::{ChunkKind, Sink};
@@ -68,48 +68,43 @@ impl Repository {
     ) -> Result<()> {
         let (footer, _) = read_footer(&*self.store, &self.keys, pack, info)?;
         let object = self.store.open(ObjectKind::Pack, pack)?;
+        let damaged = |offset: u32| {
+            let detail = format!("the group at offset {offset}");
+            Error::damaged(ObjectKind::Pack, pack).with_detail(detail)
+        };
         let groups = footer.groups.into_iter().filter_map(|group| Kept::of(group, live));
-        let (mut groups, mut copied) = (groups.peekable(), Vec::new());
-        while let Some(first) = groups.next() {
-            // Groups that follow each other are read together: many have one chunk.
-            let mut stretch = vec![first];
-            let start = u64::from(stretch[0].group.offset);
-            let mut end = stretch[0].end();
-            while let Some(next) = groups.next_if(|next| {
-                u64::from(next.group.offset) == end && next.end() - start <= READ_SIZE
-            }) {
-                end = next.end();
-                stretch.push(next);
-            }
-            let bytes = object.read_at(start, end - start)?;
-            let mut rest = &bytes[..];
-            for Kept { group: FooterGroup { offset, len, chunks }, kept } in stretch {
-                let damaged = || {
-                    let detail = format!("the group at offset {offset}");
-                    Error::damaged(ObjectKind::Pack, pack).with_detail(detail)
-                };
-                let (sealed, later) = rest.split_at_checked(len as usize).ok_or_else(damaged)?;
-                rest = later;
-                let group = SealedGroup { bytes: sealed.to_vec(), chunks };
-                if kept.len() == group.chunks.len() {
-                    if !group.is_sound(&self.keys) {
-                        return Err(damaged());
-                    }
-                    copied.push(group);
-                    continue;
-                }
-                let bytes = open.open(&self.keys, group.bytes).map_err(|_| damaged())?;
-                for (id, offset, len) in kept {
-                    let chunk = bytes.get(offset..offset.saturating_add(len));
+        let mut groups = groups.peekable();
+        while let Some(Kept { group: first, kept }) = groups.next() {
+            let FooterGroup { offset, len, chunks } = first;
+            let start = u64::from(offset);
+            if kept.len() < chunks.len() {
+                let sealed = object.read_at(start, len.into())?;
+                let bytes = open.open(&self.keys, sealed).map_err(|_| damaged(offset))?;
+                for (id, at, len) in kept {
+                    let chunk = bytes.get(at..at.saturating_add(len));
                     let chunk = chunk.filter(|chunk| self.keys.chunk_id(chunk) == id);
-                    sink.put(kind, id, chunk.ok_or_else(damaged)?)?;
+                    sink.put(kind, id, chunk.ok_or_else(|| damaged(offset))?)?;
                 }
                 // Groups of different files stay apart.
                 sink.end_stream(kind);
+                continue;
             }
-            if !copied.is_empty() {
-                sink.put_sealed(kind, std::mem::take(&mut copied))?;
+            // Groups that follow each other are read and written together: many have one chunk.
+            let mut whole = SealedGroups { bytes: Vec::new(), groups: vec![(len, chunks)] };
+            let mut end = start + u64::from(len);
+            while let Some(Kept { group, .. }) = groups.next_if(|next| {
+                next.is_whole()
+                    && u64::from(next.group.offset) == end
+                    && next.end() - start <= READ_SIZE
+            }) {
+                end += u64::from(group.len);
+                whole.groups.push((group.len, group.chunks));
             }
+            whole.bytes = object.read_at(start, end - start)?;
+            if !whole.are_sound(&self.keys) {
+                return Err(damaged(offset));
+            }
+            sink.put_sealed(kind, whole)?;
         }
         Ok(())
     }
@@ -133,6 +128,10 @@ impl Kept {
             next = next.saturating_add(len);
         }
         (!kept.is_empty()).then_some(Self { group, kept })
+    }
+
+    fn is_whole(&self) -> bool {
+        self.kept.len() == self.group.chunks.len()
     }
 
     fn end(&self) -> u64 {
