@@ -102,7 +102,8 @@ impl Repository {
             }
             whole.bytes = object.read_at(start, end - start)?;
             if !whole.are_sound(&self.keys) {
-                return Err(damaged(offset));
+                let detail = format!("a group between offsets {start} and {end}");
+                return Err(Error::damaged(ObjectKind::Pack, pack).with_detail(detail));
             }
             sink.put_sealed(kind, whole)?;
         }
