@@ -1,9 +1,9 @@
 //! A list whose items begin at cache lines. Knows memory, nothing of what is in it.
 //!
-//! Its memory is asked for without that alignment, and a little longer. Allocators cut what they
-//! give for an alignment from a larger piece; what is left before it is a small piece that some keep
-//! for later, and above which no memory is returned to the system: with glibc a filter that had
-//! shrunk from sixteen million keys to none left 16 of 26 MB with the process.
+//! The memory of a long one is asked for without that alignment, and a little longer. Allocators
+//! cut what they give for an alignment from a larger piece; what is left before it is a small piece
+//! that some keep for later, and below which no memory is returned to the system: with glibc a filter
+//! that had shrunk from sixteen million keys to none left 16 of 26 MB with the process.
 #![allow(unsafe_code, reason = "items are placed by hand")]
 
 use core::ops::{Deref, DerefMut};
@@ -17,6 +17,9 @@ use crate::table::OutOfMemory;
 const LINE: usize = 64;
 /// What allocators give in any case.
 const ALIGN: usize = 16;
+/// A list for fewer items is aligned by the allocator: it is of a small filter, for which every byte
+/// counts.
+const FEW: usize = 64;
 
 /// Items without destructors, each in lines of its own if it is as long as some.
 pub(super) struct Page<T> {
@@ -48,8 +51,9 @@ impl<T> Page<T> {
     }
 
     fn layout(capacity: u16) -> Layout {
-        let size = usize::from(capacity) * size_of::<T>() + LINE - ALIGN;
-        Layout::from_size_align(size, ALIGN).expect("pages are small")
+        let capacity = usize::from(capacity);
+        let (more, align) = if capacity < FEW { (0, LINE) } else { (LINE - ALIGN, ALIGN) };
+        Layout::from_size_align(capacity * size_of::<T>() + more, align).expect("pages are small")
     }
 
     pub(super) fn capacity(&self) -> usize {
@@ -136,7 +140,7 @@ mod tests {
     #[test]
     fn items_stay_in_their_order_at_cache_lines() {
         let mut pages: Vec<Page<[u64; 8]>> = Vec::new();
-        for length in 0..40_u64 {
+        for length in 0..100_u64 {
             let mut page = Page::with_room(1).expect("memory");
             for item in 0..length {
                 if page.len() == page.capacity() {
