@@ -1,6 +1,7 @@
 //! Names: of chunks, derived from their bytes, and of objects, drawn at random. Knows nothing of
 //! where either is stored.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use crate::error::{Error, Result};
@@ -9,7 +10,7 @@ use crate::error::{Error, Result};
 ///
 /// With 192 bits, two different chunks with one name take 2^96 attempts to find, even with the key,
 /// and each chunk costs eight bytes less in the index, the packs and the trees than with 256.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ChunkId(pub(crate) [u8; ChunkId::LEN]);
 
 impl ChunkId {
@@ -25,6 +26,21 @@ impl ChunkId {
     pub(crate) fn prefix(&self) -> u64 {
         let [a, b, c, d, e, f, g, h, ..] = self.0;
         u64::from_be_bytes([a, b, c, d, e, f, g, h])
+    }
+}
+
+/// The order of the bytes. Two ids nearly always differ in the first word, and comparing words
+/// takes no call.
+impl Ord for ChunkId {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let rest = || self.0[8..].cmp(&other.0[8..]);
+        self.prefix().cmp(&other.prefix()).then_with(rest)
+    }
+}
+
+impl PartialOrd for ChunkId {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 

@@ -238,8 +238,8 @@ impl Run {
         each: &mut dyn FnMut(u64, Location) -> bool,
     ) -> Result<bool> {
         let entries = block.entries();
-        let at = entries.partition_point(|entry| entry[..ChunkId::LEN] < id.0[..]);
-        let same = |entry: &&[u8; ENTRY_LEN]| entry[..ChunkId::LEN] == id.0[..];
+        let at = entries.partition_point(|entry| entry_id(entry) < *id);
+        let same = |entry: &&[u8; ENTRY_LEN]| entry_id(entry) == *id;
         for (i, entry) in entries.iter().enumerate().skip(at).take_while(|(_, e)| same(e)) {
             let rank = block.number * BLOCK_ENTRIES as u64 + i as u64;
             if each(rank, self.decode(entry)?.location) {
@@ -334,6 +334,10 @@ impl Run {
     pub(crate) fn entries(&self) -> RunEntries<'_> {
         RunEntries { run: self, next_block: 0, entries: Vec::new().into_iter() }
     }
+}
+
+fn entry_id(entry: &[u8; ENTRY_LEN]) -> ChunkId {
+    entry.first_chunk().map_or(ChunkId([0; ChunkId::LEN]), |id| ChunkId(*id))
 }
 
 /// A block that was opened.

@@ -5,7 +5,7 @@
 use crate::error::{Error, Result};
 use crate::id::{ChunkId, Name};
 use crate::index::Index;
-use crate::pack::{Decompressor, FooterGroup, PackInfo, SealedGroups, read_footer};
+use crate::pack::{self, Decompressor, FooterGroup, PackInfo, SealedGroups, read_footer};
 use crate::progress::Progress;
 use crate::repository::Repository;
 use crate::sink::{ChunkKind, Sink};
@@ -17,7 +17,10 @@ use super::live::{Live, LiveOffsets, Usage};
 /// once.
 const BATCH_SIZE: usize = 1 << 20;
 /// Bytes of a pack that are read at once.
-const READ_SIZE: u64 = 1 << 20;
+const READ_SIZE: u64 = 512 << 10;
+/// Bytes between two groups that are read with them: less work than another read, and another message
+/// to the thread that writes.
+const MAX_GAP: u64 = 64 << 10;
 
 impl Repository {
     /// Moves what is in use in the packs to new packs and runs.
@@ -74,38 +77,48 @@ impl Repository {
         };
         let groups = footer.groups.into_iter().filter_map(|group| Kept::of(group, live));
         let mut groups = groups.peekable();
-        while let Some(Kept { group: first, kept }) = groups.next() {
-            let FooterGroup { offset, len, chunks } = first;
-            let start = u64::from(offset);
-            if kept.len() < chunks.len() {
-                let sealed = object.read_at(start, len.into())?;
-                let bytes = open.open(&self.keys, sealed).map_err(|_| damaged(offset))?;
+        let mut stretch = Vec::new();
+        while let Some(first) = groups.next() {
+            let start = u64::from(first.group.offset);
+            let mut end = first.end();
+            stretch.push(first);
+            while let Some(next) = groups.next_if(|next| {
+                let gap = u64::from(next.group.offset).checked_sub(end);
+                gap.is_some_and(|gap| gap <= MAX_GAP) && next.end() - start <= READ_SIZE
+            }) {
+                end = next.end();
+                stretch.push(next);
+            }
+            let mut bytes = object.read_at(start, end - start)?;
+            // Groups that are wholly in use move to the front of what was read.
+            let mut whole = Vec::new();
+            let mut whole_len = 0;
+            for Kept { group: FooterGroup { offset, len, chunks }, kept } in stretch.drain(..) {
+                let at = (u64::from(offset) - start) as usize;
+                let range = at..at + len as usize;
+                let sealed = bytes.get(range.clone()).ok_or_else(|| damaged(offset))?;
+                if kept.len() == chunks.len() {
+                    if !pack::is_sound(&self.keys, sealed) {
+                        return Err(damaged(offset));
+                    }
+                    bytes.copy_within(range, whole_len);
+                    whole_len += len as usize;
+                    whole.push((len, chunks));
+                    continue;
+                }
+                let opened = open.open(&self.keys, sealed.to_vec()).map_err(|_| damaged(offset))?;
                 for (id, at, len) in kept {
-                    let chunk = bytes.get(at..at.saturating_add(len));
+                    let chunk = opened.get(at..at.saturating_add(len));
                     let chunk = chunk.filter(|chunk| self.keys.chunk_id(chunk) == id);
                     sink.put(kind, id, chunk.ok_or_else(|| damaged(offset))?)?;
                 }
                 // Groups of different files stay apart.
                 sink.end_stream(kind);
-                continue;
             }
-            // Groups that follow each other are read and written together: many have one chunk.
-            let mut whole = SealedGroups { bytes: Vec::new(), groups: vec![(len, chunks)] };
-            let mut end = start + u64::from(len);
-            while let Some(Kept { group, .. }) = groups.next_if(|next| {
-                next.is_whole()
-                    && u64::from(next.group.offset) == end
-                    && next.end() - start <= READ_SIZE
-            }) {
-                end += u64::from(group.len);
-                whole.groups.push((group.len, group.chunks));
+            if !whole.is_empty() {
+                bytes.truncate(whole_len);
+                sink.put_sealed(kind, SealedGroups { bytes, groups: whole })?;
             }
-            whole.bytes = object.read_at(start, end - start)?;
-            if !whole.are_sound(&self.keys) {
-                let detail = format!("a group between offsets {start} and {end}");
-                return Err(Error::damaged(ObjectKind::Pack, pack).with_detail(detail));
-            }
-            sink.put_sealed(kind, whole)?;
         }
         Ok(())
     }
@@ -129,10 +142,6 @@ impl Kept {
             next = next.saturating_add(len);
         }
         (!kept.is_empty()).then_some(Self { group, kept })
-    }
-
-    fn is_whole(&self) -> bool {
-        self.kept.len() == self.group.chunks.len()
     }
 
     fn end(&self) -> u64 {

@@ -3,12 +3,13 @@
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::buffer::spare_capacity;
 use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
+use rustix::io::{Errno, pread};
 
 use super::{Draft, Object, ObjectKind, Store};
 use crate::error::{Error, Result};
@@ -267,9 +268,19 @@ impl Object for LocalObject {
         if offset.checked_add(len).is_none_or(|end| end > self.len) {
             return Err(short());
         }
-        let mut bytes = vec![0; usize::try_from(len).map_err(|_| short())?];
-        let read = self.file.read_exact_at(&mut bytes, offset);
-        read.map_err(Error::at("read", &self.path))?;
+        let len = usize::try_from(len).map_err(|_| short())?;
+        // Without zeros that the bytes would replace.
+        let mut bytes = Vec::with_capacity(len);
+        while bytes.len() < len {
+            let at = offset + bytes.len() as u64;
+            let error = match pread(&self.file, spare_capacity(&mut bytes), at) {
+                Ok(0) => io::ErrorKind::UnexpectedEof.into(),
+                Ok(_) | Err(Errno::INTR) => continue,
+                Err(error) => error.into(),
+            };
+            return Err(Error::at("read", &self.path)(error));
+        }
+        bytes.truncate(len);
         Ok(bytes)
     }
 }

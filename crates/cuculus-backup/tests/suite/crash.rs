@@ -80,6 +80,9 @@ fn a_killed_process_at(at: Backend) {
     let mut random = fastrand::Rng::with_seed(kills);
     let mut states = BTreeMap::new();
     let (mut killed, mut ended) = (0u64, 0u64);
+    // How long to wait at most, for each kind of work: it follows the machine, so that a fast one does
+    // not end all work before it is killed.
+    let mut longest = [Duration::from_millis(at.choose(60, 200)); 5];
     for step in 0..kills {
         let tag = format!("step{step}");
         let work: &[&str] = match step % 5 {
@@ -100,9 +103,15 @@ fn a_killed_process_at(at: Backend) {
         {
             std::thread::sleep(Duration::from_millis(1));
         }
-        std::thread::sleep(Duration::from_micros(random.u64(0..at.choose(60_000, 200_000))));
-        let over = running.0.try_wait().expect("a process").is_some();
-        *(if over { &mut ended } else { &mut killed }) += 1;
+        let longest = &mut longest[step as usize % 5];
+        std::thread::sleep(longest.mul_f64(random.f64()));
+        if running.0.try_wait().expect("a process").is_some() {
+            ended += 1;
+            *longest = longest.mul_f64(0.7).max(Duration::from_millis(1));
+        } else {
+            killed += 1;
+            *longest = longest.mul_f64(1.2).min(Duration::from_secs(1));
+        }
         drop(running);
         // The next command must work, and every fifth time everything is verified.
         if step % 5 == 4 {
