@@ -120,6 +120,17 @@ impl Policy {
         }
     }
 
+    /// The buckets of a filter to be added where buckets alone did not help, if there may be one.
+    pub(super) fn instead_of_buckets(
+        &self,
+        filters: usize,
+        buckets: u32,
+        first_buckets: u32,
+    ) -> Option<u32> {
+        let may_be = self.resizing == Resizing::Adaptive && filters < self.max_filters as usize;
+        may_be.then_some(first_buckets.max(buckets / 2))
+    }
+
     /// Whether filters are merged after a removal, if that may work.
     pub(super) fn merges(&self) -> bool {
         !matches!(self.resizing, Resizing::Buckets | Resizing::Manual)

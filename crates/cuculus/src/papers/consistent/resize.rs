@@ -14,6 +14,8 @@ use crate::{BuildError, Filter, Full, FullCause, memory, work};
 const MOST_AT_ONCE: u32 = 1 << 24;
 /// Buckets looked at after a removal.
 const SWEPT: u32 = 8;
+/// A load at which more room is the remedy. Keys that find none at a lower one were chosen.
+const NEARLY_FULL: f64 = 0.9;
 
 impl ConsistentCuckooFilter {
     /// Adds `buckets` buckets to the filter that has the fewest. Entries that lose their place are
@@ -139,25 +141,38 @@ impl ConsistentCuckooFilter {
             Growth::Buckets => {
                 let at = self.fewest_buckets();
                 let table = &mut self.filters[at];
-                let most = most_for_one(table.bucket_count());
-                let added = table.grow(Some(new), 1, most)?;
-                self.history.grown = self.history.grown.saturating_add(added);
-                Ok(())
+                match table.grow(Some(new), 1, most_for_one(table.bucket_count())) {
+                    Ok(added) => {
+                        self.history.grown = self.history.grown.saturating_add(added);
+                        Ok(())
+                    }
+                    // In a filter that is nearly full a new bucket gets as many entries from others as it
+                    // has slots, and some of these may find no room within the bounded work.
+                    Err(FullCause::Crowded) if load >= NEARLY_FULL => {
+                        let first = self.first.buckets;
+                        let wanted = self.policy.instead_of_buckets(count, buckets, first);
+                        self.grow_filter_for(new, wanted.ok_or(FullCause::Crowded)?)
+                    }
+                    Err(cause) => Err(cause),
+                }
             }
-            Growth::Filter { buckets: wanted } => {
-                // A file may say anything of the size of a new filter.
-                let buckets = wanted.min(buckets.max(FREE_BUCKETS));
-                let history = self.history;
-                self.add_filter(RingPlan { buckets, ..self.first })?;
-                let Some(table) = self.filters.last_mut() else { return Err(FullCause::Crowded) };
-                let points = Points::of(new, table.candidate_count());
-                // Every candidate is empty.
-                table.insert(new, &points, None).inspect_err(|_| {
-                    self.filters.pop();
-                    self.history = history;
-                })
-            }
+            Growth::Filter { buckets: wanted } => self.grow_filter_for(new, wanted),
         }
+    }
+
+    /// Adds a filter for a fingerprint.
+    fn grow_filter_for(&mut self, new: Fingerprint, buckets: u32) -> Result<(), FullCause> {
+        // A file may say anything of the size of a new filter.
+        let buckets = buckets.min(self.all_buckets().max(FREE_BUCKETS));
+        let history = self.history;
+        self.add_filter(RingPlan { buckets, ..self.first })?;
+        let Some(table) = self.filters.last_mut() else { return Err(FullCause::Crowded) };
+        let points = Points::of(new, table.candidate_count());
+        // Every candidate is empty.
+        table.insert(new, &points, None).inspect_err(|_| {
+            self.filters.pop();
+            self.history = history;
+        })
     }
 
     fn add_filter(&mut self, plan: RingPlan) -> Result<(), FullCause> {
