@@ -21,19 +21,29 @@ fn read_near_end(bytes: &[u8], at: usize) -> u64 {
     rest.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte))
 }
 
-/// Writes a number over what is at a bit; at most 57 bits. The bytes must exist.
+/// Writes a number over what is at a bit; fewer than 64 bits. Words are loaded as they were stored.
 #[inline(always)]
-pub(super) fn write(bytes: &mut [u8], bit: usize, width: u32, value: u64) {
-    let (at, shift) = (bit / 8, bit % 8);
-    if let Some(chunk) = bytes.get_mut(at..).and_then(|rest| rest.first_chunk_mut()) {
-        let word = u64::from_le_bytes(*chunk) & !(mask(width) << shift) | value << shift;
-        *chunk = word.to_le_bytes();
-        return;
+pub(super) fn set(words: &mut [u64], bit: usize, width: u32, value: u64) {
+    let (at, shift) = (bit / 64, (bit % 64) as u32);
+    words[at] = (word(words, at) & !(mask(width) << shift) | value << shift).to_le();
+    if shift + width > 64 {
+        let kept = word(words, at + 1) & !(mask(width) >> (64 - shift));
+        words[at + 1] = (kept | value >> (64 - shift)).to_le();
     }
-    for i in 0..width as usize {
-        let byte = &mut bytes[(bit + i) / 8];
-        let one = 1 << ((bit + i) % 8);
-        *byte = if value >> i & 1 == 1 { *byte | one } else { *byte & !one };
+}
+
+/// Adds to the number that begins at a bit, or takes away from it.
+#[inline(always)]
+pub(super) fn add(words: &mut [u64], bit: usize, is_more: bool) {
+    let (at, one) = (bit / 64, 1u64 << (bit % 64));
+    let held = word(words, at);
+    let (sum, carries) =
+        if is_more { held.overflowing_add(one) } else { held.overflowing_sub(one) };
+    words[at] = sum.to_le();
+    if carries {
+        let held = word(words, at + 1);
+        let sum = if is_more { held.wrapping_add(1) } else { held.wrapping_sub(1) };
+        words[at + 1] = sum.to_le();
     }
 }
 
@@ -80,54 +90,84 @@ fn word(words: &[u64], at: usize) -> u64 {
     u64::from_le(words[at])
 }
 
-/// Writes the `N` words up to `at` from those `skip` words and `k` bits below.
+/// Words that are moved at once.
+const MOVED: usize = 8;
+
+/// The bits `k` below those of the word that is second, of two.
 #[inline(always)]
-fn shift_words_up<const N: usize, const M: usize>(
-    words: &mut [u64],
-    at: usize,
-    skip: usize,
-    k: u32,
-) {
-    let from = at - skip - N;
-    if let Some(held) = words[from..].first_chunk::<M>() {
-        let held = held.map(u64::from_le);
-        let moved = core::array::from_fn::<u64, N, _>(|i| {
-            u64::to_le(held[i + 1] << k | (held[i] >> 1) >> (63 - k))
-        });
-        words[at + 1 - N..=at].copy_from_slice(&moved);
-    }
+fn up(below: u64, held: u64, k: u32) -> u64 {
+    held << k | (below >> 1) >> (63 - k)
 }
 
-/// Writes the `N` words from `at` on from those `skip` words and `k` bits above.
+/// The bits `k` above those of the word that is first, of two.
 #[inline(always)]
-fn shift_words_down<const N: usize, const M: usize>(
-    words: &mut [u64],
-    at: usize,
-    skip: usize,
-    k: u32,
-) {
-    if let Some(held) = words[at + skip..].first_chunk::<M>() {
-        let held = held.map(u64::from_le);
-        let moved = core::array::from_fn::<u64, N, _>(|i| {
-            u64::to_le(held[i] >> k | (held[i + 1] << 1) << (63 - k))
-        });
-        words[at..at + N].copy_from_slice(&moved);
-    }
+fn down(held: u64, above: u64, k: u32) -> u64 {
+    held >> k | (above << 1) << (63 - k)
 }
 
 /// Writes the words from `low` on, without it, up to `at` from those `skip` words and `k` bits below.
-/// There are few of them.
 #[inline(always)]
-fn shift_few_up(words: &mut [u64], low: usize, mut at: usize, skip: usize, k: u32) {
-    // At most eight. Said so, or the compiler makes a second, long loop of vectors.
-    for _ in 0..8 {
-        if at <= low {
-            break;
-        }
-        let moved = word(words, at - skip) << k | (word(words, at - skip - 1) >> 1) >> (63 - k);
-        words[at] = moved.to_le();
-        at -= 1;
+fn shift_words_up(words: &mut [u64], low: usize, mut at: usize, skip: usize, k: u32) {
+    while at >= low + MOVED {
+        move_up(words, at, skip, k, 0);
+        at -= MOVED;
     }
+    // Those that are left, fewer than are moved at once: how many is different each time, so a loop
+    // would end where no processor foresees it.
+    if at >= skip + MOVED {
+        move_up(words, at, skip, k, MOVED - (at - low));
+        return;
+    }
+    for at in (low + 1..=at).rev() {
+        words[at] = up(word(words, at - skip - 1), word(words, at - skip), k).to_le();
+    }
+}
+
+/// Writes the last words up to `at` from those `skip` words and `k` bits below, but leaves the first
+/// `kept` of them.
+#[inline(always)]
+fn move_up(words: &mut [u64], at: usize, skip: usize, k: u32, kept: usize) {
+    let from = at - skip - MOVED;
+    let Some(&held) = words[from..].first_chunk::<{ MOVED + 1 }>() else { return };
+    let Some(to) = words[from + skip + 1..].first_chunk_mut::<MOVED>() else { return };
+    let mut moved = *to;
+    for i in 0..MOVED {
+        let up = up(u64::from_le(held[i]), u64::from_le(held[i + 1]), k).to_le();
+        moved[i] = if i < kept { moved[i] } else { up };
+    }
+    *to = moved;
+}
+
+/// Writes the words from `at` to `end`, without it, from those `skip` words and `k` bits above. The word
+/// `skip` after the end exists.
+#[inline(always)]
+fn shift_words_down(words: &mut [u64], mut at: usize, end: usize, skip: usize, k: u32) {
+    while at + MOVED <= end {
+        move_down(words, at, skip, k, 0);
+        at += MOVED;
+    }
+    // As above; those before have been moved.
+    if end >= MOVED {
+        move_down(words, end - MOVED, skip, k, MOVED - (end - at));
+        return;
+    }
+    for at in at..end {
+        words[at] = down(word(words, at + skip), word(words, at + skip + 1), k).to_le();
+    }
+}
+
+/// Writes the words from `at` on from those `skip` words and `k` bits above, but leaves the first `kept`
+/// of them.
+#[inline(always)]
+fn move_down(words: &mut [u64], at: usize, skip: usize, k: u32, kept: usize) {
+    let Some(&held) = words[at + skip..].first_chunk::<{ MOVED + 1 }>() else { return };
+    let Some(to) = words[at..].first_chunk_mut::<MOVED>() else { return };
+    let mut moved = *to;
+    for i in 0..MOVED {
+        let down = down(u64::from_le(held[i]), u64::from_le(held[i + 1]), k).to_le();
+        moved[i] = if i < kept { moved[i] } else { down };
+    }
+    *to = moved;
 }
 
 /// Moves the bits from `at` to `end` up, and writes a number of some width in the place that is free
@@ -146,12 +186,7 @@ pub(super) fn insert(words: &mut [u64], at: usize, end: usize, width: u32, value
     let moved = (u128::from(value) | u128::from(held >> shift) << width) << shift;
     if last > first {
         let low = first + 1;
-        let mut to = last;
-        while to >= low + 8 {
-            shift_words_up::<8, 9>(words, to, 0, width);
-            to -= 8;
-        }
-        shift_few_up(words, low, to, 0, width);
+        shift_words_up(words, low, last, 0, width);
         words[low] = (word(words, low) << width | (moved >> 64) as u64).to_le();
     }
     words[first] = (held & mask(shift) | moved as u64).to_le();
@@ -167,14 +202,9 @@ pub(super) fn shift_up(words: &mut [u64], from: usize, end: usize, by: usize) {
     }
     let (skip, k) = (by / 64, (by % 64) as u32);
     let (first, last) = (from / 64, (end + by - 1) / 64);
-    let mut at = last;
     let low = first + skip;
     let (moved, kept) = (mask(((end + by - 1) % 64) as u32) << 1 | 1, word(words, last));
-    while at >= low + 8 {
-        shift_words_up::<8, 9>(words, at, skip, k);
-        at -= 8;
-    }
-    shift_few_up(words, low, at, skip, k);
+    shift_words_up(words, low, last, skip, k);
     let keep = mask((from % 64) as u32);
     let held = word(words, first);
     let below = if skip == 0 { held & keep } else { 0 };
@@ -193,26 +223,13 @@ pub(super) fn shift_down(words: &mut [u64], from: usize, end: usize, by: usize) 
     let (skip, k) = (by / 64, (by % 64) as u32);
     let to = from - by;
     let (first, last) = (to / 64, (end - by - 1) / 64);
-    let most = words.len() - 1;
-    let take = |words: &[u64], at: usize| {
-        let above = if at + skip < most { word(words, at + skip + 1) } else { 0 };
-        word(words, at + skip) >> k | (above << 1) << (63 - k)
-    };
     let keep = mask((to % 64) as u32);
     let (moved, kept) = (mask(((end - by - 1) % 64) as u32) << 1 | 1, word(words, last));
-    words[first] = (word(words, first) & keep | take(words, first) & !keep).to_le();
-    let mut at = first + 1;
-    while at + 8 <= last {
-        shift_words_down::<8, 9>(words, at, skip, k);
-        at += 8;
-    }
-    for _ in 0..8 {
-        if at > last {
-            break;
-        }
-        words[at] = take(words, at).to_le();
-        at += 1;
-    }
+    let below = word(words, first) & keep;
+    shift_words_down(words, first, last, skip, k);
+    let above = words.get(last + skip + 1).map_or(0, |&above| u64::from_le(above));
+    words[last] = down(word(words, last + skip), above, k).to_le();
+    words[first] = (word(words, first) & !keep | below).to_le();
     words[last] = (word(words, last) & moved | kept & !moved).to_le();
 }
 
@@ -247,6 +264,23 @@ mod tests {
                 assert!((0..by).all(|i| after[from + i] == (number >> i & 1 == 1)));
                 assert_eq!(after[from + by..end + by], before[from..end]);
                 assert_eq!(after[end + by..], before[end + by..]);
+            }
+            if (1..64).contains(&by) {
+                let (mut written, number) = (words.clone(), random.bits() & mask(by as u32));
+                set(&mut written, from, by as u32, number);
+                let after = bits_of(&written);
+                assert!((0..by).all(|i| after[from + i] == (number >> i & 1 == 1)));
+                assert_eq!(after[..from], before[..from]);
+                assert_eq!(after[from + by..], before[from + by..]);
+                if number < mask(by as u32) {
+                    add(&mut written, from, true);
+                    let mut expected = words.clone();
+                    set(&mut expected, from, by as u32, number + 1);
+                    assert_eq!(written, expected);
+                    add(&mut written, from, false);
+                    set(&mut expected, from, by as u32, number);
+                    assert_eq!(written, expected);
+                }
             }
             if by > 0 {
                 let mut moved = words.clone();
@@ -287,13 +321,6 @@ mod tests {
                 assert_eq!(read(&bytes, at, width), value);
                 at += width as usize;
             }
-            let (value, width) = (random.bits() & mask(57), 57);
-            let at = random.below(600 * 8 - 57);
-            let before = bytes;
-            write(&mut bytes, at, width, value);
-            assert_eq!(read(&bytes, at, width), value);
-            write(&mut bytes, at, width, read(&before, at, width));
-            assert_eq!(bytes, before);
         }
     }
 }

@@ -34,8 +34,15 @@ const ALIGN: usize = 16;
 /// A segment with its block.
 pub(super) type Boxed = NonNull<Segment>;
 
+/// The units that there is memory for, in a segment of some units: a few more, so that every other time
+/// a block grows or shrinks it can stay where it is.
+#[inline(always)]
+pub(super) fn room(units: usize) -> usize {
+    units.next_multiple_of(2)
+}
+
 fn layout(units: usize) -> Layout {
-    let size = VERSION + size_of::<Segment>() + units * UNIT + WINDOW;
+    let size = VERSION + size_of::<Segment>() + room(units) * UNIT + WINDOW;
     Layout::from_size_align(size, ALIGN).expect("segments are small")
 }
 
@@ -47,7 +54,7 @@ pub(super) fn bytes_of(segment: &Segment) -> usize {
 /// Memory for a segment, and its block. Nothing but the version is written yet.
 fn allocate(units: usize, kept: &mut Vec<Kept>) -> Result<(Boxed, NonNull<u8>), OutOfMemory> {
     let failed = OutOfMemory { bytes: layout(units).size() as u64 };
-    let start = match kept.iter().rposition(|kept| usize::from(kept.units) == units) {
+    let start = match kept.iter().rposition(|kept| usize::from(kept.room) == room(units)) {
         // SAFETY: the version is before the description.
         Some(at) => unsafe { kept.swap_remove(at).segment.cast::<u8>().sub(VERSION) },
         // SAFETY: the layout is not of size zero.
@@ -64,7 +71,7 @@ fn allocate(units: usize, kept: &mut Vec<Kept>) -> Result<(Boxed, NonNull<u8>), 
 /// Memory that was a segment's and can be one's again: allocators are slow with pieces of this size.
 pub(super) struct Kept {
     pub(super) segment: Boxed,
-    pub(super) units: u16,
+    pub(super) room: u16,
 }
 
 /// Frees a segment.
@@ -72,8 +79,8 @@ pub(super) struct Kept {
 /// # Safety
 /// It was allocated here, nobody reads it, and nobody frees it again.
 pub(super) unsafe fn free(segment: Boxed) {
-    // SAFETY: the caller's; the number of units is the one that was allocated, since segments here
-    // get other blocks only with other memory.
+    // SAFETY: the caller's; the number of units is one that the memory was allocated for, since segments
+    // here get more or fewer only with other memory.
     unsafe {
         let layout = layout(segment.as_ref().units());
         alloc::dealloc(segment.cast::<u8>().sub(VERSION).as_ptr(), layout);
@@ -84,16 +91,13 @@ pub(super) unsafe fn free(segment: Boxed) {
 #[inline(always)]
 fn copy(segment: &Segment, units: usize, kept: &mut Vec<Kept>) -> Result<Boxed, OutOfMemory> {
     let (copy, block) = allocate(units, kept)?;
-    let bytes = units * UNIT + WINDOW;
     // SAFETY: both blocks have so many bytes, if they have the same units; all of them were written
-    // when the segment was made. There is room for a description.
+    // when the segment was made. There is room for a description. Zero, so that no load finds memory
+    // that was never written.
     unsafe {
-        if units == segment.units() {
-            block.copy_from_nonoverlapping(segment.at, bytes);
-        } else {
-            // So that no load finds memory that was never written.
-            block.write_bytes(0, bytes);
-        }
+        let copied = if units == segment.units() { units * UNIT + WINDOW } else { 0 };
+        block.copy_from_nonoverlapping(segment.at, copied);
+        block.add(copied).write_bytes(0, room(units) * UNIT + WINDOW - copied);
         let moved = if units == segment.units() {
             segment.at(block)
         } else {
@@ -177,13 +181,13 @@ impl Copied {
             return;
         }
         // SAFETY: it is there.
-        let units = unsafe { segment.as_ref() }.units() as u16;
-        self.kept.push(Kept { segment, units });
+        let room = room(unsafe { segment.as_ref() }.units()) as u16;
+        self.kept.push(Kept { segment, room });
     }
 
     /// The bytes of the memory for copies to come.
     pub(super) fn kept_bytes(&self) -> usize {
-        self.kept.iter().map(|kept| layout(usize::from(kept.units)).size()).sum()
+        self.kept.iter().map(|kept| layout(usize::from(kept.room)).size()).sum()
     }
 
     fn reserve(&mut self, segments: usize) -> Result<(), OutOfMemory> {
@@ -199,6 +203,11 @@ impl Copied {
     #[inline(always)]
     pub(super) fn is_fresh(&self, index: usize) -> bool {
         self.fresh.contains(&(index as u32))
+    }
+
+    /// A published segment has other units now.
+    pub(super) fn recount(&mut self, before: usize, after: usize) {
+        self.capacity = self.capacity + after - before;
     }
 
     /// Puts a private segment in the place of another, for which room was reserved.
@@ -300,7 +309,7 @@ impl Segments for Copied {
         // SAFETY: there is room for a description and a block, and nobody else has seen them. Zero, so
         // that no load finds memory that was never written.
         let written = unsafe {
-            block.write_bytes(0, plan.units * UNIT + WINDOW);
+            block.write_bytes(0, room(plan.units) * UNIT + WINDOW);
             segment.write(Segment::new(block, plan));
             segment.as_mut()
         };
@@ -319,6 +328,14 @@ impl Segments for Copied {
 
     fn resize(&mut self, index: usize, units: usize) -> Result<(), OutOfMemory> {
         self.reserve(0)?;
+        if self.is_fresh(index) && room(self.get(index).units()) == room(units) {
+            // SAFETY: private, and borrowed with the directory.
+            let segment = unsafe { self.segments[index].as_mut() };
+            let before = segment.capacity();
+            segment.set_units(units);
+            self.capacity = self.capacity + segment.capacity() - before;
+            return Ok(());
+        }
         let mut kept = core::mem::take(&mut self.kept);
         let copy = copy(self.get(index), units, &mut kept);
         self.kept = kept;

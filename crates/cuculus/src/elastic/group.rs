@@ -15,7 +15,7 @@
 //! all ones, and all are added.
 
 use super::address::GROUP_HOMES;
-use super::bits::{Writer, read, write};
+use super::bits::{Writer, read};
 use super::code::mask;
 
 /// The bits of a header.
@@ -62,14 +62,6 @@ pub(super) fn three(bytes: &[u8], at: usize, width: u32) -> [u64; INLINE] {
 pub(super) fn with_fourth([a, b, c]: [u64; INLINE], code: u64) -> Option<[u64; INLINE + 1]> {
     let run = [a.min(code), b.min(code.max(a)), c.min(code.max(b)), c.max(code)];
     (run[0] < run[3]).then_some(run)
-}
-
-/// Writes three codes, one after the other.
-#[inline(always)]
-pub(super) fn set_three(bytes: &mut [u8], at: usize, width: u32, codes: [u64; INLINE]) {
-    write(bytes, at, width, codes[0]);
-    write(bytes, at + width as usize, width, codes[1]);
-    write(bytes, at + 2 * width as usize, width, codes[2]);
 }
 
 /// The codes of the homes of a group.
@@ -241,7 +233,7 @@ fn decode_with_tail(
 }
 
 /// The most codes in the tail of a group that is changed in place.
-const IN_PLACE: usize = 64;
+pub(super) const IN_PLACE: usize = 64;
 
 /// What came of adding a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -386,24 +378,6 @@ impl Tails {
         Added::Yes
     }
 
-    /// Takes a code out of a home that has more than three, if it is there.
-    #[inline(always)]
-    pub(super) fn remove(&mut self, home: u32, code: u64) -> bool {
-        let (place, skipped, tail) = self.place(home);
-        let mut run = self.run(skipped, tail);
-        let count = INLINE + tail;
-        let Some(at) = run[..count].iter().position(|&held| held == code) else { return false };
-        run.copy_within(at + 1..count, at);
-        self.codes.copy_within(skipped + tail..self.codes_len, skipped + tail - 1);
-        self.codes_len -= 1;
-        self.put(place, skipped, &run[..count - 1]);
-        if tail == 1 {
-            self.marked.copy_within(place + 1..self.len, place);
-            self.len -= 1;
-        }
-        true
-    }
-
     /// Replaces the codes of the home with a tail that has this place.
     fn put(&mut self, place: usize, skipped: usize, run: &[u64]) {
         if let [smallest, second, tail @ .., largest] = run
@@ -436,11 +410,6 @@ impl Tails {
         numbers.sum::<usize>() + self.codes_len
     }
 
-    /// The slots of the group now.
-    pub(super) fn slots(&self, width: u32) -> usize {
-        sum(self.header) as usize + self.tail_slots(width)
-    }
-
     /// What the slots of the tails hold.
     #[inline(always)]
     pub(super) fn each_tail_slot(&self, width: u32, mut put: impl FnMut(u64)) {
@@ -454,21 +423,92 @@ impl Tails {
         }
         self.codes[..self.codes_len].iter().for_each(|&code| put(code));
     }
+}
 
-    /// Writes the inline codes of the home that was changed, and all tails.
+/// The lowest bit of the field of each home that has more than three codes.
+#[inline(always)]
+pub(super) fn marked(bytes: &[u8], at: usize, width: u32, header: u32) -> u32 {
+    let slot = |i: usize| read(bytes, at + HEADER + i * width as usize, width);
+    let (mut marked, mut threes) = (0, header & header >> 1 & 0x5555_5555);
+    while threes != 0 {
+        let lowest = threes & threes.wrapping_neg();
+        threes ^= lowest;
+        let first = before(header, lowest.trailing_zeros() / 2).0 as usize;
+        marked |= if slot(first) > slot(first + 1) { lowest } else { 0 };
+    }
+    marked
+}
+
+/// Where the tail of a home is among those of its group, or would be. Slots are numbered from the first
+/// inline code on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// The first slot of its codes, and how many they are.
+    pub(super) codes_at: usize,
+    pub(super) len: usize,
+    /// The slot of its length, or the last of these; of a home without a tail, where it would be; of the
+    /// last home with a tail, that of the home before, which goes with it.
+    pub(super) length_at: usize,
+    /// Whether it is the last home with a tail, so that its length is what is left; and the only one.
+    pub(super) is_last: bool,
+    pub(super) is_only: bool,
+    /// The codes in all tails of the group.
+    pub(super) all: usize,
+    /// How long the last tail is, and the one before it.
+    pub(super) last: usize,
+    pub(super) before_last: usize,
+}
+
+impl Place {
+    /// At least one home must have a tail.
     #[inline(always)]
-    pub(super) fn write(&self, bytes: &mut [u8], at: usize, width: u32, home: u32) {
-        let step = width as usize;
-        let mut bit = at + HEADER + before(self.header, home).0 as usize * step;
-        for &code in &self.inline {
-            write(bytes, bit, width, code);
-            bit += step;
+    pub(super) fn of(
+        bytes: &[u8],
+        at: usize,
+        slots: usize,
+        width: u32,
+        (header, marked): (u32, u32),
+        home: u32,
+    ) -> Self {
+        let slot = |i: usize| read(bytes, at + HEADER + i * width as usize, width);
+        let own = 1u32 << (2 * home);
+        let last_bit = 1u32 << (31 - (marked | 1).leading_zeros());
+        let mut next = sum(header) as usize;
+        let (mut skipped, mut others, mut before_last) = (0, 0, 0);
+        let (mut len, mut length_at) = (0, None);
+        // How long the tails are of all but the last, then the codes.
+        let mut left = marked & !last_bit;
+        while left != 0 {
+            let lowest = left & left.wrapping_neg();
+            left ^= lowest;
+            if lowest > own && length_at.is_none() {
+                length_at = Some(next);
+            }
+            before_last = 0;
+            while next < slots {
+                let digit = slot(next);
+                next += 1;
+                before_last += digit as usize;
+                if width >= 16 || digit != mask(width) {
+                    break;
+                }
+            }
+            if lowest == own {
+                (len, length_at) = (before_last, Some(next - 1));
+            }
+            skipped += if lowest < own { before_last } else { 0 };
+            others += before_last;
         }
-        bit = at + HEADER + sum(self.header) as usize * step;
-        self.each_tail_slot(width, |value| {
-            write(bytes, bit, width, value);
-            bit += step;
-        });
+        let last = slots.saturating_sub(next + others);
+        let (is_last, is_only) = (own == last_bit, marked == own);
+        if is_last {
+            len = last;
+        }
+        let ends = usize::from(is_last && !is_only);
+        let codes_at = next + skipped + if own > last_bit { last } else { 0 };
+        let length_at = length_at.unwrap_or(next - ends);
+        let all = slots.saturating_sub(next);
+        Self { codes_at, len, length_at, is_last, is_only, all, last, before_last }
     }
 }
 
@@ -476,53 +516,45 @@ impl Tails {
 /// three inline codes of which the first is larger than the second.
 #[inline(always)]
 pub(super) fn tail(bytes: &[u8], at: usize, slots: usize, width: u32, home: u32) -> (usize, usize) {
-    let slot = |i: usize| read(bytes, at + HEADER + i * width as usize, width);
     let header = read(bytes, at, HEADER as u32) as u32;
-    let inline = sum(header) as usize;
-    let threes = header & header >> 1 & 0x5555_5555;
-    let mut marked = 0;
-    let mut left = threes;
-    while left != 0 {
-        let lowest = left & left.wrapping_neg();
-        left ^= lowest;
-        let first = before(header, lowest.trailing_zeros() / 2).0 as usize;
-        marked |= if slot(first) > slot(first + 1) { lowest } else { 0 };
-    }
+    let marked = marked(bytes, at, width, header);
     // The only one, so its tail is all that follows.
     if marked & marked.wrapping_sub(1) == 0 {
+        let inline = sum(header) as usize;
         return (inline, slots - inline);
     }
-    // How long the tails are of all but the last, then the codes.
-    let mut next = inline;
-    let (mut skipped, mut own, mut others) = (0, None, 0);
-    let mut left = marked ^ 1 << (31 - marked.leading_zeros());
-    while left != 0 {
-        let other = left.trailing_zeros() / 2;
-        left &= left - 1;
-        let mut number = 0;
-        while next < slots {
-            let digit = slot(next);
-            next += 1;
-            number += digit as usize;
-            if width >= 16 || digit != mask(width) {
-                break;
-            }
-        }
-        match other.cmp(&home) {
-            core::cmp::Ordering::Less => skipped += number,
-            core::cmp::Ordering::Equal => own = Some(number),
-            core::cmp::Ordering::Greater => {}
-        }
-        others += number;
-    }
-    // The last one has what is left.
-    (next + skipped, own.unwrap_or(slots.saturating_sub(next + others)))
+    let place = Place::of(bytes, at, slots, width, (header, marked), home);
+    (place.codes_at, place.len)
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::conformance::Random;
+
+    /// Codes as homes hold them: sorted, at most three equal.
+    pub(in crate::elastic) fn some_homes(
+        random: &mut Random,
+        width: u32,
+        most: usize,
+    ) -> [Vec<u64>; GROUP_HOMES] {
+        core::array::from_fn(|_| {
+            let mut run: Vec<u64> =
+                (0..random.below(most)).map(|_| random.bits() & mask(width)).collect();
+            run.sort_unstable();
+            let mut kept: Vec<u64> = Vec::new();
+            for code in run {
+                if kept.iter().filter(|&&held| held == code).count() < MOST_EQUAL {
+                    kept.push(code);
+                }
+            }
+            kept
+        })
+    }
+
+    pub(in crate::elastic) fn counts_of(homes: &[Vec<u64>; GROUP_HOMES]) -> [u16; GROUP_HOMES] {
+        core::array::from_fn(|home| homes[home].len() as u16)
+    }
 
     /// Groups of all kinds, there and back: the bits are those that were counted.
     #[test]
@@ -532,20 +564,8 @@ mod tests {
         for round in 0..40_000 {
             let width = 2 + random.below(39) as u32;
             let most = [3, 5, 8, 40][round % 4];
-            let (mut counts, mut codes) = ([0u16; GROUP_HOMES], Vec::new());
-            for count in &mut counts {
-                let mut run: Vec<u64> =
-                    (0..random.below(most)).map(|_| random.bits() & mask(width)).collect();
-                run.sort_unstable();
-                let mut kept: Vec<u64> = Vec::new();
-                for code in run {
-                    if kept.iter().filter(|&&held| held == code).count() < MOST_EQUAL {
-                        kept.push(code);
-                    }
-                }
-                *count = kept.len() as u16;
-                codes.extend(kept);
-            }
+            let homes = some_homes(&mut random, width, most);
+            let (counts, codes) = (counts_of(&homes), homes.concat());
             let slots = slots(&counts, width);
             // As after something else, at any bit.
             let lead = random.below(50) as u32;
@@ -562,7 +582,7 @@ mod tests {
         }
     }
 
-    /// Adding and removing codes in place is decoding, changing and encoding.
+    /// Codes added to tails are in what is written then, as they are after encoding.
     #[test]
     fn tails_change_as_groups_do() {
         let mut random = Random::new(4);
@@ -574,9 +594,6 @@ mod tests {
                 let mut run: Vec<u64> =
                     (0..random.below(most)).map(|_| random.bits() & mask(width)).collect();
                 run.sort_unstable();
-                while run.len() > MOST_EQUAL && run.windows(4).any(|few| few[0] == few[3]) {
-                    run.pop();
-                }
                 if run.windows(4).any(|few| few[0] == few[3]) {
                     run.clear();
                 }
@@ -591,36 +608,28 @@ mod tests {
             let first: usize = counts[..home].iter().map(|&n| usize::from(n)).sum();
             let run = first..first + usize::from(counts[home]);
             let mut tails = Tails::read(&bytes, 0, old, width, home as u32).expect("few codes");
-            if counts[home] > 3 && random.below(2) == 0 {
-                let code = codes[run.start + random.below(run.len())];
-                assert!(tails.remove(home as u32, code));
-                let at =
-                    run.start + codes[run].iter().position(|&held| held == code).expect("there");
-                codes.remove(at);
-                counts[home] -= 1;
-            } else {
-                let code = if random.below(2) == 0 {
-                    random.bits() & mask(width)
-                } else {
-                    codes[run.start]
-                };
-                let equal = codes[run.clone()].iter().filter(|&&held| held == code).count();
-                let added = tails.insert(home as u32, code);
-                assert_eq!(added, if equal == 3 { Added::IsThere } else { Added::Yes });
-                if equal == 3 {
-                    continue;
-                }
-                let at = run.start + codes[run].partition_point(|&held| held < code);
-                codes.insert(at, code);
-                counts[home] += 1;
+            let is_held = random.below(2) == 0;
+            let code = if is_held { codes[run.start] } else { random.bits() & mask(width) };
+            let equal = codes[run.clone()].iter().filter(|&&held| held == code).count();
+            let added = tails.insert(home as u32, code);
+            assert_eq!(added, if equal == 3 { Added::IsThere } else { Added::Yes });
+            if equal == 3 {
+                continue;
             }
-            let new = slots(&counts, width);
-            assert_eq!(tails.slots(width), new);
-            tails.write(&mut bytes, 0, width, home as u32);
-            let (mut read_counts, mut read_codes) = ([0; GROUP_HOMES], vec![0; 700]);
-            let mut homes = Homes { counts: &mut read_counts, codes: &mut read_codes };
-            let found = decode(&bytes, 0, new, width, &mut homes).expect("a group");
-            assert_eq!((read_counts, &read_codes[..found]), (counts, &codes[..]));
+            let at = run.start + codes[run].partition_point(|&held| held < code);
+            codes.insert(at, code);
+            counts[home] += 1;
+            encode(&counts, &codes, width, &mut Writer::new(&mut bytes));
+            let header = read(&bytes, 0, HEADER as u32) as u32;
+            let slot = |i: usize| read(&bytes, HEADER + i * width as usize, width);
+            let inline = before(header, home as u32).0 as usize;
+            assert_eq!(tails.inline(), core::array::from_fn(|i| slot(inline + i)));
+            let mut next = sum(header) as usize;
+            assert_eq!(next + tails.tail_slots(width), slots(&counts, width));
+            tails.each_tail_slot(width, |held| {
+                assert_eq!(held, slot(next));
+                next += 1;
+            });
         }
     }
 

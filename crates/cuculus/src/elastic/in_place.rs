@@ -8,15 +8,16 @@
 use super::address::{Address, GROUPS};
 use super::bits::read;
 use super::code::mask;
-use super::copied::Copied;
+use super::copied::{Copied, room};
 use super::group::{self, HEADER};
-use super::level::{Context, Level, PartialKey};
+use super::level::{Context, Level, PartialKey, grown, takes};
 use super::policy::Settings;
 use super::pool::UNIT;
 use super::probe::opaque;
 use super::segment::{HEADERS, MAX_SLOTS};
 use super::segments::Segments;
 use super::shown::Shown;
+use super::splice::{Bits, Group, Splice};
 
 impl Level<Copied> {
     /// Whether the next insertion or removal may change the number of segments.
@@ -35,19 +36,41 @@ impl Level<Copied> {
         let index = self.directory.index(new.key.path);
         let segment = self.directory.get(index);
         let (form, depth) = (segment.form(), segment.depth());
-        if segment.is_wide() || !form.ended || new.bits < depth || self.is_overflow {
+        let entries = self.entries;
+        if segment.is_wide() || self.is_overflow || !takes(form, depth, new, entries, cx) {
             return false;
         }
         let length = (new.bits - depth).min(form.longest());
         let code = form.encode(new.key.path >> depth, length);
         let is_quick = cx.lengths.counts(depth + length)
             && cx.settings.allows(cx.lengths.sum_with(depth + length))
-            && self.directory.insert_shown(index, new.key, code);
+            && match self.directory.insert_shown(index, new.key, code, segment.units()) {
+                Shows::Done => true,
+                Shows::NoRoom => self.insert_by_growing_shown(index, new, code, cx),
+                Shows::Not => false,
+            };
         if is_quick {
             self.entries += 1;
             cx.lengths.add(depth + length);
         }
         is_quick
+    }
+
+    /// The same after the block has grown, if there is memory for that where it is.
+    #[inline(never)]
+    fn insert_by_growing_shown(
+        &mut self,
+        index: usize,
+        new: PartialKey,
+        code: u64,
+        cx: &Context<'_>,
+    ) -> bool {
+        let segment = self.directory.get(index);
+        let (held, goal) = (segment.units(), self.form_for(index, new, cx));
+        let units = grown(segment, goal, cx).filter(|&units| room(units) == room(held));
+        units.is_some_and(|units| {
+            self.directory.insert_shown(index, new.key, code, units) == Shows::Done
+        })
     }
 
     /// [`take_quickly`](Self::take_quickly) where others see it, unless the segment is to shrink
@@ -60,25 +83,34 @@ impl Level<Copied> {
         let index = self.directory.index(key.path);
         let segment = self.directory.get(index);
         let depth = segment.depth();
-        let slots = HEADERS + (segment.slots().saturating_sub(1)) * segment.form().width as usize;
-        let needed = slots.div_ceil(8 * UNIT);
-        if segment.is_wide() || segment.units() > cx.settings.most_units(needed) {
+        if segment.is_wide() {
             return false;
         }
-        let Some(length) = self.directory.remove_shown(index, key) else { return false };
+        let Some(length) = self.directory.remove_shown(index, key, cx.settings) else {
+            return false;
+        };
         cx.lengths.remove(depth + length);
         self.entries -= 1;
         true
     }
 }
 
+/// What came of an insertion where others see it. Nothing has changed but after the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shows {
+    Done,
+    /// The block is too small.
+    NoRoom,
+    Not,
+}
+
 impl Copied {
     /// [`Segment::insert_quickly`](super::segment::Segment::insert_quickly) for a segment that is
-    /// narrow and published.
+    /// narrow and published, in a block of some units, for which there is memory.
     #[inline(always)]
-    fn insert_shown(&mut self, index: usize, key: Address, code: u64) -> bool {
+    fn insert_shown(&mut self, index: usize, key: Address, code: u64, units: usize) -> Shows {
         if self.is_fresh(index) {
-            return false;
+            return Shows::Not;
         }
         let segment = self.get(index);
         let (group, home) = (key.group(), key.home_in_group());
@@ -87,20 +119,40 @@ impl Copied {
         let at = HEADER * group + segment.near_base(group) as usize * step;
         let slots = segment.near_base(GROUPS) as usize;
         let end = HEADERS + slots * step;
-        segment.prefetch(at, end);
         let bytes = segment.bytes();
         let header = read(bytes, at, HEADER as u32) as u32;
-        let (before, count) = group::before(header, home);
-        if count == 3 || end + step > segment.units() * UNIT * 8 || slots >= MAX_SLOTS {
-            return false;
+        segment.prefetch(at, end);
+        let (before_home, count) = group::before(header, home);
+        let splice = match count {
+            3 => {
+                let slots = (segment.near_base(group + 1) - segment.near_base(group)) as usize;
+                let held = Group { bytes, at, slots, width, header };
+                let Ok(splice) = held.adding(home, code) else { return Shows::Not };
+                Some(splice)
+            }
+            _ => None,
+        };
+        let added = splice.as_ref().map_or(1, Splice::slots);
+        if slots + added > MAX_SLOTS || added * step >= 64 {
+            return Shows::Not;
         }
-        let mut description = segment.at(segment.at);
-        if !description.add_to_near_bases(group, 1) {
-            return false;
+        if end + added * step > units * UNIT * 8 {
+            return Shows::NoRoom;
         }
-        let first = at + HEADER + before as usize * step;
-        let to = first + step * segment.smaller(first, width, count, code);
-        let header = u64::from(header + (1 << (2 * home)));
+        let mut description = segment.with_units(units);
+        if !description.add_to_near_bases(group, added as i8) {
+            return Shows::Not;
+        }
+        if units > segment.units() {
+            let (before, after) = (segment.capacity(), description.capacity());
+            self.recount(before, after);
+        }
+        let segment = self.get(index);
+        let first = at + HEADER + before_home as usize * step;
+        let to = match count {
+            3 => first,
+            _ => first + step * segment.smaller(first, width, count, code),
+        };
         // SAFETY: it is published, and not freed while it is in the list. This is the writer, which
         // holds the lock, and has no reference to it any more. What is stored to lies within the
         // block, since the group does and there is room for one code more.
@@ -110,19 +162,24 @@ impl Copied {
                 &description.to_words(),
                 #[inline(always)]
                 || {
-                    shift_up(shown, to, end, width);
-                    set(shown, to, width, code);
-                    set(shown, at, HEADER as u32, header);
+                    let mut words = Changed(shown);
+                    match splice {
+                        Some(splice) => splice.add(&mut words, at, end, width),
+                        None => {
+                            words.insert(to, end, width, code);
+                            words.set(at, HEADER as u32, u64::from(header + (1 << (2 * home))));
+                        }
+                    }
                 },
             );
         }
-        true
+        Shows::Done
     }
 
     /// [`Segment::remove_quickly`](super::segment::Segment::remove_quickly) for a segment that is
-    /// narrow and published.
+    /// narrow and published, unless it is to shrink then.
     #[inline(always)]
-    fn remove_shown(&mut self, index: usize, key: Address) -> Option<u32> {
+    fn remove_shown(&mut self, index: usize, key: Address, settings: &Settings) -> Option<u32> {
         if self.is_fresh(index) {
             return None;
         }
@@ -132,22 +189,31 @@ impl Copied {
         let (width, step) = (form.width, form.width as usize);
         let at = HEADER * group + segment.near_base(group) as usize * step;
         let end = HEADERS + segment.near_base(GROUPS) as usize * step;
-        segment.prefetch(at, end);
         let bytes = segment.bytes();
         let header = read(bytes, at, HEADER as u32) as u32;
+        segment.prefetch(at, end);
         let (before, count) = group::before(header, home);
         let first = at + HEADER + before as usize * step;
         let codes = group::three(bytes, first, width);
-        if count == 3 && codes[0] > codes[1] {
+        let (splice, from, length) = if count == 3 && codes[0] > codes[1] {
+            let slots = (segment.near_base(group + 1) - segment.near_base(group)) as usize;
+            let held = Group { bytes, at, slots, width, header };
+            let extension = key.path >> segment.depth();
+            let (splice, length) = held.taking_longest(home, form, extension)?;
+            (Some(splice), first, length)
+        } else {
+            let (best, length) = segment.longest_of(&codes[..count as usize], key)?;
+            (None, first + (best + 1) * step, length)
+        };
+        let gone = splice.as_ref().map_or(1, Splice::slots);
+        let needed = (end - gone * step).div_ceil(8 * UNIT);
+        if segment.units() > settings.most_units(needed) {
             return None;
         }
-        let (best, length) = segment.longest_of(&codes[..count as usize], key)?;
         let mut description = segment.at(segment.at);
-        if !description.add_to_near_bases(group, -1) {
+        if gone * step >= 64 || !description.add_to_near_bases(group, -(gone as i8)) {
             return None;
         }
-        let from = first + (best + 1) * step;
-        let header = u64::from(header - (1 << (2 * home)));
         // SAFETY: as in `insert_shown`.
         unsafe {
             let shown = Shown::new(self.segments()[index]);
@@ -155,12 +221,51 @@ impl Copied {
                 &description.to_words(),
                 #[inline(always)]
                 || {
-                    shift_down(shown, from, end, width);
-                    set(shown, at, HEADER as u32, header);
+                    let mut words = Changed(shown);
+                    match splice {
+                        Some(splice) => splice.take(&mut words, at, end, width),
+                        None => {
+                            words.shift_down(from, end, step);
+                            words.set(at, HEADER as u32, u64::from(header - (1 << (2 * home))));
+                        }
+                    }
                 },
             );
         }
         Some(length)
+    }
+}
+
+/// A segment within [`Shown::change`], whose block has all bits that are changed. What moves, moves by
+/// fewer than 64 bits.
+struct Changed<'a>(Shown<'a>);
+
+impl Bits for Changed<'_> {
+    #[inline(always)]
+    fn insert(&mut self, at: usize, end: usize, width: u32, value: u64) {
+        // SAFETY: as the type says.
+        unsafe {
+            shift_up(self.0, at, end, width);
+            set(self.0, at, width, value);
+        }
+    }
+
+    #[inline(always)]
+    fn shift_up(&mut self, from: usize, end: usize, by: usize) {
+        // SAFETY: as the type says.
+        unsafe { shift_up(self.0, from, end, by as u32) };
+    }
+
+    #[inline(always)]
+    fn shift_down(&mut self, from: usize, end: usize, by: usize) {
+        // SAFETY: as the type says.
+        unsafe { shift_down(self.0, from, end, by as u32) };
+    }
+
+    #[inline(always)]
+    fn set(&mut self, at: usize, width: u32, value: u64) {
+        // SAFETY: as the type says.
+        unsafe { set(self.0, at, width, value) };
     }
 }
 

@@ -331,7 +331,8 @@ impl<D: Segments> Level<D> {
         }
         let Some(segment) = self.directory.find_mut(new.key.path) else { return false };
         let (form, depth) = (segment.form(), segment.depth());
-        if segment.is_wide() || !form.ended || new.bits < depth || self.is_overflow {
+        let entries = self.entries;
+        if segment.is_wide() || self.is_overflow || !takes(form, depth, new, entries, cx) {
             return false;
         }
         let length = (new.bits - depth).min(form.longest());
@@ -357,8 +358,8 @@ impl<D: Segments> Level<D> {
         let index = self.directory.index(new.key.path);
         let segment = self.directory.get(index);
         let (form, depth) = (segment.form(), segment.depth());
-        let mut is_full = false;
-        if self.serves(form, depth, new, cx) {
+        let mut is_full = segment.is_full_for(new.key);
+        if self.serves(form, depth, new, cx) && !is_full {
             match self.insert_in_place(index, new, cx)? {
                 Change::NoRoom => is_full = true,
                 Change::Rewrite => {}
@@ -471,10 +472,8 @@ impl<D: Segments> Level<D> {
         if self.is_overflow {
             return form.ended && length.min(MAX_WIDTH - 1) <= form.longest();
         }
-        // Plain codes serve entries of their own length, up to the number of keys expected.
-        let is_expected = || (self.entries as u64) < cx.settings.expected_items;
-        let is_served = form.ended || length >= form.width && is_expected();
-        is_served && cx.settings.allows(cx.lengths.sum_with(depth + length.min(form.longest())))
+        takes(form, depth, new, self.entries, cx)
+            && cx.settings.allows(cx.lengths.sum_with(depth + length.min(form.longest())))
     }
 
     #[inline(always)]
@@ -511,7 +510,7 @@ impl<D: Segments> Level<D> {
     }
 
     /// The form in which a segment is to be rewritten for one entry more.
-    fn form_for(&self, index: usize, new: PartialKey, cx: &Context<'_>) -> Form {
+    pub(super) fn form_for(&self, index: usize, new: PartialKey, cx: &Context<'_>) -> Form {
         let segment = self.directory.get(index);
         if self.is_overflow {
             let longest = segment.form().longest().max(new.bits - segment.depth());
@@ -535,14 +534,14 @@ impl<D: Segments> Level<D> {
         if segment.slots() >= MAX_SLOTS {
             return Err(FullCause::Crowded);
         }
-        if is_full && goal.is_near(form) && segment.slots() + MOST_ADDED <= MAX_SLOTS {
-            // The same codes in a larger block.
-            let units = (segment.units() + cx.settings.growth(segment.units())).min(MAX_UNITS);
-            if units > segment.units() && self.directory.resize(index, units).is_ok() {
-                match self.insert_in_place(index, new, cx)? {
-                    Change::NoRoom | Change::Rewrite | Change::TooMany => {}
-                    _ => return Ok(()),
-                }
+        if is_full
+            && serves
+            && let Some(units) = grown(segment, goal, cx)
+            && self.directory.resize(index, units).is_ok()
+        {
+            match self.insert_in_place(index, new, cx)? {
+                Change::NoRoom | Change::Rewrite | Change::TooMany => {}
+                _ => return Ok(()),
             }
         }
         let mut failed = match self.insert_by_rewriting(index, goal, new, cx) {
@@ -748,6 +747,27 @@ impl Level {
 pub(super) enum LoadError {
     Unfit,
     OutOfMemory(OutOfMemory),
+}
+
+/// Whether a level with so many entries may take one more in codes of a form. Plain codes serve entries
+/// of their own length, up to the number of keys expected.
+#[inline(always)]
+pub(super) fn takes(
+    form: Form,
+    depth: u32,
+    new: PartialKey,
+    entries: usize,
+    cx: &Context<'_>,
+) -> bool {
+    let is_expected = || (entries as u64) < cx.settings.expected_items;
+    new.bits >= depth && (form.ended || new.bits - depth >= form.width && is_expected())
+}
+
+/// The units of a larger block for the same codes, if a segment is to have one and not to be rewritten.
+pub(super) fn grown(segment: &Segment, goal: Form, cx: &Context<'_>) -> Option<usize> {
+    let units = (segment.units() + cx.settings.growth(segment.units())).min(MAX_UNITS);
+    let is_kept = goal.is_near(segment.form()) && segment.slots() + MOST_ADDED <= MAX_SLOTS;
+    (is_kept && units > segment.units()).then_some(units)
 }
 
 /// The entries of a segment that may be of a key, copies counted.

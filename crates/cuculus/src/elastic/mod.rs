@@ -5,6 +5,7 @@
 //!  code       what an entry holds of a path, and how it is shortened
 //!  group      sixteen homes and their codes, as bits
 //!  bits       numbers of any width in memory
+//!  splice     a group with one code more or less
 //!  segment    48 groups in a block, changed in place
 //!  probe      a lookup in a segment
 //!  draft      a segment in the making: rewritten, split, merged
@@ -65,6 +66,7 @@ mod sections;
 mod segment;
 mod segments;
 mod shown;
+mod splice;
 mod stats;
 mod union;
 mod version;

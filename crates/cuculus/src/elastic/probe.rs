@@ -41,6 +41,13 @@ impl Lanes {
         rest.wrapping_sub(self.ones) & !rest
     }
 
+    /// The same for plain codes, which must be equal.
+    #[inline(always)]
+    fn equals(&self, held: u64, extension: u64) -> u64 {
+        let differs = held ^ (extension & self.code).wrapping_mul(self.ones);
+        differs.wrapping_sub(self.ones) & !differs
+    }
+
     /// Whether there are hits among the first lanes, or `None` if there may be hits elsewhere.
     #[inline(always)]
     fn answer(&self, hits: u64, held: u64, count: u32, width: u8) -> Option<bool> {
@@ -131,22 +138,12 @@ impl<'a> Probe<'a> {
     /// `WIDE` if the processor has the wider instructions.
     #[inline(always)]
     pub(super) fn hit<const WIDE: bool>(&self) -> Option<bool> {
-        if self.tag.wrapping_sub(1) >= NARROW {
-            return None;
-        }
-        let (held, count) = self.held::<WIDE>(usize::from(self.tag));
-        compare(self.tag, held, self.extension, count)
-    }
-
-    /// The same for plain codes, which must be equal.
-    #[inline(always)]
-    fn hit_plain(&self) -> Option<bool> {
         let width = self.tag & !PLAIN;
-        if self.tag == width || width.wrapping_sub(1) >= NARROW {
+        if width.wrapping_sub(1) >= NARROW {
             return None;
         }
-        let (held, count) = self.held::<false>(usize::from(width));
-        compare_plain(width, held, self.extension, count)
+        let (held, count) = self.held::<WIDE>(usize::from(width));
+        compare(self.tag, held, self.extension, count)
     }
 
     /// The codes of the home, and the number of those inline.
@@ -164,21 +161,17 @@ impl<'a> Probe<'a> {
 }
 
 /// Whether one of the codes of a home may be of a key: those inline, the first ones in a word. `None`
-/// if there may be others. The width is from 1 to [`NARROW`].
+/// if there may be others. The width in the tag is from 1 to [`NARROW`].
 #[inline(always)]
-pub(super) fn compare(width: u8, held: u64, extension: u64, count: u32) -> Option<bool> {
+pub(super) fn compare(tag: u8, held: u64, extension: u64, count: u32) -> Option<bool> {
+    let width = tag & !PLAIN;
     debug_assert!((1..=NARROW).contains(&width));
     // SAFETY: all callers have looked at the width.
     let lanes = unsafe { NARROW_LANES.get_unchecked(usize::from(width)) };
-    lanes.answer(lanes.hits(held, extension), held, count, width)
-}
-
-/// The same for plain codes, which must be equal.
-#[inline(always)]
-pub(super) fn compare_plain(width: u8, held: u64, extension: u64, count: u32) -> Option<bool> {
-    let lanes = &NARROW_LANES[usize::from(width)];
-    let differs = held ^ (extension & lanes.code).wrapping_mul(lanes.ones);
-    lanes.answer(differs.wrapping_sub(lanes.ones) & !differs, held, count, width)
+    // Nearly all segments of a filter are of one kind.
+    let hits =
+        if tag == width { lanes.hits(held, extension) } else { lanes.equals(held, extension) };
+    lanes.answer(hits, held, count, width)
 }
 
 /// Whether an entry of a segment may be of a key.
@@ -190,17 +183,12 @@ pub(super) fn contains(segment: &Segment, key: Address) -> bool {
 /// Whether an entry of a segment may be of a key: what [`Probe::hit`] leaves to say.
 #[inline(never)]
 pub(super) fn hit_slowly(segment: &Segment, key: Address) -> bool {
-    if segment.tag() & PLAIN != 0
-        && let Some(hit) = Probe::new(segment, key).hit_plain()
-    {
-        return hit;
-    }
     if segment.is_wide() {
         // As for most segments, from where the group is: who chooses keys can make many wide ones.
         let (form, (group_at, _)) = (segment.form(), segment.group(key.group()));
         let plain = if form.ended { 0 } else { PLAIN };
         let probe = Probe::at(segment, key, form.width as u8 | plain, group_at);
-        if let Some(hit) = probe.hit::<false>().or_else(|| probe.hit_plain()) {
+        if let Some(hit) = probe.hit::<false>() {
             return hit;
         }
         let mut hit = false;
@@ -215,7 +203,8 @@ pub(super) fn hit_slowly(segment: &Segment, key: Address) -> bool {
     // SAFETY: as in `Probe::held`.
     let header = unsafe { load(at, group_at) } as u32;
     let extension = key.path >> segment.depth();
-    if segment.tag() <= NARROW {
+    let is_plain = segment.tag() & PLAIN != 0;
+    if segment.tag() & !PLAIN <= NARROW {
         // Not among the inline codes, or it would have been found; and the home has more than three,
         // or nobody would ask. A tail of up to three slots is compared at once. With one or two it is
         // all of this home; with three an equal one may be another home's.
@@ -225,7 +214,11 @@ pub(super) fn hit_slowly(segment: &Segment, key: Address) -> bool {
             let lanes = &NARROW_LANES[bits];
             // SAFETY: as in `Probe::held`.
             let held = unsafe { load(at, group_at + HEADER + inline * bits) };
-            let is_hit = lanes.hits(held, extension) & lanes.tops[tail] != 0;
+            let hits = match is_plain {
+                true => lanes.equals(held, extension),
+                false => lanes.hits(held, extension),
+            };
+            let is_hit = hits & lanes.tops[tail] != 0;
             if tail < LANES as usize || !is_hit {
                 return is_hit;
             }

@@ -18,8 +18,8 @@
 //!   (in_place.rs).
 //! * Everything else it does to copies (copied.rs), and publishes them when the operation is done. If
 //!   no segment was added or dropped, every entry is in the slot in which it was before: a copy is
-//!   written over the segment, under its version, or stored into its slot if its block is of another
-//!   length. A reader sees the segment of its key before or after the change, and either is right.
+//!   written over the segment, under its version, or stored into its slot if its block needs more or less
+//!   memory. A reader sees the segment of its key before or after the change, and either is right.
 //! * Otherwise entries may have moved from one segment or level to another. A new root is filled with
 //!   the copies and stored: one store, before which readers see nothing of the change, and after it
 //!   all of it.
@@ -379,7 +379,7 @@ fn publish_in_place(root: &Root, levels: &mut Levels<Copied>, waiting: &Waiting)
             // SAFETY: both are there, and the writer has no other reference to either. One is in the
             // slot; nobody else has seen the other.
             unsafe {
-                if old.as_ref().units() == new.as_ref().units() {
+                if copied::room(old.as_ref().units()) == copied::room(new.as_ref().units()) {
                     Shown::new(old).write_over(new.as_ref());
                     return Some(old);
                 }

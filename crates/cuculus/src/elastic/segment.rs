@@ -13,10 +13,11 @@
 #![allow(unsafe_code, reason = "blocks are read and written in place")]
 
 use super::address::{Address, GROUPS};
-use super::bits::{self, read, shift_down, shift_up, write};
+use super::bits::{self, read, shift_down};
 use super::code::{Form, mask};
-use super::group::{self, Added, HEADER, Homes, Tails};
+use super::group::{self, HEADER, Homes};
 use super::pool::{Block, UNIT};
+use super::splice::{Group, Own, Refused};
 use crate::prefetch::prefetch_at;
 use crate::table::WINDOW;
 
@@ -540,8 +541,23 @@ impl Segment {
         }
     }
 
-    /// Puts a code into its home, if it is a home of a narrow segment with fewer than three and
-    /// there is room: what nearly every insert does. Otherwise nothing has changed.
+    /// Whether the block of a narrow segment is too small for one more code of a key, whatever it is.
+    pub(super) fn is_full_for(&self, key: Address) -> bool {
+        let at = self.group(key.group()).0;
+        let header = read(self.bytes(), at, HEADER as u32) as u32;
+        let is_short = group::before(header, key.home_in_group()).1 < 3;
+        !self.is_wide() && is_short && self.free_bits() < self.form().width as usize
+    }
+
+    /// The same description of a block with more units, in a narrow segment.
+    #[inline(always)]
+    pub(super) fn with_units(&self, units: usize) -> Self {
+        debug_assert!(!self.is_wide());
+        Self { units: units as u16, ..self.at(self.at) }
+    }
+
+    /// Puts a code into its home, if it is a home of a narrow segment and there is room: what nearly
+    /// every insert does. Otherwise nothing has changed.
     #[inline(always)]
     pub(super) fn insert_quickly(&mut self, key: Address, code: u64) -> bool {
         debug_assert!(!self.is_wide());
@@ -551,16 +567,47 @@ impl Segment {
         let at = HEADER * group + self.near_base(group) as usize * step;
         let slots = self.near_base(GROUPS) as usize;
         let end = HEADERS + slots * step;
-        self.prefetch(at, end);
+        // Before the loop, which ends where no processor foresees it.
         let header = read(self.bytes(), at, HEADER as u32) as u32;
+        self.prefetch(at, end);
         let (before, count) = group::before(header, home);
-        if count == 3 || end + step > self.units() * UNIT * 8 || slots >= MAX_SLOTS {
+        if count == 3 {
+            return self.splice_quickly(group, (at, end), header, home, code);
+        }
+        if end + step > self.units() * UNIT * 8 || slots >= MAX_SLOTS {
             return false;
         }
         if !self.add_to_near_bases(group, 1) {
             return false;
         }
-        self.put(at, home, header, (before, count), end, (width, code));
+        self.put(at, home, (before, count), end, (width, code));
+        true
+    }
+
+    /// [`insert_quickly`](Self::insert_quickly) for a home with three codes or more.
+    #[inline(always)]
+    fn splice_quickly(
+        &mut self,
+        group: usize,
+        (at, end): (usize, usize),
+        header: u32,
+        home: u32,
+        code: u64,
+    ) -> bool {
+        let width = u32::from(self.form & !PLAIN);
+        let slots = (self.near_base(group + 1) - self.near_base(group)) as usize;
+        let bytes = self.bytes();
+        let Ok(splice) = (Group { bytes, at, slots, width, header }).adding(home, code) else {
+            return false;
+        };
+        let added = splice.slots();
+        if end + added * width as usize > self.units() * UNIT * 8
+            || self.near_base(GROUPS) as usize + added > MAX_SLOTS
+            || !self.add_to_near_bases(group, added as i8)
+        {
+            return false;
+        }
+        splice.add(&mut Own(self.words_mut()), at, end, width);
         true
     }
 
@@ -581,7 +628,6 @@ impl Segment {
         &mut self,
         at: usize,
         home: u32,
-        header: u32,
         (before, count): (u32, u32),
         end: usize,
         (width, code): (u32, u64),
@@ -589,8 +635,9 @@ impl Segment {
         let step = width as usize;
         let first = at + HEADER + before as usize * step;
         let to = first + step * self.smaller(first, width, count, code);
-        bits::insert(self.words_mut(), to, end, width, code);
-        write(self.bytes_mut(), at, HEADER as u32, u64::from(header + (1 << (2 * home))));
+        let words = self.words_mut();
+        bits::insert(words, to, end, width, code);
+        bits::add(words, at + 2 * home as usize, true);
     }
 
     /// How many codes of a home with fewer than three are smaller than one.
@@ -621,99 +668,28 @@ impl Segment {
         if !self.add_to_bases(group, 1) {
             return Change::Rewrite;
         }
-        self.put(at, home, header, (before, count), end, (width, code));
+        self.put(at, home, (before, count), end, (width, code));
         Change::Slot
     }
 
     #[inline(never)]
     fn insert_in_full_home(&mut self, key: Address, code: u64) -> Change {
-        let (at, slots) = self.group(key.group());
-        if let Some(change) = self.begin_tail(key, at, slots, code) {
-            return change;
-        }
-        let (width, home) = (self.form().width, key.home_in_group());
-        let Some(mut tails) = Tails::read(self.bytes(), at, slots, width, home) else {
-            return Change::Rewrite;
-        };
-        match tails.insert(key.home_in_group(), code) {
-            Added::Yes => self.replace_tails(key, &tails, slots),
-            Added::IsThere => self.count_up(key.home, code, 1),
-            Added::NoRoom => Change::Rewrite,
-        }
-    }
-
-    /// [`insert_in_full_home`](Self::insert_in_full_home) for the first home of a group that gets
-    /// a tail: its third code of four.
-    #[inline(always)]
-    fn begin_tail(&mut self, key: Address, at: usize, slots: usize, code: u64) -> Option<Change> {
-        let width = self.form().width;
-        let header = read(self.bytes(), at, HEADER as u32) as u32;
-        if group::sum(header) as usize != slots {
-            return None;
-        }
-        let first = group::before(header, key.home_in_group()).0 as usize;
-        let inline = at + HEADER + first * width as usize;
-        let run = group::with_fourth(group::three(self.bytes(), inline, width), code)?;
-        let (step, end) = (width as usize, self.used_bits());
-        if self.free_bits() < step || self.slots() >= MAX_SLOTS {
-            return Some(Change::NoRoom);
-        }
-        if !self.add_to_bases(key.group(), 1) {
-            return Some(Change::Rewrite);
-        }
-        let tail = at + HEADER + slots * step;
-        bits::insert(self.words_mut(), tail, end, width, run[2]);
-        group::set_three(self.bytes_mut(), inline, width, [run[3], run[0], run[1]]);
-        Some(Change::Slot)
-    }
-
-    /// The reverse of [`begin_tail`](Self::begin_tail), if the tail is of one code.
-    #[inline(always)]
-    fn end_tail(&mut self, key: Address, at: usize, slots: usize, code: u64) -> bool {
-        let width = self.form().width;
-        let header = read(self.bytes(), at, HEADER as u32) as u32;
-        if group::sum(header) as usize + 1 != slots {
-            return false;
-        }
-        let (step, end) = (width as usize, self.used_bits());
-        let first = group::before(header, key.home_in_group()).0 as usize;
-        let inline = at + HEADER + first * step;
-        let tail = at + HEADER + (slots - 1) * step;
-        let [largest, smallest, second] = group::three(self.bytes(), inline, width);
-        let third = read(self.bytes(), tail, width);
-        let run = [smallest, second, third, largest];
-        let Some(gone) = run.iter().position(|&held| held == code) else { return false };
-        if !self.add_to_bases(key.group(), -1) {
-            return false;
-        }
-        let kept = core::array::from_fn(|i| run[i + usize::from(i >= gone)]);
-        shift_down(self.words_mut(), tail + step, end, step);
-        group::set_three(self.bytes_mut(), inline, width, kept);
-        true
-    }
-
-    /// Writes the codes of a home with three or more, and the tail of its group.
-    #[inline(always)]
-    fn replace_tails(&mut self, key: Address, tails: &Tails, slots: usize) -> Change {
         let (group, width) = (key.group(), self.form().width);
-        let at = self.group(group).0;
-        let (new, step) = (tails.slots(width), width as usize);
-        let (rest, end) = (at + HEADER + slots * step, self.used_bits());
-        let more = new as isize - slots as isize;
-        let added = more.max(0) as usize;
-        if added > 0 && (self.free_bits() < added * step || self.slots() + added > MAX_SLOTS) {
+        let (at, slots) = self.group(group);
+        let held = Group::new(self.bytes(), at, slots, width);
+        let splice = match held.adding(key.home_in_group(), code) {
+            Ok(splice) => splice,
+            Err(Refused::IsThere) => return self.count_up(key.home, code, 1),
+            Err(Refused::Rewrite) => return Change::Rewrite,
+        };
+        let (added, end) = (splice.slots(), self.used_bits());
+        if self.free_bits() < added * width as usize || self.slots() + added > MAX_SLOTS {
             return Change::NoRoom;
         }
-        if more != 0 && (more.abs() > 7 || !self.add_to_bases(group, more as i8)) {
+        if !self.add_to_bases(group, added as i8) {
             return Change::Rewrite;
         }
-        if more > 0 {
-            shift_up(self.words_mut(), rest, end, added * step);
-        } else if more < 0 {
-            shift_down(self.words_mut(), rest, end, more.unsigned_abs() * step);
-        }
-        let bytes = self.bytes_mut();
-        tails.write(bytes, at, width, key.home_in_group());
+        splice.add(&mut Own(self.words_mut()), at, end, width);
         Change::Slot
     }
 
@@ -748,21 +724,29 @@ impl Segment {
         let (width, step) = (form.width, form.width as usize);
         let at = HEADER * group + self.near_base(group) as usize * step;
         let end = HEADERS + self.near_base(GROUPS) as usize * step;
-        self.prefetch(at, end);
         let bytes = self.bytes();
         let header = read(bytes, at, HEADER as u32) as u32;
+        self.prefetch(at, end);
         let (before, count) = group::before(header, home);
         let first = at + HEADER + before as usize * step;
         let codes = group::three(bytes, first, width);
         if count == 3 && codes[0] > codes[1] {
-            return None;
+            let slots = (self.near_base(group + 1) - self.near_base(group)) as usize;
+            let held = Group { bytes, at, slots, width, header };
+            let (splice, length) = held.taking_longest(home, form, key.path >> self.depth())?;
+            if !self.add_to_near_bases(group, -(splice.slots() as i8)) {
+                return None;
+            }
+            splice.take(&mut Own(self.words_mut()), at, end, width);
+            return Some(length);
         }
         let (best, length) = self.longest_of(&codes[..count as usize], key)?;
         if !self.add_to_near_bases(group, -1) {
             return None;
         }
-        shift_down(self.words_mut(), first + (best + 1) * step, end, step);
-        write(self.bytes_mut(), at, HEADER as u32, u64::from(header - (1 << (2 * home))));
+        let words = self.words_mut();
+        shift_down(words, first + (best + 1) * step, end, step);
+        bits::add(words, at + 2 * home as usize, false);
         Some(length)
     }
 
@@ -798,27 +782,24 @@ impl Segment {
         if !self.add_to_bases(group, -1) {
             return Err(());
         }
-        shift_down(self.words_mut(), first + (at_slot + 1) * step, end, step);
-        write(self.bytes_mut(), at, HEADER as u32, u64::from(header - (1 << (2 * home))));
+        let words = self.words_mut();
+        shift_down(words, first + (at_slot + 1) * step, end, step);
+        bits::add(words, at + 2 * home as usize, false);
         Ok(Removed::Slot)
     }
 
     #[inline(never)]
     fn remove_of_many(&mut self, key: Address, code: u64) -> Result<Removed, ()> {
-        let (at, slots) = self.group(key.group());
-        if self.end_tail(key, at, slots, code) {
-            return Ok(Removed::Slot);
-        }
-        let (width, home) = (self.form().width, key.home_in_group());
-        let tails = Tails::read(self.bytes(), at, slots, width, home);
-        let mut tails = tails.ok_or(())?;
-        if !tails.remove(key.home_in_group(), code) {
+        let (group, width) = (key.group(), self.form().width);
+        let (at, slots) = self.group(group);
+        let held = Group::new(self.bytes(), at, slots, width);
+        let splice = held.taking(key.home_in_group(), code).ok_or(())?;
+        let end = self.used_bits();
+        if !self.add_to_bases(group, -(splice.slots() as i8)) {
             return Err(());
         }
-        match self.replace_tails(key, &tails, slots) {
-            Change::Slot => Ok(Removed::Slot),
-            _ => Err(()),
-        }
+        splice.take(&mut Own(self.words_mut()), at, end, width);
+        Ok(Removed::Slot)
     }
 
     /// Adds copies of a code that is in its home as often as may be.

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! What a reader has loaded may be of several versions, and then means nothing, until the version
-//! was found unchanged. The number of units is the same as long as the memory is this segment's, so
-//! it bounds every load.
+//! was found unchanged. Whatever number of units a reader has loaded, there is memory for so many as long
+//! as the memory is this segment's (`room` in copied.rs), so it bounds every load.
 #![allow(unsafe_code, reason = "words of segments that one thread changes while others read them")]
 
 use core::marker::PhantomData;
@@ -161,7 +161,7 @@ impl<'a> Shown<'a> {
     pub(super) fn hit<const WIDE: bool>(self, key: Address) -> Option<bool> {
         let version = self.version().begin()?;
         let first = First(self.described(1));
-        if first.form().wrapping_sub(1) >= NARROW {
+        if (first.form() & !PLAIN).wrapping_sub(1) >= NARROW {
             return None;
         }
         self.hit_at::<WIDE>(key, version, first, first.form(), self.base(first, key.group()))
@@ -191,10 +191,7 @@ impl<'a> Shown<'a> {
         // The codes of the last home may end with the block.
         let held = self.bits(codes_at, words + 1)?;
         let extension = key.path >> first.depth();
-        let hit = match tag == width {
-            true => probe::compare(width, held, extension, count)?,
-            false => probe::compare_plain(width, held, extension, count)?,
-        };
+        let hit = probe::compare(tag, held, extension, count)?;
         if self.version().is_still(version) { Some(hit) } else { None }
     }
 
@@ -203,18 +200,17 @@ impl<'a> Shown<'a> {
     pub(super) fn hit_slowly(self, key: Address) -> Option<bool> {
         again(|| {
             let (version, first) = (self.version().begin()?, First(self.described(1)));
-            self.hit_in_unusual(key, version, first)
+            self.hit_in_wide(key, version, first)
                 .or_else(|| self.matches(key, version, first).map(|matches| matches > 0))
         })
     }
 
-    /// [`Self::hit`] for plain codes, and for a wide segment: who chooses keys can make many of them.
+    /// [`Self::hit`] for a wide segment: who chooses keys can make many of them.
     #[inline(always)]
-    fn hit_in_unusual(self, key: Address, version: u64, first: First) -> Option<bool> {
+    fn hit_in_wide(self, key: Address, version: u64, first: First) -> Option<bool> {
         let (tag, base) = match first.form() {
             0 => (first.slope() as u8, self.exact_base(first.words(), key.group())?),
-            tag if tag & PLAIN == 0 => return None,
-            tag => (tag, self.base(first, key.group())),
+            _ => return None,
         };
         if (tag & !PLAIN).wrapping_sub(1) >= NARROW {
             return None;
@@ -334,7 +330,7 @@ impl<'a> Shown<'a> {
         );
     }
 
-    /// Makes the segment like another, with a block as long, that nobody else can see.
+    /// Makes the segment like another, with as much memory, that nobody else can see.
     ///
     /// # Safety
     /// The caller holds the lock of the part, and has no reference to the segment.
@@ -346,7 +342,7 @@ impl<'a> Shown<'a> {
         let block = self.start.as_ptr().wrapping_add(1 + DESCRIPTION).cast::<[u64; CHUNK]>();
         let store = || {
             for (at, new) in words.as_chunks::<CHUNK>().0.iter().enumerate() {
-                // SAFETY: both blocks are as long; nobody else stores here.
+                // SAFETY: there is as much memory for both blocks; nobody else stores here.
                 if unsafe { block.add(at).read() } == *new {
                     continue;
                 }
