@@ -643,7 +643,7 @@ pub(super) mod tests {
                 assert_eq!(before(header, home), ((0..home).map(field).sum(), field(home)));
                 assert_eq!(before_by_ones(header, home), before(header, home));
             }
-            assert_eq!(sum(header), (0..16).map(field).sum());
+            assert_eq!(sum(header), (0..16).map(field).sum::<u32>());
         }
     }
 

@@ -164,6 +164,24 @@ impl<'a> Probe<'a> {
 /// if there may be others. The width in the tag is from 1 to [`NARROW`].
 #[inline(always)]
 pub(super) fn compare(tag: u8, held: u64, extension: u64, count: u32) -> Option<bool> {
+    let (lanes, hits) = hits_in(tag, held, extension);
+    lanes.answer(hits, held, count, tag & !PLAIN)
+}
+
+/// Whether a key that is not among the inline codes of its home, which has more, is in the group's tail
+/// of so many codes, the first ones in a word. `None` if that must be looked at more closely: the tail is
+/// longer, or has three codes, of which an equal one may be another home's. (One or two are all of this
+/// home.) The width in the tag is from 1 to [`NARROW`].
+#[inline(always)]
+pub(super) fn compare_tail(tag: u8, held: u64, extension: u64, tail: usize) -> Option<bool> {
+    let (lanes, hits) = hits_in(tag, held, extension);
+    let is_hit = hits & lanes.tops.get(tail)? != 0;
+    (tail < LANES as usize || !is_hit).then_some(is_hit)
+}
+
+/// The highest bit of each lane that is a hit, and perhaps of some above the first of these.
+#[inline(always)]
+fn hits_in(tag: u8, held: u64, extension: u64) -> (&'static Lanes, u64) {
     let width = tag & !PLAIN;
     debug_assert!((1..=NARROW).contains(&width));
     // SAFETY: all callers have looked at the width.
@@ -171,7 +189,7 @@ pub(super) fn compare(tag: u8, held: u64, extension: u64, count: u32) -> Option<
     // Nearly all segments of a filter are of one kind.
     let hits =
         if tag == width { lanes.hits(held, extension) } else { lanes.equals(held, extension) };
-    lanes.answer(hits, held, count, width)
+    (lanes, hits)
 }
 
 /// Whether an entry of a segment may be of a key.
@@ -203,25 +221,12 @@ pub(super) fn hit_slowly(segment: &Segment, key: Address) -> bool {
     // SAFETY: as in `Probe::held`.
     let header = unsafe { load(at, group_at) } as u32;
     let extension = key.path >> segment.depth();
-    let is_plain = segment.tag() & PLAIN != 0;
     if segment.tag() & !PLAIN <= NARROW {
-        // Not among the inline codes, or it would have been found; and the home has more than three,
-        // or nobody would ask. A tail of up to three slots is compared at once. With one or two it is
-        // all of this home; with three an equal one may be another home's.
         let inline = group::sum(header) as usize;
-        let tail = slots - inline;
-        if tail <= LANES as usize {
-            let lanes = &NARROW_LANES[bits];
-            // SAFETY: as in `Probe::held`.
-            let held = unsafe { load(at, group_at + HEADER + inline * bits) };
-            let hits = match is_plain {
-                true => lanes.equals(held, extension),
-                false => lanes.hits(held, extension),
-            };
-            let is_hit = hits & lanes.tops[tail] != 0;
-            if tail < LANES as usize || !is_hit {
-                return is_hit;
-            }
+        // SAFETY: as in `Probe::held`.
+        let held = unsafe { load(at, group_at + HEADER + inline * bits) };
+        if let Some(hit) = compare_tail(segment.tag(), held, extension, slots - inline) {
+            return hit;
         }
     }
     let (before, count) = group::before(header, home);

@@ -46,7 +46,7 @@
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::Arc;
 
-use crossbeam_epoch::{self as epoch, Guard};
+pub(crate) use crossbeam_epoch::{Guard, pin};
 
 use super::address::{Address, GROUPS};
 use super::copied::{self, Boxed, Copied};
@@ -59,7 +59,6 @@ use super::segments::Segments;
 use super::shown::Shown;
 use crate::memory::with_room;
 use crate::table::OutOfMemory;
-use crate::wide::{self, Chosen, Job};
 
 /// With more bytes of a part waiting, every change tries to have some given back.
 const MANY_BYTES: usize = 1 << 14;
@@ -153,10 +152,7 @@ impl Root {
         let segment = self.segment(main, key.path);
         // The group is on its way while the description is read, which says where exactly it is.
         segment.prefetch(main.guess(key.path, key.group()));
-        match segment.hit::<WIDE>(key) {
-            Some(hit) => Some(hit),
-            None => segment.hit_slowly(key),
-        }
+        Place { segment, key }.contains::<WIDE>()
     }
 
     #[inline(never)]
@@ -179,6 +175,25 @@ impl Root {
 #[derive(Default)]
 pub(crate) struct Published {
     root: AtomicPtr<Root>,
+}
+
+/// A key and the segment that it was in, if it was, when this was made. That may have been replaced
+/// since; the answer is then that of the moment at which it was.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    segment: Shown<'a>,
+    key: Address,
+}
+
+impl Place<'_> {
+    /// `None` if a segment is changed all the time.
+    #[inline(always)]
+    pub(crate) fn contains<const WIDE: bool>(&self) -> Option<bool> {
+        match self.segment.hit::<WIDE>(self.key) {
+            Some(hit) => Some(hit),
+            None => self.segment.hit_slowly(self.key),
+        }
+    }
 }
 
 /// Memory that was replaced: how much of it readers may still see, and what nobody sees any more and
@@ -246,17 +261,31 @@ impl Published {
     }
 
     /// `None` if a segment is changed all the time, or by a thread that was stopped: ask with the
-    /// part's lock.
+    /// part's lock. `WIDE` if the processor has the wider instructions.
     #[inline(always)]
-    pub(crate) fn contains(&self, key: PartKey, chosen: Chosen) -> Option<bool> {
-        let guard = epoch::pin();
-        let Some(root) = self.root(&guard) else { return Some(false) };
-        wide::run_chosen(chosen, Contains { root, key: key.0 })
+    pub(crate) fn contains<const WIDE: bool>(&self, key: PartKey, pinned: &Guard) -> Option<bool> {
+        let Some(root) = self.root(pinned) else { return Some(false) };
+        root.contains::<WIDE>(key.0)
+    }
+
+    /// Where a key is looked for, and prefetches what will be read there. `None` if there are no
+    /// segments, or several levels: ask [`contains`](Self::contains).
+    #[inline(always)]
+    pub(crate) fn place<'a>(&'a self, key: PartKey, pinned: &'a Guard) -> Option<Place<'a>> {
+        let root = self.root(pinned)?;
+        let [main, ..] = &root.tables;
+        if root.levels > 1 {
+            return None;
+        }
+        let segment = root.segment(main, key.0.path);
+        segment.prefetch_description();
+        segment.prefetch(main.guess(key.0.path, key.0.group()));
+        Some(Place { segment, key: key.0 })
     }
 
     /// `None` as for [`contains`](Self::contains).
     pub(crate) fn count(&self, key: PartKey) -> Option<usize> {
-        let guard = epoch::pin();
+        let guard = pin();
         let Some(root) = self.root(&guard) else { return Some(0) };
         root.tables().map(|table| root.segment(table, key.0.path).count(key.0)).sum()
     }
@@ -269,7 +298,7 @@ impl Published {
         &self,
         mut visit: impl FnMut(usize, &Segment) -> Result<(), E>,
     ) -> Result<(), E> {
-        let guard = epoch::pin();
+        let guard = pin();
         let Some(root) = self.root(&guard) else { return Ok(()) };
         for (level, table) in root.tables[..root.levels].iter().enumerate() {
             let start = table.start as usize;
@@ -331,7 +360,7 @@ impl Published {
             root.levels = levels.iter().count();
             Box::into_raw(root)
         };
-        let guard = epoch::pin();
+        let guard = pin();
         let old = self.root.swap(new, Ordering::AcqRel);
         // SAFETY: the new root is not freed before the next one is published; nobody but readers
         // that are pinned now have the old one.
@@ -357,7 +386,7 @@ impl Published {
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
-        let guard = epoch::pin();
+        let guard = pin();
         self.root(&guard).map_or(0, Root::heap_bytes)
     }
 }
@@ -384,7 +413,7 @@ fn publish_in_place(root: &Root, levels: &mut Levels<Copied>, waiting: &Waiting)
                     return Some(old);
                 }
             }
-            let guard = epoch::pin();
+            let guard = pin();
             slot.store(new.as_ptr(), Ordering::Release);
             // SAFETY: it was in the slot of the only root that readers can find from now on, and no
             // longer is.
@@ -416,7 +445,7 @@ unsafe fn retire(segment: Boxed, guard: &Guard, waiting: &Waiting) {
 impl Published {
     /// Runs something while the segment of a key is being changed. The caller holds the lock.
     pub(crate) fn while_changed(&self, key: PartKey, run: impl FnOnce()) {
-        let guard = epoch::pin();
+        let guard = pin();
         let root = self.root(&guard).expect("segments");
         let shown = root.segment(&root.tables[0], key.0.path);
         // SAFETY: the caller's; a panic ends the test.
@@ -461,24 +490,5 @@ impl Drop for Published {
                 unsafe { copied::free(segment) };
             }
         }
-    }
-}
-
-struct Contains<'a> {
-    root: &'a Root,
-    key: Address,
-}
-
-impl Job for Contains<'_> {
-    type Output = Option<bool>;
-
-    #[inline(always)]
-    fn run(self) -> Option<bool> {
-        self.root.contains::<false>(self.key)
-    }
-
-    #[inline(always)]
-    fn run_wide(self) -> Option<bool> {
-        self.root.contains::<true>(self.key)
     }
 }

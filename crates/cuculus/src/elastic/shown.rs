@@ -147,6 +147,14 @@ impl<'a> Shown<'a> {
         low >> shift | (high << 1) << (63 - shift)
     }
 
+    /// Prefetches the version and the description.
+    #[inline(always)]
+    pub(super) fn prefetch_description(self) {
+        let start = self.start.as_ptr().cast::<u8>();
+        prefetch_at(start);
+        prefetch_at(start.wrapping_add(VERSION + size_of::<Segment>() - 1));
+    }
+
     /// Prefetches what is around a bit of the block: two cache lines.
     #[inline(always)]
     pub(super) fn prefetch(self, bit: usize) {
@@ -164,35 +172,33 @@ impl<'a> Shown<'a> {
         if (first.form() & !PLAIN).wrapping_sub(1) >= NARROW {
             return None;
         }
-        self.hit_at::<WIDE>(key, version, first, first.form(), self.base(first, key.group()))
+        let (tag, base) = (first.form(), self.base(first, key.group()));
+        let group = self.group_of::<WIDE>(key, first, tag, base)?;
+        let hit = probe::compare(tag, group.held, key.path >> first.depth(), group.count)?;
+        if self.version().is_still(version) { Some(hit) } else { None }
     }
 
-    /// The same with a tag, whose width is from 1 to [`NARROW`], and the base of the key's group.
+    /// The group of a key, with a tag whose width is from 1 to [`NARROW`], and the base of the group.
     #[inline(always)]
-    fn hit_at<const WIDE: bool>(
+    fn group_of<const WIDE: bool>(
         self,
         key: Address,
-        version: u64,
         first: First,
         tag: u8,
         base: i32,
-    ) -> Option<bool> {
-        let width = tag & !PLAIN;
-        let (bits, home) = (usize::from(width), key.home_in_group());
-        let group_at = (HEADER * key.group()).wrapping_add((base as usize).wrapping_mul(bits));
+    ) -> Option<GroupOf> {
+        let (bits, home) = (usize::from(tag & !PLAIN), key.home_in_group());
+        let at = (HEADER * key.group()).wrapping_add((base as usize).wrapping_mul(bits));
         let words = first.words();
         let block = self.start.as_ptr().wrapping_add(1 + DESCRIPTION);
         // As in `probe::hit`: likely the place of the codes.
-        prefetch_at(block.cast::<u8>().wrapping_add(group_at / 8 + 6 + 2 * home as usize));
-        let header = self.bits(group_at, words)? as u32;
+        prefetch_at(block.cast::<u8>().wrapping_add(at / 8 + 6 + 2 * home as usize));
+        let header = self.bits(at, words)? as u32;
         let (before, count) =
             if WIDE { group::before_by_ones(header, home) } else { group::before(header, home) };
-        let codes_at = group_at + HEADER + before as usize * bits;
         // The codes of the last home may end with the block.
-        let held = self.bits(codes_at, words + 1)?;
-        let extension = key.path >> first.depth();
-        let hit = probe::compare(tag, held, extension, count)?;
-        if self.version().is_still(version) { Some(hit) } else { None }
+        let held = self.bits(at + HEADER + before as usize * bits, words + 1)?;
+        Some(GroupOf { at, header, count, held })
     }
 
     /// What [`Self::hit`] leaves to say; `None` as for [`Self::count`].
@@ -200,22 +206,32 @@ impl<'a> Shown<'a> {
     pub(super) fn hit_slowly(self, key: Address) -> Option<bool> {
         again(|| {
             let (version, first) = (self.version().begin()?, First(self.described(1)));
-            self.hit_in_wide(key, version, first)
+            self.hit_in_short_tail(key, version, first)
                 .or_else(|| self.matches(key, version, first).map(|matches| matches > 0))
         })
     }
 
-    /// [`Self::hit`] for a wide segment: who chooses keys can make many of them.
+    /// [`Self::hit`] with the tail of the group, if that is short; for wide segments too: who chooses
+    /// keys can make many of them.
     #[inline(always)]
-    fn hit_in_wide(self, key: Address, version: u64, first: First) -> Option<bool> {
-        let (tag, base) = match first.form() {
-            0 => (first.slope() as u8, self.exact_base(first.words(), key.group())?),
-            _ => return None,
-        };
+    fn hit_in_short_tail(self, key: Address, version: u64, first: First) -> Option<bool> {
+        let (tag, base, next) = self.bases(first, key.group())?;
         if (tag & !PLAIN).wrapping_sub(1) >= NARROW {
             return None;
         }
-        self.hit_at::<false>(key, version, first, tag, base)
+        let GroupOf { at, header, count, held } = self.group_of::<false>(key, first, tag, base)?;
+        let extension = key.path >> first.depth();
+        let hit = match probe::compare(tag, held, extension, count) {
+            Some(hit) => hit,
+            None => {
+                let inline = group::sum(header) as usize;
+                let tail = (next.wrapping_sub(base) as usize).wrapping_sub(inline);
+                let tail_at = at + HEADER + inline * usize::from(tag & !PLAIN);
+                let held = self.bits(tail_at, first.words() + 1)?;
+                probe::compare_tail(tag, held, extension, tail)?
+            }
+        };
+        if self.version().is_still(version) { Some(hit) } else { None }
     }
 
     /// How many entries may be of a key, copies counted; `None` if the segment is being changed all
@@ -267,18 +283,26 @@ impl<'a> Shown<'a> {
         Some(count)
     }
 
+    /// The tag of a segment, narrow or wide, and the slots before a group and the next.
+    #[inline(always)]
+    fn bases(self, first: First, group: usize) -> Option<(u8, i32, i32)> {
+        let words = first.words();
+        Some(match first.form() {
+            0 => (
+                first.slope() as u8,
+                self.exact_base(words, group)?,
+                self.exact_base(words, group + 1)?,
+            ),
+            tag => (tag, self.base(first, group), self.base(first, group + 1)),
+        })
+    }
+
     /// The form of a group, where it begins and its slots: within the block, and no longer than
     /// can be copied, whatever a writer does meanwhile. `None` if it seems to be longer.
     #[inline(always)]
     fn small_group(self, group: usize, first: First) -> Option<(Form, usize, usize)> {
         let words = first.words();
-        let (tag, base, next) = match first.form() {
-            0 => {
-                let bases = (self.exact_base(words, group)?, self.exact_base(words, group + 1)?);
-                (first.slope() as u8, bases.0, bases.1)
-            }
-            tag => (tag, self.base(first, group), self.base(first, group + 1)),
-        };
+        let (tag, base, next) = self.bases(first, group)?;
         let form = Segment::form_of(tag);
         let bits = form.width as usize;
         let start = (HEADER * group).wrapping_add((base as usize).wrapping_mul(bits));
@@ -355,6 +379,16 @@ impl<'a> Shown<'a> {
         // SAFETY: the caller's; comparing and storing words does not panic.
         unsafe { self.change(&private.to_words(), store) };
     }
+}
+
+/// A group of which the codes of one home were loaded.
+struct GroupOf {
+    /// The bit of the block where it begins.
+    at: usize,
+    header: u32,
+    /// The number of the home's codes inline, and these.
+    count: u32,
+    held: u64,
 }
 
 #[cfg(test)]

@@ -5,8 +5,10 @@ use core::ops::Range;
 use super::filter::{Shared, SharedFilter};
 use super::part::SharedPart;
 use crate::elastic::part::PartKey;
+use crate::elastic::published::pin;
 use crate::memory::{collected, filled};
 use crate::table::OutOfMemory;
+use crate::wide::{self, Job};
 use crate::{Full, FullCause, KeyHash};
 
 /// Keys for each part, on average, that are taken together: enough to make up for the sorting, and
@@ -15,6 +17,9 @@ const KEYS_PER_PART: usize = 32;
 
 /// Keys that are looked up while an epoch is pinned: no memory is given back meanwhile.
 const KEYS_PER_PIN: usize = 256;
+
+/// Keys whose memory is prefetched at a time.
+const TOGETHER: usize = 8;
 
 /// Some keys in the order of their parts, each with its number among them.
 struct Sorted {
@@ -132,10 +137,63 @@ impl SharedFilter {
     /// Looks up many keys. `hits` is cleared first.
     pub fn contains_batch(&self, hashes: &[KeyHash], hits: &mut Vec<bool>) {
         hits.clear();
-        for piece in hashes.chunks(KEYS_PER_PIN) {
-            // Those of the keys are then nearly free.
-            let _pinned = crossbeam_epoch::pin();
-            hits.extend(piece.iter().map(|&hash| self.contains_hash(hash)));
+        hits.resize(hashes.len(), false);
+        let shared = &*self.shared;
+        for (hashes, hits) in hashes.chunks(KEYS_PER_PIN).zip(hits.chunks_mut(KEYS_PER_PIN)) {
+            wide::run_chosen(shared.division.chosen(), ContainsMany { shared, hashes, hits });
         }
+    }
+}
+
+struct ContainsMany<'a> {
+    shared: &'a Shared,
+    hashes: &'a [KeyHash],
+    hits: &'a mut [bool],
+}
+
+impl ContainsMany<'_> {
+    /// While some keys are looked up, what the next ones need is on its way.
+    #[inline(always)]
+    fn look_up<const WIDE: bool>(self) {
+        let Shared { division, parts, .. } = self.shared;
+        let pinned = pin();
+        let mut places = [[None; TOGETHER]; 2];
+        for start in (0..self.hashes.len() + TOGETHER).step_by(TOGETHER) {
+            let step = start / TOGETHER;
+            let group = self.hashes.get(start..).unwrap_or_default();
+            for (to, &hash) in places[step % 2].iter_mut().zip(group) {
+                let (part, key) = division.locate(hash);
+                *to = parts[part].place(key, &pinned);
+            }
+            let Some(start) = start.checked_sub(TOGETHER) else { continue };
+            let keys = self.hits[start..].iter_mut().zip(&self.hashes[start..]);
+            for (place, (hit, &hash)) in places[1 - step % 2].iter().zip(keys) {
+                let found = match place {
+                    Some(place) => place.contains::<WIDE>(),
+                    None => None,
+                };
+                *hit = match found {
+                    Some(found) => found,
+                    None => {
+                        let (part, key) = division.locate(hash);
+                        parts[part].contains::<false>(key, &pinned)
+                    }
+                };
+            }
+        }
+    }
+}
+
+impl Job for ContainsMany<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.look_up::<false>();
+    }
+
+    #[inline(always)]
+    fn run_wide(self) {
+        self.look_up::<true>();
     }
 }

@@ -8,6 +8,8 @@ use super::builder::SharedFilterBuilder;
 use super::part::SharedPart;
 use super::stats::SharedStats;
 use crate::elastic::part::Division;
+use crate::elastic::published::pin;
+use crate::wide::{self, Job};
 use crate::{Full, FullCause, Key, KeyHash, KeyHasher};
 
 /// A filter for many threads: every call takes `&self`, and a clone is another handle to the same
@@ -51,6 +53,34 @@ pub(super) struct Shared {
     pub(super) division: Division,
     pub(super) parts: Box<[SharedPart]>,
     pub(super) refused: AtomicU64,
+}
+
+/// Two words, which go in registers.
+struct Contains<'a> {
+    shared: &'a Shared,
+    hash: KeyHash,
+}
+
+impl Contains<'_> {
+    #[inline(always)]
+    fn look_up<const WIDE: bool>(self) -> bool {
+        let (part, key) = self.shared.division.locate(self.hash);
+        self.shared.parts[part].contains::<WIDE>(key, &pin())
+    }
+}
+
+impl Job for Contains<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        self.look_up::<false>()
+    }
+
+    #[inline(always)]
+    fn run_wide(self) -> bool {
+        self.look_up::<true>()
+    }
 }
 
 impl SharedFilter {
@@ -182,9 +212,8 @@ impl SharedFilter {
     #[inline]
     #[must_use]
     pub fn contains_hash(&self, hash: KeyHash) -> bool {
-        let Shared { division, parts, .. } = &*self.shared;
-        let (part, key) = division.locate(hash);
-        parts[part].contains(key, division)
+        let shared = &*self.shared;
+        wide::run_chosen(shared.division.chosen(), Contains { shared, hash })
     }
 
     /// How often the key was inserted and not removed; never too low.

@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::FullCause;
 use crate::elastic::part::{Division, Part, PartKey};
-use crate::elastic::published::Published;
+use crate::elastic::published::{Guard, Place, Published, pin};
 use crate::elastic::writing::{Prepared, Writing};
 use crate::table::OutOfMemory;
 
@@ -89,10 +89,23 @@ impl SharedPart {
         self.look(Writing::is_broken)
     }
 
+    /// `WIDE` if the processor has the wider instructions.
     #[inline(always)]
-    pub(super) fn contains(&self, key: PartKey, division: &Division) -> bool {
-        let found = self.published.0.contains(key, division.chosen());
-        found.unwrap_or_else(|| self.with_lock(|part| part.contains(key, division.chosen()), true))
+    pub(super) fn contains<const WIDE: bool>(&self, key: PartKey, pinned: &Guard) -> bool {
+        let found = self.published.0.contains::<WIDE>(key, pinned);
+        found.unwrap_or_else(|| self.contains_with_lock(key, pinned))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn contains_with_lock(&self, key: PartKey, pinned: &Guard) -> bool {
+        self.with_lock(|part| part.contains::<false>(key, pinned), true)
+    }
+
+    /// Where a key is looked for.
+    #[inline(always)]
+    pub(super) fn place<'a>(&'a self, key: PartKey, pinned: &'a Guard) -> Option<Place<'a>> {
+        self.published.0.place(key, pinned)
     }
 
     pub(super) fn count(&self, key: PartKey) -> usize {
@@ -126,7 +139,7 @@ impl SharedPart {
         key: PartKey,
         division: &Division,
     ) -> Result<bool, FullCause> {
-        let may_be_absent = !self.contains(key, division);
+        let may_be_absent = !self.contains::<false>(key, &pin());
         Ok(may_be_absent && self.write()?.insert_absent(key, division)?)
     }
 
@@ -272,8 +285,7 @@ mod tests {
         thread::scope(|scope| {
             let writer = part.write().expect("whole");
             part.published.0.while_changed(key, || {
-                let chosen = filter.shared.division.chosen();
-                assert_eq!(part.published.0.contains(key, chosen), None);
+                assert_eq!(part.published.0.contains::<false>(key, &super::pin()), None);
                 assert_eq!(part.published.0.count(key), None);
                 let other = (0..2000u64).find(|&key| located(key).0 != at).expect("two parts");
                 assert!(filter.contains(&other) && filter.count(&other) > 0);
