@@ -8,6 +8,9 @@ use crate::elastic::published::{Guard, Place, Published, pin};
 use crate::elastic::writing::{Prepared, Writing};
 use crate::table::OutOfMemory;
 
+/// Keys of a batch whose segments are prefetched at a time.
+const TOGETHER: usize = 8;
+
 /// What readers read is on other cache lines than the lock, which they would otherwise wait for.
 #[derive(Default)]
 pub(super) struct SharedPart {
@@ -162,9 +165,11 @@ impl SharedPart {
         inserted: &mut usize,
     ) -> Result<(), FullCause> {
         let mut part = self.write()?;
-        for &(_, key) in keys {
-            part.insert(key, division)?;
-            *inserted += 1;
+        for group in self.prefetched(keys) {
+            for &(_, key) in group {
+                part.insert(key, division)?;
+                *inserted += 1;
+            }
         }
         Ok(())
     }
@@ -178,8 +183,10 @@ impl SharedPart {
         mut each: impl FnMut(u32, bool),
     ) -> Result<(), FullCause> {
         let mut part = self.write()?;
-        for &(at, key) in keys {
-            each(at, part.insert_absent(key, division)?);
+        for group in self.prefetched(keys) {
+            for &(at, key) in group {
+                each(at, part.insert_absent(key, division)?);
+            }
         }
         Ok(())
     }
@@ -191,9 +198,21 @@ impl SharedPart {
         division: &Division,
         mut each: impl FnMut(u32, bool),
     ) {
-        if let Ok(mut part) = self.write() {
-            keys.iter().for_each(|&(at, key)| each(at, part.remove(key, division)));
+        let Ok(mut part) = self.write() else { return };
+        for group in self.prefetched(keys) {
+            group.iter().for_each(|&(at, key)| each(at, part.remove(key, division)));
         }
+    }
+
+    /// Keys in groups whose segments are on their way.
+    fn prefetched<'a>(
+        &'a self,
+        keys: &'a [(u32, PartKey)],
+    ) -> impl Iterator<Item = &'a [(u32, PartKey)]> {
+        keys.chunks(TOGETHER).inspect(|group| {
+            let pinned = pin();
+            group.iter().for_each(|&(_, key)| _ = self.place(key, &pinned));
+        })
     }
 
     /// A copy of the part as it is at some moment; after a panic as it was before.
