@@ -2,7 +2,8 @@
 //! small files. Knows how each is made; nothing of what is measured.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::versions;
@@ -71,23 +72,52 @@ fn images(root: &Path) -> io::Result<Vec<PathBuf>> {
         return Ok(places);
     }
     let mut numbers = Numbers(88_172_645_463_325_252);
-    let mut image = vec![0; IMAGE_BYTES];
-    numbers.fill(&mut image);
+    // Part by part: the peak memory of a process counts for the processes that it starts.
+    let mut part = vec![0; 1 << 20];
+    let mut last: Option<PathBuf> = None;
     for (number, place) in places.iter().enumerate() {
+        fs::create_dir_all(place)?;
+        let path = place.join("disk.img");
+        match &last {
+            Some(last) => {
+                fs::copy(last, &path)?;
+            }
+            None => {
+                let mut image = File::create(&path)?;
+                let mut left = IMAGE_BYTES;
+                while left > 0 {
+                    let part = &mut part[..left.min(1 << 20)];
+                    numbers.fill(part);
+                    image.write_all(part)?;
+                    left -= part.len();
+                }
+            }
+        }
         // Blocks are overwritten, as in a disk image, and in the last version some bytes inserted.
+        let image = File::options().write(true).open(&path)?;
         for _ in 0..if number == 0 { 0 } else { 2000 } {
-            let at = numbers.next() as usize % (image.len() - 8192) / 4096 * 4096;
-            numbers.fill(&mut image[at..at + 4096]);
+            let at = numbers.next() as usize % (IMAGE_BYTES - 8192) / 4096 * 4096;
+            let block = &mut part[..4096];
+            numbers.fill(block);
+            image.write_all_at(block, at as u64)?;
         }
         if number == 2 {
-            let at = image.len() / 3;
-            image.splice(at..at, b"inserted".iter().copied());
+            insert(&path, IMAGE_BYTES as u64 / 3, b"inserted")?;
         }
-        fs::create_dir_all(place)?;
-        File::create(place.join("disk.img"))?.write_all(&image)?;
         File::create(place.join("done"))?;
+        last = Some(path);
     }
     Ok(places)
+}
+
+/// Inserts bytes into a file.
+fn insert(path: &Path, at: u64, bytes: &[u8]) -> io::Result<()> {
+    let longer = path.with_extension("part");
+    let (mut from, mut to) = (File::open(path)?, File::create(&longer)?);
+    io::copy(&mut Read::by_ref(&mut from).take(at), &mut to)?;
+    to.write_all(bytes)?;
+    io::copy(&mut from, &mut to)?;
+    fs::rename(&longer, path)
 }
 
 fn small(place: &Path) -> io::Result<PathBuf> {

@@ -222,4 +222,12 @@ impl Index {
     pub(crate) fn entries(&self) -> Merged<'_> {
         Merged::new(self.runs.iter().enumerate())
     }
+
+    /// All entries, one run after the other: less work, if their order does not matter.
+    pub(crate) fn entries_by_run(&self) -> impl Iterator<Item = Result<(usize, u64, Entry)>> {
+        self.runs.iter().enumerate().flat_map(|(number, run)| {
+            let ranked = (0..).zip(run.entries());
+            ranked.map(move |(rank, entry)| entry.map(|entry| (number, rank, entry)))
+        })
+    }
 }

@@ -130,7 +130,7 @@ impl Live {
     pub(super) fn usage(&self, index: &Index) -> Result<HashMap<Name, Usage>> {
         let mut usage: HashMap<Name, Usage> =
             index.packs().map(|pack| (pack.name, Usage::default())).collect();
-        for entry in index.entries() {
+        for entry in index.entries_by_run() {
             let (run, rank, entry) = entry?;
             let usage = usage.entry(entry.location.pack).or_default();
             let bytes = u64::from(entry.location.len);
@@ -152,7 +152,7 @@ impl Live {
     ) -> Result<HashMap<Name, LiveOffsets>> {
         let mut places: HashMap<Name, LiveOffsets> =
             packs.iter().map(|pack| (*pack, LiveOffsets::new())).collect();
-        for entry in index.entries() {
+        for entry in index.entries_by_run() {
             let (run, rank, entry) = entry?;
             if let Some(places) = places.get_mut(&entry.location.pack)
                 && self.is_live(run, rank)
