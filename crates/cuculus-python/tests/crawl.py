@@ -37,11 +37,12 @@ settings = {
     "CONCURRENT_REQUESTS": 32,
     "CONCURRENT_REQUESTS_PER_DOMAIN": 32,
     "DOWNLOAD_DELAY": 0,
-    # A machine that is busy with other work may stop for a while.
+    # A machine that is busy with other work may stop for a while. Without its middleware the setting means
+    # nothing, and a request fails after ten seconds.
     "DOWNLOAD_TIMEOUT": 3600,
+    "DOWNLOADER_MIDDLEWARES_BASE": {"scrapy.downloadermiddlewares.downloadtimeout.DownloadTimeoutMiddleware": 350},
     # What such a site does not need takes more time than the rest. The HTTP client, the scheduler and its queues
     # on disk are those of any crawl.
-    "DOWNLOADER_MIDDLEWARES_BASE": {},
     "SPIDER_MIDDLEWARES_BASE": {},
     "EXTENSIONS_BASE": {},
     "STATS_CLASS": "scrapy.statscollectors.DummyStatsCollector",
