@@ -180,6 +180,10 @@ impl SharedFilter {
     /// As for [`insert_absent`](Self::insert_absent).
     #[inline]
     pub fn insert_absent_hash(&self, hash: KeyHash) -> Result<bool, Full> {
+        // Without the lock, if that is enough.
+        if self.contains_hash(hash) {
+            return Ok(false);
+        }
         let Shared { division, parts, .. } = &*self.shared;
         let (part, key) = division.locate(hash);
         parts[part].insert_absent(key, division).map_err(|cause| self.full(cause))

@@ -142,8 +142,7 @@ impl SharedPart {
         key: PartKey,
         division: &Division,
     ) -> Result<bool, FullCause> {
-        let may_be_absent = !self.contains::<false>(key, &pin());
-        Ok(may_be_absent && self.write()?.insert_absent(key, division)?)
+        self.write()?.insert_absent(key, division)
     }
 
     #[inline(always)]
