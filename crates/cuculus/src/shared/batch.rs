@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use super::filter::{Shared, SharedFilter};
-use super::part::SharedPart;
+use super::part::{SharedPart, TOGETHER};
 use crate::elastic::part::PartKey;
 use crate::elastic::published::pin;
 use crate::memory::{collected, filled};
@@ -17,9 +17,6 @@ const KEYS_PER_PART: usize = 32;
 
 /// Keys that are looked up while an epoch is pinned: no memory is given back meanwhile.
 const KEYS_PER_PIN: usize = 256;
-
-/// Keys whose memory is prefetched at a time.
-const TOGETHER: usize = 8;
 
 /// Some keys in the order of their parts, each with its number among them.
 struct Sorted {

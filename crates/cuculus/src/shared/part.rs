@@ -9,7 +9,7 @@ use crate::elastic::writing::{Prepared, Writing};
 use crate::table::OutOfMemory;
 
 /// Keys of a batch whose segments are prefetched at a time.
-const TOGETHER: usize = 8;
+pub(super) const TOGETHER: usize = 8;
 
 /// What readers read is on other cache lines than the lock, which they would otherwise wait for.
 #[derive(Default)]
