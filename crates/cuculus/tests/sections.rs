@@ -80,6 +80,29 @@ fn keys_that_stay_are_copied_while_the_filter_grows() {
     }
 }
 
+/// A section then becomes more than a segment takes. The segments that the copy needs for it were made at
+/// once, with one of the pieces: a thousand and more.
+#[test]
+fn a_copy_of_a_filter_that_grows_severalfold_makes_its_segments_in_small_steps() {
+    let builder = builder(0.001);
+    let mut set = filled(&builder, 300_000);
+    let mut copy = builder.build().expect("valid parameters");
+    let (mut at, mut new, mut most) = (set.sections(), 1u64 << 40, 0);
+    while !at.is_done() {
+        let (piece, next) = set.copy_sections(at, 64, 4000).expect("memory");
+        let before = copy.stats().segments;
+        copy.add_sections(at, next, &piece).expect("as in the filter");
+        most = most.max(copy.stats().segments - before);
+        for _ in 0..8000 {
+            set.insert(&new).expect("room");
+            new += 1;
+        }
+        at = next;
+    }
+    assert!((0..300_000u64).all(|key| copy.contains(&key)));
+    assert!(set.len() > 1_500_000 && most < 100, "{} keys, {most} segments", set.len());
+}
+
 #[test]
 fn keys_that_stay_are_copied_while_the_filter_shrinks_and_changes() {
     let builder = builder(0.001);

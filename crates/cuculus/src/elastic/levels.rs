@@ -122,6 +122,14 @@ impl<D: Segments> Levels<D> {
         Ok(())
     }
 
+    /// Splits segments until there are so many, or so many splits are done.
+    pub(super) fn split_towards(&mut self, segments: usize, splits: usize, cx: &mut Context<'_>) {
+        let now = self.main.segment_count();
+        // What cannot be split stays as it is.
+        let _ = self.split_to(0, segments.min(now.saturating_add(splits)), cx);
+        self.drop_empty();
+    }
+
     /// Puts copies of an entry where they belong, all or none.
     pub(super) fn insert_copies(
         &mut self,

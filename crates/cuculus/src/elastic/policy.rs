@@ -11,7 +11,7 @@ use crate::wide::{Chosen, Instructions};
 
 /// The mean load of a segment, in entries. Segments are split one after the other, so some have
 /// two thirds of this and some four thirds.
-const LOAD_PER_SEGMENT: usize = 800;
+pub(super) const LOAD_PER_SEGMENT: usize = 800;
 /// Segments are merged when the load is this many percent of what would split them.
 const MERGE_BELOW: usize = 94;
 /// What could not be done is tried again after this many inserts or removals.

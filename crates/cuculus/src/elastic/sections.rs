@@ -22,6 +22,7 @@ use super::code::mask;
 use super::draft::Draft;
 use super::filter::ElasticFilter;
 use super::level::{Level, PartialKey, each_partial_key};
+use super::policy::{LOAD_PER_SEGMENT, segments_for};
 use super::segments::Segments;
 use crate::{Full, FullCause};
 
@@ -35,9 +36,12 @@ const FAR: u8 = 255;
 /// In the number of bits: copies follow.
 const COPIES: u8 = 64;
 
-/// Segments that are split for each key of a piece, at most: a small piece does not rebuild a large
-/// filter, whoever has written it.
-const SPLITS_PER_KEY: usize = 16;
+/// Keys of a piece for each segment that is split before it is needed, at least. If the filter has grown
+/// severalfold since its copy began, a section is more than a segment takes. Then the copy needs as many
+/// segments as it will have in the end, and they are made with every piece, some at a time.
+const KEYS_PER_SPLIT: usize = 128;
+/// Keys of a section that is large: half of a segment.
+const LARGE_SECTION: u64 = LOAD_PER_SEGMENT as u64 / 2;
 
 /// What is copied at a time, and in what order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,17 +185,18 @@ impl ElasticFilter {
         let before = self.work;
         // Entries stay as long as they are: they are what a filter of the whole size made them.
         self.levels.main.set_loading(true);
-        // Keys come segment by segment: without enough segments they crowd one. If the filter has
-        // grown severalfold since the copy began, the sections to come are larger than those that
-        // were, and even more segments help.
-        let mut added = Ok(());
-        for more in [0, 3, 15] {
+        // Keys come segment by segment: without enough segments they crowd one.
+        let (levels, mut cx) = self.parts();
+        levels.prepare_by(keys, keys, &mut cx);
+        let whole = segments_of_all(keys, from, to);
+        levels.split_towards(whole, keys / KEYS_PER_SPLIT, &mut cx);
+        let mut added = self.add_each(&each);
+        if matches!(added, Err(PieceError::Full(Full { cause: FullCause::Crowded, .. }))) {
+            // Once more with more segments, but a small piece does not rebuild a large filter, whoever has
+            // written it.
             let (levels, mut cx) = self.parts();
-            levels.prepare_by(keys + more * levels.main.len(), keys * SPLITS_PER_KEY, &mut cx);
+            levels.split_towards(4 * levels.main.segment_count(), keys, &mut cx);
             added = self.add_each(&each);
-            if !matches!(added, Err(PieceError::Full(Full { cause: FullCause::Crowded, .. }))) {
-                break;
-            }
         }
         self.levels.main.set_loading(false);
         if added.is_err() {
@@ -230,6 +235,15 @@ impl ElasticFilter {
         let _ = each(&mut take_out);
         Err(added)
     }
+}
+
+/// The segments of a filter whose sections are all as large as those of a piece; 0 if they are much smaller
+/// than a segment.
+fn segments_of_all(keys: usize, from: Sections, to: Sections) -> usize {
+    let sections = to.next.saturating_sub(from.next).max(1);
+    let each = keys as u64 / sections;
+    let all = if each < LARGE_SECTION { 0 } else { each << from.bits.min(MOST_BITS) };
+    usize::try_from(segments_for(all)).unwrap_or(usize::MAX)
 }
 
 /// Calls a function for each entry of a piece; `None` if the bytes are not a piece.
