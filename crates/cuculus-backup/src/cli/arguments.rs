@@ -97,7 +97,7 @@ pub(crate) enum Command {
         filter: Filter,
     },
     /// Mount the snapshots as a read-only file system, until it is unmounted
-    #[cfg(feature = "mount")]
+    #[cfg_attr(not(feature = "mount"), command(hide = true))]
     Mount {
         /// An empty directory
         target: PathBuf,

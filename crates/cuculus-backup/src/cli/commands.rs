@@ -20,6 +20,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
     match &arguments.command {
         Command::Completions { shell } => return manual::completions(*shell),
         Command::Manual { directory } => return manual::pages(directory),
+        Command::Mount { .. } if cfg!(not(feature = "mount")) => {
+            return Err(usage(
+                "this program was built without `mount`; install it with `cargo install cuculus-backup \
+                 --features mount`",
+            ));
+        }
         _ => {}
     }
     let repo = arguments
@@ -34,18 +40,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
     if !matches!(arguments.command, Command::Check { .. }) || arguments.accept_missing_snapshots {
         warn_of_missing(&repository, arguments.accept_missing_snapshots)?;
     }
-    #[cfg(feature = "mount")]
     if let Command::Mount { target, filter } = &arguments.command {
-        repository.mount(target, &filter.chosen())?;
-        return Ok(Outcome::Done);
+        return mount(repository, target, filter);
     }
     let cli = Cli { arguments, repository };
     match &arguments.command {
-        Command::Init(_) | Command::Completions { .. } | Command::Manual { .. } => {
-            Ok(Outcome::Done)
-        }
-        #[cfg(feature = "mount")]
-        Command::Mount { .. } => Ok(Outcome::Done),
+        Command::Init(_)
+        | Command::Completions { .. }
+        | Command::Manual { .. }
+        | Command::Mount { .. } => Ok(Outcome::Done),
         Command::Backup(options) => cli.backup(options),
         Command::Snapshots(filter) => cli.snapshots(filter),
         Command::Ls { snapshot, path, long, filter } => {
@@ -83,6 +86,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
         }
         Command::Stats => cli.stats(),
     }
+}
+
+#[cfg_attr(
+    not(feature = "mount"),
+    expect(unused_variables, clippy::needless_pass_by_value, reason = "refused before")
+)]
+fn mount(repository: Repository, target: &Path, filter: &Filter) -> Result<Outcome> {
+    #[cfg(feature = "mount")]
+    repository.mount(target, &filter.chosen())?;
+    Ok(Outcome::Done)
 }
 
 /// Opens a repository, and prints what the user should know of it.
