@@ -29,7 +29,11 @@ impl Level<Copied> {
     /// [`insert_quickly`](Self::insert_quickly) where others see it. If it says no, nothing has
     /// changed.
     #[inline(always)]
-    pub(super) fn insert_shown(&mut self, new: PartialKey, cx: &mut Context<'_>) -> bool {
+    pub(super) fn insert_shown<const WIDE: bool>(
+        &mut self,
+        new: PartialKey,
+        cx: &mut Context<'_>,
+    ) -> bool {
         if self.directory.len() == 0 {
             return false;
         }
@@ -44,7 +48,7 @@ impl Level<Copied> {
         let code = form.encode(new.key.path >> depth, length);
         let is_quick = cx.lengths.counts(depth + length)
             && cx.settings.allows(cx.lengths.sum_with(depth + length))
-            && match self.directory.insert_shown(index, new.key, code, segment.units()) {
+            && match self.directory.insert_shown::<WIDE>(index, new.key, code, segment.units()) {
                 Shows::Done => true,
                 Shows::NoRoom => self.insert_by_growing_shown(index, new, code, cx),
                 Shows::Not => false,
@@ -69,14 +73,18 @@ impl Level<Copied> {
         let (held, goal) = (segment.units(), self.form_for(index, new, cx));
         let units = grown(segment, goal, cx).filter(|&units| room(units) == room(held));
         units.is_some_and(|units| {
-            self.directory.insert_shown(index, new.key, code, units) == Shows::Done
+            self.directory.insert_shown::<false>(index, new.key, code, units) == Shows::Done
         })
     }
 
     /// [`take_quickly`](Self::take_quickly) where others see it, unless the segment is to shrink
     /// then. If it says no, nothing has changed.
     #[inline(always)]
-    pub(super) fn remove_shown(&mut self, key: Address, cx: &mut Context<'_>) -> bool {
+    pub(super) fn remove_shown<const WIDE: bool>(
+        &mut self,
+        key: Address,
+        cx: &mut Context<'_>,
+    ) -> bool {
         if self.directory.len() == 0 {
             return false;
         }
@@ -86,7 +94,7 @@ impl Level<Copied> {
         if segment.is_wide() {
             return false;
         }
-        let Some(length) = self.directory.remove_shown(index, key, cx.settings) else {
+        let Some(length) = self.directory.remove_shown::<WIDE>(index, key, cx.settings) else {
             return false;
         };
         cx.lengths.remove(depth + length);
@@ -108,7 +116,13 @@ impl Copied {
     /// [`Segment::insert_quickly`](super::segment::Segment::insert_quickly) for a segment that is
     /// narrow and published, in a block of some units, for which there is memory.
     #[inline(always)]
-    fn insert_shown(&mut self, index: usize, key: Address, code: u64, units: usize) -> Shows {
+    fn insert_shown<const WIDE: bool>(
+        &mut self,
+        index: usize,
+        key: Address,
+        code: u64,
+        units: usize,
+    ) -> Shows {
         if self.is_fresh(index) {
             return Shows::Not;
         }
@@ -162,7 +176,7 @@ impl Copied {
                 &description.to_words(),
                 #[inline(always)]
                 || {
-                    let mut words = Changed(shown);
+                    let mut words = Changed::<WIDE>(shown);
                     match splice {
                         Some(splice) => splice.add(&mut words, at, end, width),
                         None => {
@@ -179,7 +193,12 @@ impl Copied {
     /// [`Segment::remove_quickly`](super::segment::Segment::remove_quickly) for a segment that is
     /// narrow and published, unless it is to shrink then.
     #[inline(always)]
-    fn remove_shown(&mut self, index: usize, key: Address, settings: &Settings) -> Option<u32> {
+    fn remove_shown<const WIDE: bool>(
+        &mut self,
+        index: usize,
+        key: Address,
+        settings: &Settings,
+    ) -> Option<u32> {
         if self.is_fresh(index) {
             return None;
         }
@@ -221,7 +240,7 @@ impl Copied {
                 &description.to_words(),
                 #[inline(always)]
                 || {
-                    let mut words = Changed(shown);
+                    let mut words = Changed::<WIDE>(shown);
                     match splice {
                         Some(splice) => splice.take(&mut words, at, end, width),
                         None => {
@@ -238,14 +257,14 @@ impl Copied {
 
 /// A segment within [`Shown::change`], whose block has all bits that are changed. What moves, moves by
 /// fewer than 64 bits.
-struct Changed<'a>(Shown<'a>);
+struct Changed<'a, const WIDE: bool>(Shown<'a>);
 
-impl Bits for Changed<'_> {
+impl<const WIDE: bool> Bits for Changed<'_, WIDE> {
     #[inline(always)]
     fn insert(&mut self, at: usize, end: usize, width: u32, value: u64) {
         // SAFETY: as the type says.
         unsafe {
-            shift_up(self.0, at, end, width);
+            shift_up::<WIDE>(self.0, at, end, width);
             set(self.0, at, width, value);
         }
     }
@@ -253,13 +272,13 @@ impl Bits for Changed<'_> {
     #[inline(always)]
     fn shift_up(&mut self, from: usize, end: usize, by: usize) {
         // SAFETY: as the type says.
-        unsafe { shift_up(self.0, from, end, by as u32) };
+        unsafe { shift_up::<WIDE>(self.0, from, end, by as u32) };
     }
 
     #[inline(always)]
     fn shift_down(&mut self, from: usize, end: usize, by: usize) {
         // SAFETY: as the type says.
-        unsafe { shift_down(self.0, from, end, by as u32) };
+        unsafe { shift_down::<WIDE>(self.0, from, end, by as u32) };
     }
 
     #[inline(always)]
@@ -297,9 +316,10 @@ fn remainder(by: u32) -> u32 {
 /// [`bits::shift_up`](super::bits::shift_up) by fewer than 64 bits, and not none.
 ///
 /// # Safety
-/// The block has the bits up to the new end. Only within [`Shown::change`].
+/// The block has the bits up to the new end. Only within [`Shown::change`]. If `WIDE`, the processor has
+/// AVX2.
 #[inline(always)]
-unsafe fn shift_up(shown: Shown<'_>, from: usize, end: usize, by: u32) {
+unsafe fn shift_up<const WIDE: bool>(shown: Shown<'_>, from: usize, end: usize, by: u32) {
     if from >= end {
         return;
     }
@@ -317,7 +337,12 @@ unsafe fn shift_up(shown: Shown<'_>, from: usize, end: usize, by: u32) {
         }
         let mut below = shown.block_word(last - 1);
         shown.set_block_word(last, (held << by | below >> rest) & moved | kept);
-        for at in (first + 1..last).rev() {
+        let mut left = last;
+        if WIDE {
+            left -= shown.move_up(first + 1, last, by);
+            below = shown.block_word(left - 1);
+        }
+        for at in (first + 1..left).rev() {
             held = below;
             below = shown.block_word(at - 1);
             shown.set_block_word(at, held << by | below >> rest);
@@ -329,9 +354,9 @@ unsafe fn shift_up(shown: Shown<'_>, from: usize, end: usize, by: u32) {
 /// [`bits::shift_down`](super::bits::shift_down) by fewer than 64 bits, and not none.
 ///
 /// # Safety
-/// The block has the bits. Only within [`Shown::change`].
+/// The block has the bits. Only within [`Shown::change`]. If `WIDE`, the processor has AVX2.
 #[inline(always)]
-unsafe fn shift_down(shown: Shown<'_>, from: usize, end: usize, by: u32) {
+unsafe fn shift_down<const WIDE: bool>(shown: Shown<'_>, from: usize, end: usize, by: u32) {
     if from >= end {
         return;
     }
@@ -349,7 +374,12 @@ unsafe fn shift_down(shown: Shown<'_>, from: usize, end: usize, by: u32) {
             return shown.set_block_word(first, down & moved | held & !moved);
         }
         shown.set_block_word(first, down);
-        for at in first + 1..last {
+        let mut done = first + 1;
+        if WIDE {
+            done += shown.move_down(done, last, by);
+            above = shown.block_word(done);
+        }
+        for at in done..last {
             held = above;
             above = shown.block_word(at + 1);
             shown.set_block_word(at, held >> by | above << rest);

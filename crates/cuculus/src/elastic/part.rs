@@ -236,8 +236,21 @@ impl Job for InsertShown<'_> {
     type Output = bool;
 
     #[inline(always)]
-    fn run(mut self) -> bool {
-        !self.level.may_reshape(self.cx.settings) && self.level.insert_shown(self.new, &mut self.cx)
+    fn run(self) -> bool {
+        self.run_as::<false>()
+    }
+
+    #[inline(always)]
+    fn run_wide(self) -> bool {
+        self.run_as::<true>()
+    }
+}
+
+impl InsertShown<'_> {
+    #[inline(always)]
+    fn run_as<const WIDE: bool>(mut self) -> bool {
+        !self.level.may_reshape(self.cx.settings)
+            && self.level.insert_shown::<WIDE>(self.new, &mut self.cx)
     }
 }
 
@@ -251,9 +264,21 @@ impl Job for RemoveShown<'_> {
     type Output = bool;
 
     #[inline(always)]
-    fn run(mut self) -> bool {
+    fn run(self) -> bool {
+        self.run_as::<false>()
+    }
+
+    #[inline(always)]
+    fn run_wide(self) -> bool {
+        self.run_as::<true>()
+    }
+}
+
+impl RemoveShown<'_> {
+    #[inline(always)]
+    fn run_as<const WIDE: bool>(mut self) -> bool {
         !self.level.may_reshape(self.cx.settings)
-            && self.level.remove_shown(self.key.0, &mut self.cx)
+            && self.level.remove_shown::<WIDE>(self.key.0, &mut self.cx)
     }
 }
 

@@ -39,6 +39,43 @@ const GROUP_WORDS: usize = 32;
 /// tries, unless its thread was stopped in the middle.
 const TRIES: usize = 64;
 
+/// Words that one instruction moves.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+const VECTOR: usize = 4;
+
+/// Shifts vectors of four words, each with bits of the word before or after: `$by` bits of one are left,
+/// and the others of the neighbour at `$beside` bytes follow. Then goes on by `$step` bytes.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+macro_rules! shift_vectors {
+    ($held:literal, $other:literal, $beside:literal, $step:literal, $at:expr, $vectors:expr, $by:expr) => {
+        core::arch::asm!(
+            "vmovd xmm2, {by:e}",
+            "vmovd xmm3, {rest:e}",
+            "2:",
+            "vmovdqu ymm0, ymmword ptr [{at}]",
+            concat!("vmovdqu ymm1, ymmword ptr [{at} + ", $beside, "]"),
+            concat!($held, " ymm0, ymm0, xmm2"),
+            concat!($other, " ymm1, ymm1, xmm3"),
+            "vpor ymm0, ymm0, ymm1",
+            "vmovdqu ymmword ptr [{at}], ymm0",
+            concat!("add {at}, ", $step),
+            "dec {vectors}",
+            "jnz 2b",
+            // As compilers do: what comes after may be code for smaller vectors.
+            "vzeroupper",
+            at = inout(reg) $at => _,
+            vectors = inout(reg) $vectors => _,
+            by = in(reg) $by,
+            rest = in(reg) 64 - $by,
+            out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
+            out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
+            out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+            out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
+            options(nostack)
+        )
+    };
+}
+
 /// A segment that can be found by others.
 #[derive(Clone, Copy)]
 pub(super) struct Shown<'a> {
@@ -145,6 +182,62 @@ impl<'a> Shown<'a> {
         // SAFETY: the caller's; after the block there is a window.
         let (low, high) = unsafe { (self.block_word(at), self.block_word(at + 1)) };
         low >> shift | (high << 1) << (63 - shift)
+    }
+
+    /// Moves words of the block from `low` on, before `end`, up by fewer than 64 bits: each becomes the
+    /// bits that many below its own. The last of them, four at a time; says how many.
+    ///
+    /// As in [`Self::load`], the language sees loads and stores of words by atomic operations, in the order
+    /// of the words. What a reader has loaded meanwhile means nothing, since the version tells it so.
+    ///
+    /// # Safety
+    /// The block has them, and one before them. Only within [`Self::change`]; the processor has AVX2.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[inline(always)]
+    pub(super) unsafe fn move_up(self, low: usize, end: usize, by: u32) -> usize {
+        let vectors = (end - low) / VECTOR;
+        if vectors > 0 {
+            let at = self.start.as_ptr().wrapping_add(1 + DESCRIPTION + end - VECTOR);
+            // SAFETY: the caller's; the words from the last on, and the one before each four.
+            unsafe {
+                shift_vectors!("vpsllq", "vpsrlq", "-8", "-32", at, vectors, by);
+            }
+        }
+        vectors * VECTOR
+    }
+
+    /// Moves words of the block from `low` on, before `end`, down by fewer than 64 bits. The first of them,
+    /// four at a time; says how many. As [`Self::move_up`] does.
+    ///
+    /// # Safety
+    /// The block and its window have them, and one after them. Only within [`Self::change`]; the
+    /// processor has AVX2.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[inline(always)]
+    pub(super) unsafe fn move_down(self, low: usize, end: usize, by: u32) -> usize {
+        let vectors = (end - low) / VECTOR;
+        if vectors > 0 {
+            let at = self.start.as_ptr().wrapping_add(1 + DESCRIPTION + low);
+            // SAFETY: the caller's; the words from the first on, and the one after each four.
+            unsafe {
+                shift_vectors!("vpsrlq", "vpsllq", "8", "32", at, vectors, by);
+            }
+        }
+        vectors * VECTOR
+    }
+
+    /// Moves nothing: where there are no such instructions.
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    #[inline(always)]
+    pub(super) unsafe fn move_up(self, _: usize, _: usize, _: u32) -> usize {
+        0
+    }
+
+    /// Moves nothing: where there are no such instructions.
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    #[inline(always)]
+    pub(super) unsafe fn move_down(self, _: usize, _: usize, _: u32) -> usize {
+        0
     }
 
     /// Prefetches the version and the description.
