@@ -15,6 +15,26 @@ pub(super) fn read(bytes: &[u8], bit: usize, width: u32) -> u64 {
     word >> (bit % 8) & mask(width)
 }
 
+/// The numbers of one width from a bit on, at most 57 bits each. Three are loaded at once if they are
+/// narrow.
+#[inline(always)]
+pub(super) fn read_all(bytes: &[u8], mut bit: usize, width: u32, to: &mut [u64]) {
+    let (threes, mut rest) = to.as_chunks_mut();
+    if 3 * width <= 57 {
+        for [a, b, c] in threes {
+            let word = read(bytes, bit, 3 * width);
+            (*a, *b, *c) = (word & mask(width), word >> width & mask(width), word >> (2 * width));
+            bit += 3 * width as usize;
+        }
+    } else {
+        rest = to;
+    }
+    for number in rest {
+        *number = read(bytes, bit, width);
+        bit += width as usize;
+    }
+}
+
 #[cold]
 fn read_near_end(bytes: &[u8], at: usize) -> u64 {
     let rest = bytes.get(at..).unwrap_or_default();
@@ -74,6 +94,25 @@ impl<'a> Writer<'a> {
         // At most 63 bits, so at most seven bytes.
         self.held >>= bits / 8 * 8;
         self.bits = bits % 8;
+    }
+
+    /// Numbers of one width, at most 56 bits each. Three, or two, go in one piece if they are narrow.
+    #[inline(always)]
+    pub(super) fn put_all(&mut self, values: &[u64], width: u32) {
+        let rest = if 3 * width <= 56 {
+            let (threes, rest) = values.as_chunks();
+            for &[a, b, c] in threes {
+                self.put(a | b << width | c << (2 * width), 3 * width);
+            }
+            rest
+        } else if 2 * width <= 56 {
+            let (twos, rest) = values.as_chunks();
+            twos.iter().for_each(|&[a, b]| self.put(a | b << width, 2 * width));
+            rest
+        } else {
+            values
+        };
+        rest.iter().for_each(|&value| self.put(value, width));
     }
 
     #[cold]
@@ -321,6 +360,30 @@ mod tests {
                 assert_eq!(read(&bytes, at, width), value);
                 at += width as usize;
             }
+        }
+    }
+
+    #[test]
+    fn numbers_of_one_width_are_written_and_read_as_one_after_the_other() {
+        let mut random = Random::new(3);
+        for _ in 0..2000 {
+            let (lead, width) = (random.below(50) as u32, 1 + random.below(56) as u32);
+            let numbers: Vec<u64> =
+                (0..random.below(20)).map(|_| random.bits() & mask(width)).collect();
+            let mut bytes = [[0u8; 160]; 2];
+            let [together, in_turn] = bytes.each_mut().map(|bytes| Writer::new(bytes));
+            for (is_together, mut writer) in [(true, together), (false, in_turn)] {
+                writer.put(0, lead);
+                match is_together {
+                    true => writer.put_all(&numbers, width),
+                    false => numbers.iter().for_each(|&number| writer.put(number, width)),
+                }
+                writer.put(1, 1);
+            }
+            assert_eq!(bytes[0], bytes[1]);
+            let mut read_back = vec![0; numbers.len()];
+            read_all(&bytes[0], lead as usize, width, &mut read_back);
+            assert_eq!(read_back, numbers);
         }
     }
 }

@@ -15,7 +15,7 @@
 //! all ones, and all are added.
 
 use super::address::GROUP_HOMES;
-use super::bits::{Writer, read};
+use super::bits::{Writer, read, read_all};
 use super::code::mask;
 
 /// The bits of a header.
@@ -103,9 +103,7 @@ pub(super) fn encode(counts: &[u16; GROUP_HOMES], codes: &[u64], width: u32, to:
     if has_tail {
         return encode_with_tail(counts, codes, width, to);
     }
-    for &code in codes {
-        to.put(code, width);
-    }
+    to.put_all(codes, width);
 }
 
 #[inline(never)]
@@ -122,7 +120,7 @@ fn encode_with_tail(counts: &[u16; GROUP_HOMES], codes: &[u64], width: u32, to: 
         first += count;
     }
     let marked = &marked[..len];
-    let mut put_all = |codes: &[u64]| codes.iter().for_each(|&code| to.put(code, width));
+    let mut put_all = |codes: &[u64]| to.put_all(codes, width);
     let mut next = 0;
     for &(first, count) in marked {
         put_all(&codes[next..first]);
@@ -162,11 +160,7 @@ pub(super) fn decode(
     if slots != inline {
         return decode_with_tail(bytes, at, slots, width, homes);
     }
-    let mut bit = at + HEADER;
-    for code in homes.codes.get_mut(..inline)? {
-        *code = read(bytes, bit, width);
-        bit += width as usize;
-    }
+    read_all(bytes, at + HEADER, width, homes.codes.get_mut(..inline)?);
     Some(inline)
 }
 
@@ -181,9 +175,7 @@ fn decode_with_tail(
     let slot = |i: usize| read(bytes, at + HEADER + i * width as usize, width);
     let header = read(bytes, at, HEADER as u32) as u32;
     let inline = sum(header) as usize;
-    for (i, code) in homes.codes.get_mut(..inline)?.iter_mut().enumerate() {
-        *code = slot(i);
-    }
+    read_all(bytes, at + HEADER, width, homes.codes.get_mut(..inline)?);
     // Homes with a tail, where their codes begin, and how long the tail is.
     let (mut marked, mut len) = ([(0, 0, 0); GROUP_HOMES], 0);
     let mut threes = header & header >> 1 & 0x5555_5555;

@@ -6,7 +6,7 @@
 //! drafts.
 
 use super::address::{GROUP_HOMES, GROUPS, PATH_BITS, Scheme};
-use super::bits::{Writer, read};
+use super::bits::{Writer, read, read_all};
 use super::code::{Form, mask};
 use super::group::{self, Added, HEADER, Homes, MOST_EQUAL, Tails};
 use super::pool::UNIT;
@@ -23,6 +23,8 @@ const ABOVE_CODE: u32 = 40;
 const ABOVE_PATH: u32 = PATH_BITS;
 /// The most codes of a group without a tail.
 const MOST_INLINE: usize = 3 * GROUP_HOMES;
+/// The most codes of a group that is split: a bit for each in a word.
+const MOST_SPLIT: usize = 63;
 /// Bits that are copied at once.
 const PIECE: usize = 56;
 
@@ -206,7 +208,7 @@ impl Job for Insert<'_> {
                             [run[3], run[0], run[1]]
                         };
                         shuttle.copy_to(first);
-                        codes.iter().for_each(|&code| shuttle.to.put(code, width));
+                        shuttle.to.put_all(&codes, width);
                         shuttle.at = first + 3 * step;
                     }
                     if begins_tail {
@@ -307,26 +309,37 @@ impl Job for Split<'_> {
         let mut to = [Writer::new(stay), Writer::new(go)];
         let (mut slots, mut bases) = ([0; 2], [[0; GROUPS + 1]; 2]);
         let (mut is_exhausted, mut base) = (false, 0);
-        let mut codes = [[0; MOST_INLINE]; 2];
+        let (mut codes, mut halves) = ([0; MOST_SPLIT], [[0; MOST_SPLIT + 1]; 2]);
         for group in 0..GROUPS {
             let at = HEADER * group + base * step;
             let next = segment.near_base(group + 1) as usize;
             let held = next - base;
             base = next;
             let header = read(bytes, at, HEADER as u32) as u32;
-            if held == group::sum(header) as usize {
-                // Without branches: each code to both sides, where only one keeps it.
-                let (mut lens, mut sides) = ([0usize; 2], 0u64);
-                for i in 0..held {
-                    let code = read(bytes, at + HEADER + i * step, width);
-                    is_exhausted |= code == without_side;
-                    let side = code & 1;
-                    codes[0][lens[0] % MOST_INLINE] = code >> 1 | fill[0];
-                    codes[1][lens[1] % MOST_INLINE] = code >> 1 | fill[1];
-                    lens[0] += 1 - side as usize;
-                    lens[1] += side as usize;
-                    sides |= side << i;
+            let has_tail = held != group::sum(header) as usize;
+            let mut counts = [0; GROUP_HOMES];
+            let len = if has_tail {
+                let homes = &mut Homes { counts: &mut counts, codes: &mut codes };
+                group::decode(bytes, at, held, width, homes)?
+            } else {
+                read_all(bytes, at + HEADER, width, codes.get_mut(..held)?);
+                held
+            };
+            let (lens, mut sides) = divide(&codes[..len], fill, &mut halves);
+            is_exhausted |= codes[..len].contains(&without_side);
+            let halves = [&halves[0][..lens[0]], &halves[1][..lens[1]]];
+            if has_tail {
+                let mut of_side = [[0; GROUP_HOMES]; 2];
+                for (home, &count) in counts.iter().enumerate() {
+                    let ones = (sides & mask(count.into())).count_ones() as u16;
+                    sides >>= count;
+                    (of_side[0][home], of_side[1][home]) = (count - ones, ones);
                 }
+                for side in [0, 1] {
+                    group::encode(&of_side[side], halves[side], widths[side], &mut to[side]);
+                    slots[side] += group::slots(&of_side[side], widths[side]);
+                }
+            } else {
                 let mut headers = [0, 0];
                 for home in 0..GROUP_HOMES {
                     let count = header >> (2 * home) & 3;
@@ -337,14 +350,9 @@ impl Job for Split<'_> {
                 }
                 for side in [0, 1] {
                     to[side].put(headers[side], HEADER as u32);
-                    for &code in &codes[side][..lens[side].min(MOST_INLINE)] {
-                        to[side].put(code, widths[side]);
-                    }
+                    to[side].put_all(halves[side], widths[side]);
                     slots[side] += lens[side];
                 }
-            } else {
-                let of_group = (bytes, at, held, width);
-                is_exhausted |= !split_group(of_group, widths, fill, &mut to, &mut slots)?;
             }
             for side in [0, 1] {
                 bases[side][group + 1] = slots[side] as u16;
@@ -359,36 +367,24 @@ impl Job for Split<'_> {
     }
 }
 
-/// [`Split`] for a group with a tail. Says whether all codes have a side.
-#[inline(never)]
-fn split_group(
-    (bytes, at, held, width): (&[u8], usize, usize, u32),
-    widths: [u32; 2],
+/// Each code to the side that its lowest bit says, without that bit: how many there are on each, and a bit
+/// for each code that says its side. Without branches: each is written to both, where only one keeps it.
+#[inline(always)]
+fn divide(
+    codes: &[u64],
     fill: [u64; 2],
-    to: &mut [Writer<'_>; 2],
-    slots: &mut [usize; 2],
-) -> Option<bool> {
-    let (mut counts, mut codes) = ([0; GROUP_HOMES], [0; MOST_IN_GROUP]);
-    let homes = &mut Homes { counts: &mut counts, codes: &mut codes };
-    let len = group::decode(bytes, at, held, width, homes)?;
-    let (mut of_side, mut halves) = ([[0; GROUP_HOMES]; 2], [[0; MOST_IN_GROUP]; 2]);
-    let (mut lens, mut rest) = ([0; 2], &codes[..len]);
-    for (home, &count) in counts.iter().enumerate() {
-        let (run, others) = rest.split_at(count.into());
-        rest = others;
-        for &code in run {
-            let side = (code & 1) as usize;
-            halves[side][lens[side]] = code >> 1 | fill[side];
-            lens[side] += 1;
-            of_side[side][home] += 1;
-        }
+    halves: &mut [[u64; MOST_SPLIT + 1]; 2],
+) -> ([usize; 2], u64) {
+    let (mut lens, mut sides) = ([0usize; 2], 0u64);
+    for (i, &code) in codes.iter().enumerate() {
+        let side = code & 1;
+        halves[0][lens[0] % (MOST_SPLIT + 1)] = code >> 1 | fill[0];
+        halves[1][lens[1] % (MOST_SPLIT + 1)] = code >> 1 | fill[1];
+        lens[0] += 1 - side as usize;
+        lens[1] += side as usize;
+        sides |= side << i;
     }
-    for side in [0, 1] {
-        let codes = &halves[side][..lens[side]];
-        group::encode(&of_side[side], codes, widths[side], &mut to[side]);
-        slots[side] += group::slots(&of_side[side], widths[side]);
-    }
-    Some(!codes[..len].contains(&(mask(width) ^ 1)))
+    (lens, sides)
 }
 
 /// What was taken out of a segment.
