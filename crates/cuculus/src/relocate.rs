@@ -205,9 +205,15 @@ fn breadth_first<S: Space>(
     starts: &[BucketIndex],
     max_kicks: u32,
 ) -> Result<BucketIndex, Stuck> {
+    if max_kicks == 0 {
+        return Err(Stuck::NoPath);
+    }
     let mut nodes = Nodes::new();
-    let noted = space.noted_buckets().map_or(0, |m| m.min(MOST_NOTED).div_ceil(64) as usize);
+    let most = max_kicks.saturating_mul(NOTES_PER_KICK).checked_next_power_of_two();
+    let most = most.map_or(MOST_NOTED, |most| most.clamp(FEWEST_NOTED, MOST_NOTED));
+    let noted = space.noted_buckets().map_or(0, |m| m.min(most).div_ceil(64) as usize);
     work::add(noted / WORDS_PER_UNIT);
+    space.opened((noted / WORDS_PER_UNIT) as u32);
     let mut reached = memory::filled(0u64, noted)?;
     let mut is_short_of_memory = false;
     for &bucket in starts {
@@ -248,9 +254,12 @@ fn breadth_first<S: Space>(
     }
 }
 
-/// Notes are made of this many buckets. In a larger table some share a note, and a search that passes
-/// one leaves out the others: of all the ways of 500 kicks, one in thirty. Notes of all buckets would
-/// take longer than the search: memory in proportion to the table for every search.
+/// Notes are made of so many buckets for each kick, within these bounds. In a larger table some
+/// share a note, and a search that passes one leaves out the others: of all the ways of 500 kicks, one
+/// in fifteen. Notes of all buckets would take longer than the search: memory in proportion to the table
+/// for every search.
+const NOTES_PER_KICK: u32 = 32;
+const FEWEST_NOTED: u32 = 1 << 12;
 const MOST_NOTED: u32 = 1 << 16;
 /// Notes that are cleared are counted by cache lines.
 const WORDS_PER_UNIT: usize = 8;
@@ -258,8 +267,11 @@ const WORDS_PER_UNIT: usize = 8;
 /// Whether a bucket is reached for the first time, as far as that is noted.
 #[inline(always)]
 fn is_new(reached: &mut [u64], bucket: BucketIndex) -> bool {
-    let place = (bucket.0 % MOST_NOTED) as usize;
-    let Some(word) = reached.get_mut(place / 64) else { return true };
+    let mut at = (bucket.0 / 64) as usize;
+    if at >= reached.len() {
+        at = at.checked_rem(reached.len()).unwrap_or(0);
+    }
+    let Some(word) = reached.get_mut(at) else { return true };
     let bit = 1 << (bucket.0 % 64);
     let new = *word & bit == 0;
     *word |= bit;
