@@ -1,29 +1,48 @@
-//! Memory in huge pages: where the system gives them only to who asks, touching 64 MiB in small
-//! pages costs more than the work on them. Knows nothing of what the memory is for.
+//! The memory of Argon2, in huge pages: where the system gives them only to who asks, touching 64 MiB
+//! in small pages costs more than the work on them. Knows nothing of passphrases.
 
-#![allow(unsafe_code, reason = "advice about memory has no safe form")]
+#![allow(unsafe_code, reason = "neither advice about memory nor lists of zeros have a safe form")]
 
-use std::collections::TryReserveError;
-use std::mem::MaybeUninit;
+use std::alloc::{Layout, alloc_zeroed};
 
+use argon2::Block;
 use rustix::mm::{Advice, madvise};
 
 const PAGE: usize = 4096;
 
-/// A list of so many values, in huge pages if the system has them.
-pub(crate) fn filled<T: Clone>(value: T, len: usize) -> Result<Vec<T>, TryReserveError> {
-    let mut list = Vec::new();
-    list.try_reserve_exact(len)?;
-    advise(list.spare_capacity_mut());
-    list.resize(len, value);
-    Ok(list)
+/// Blocks of zeros. The system clears each page when it is touched; nobody does it a second time.
+pub(crate) struct ZeroedBlocks(Vec<u8>);
+
+impl ZeroedBlocks {
+    /// `None` if there is no memory.
+    pub(crate) fn new(len: usize) -> Option<Self> {
+        let size = len.checked_mul(Block::SIZE)?.checked_add(align_of::<Block>())?;
+        let layout = Layout::array::<u8>(size).ok()?;
+        // SAFETY: the size is not zero, and the layout is that of a list of so many bytes, which are
+        // zeros.
+        let mut bytes = unsafe {
+            let start = alloc_zeroed(layout);
+            if start.is_null() {
+                return None;
+            }
+            Vec::from_raw_parts(start, size, size)
+        };
+        advise(&mut bytes);
+        Some(Self(bytes))
+    }
+
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [Block] {
+        // SAFETY: a block is 128 words, as its `AsMut<[u64]>` shows, and any bytes are such words.
+        let (_, blocks, _) = unsafe { self.0.align_to_mut() };
+        blocks
+    }
 }
 
 /// Asks for huge pages. What the system says to it does not matter.
-fn advise<T>(memory: &mut [MaybeUninit<T>]) {
-    let start = memory.as_mut_ptr().cast::<u8>();
+fn advise(memory: &mut [u8]) {
+    let start = memory.as_mut_ptr();
     let to_page = start.align_offset(PAGE);
-    let len = size_of_val(memory).saturating_sub(to_page) / PAGE * PAGE;
+    let len = memory.len().saturating_sub(to_page) / PAGE * PAGE;
     if len > 0 {
         // SAFETY: the range is whole pages within `memory`, and this advice changes no byte of it.
         let _ = unsafe { madvise(start.wrapping_add(to_page).cast(), len, Advice::LinuxHugepage) };
@@ -35,11 +54,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_is_filled_whatever_its_length() {
-        for len in [0, 1, 4095, 4096, 4097, 5 << 20] {
-            let list = filled(7u8, len).expect("memory");
-            assert!(list.len() == len && list.iter().all(|byte| *byte == 7), "{len}");
+    fn there_are_as_many_blocks_as_asked_for_and_they_are_zeros() {
+        for len in [0, 1, 3, 4, 5, 5000] {
+            let mut blocks = ZeroedBlocks::new(len).expect("memory");
+            let blocks = blocks.as_mut_slice();
+            assert!(blocks.len() >= len, "{len}");
+            assert!(blocks.iter().all(|block| block.as_ref().iter().all(|word| *word == 0)));
         }
-        assert!(filled(0u8, usize::MAX).is_err());
+        assert!(ZeroedBlocks::new(usize::MAX).is_none());
+        assert!(ZeroedBlocks::new(usize::MAX / Block::SIZE / 2).is_none());
     }
 }

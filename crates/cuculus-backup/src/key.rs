@@ -5,13 +5,13 @@
 //! make a client spend is bounded: in version 2, a passphrase is hashed once, with one salt for the
 //! whole repository, and the hash names the key that it opens.
 
-use argon2::{Algorithm, Argon2, Block, Params};
+use argon2::{Algorithm, Argon2, Params};
 use zeroize::Zeroizing;
 
 use crate::codec::{Decoded, Malformed, Reader, Writer};
 use crate::config::Parameters;
 use crate::error::{Error, Result};
-use crate::huge_pages;
+use crate::huge_pages::ZeroedBlocks;
 use crate::id::{Name, random_bytes};
 use crate::seal::{Master, Seal};
 use crate::store::{ObjectKind, Store};
@@ -282,8 +282,8 @@ fn hash(text: &str, salt: &[u8], memory: u32, passes: u32) -> Result<Zeroizing<[
     };
     let parameters = Params::new(memory, passes, 1, Some(32)).map_err(refused)?;
     let argon = Argon2::new(Algorithm::Argon2id, argon2::Version::V0x13, parameters);
-    let blocks = huge_pages::filled(Block::default(), argon.params().block_count());
-    let mut blocks = blocks.map_err(|_| refused(argon2::Error::OutOfMemory))?;
+    let blocks = ZeroedBlocks::new(argon.params().block_count());
+    let mut blocks = blocks.ok_or_else(|| refused(argon2::Error::OutOfMemory))?;
     let mut key = Zeroizing::new([0; 32]);
     argon
         .hash_password_into_with_memory(

@@ -17,7 +17,7 @@ use crate::progress::Progress;
 use crate::prune::PruneReport;
 use crate::reachable::key_of;
 use crate::repository::Repository;
-use crate::sink::ChunkKind;
+use crate::sink::{ChunkKind, Purpose};
 use crate::snapshot::Snapshot;
 use crate::store::{Object, ObjectKind};
 use crate::tree::{self, Content, DirReader, DirRef, NodeKind, Piece, Pieces};
@@ -169,7 +169,7 @@ impl Repository {
             };
             entries.sort_unstable_by_key(|entry| (entry.location.group, entry.location.offset));
             // One sink per pack, so that trees and data stay in separate packs.
-            let mut sink = self.sink()?;
+            let mut sink = self.sink(Purpose::MovedChunks)?;
             for group in entries.chunk_by(|a, b| a.location.group == b.location.group) {
                 let Some(first) = group.first() else { continue };
                 let Some(bytes) = self.opened(&*object, &first.location, &mut open)? else {

@@ -27,6 +27,15 @@ pub(crate) enum ChunkKind {
     Tree,
 }
 
+/// What a sink is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Chunks of a backup: the next command may read them.
+    NewChunks,
+    /// Chunks that move from other packs. Most of them nobody has read for long.
+    MovedChunks,
+}
+
 /// What a sink has written in all.
 #[derive(Default)]
 pub(crate) struct Written {
@@ -68,6 +77,7 @@ impl Sink {
         store: &Arc<dyn Store>,
         keys: &Arc<Keys>,
         parameters: &Parameters,
+        purpose: Purpose,
     ) -> Result<Self> {
         // One core is left for chunking and hashing.
         let threads = thread::available_parallelism().map_or(1, |n| n.get() - 1).clamp(1, 4);
@@ -86,6 +96,7 @@ impl Sink {
             store: Arc::clone(store),
             keys: Arc::clone(keys),
             pack_size: parameters.pack_size.into(),
+            purpose,
             open: [None, None],
             entries: Vec::new(),
             packs: HashMap::new(),
@@ -217,6 +228,7 @@ struct Packer {
     store: Arc<dyn Store>,
     keys: Arc<Keys>,
     pack_size: u64,
+    purpose: Purpose,
     open: [Option<PackWriter>; 2],
     entries: Vec<Entry>,
     packs: HashMap<Name, PackInfo>,
@@ -230,7 +242,9 @@ impl Packer {
         while let Ok((kind, batch)) = batches.recv() {
             let pack = match &mut self.open[kind as usize] {
                 Some(pack) => pack,
-                none => none.insert(PackWriter::new(&*self.store)?),
+                none => {
+                    none.insert(PackWriter::new(&*self.store, self.purpose == Purpose::NewChunks)?)
+                }
             };
             pack.add(batch)?;
             if pack.size() >= self.pack_size || pack.has_many_groups() {

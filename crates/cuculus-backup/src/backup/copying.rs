@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::intent::{Announcement, Work};
 use crate::progress::Progress;
 use crate::repository::Repository;
-use crate::sink::ChunkKind;
+use crate::sink::{ChunkKind, Purpose};
 use crate::snapshot::Snapshot;
 use crate::tree::{Content, ContentBuilder, DirRef, DirWriter, Node};
 
@@ -29,7 +29,7 @@ impl Repository {
         let (lookup, _) = self.begin_lookups(&super::LookupOptions::default(), progress)?;
         Ok(Copying {
             announcement,
-            saver: Saver::new(lookup, Some(self.sink()?), &self.parameters),
+            saver: Saver::new(lookup, Some(self.sink(Purpose::NewChunks)?), &self.parameters),
             chunker: Chunker::new(&self.parameters, &self.keys.cuts),
             version: self.version,
             parameters: self.parameters,

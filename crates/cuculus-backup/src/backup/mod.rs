@@ -25,6 +25,7 @@ use crate::marks;
 use crate::pack::PackInfo;
 use crate::progress::Progress;
 use crate::repository::Repository;
+use crate::sink::{Purpose, Sink};
 use crate::snapshot::Snapshot;
 use crate::store::ObjectKind;
 use crate::tree::DirRef;
@@ -173,7 +174,7 @@ impl Repository {
             config::repair_copies(&*self.store, &self.config)?;
         }
         let (lookup, missing) = self.begin_lookups(&options.lookup, progress)?;
-        let sink = if options.dry_run { None } else { Some(self.sink()?) };
+        let sink = if options.dry_run { None } else { Some(self.sink(Purpose::NewChunks)?) };
 
         let host = options.host.clone().unwrap_or_else(intent::host);
         let time = options.time.unwrap_or_else(intent::now_in_nanoseconds);
@@ -246,8 +247,8 @@ impl Repository {
         self.merge_runs(&mut lookup.index)
     }
 
-    pub(crate) fn sink(&self) -> Result<crate::sink::Sink> {
-        crate::sink::Sink::new(&self.store, &self.keys, &self.parameters)
+    pub(crate) fn sink(&self, purpose: Purpose) -> Result<Sink> {
+        Sink::new(&self.store, &self.keys, &self.parameters, purpose)
     }
 
     /// Writes the snapshot, and removes it again if this run was declared dead since: then a

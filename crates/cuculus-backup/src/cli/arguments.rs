@@ -87,7 +87,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         filter: Filter,
     },
-    /// List the differences between two snapshots
+    /// List the differences between two snapshots: `+` added, `-` removed, `M` contents, `m` metadata
     Diff {
         /// The first digits of the older snapshot's name
         first: String,

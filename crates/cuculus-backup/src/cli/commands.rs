@@ -315,7 +315,7 @@ impl Cli<'_> {
         self.print(&report, || {
             let done = if options.dry_run { "can be restored" } else { "restored" };
             let mut message = format!(
-                "{} files, {} directories, {} {done}",
+                "{} files and links, {} directories, {} {done}",
                 report.files,
                 report.directories,
                 text::bytes(report.bytes)

@@ -27,12 +27,19 @@ impl Group {
     }
 }
 
-/// Groups as they are stored in a pack, one after the other.
+/// Groups as they are stored in a pack, in order.
 #[derive(Default)]
 pub(crate) struct SealedGroups {
+    /// There may be other bytes between them.
     pub(crate) bytes: Vec<u8>,
-    /// The length of each, and its chunks.
-    pub(crate) groups: Vec<(u32, Vec<(ChunkId, u32)>)>,
+    pub(crate) groups: Vec<SealedGroup>,
+}
+
+pub(crate) struct SealedGroup {
+    /// Where it begins in the bytes.
+    pub(crate) start: usize,
+    pub(crate) len: u32,
+    pub(crate) chunks: Vec<(ChunkId, u32)>,
 }
 
 impl SealedGroups {
@@ -40,7 +47,7 @@ impl SealedGroups {
         let start = self.bytes.len();
         keys.seal.seal(PLACE, plain, &mut self.bytes)?;
         let len = u32::try_from(self.bytes.len() - start).map_err(|_| too_large())?;
-        self.groups.push((len, chunks));
+        self.groups.push(SealedGroup { start, len, chunks });
         Ok(())
     }
 }
@@ -199,19 +206,21 @@ mod tests {
         compressor.seal(&keys, group, &mut out).expect("sealed");
         let mut open = Decompressor::new(&parameters).expect("a decompressor");
         let mut opened = Vec::new();
-        let mut rest = &out.bytes[..];
-        for (len, chunks) in &out.groups {
-            let (sealed, later) = rest.split_at(*len as usize);
-            rest = later;
+        let mut end = 0;
+        for SealedGroup { start, len, chunks } in &out.groups {
+            assert_eq!(*start, end);
+            end += *len as usize;
+            let sealed = &out.bytes[*start..end];
             assert!(is_sound(&keys, sealed));
             let bytes = open.open(&keys, sealed.to_vec()).expect("opened");
             let lengths: u32 = chunks.iter().map(|(_, len)| len).sum();
             assert_eq!(lengths as usize, bytes.len());
             opened.extend(bytes);
         }
-        assert!(rest.is_empty());
+        assert_eq!(end, out.bytes.len());
         assert_eq!(opened, chunks.concat());
-        let ids: Vec<ChunkId> = out.groups.iter().flat_map(|g| g.1.iter().map(|c| c.0)).collect();
+        let ids: Vec<ChunkId> =
+            out.groups.iter().flat_map(|g| g.chunks.iter().map(|c| c.0)).collect();
         assert!(
             ids.iter().eq(chunks
                 .iter()

@@ -6,7 +6,7 @@ mod group; // chunks compressed and sealed together
 mod writer; // writes a pack group by group
 
 pub(crate) use footer::{Footer, FooterGroup, read_footer};
-pub(crate) use group::{Compressor, Decompressor, Group, SealedGroups, is_sound};
+pub(crate) use group::{Compressor, Decompressor, Group, SealedGroup, SealedGroups, is_sound};
 pub(crate) use writer::{MAGIC, PackWriter};
 #[cfg(feature = "fuzz")]
 pub(crate) use {

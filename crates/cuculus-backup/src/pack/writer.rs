@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::footer::{self, Footer, FooterGroup, TRAILER_MAGIC};
-use super::{PackInfo, SealedGroups};
+use super::{PackInfo, SealedGroup, SealedGroups};
 use crate::error::{Error, Result};
 use crate::id::Name;
 use crate::seal::Keys;
@@ -25,9 +25,13 @@ pub(crate) struct PackWriter {
 }
 
 impl PackWriter {
-    pub(crate) fn new(store: &dyn Store) -> Result<Self> {
+    /// `is_read_soon`: whether its bytes belong in the system's cache of files.
+    pub(crate) fn new(store: &dyn Store, is_read_soon: bool) -> Result<Self> {
         let name = Name::random()?;
-        let draft = store.draft(ObjectKind::Pack, &name)?;
+        let mut draft = store.draft(ObjectKind::Pack, &name)?;
+        if !is_read_soon {
+            draft.bypass_cache();
+        }
         let mut writer = Self { name, draft, size: 0, footer: Footer::default() };
         writer.write(&MAGIC)?;
         Ok(writer)
@@ -58,15 +62,21 @@ impl PackWriter {
     }
 
     pub(crate) fn add(&mut self, sealed: SealedGroups) -> Result<()> {
-        let mut end = self.size;
-        for (len, mut chunks) in sealed.groups {
-            let offset = u32::try_from(end).map_err(|_| self.too_large())?;
-            end += u64::from(len);
+        // Groups that follow each other are written at once.
+        let mut written = 0..0;
+        for SealedGroup { start, len, mut chunks } in sealed.groups {
+            if start != written.end {
+                self.write(sealed.bytes.get(written).unwrap_or_default())?;
+                written = start..start;
+            }
+            let offset = self.size + written.len() as u64;
+            let offset = u32::try_from(offset).map_err(|_| self.too_large())?;
+            written.end += len as usize;
             // Most groups of small files have one chunk, and room for four.
             chunks.shrink_to_fit();
             self.footer.groups.push(FooterGroup { offset, len, chunks });
         }
-        self.write(&sealed.bytes)
+        self.write(sealed.bytes.get(written).unwrap_or_default())
     }
 
     /// Writes the footer and makes the pack durable.

@@ -5,10 +5,12 @@
 use crate::error::{Error, Result};
 use crate::id::{ChunkId, Name};
 use crate::index::Index;
-use crate::pack::{self, Decompressor, FooterGroup, PackInfo, SealedGroups, read_footer};
+use crate::pack::{
+    self, Decompressor, FooterGroup, PackInfo, SealedGroup, SealedGroups, read_footer,
+};
 use crate::progress::Progress;
 use crate::repository::Repository;
-use crate::sink::{ChunkKind, Sink};
+use crate::sink::{ChunkKind, Purpose, Sink};
 use crate::store::ObjectKind;
 
 use super::live::{Live, LiveOffsets, Usage};
@@ -33,7 +35,7 @@ impl Repository {
     ) -> Result<Sink> {
         progress.phase("rewriting packs");
         progress.total(packs.len() as u64);
-        let mut sink = self.sink()?;
+        let mut sink = self.sink(Purpose::MovedChunks)?;
         let mut open = Decompressor::new(&self.parameters)?;
         let mut rest = packs;
         while !rest.is_empty() {
@@ -89,21 +91,16 @@ impl Repository {
                 end = next.end();
                 stretch.push(next);
             }
-            let mut bytes = object.read_at(start, end - start)?;
-            // Groups that are wholly in use move to the front of what was read.
+            let bytes = object.read_at(start, end - start)?;
             let mut whole = Vec::new();
-            let mut whole_len = 0;
             for Kept { group: FooterGroup { offset, len, chunks }, kept } in stretch.drain(..) {
                 let at = (u64::from(offset) - start) as usize;
-                let range = at..at + len as usize;
-                let sealed = bytes.get(range.clone()).ok_or_else(|| damaged(offset))?;
+                let sealed = bytes.get(at..at + len as usize).ok_or_else(|| damaged(offset))?;
                 if kept.len() == chunks.len() {
                     if !pack::is_sound(&self.keys, sealed) {
                         return Err(damaged(offset));
                     }
-                    bytes.copy_within(range, whole_len);
-                    whole_len += len as usize;
-                    whole.push((len, chunks));
+                    whole.push(SealedGroup { start: at, len, chunks });
                     continue;
                 }
                 let opened = open.open(&self.keys, sealed.to_vec()).map_err(|_| damaged(offset))?;
@@ -116,7 +113,6 @@ impl Repository {
                 sink.end_stream(kind);
             }
             if !whole.is_empty() {
-                bytes.truncate(whole_len);
                 sink.put_sealed(kind, SealedGroups { bytes, groups: whole })?;
             }
         }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::buffer::spare_capacity;
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, fcntl_getfl, fcntl_setfl, flock};
 use rustix::io::{Errno, pread};
 
 use super::{Draft, Object, ObjectKind, Store};
@@ -92,7 +92,8 @@ impl Store for LocalStore {
                 continue;
             }
             let (store, name) = (self.clone(), *name);
-            return Ok(Box::new(LocalDraft { file, path, store, kind, name, kept: false }));
+            let direct = None;
+            return Ok(Box::new(LocalDraft { file, path, store, kind, name, direct, kept: false }));
         }
     }
 
@@ -199,12 +200,24 @@ struct LocalDraft {
     store: LocalStore,
     kind: ObjectKind,
     name: Name,
+    /// For writes past the cache of files.
+    direct: Option<Direct>,
     kept: bool,
+}
+
+impl LocalDraft {
+    /// Ends the writes past the cache.
+    fn settle(&mut self) -> io::Result<()> {
+        self.direct.take().map_or(Ok(()), |mut direct| direct.finish(&mut self.file))
+    }
 }
 
 impl Write for LocalDraft {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
+        match &mut self.direct {
+            Some(direct) => direct.write(&mut self.file, bytes),
+            None => self.file.write(bytes),
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -213,11 +226,15 @@ impl Write for LocalDraft {
 }
 
 impl Draft for LocalDraft {
+    fn bypass_cache(&mut self) {
+        self.direct = Direct::of(&self.file);
+    }
+
     /// First the bytes are fsynced, then the file is renamed, then its directory is fsynced.
     fn keep(mut self: Box<Self>) -> Result<()> {
         let path = self.store.path(self.kind, &self.name);
+        self.settle().and_then(|()| self.file.sync_all()).map_err(Error::at("write", &path))?;
         let folder = path.parent().unwrap_or(&self.store.root);
-        self.file.sync_all().map_err(Error::at("write", &path))?;
         if matches!(self.kind, ObjectKind::Pack | ObjectKind::Forgotten) && !folder.exists() {
             let made = DirBuilder::new().mode(0o700).recursive(true).create(folder);
             made.map_err(Error::at("create", folder))?;
@@ -235,6 +252,78 @@ impl Drop for LocalDraft {
             let _ = fs::remove_file(&self.path);
         }
     }
+}
+
+/// Gathers bytes and writes them past the cache of files, from memory and to offsets that are aligned.
+/// Pages of the cache would be allocated, filled, written and dropped: in a virtual machine that takes
+/// several times as long as everything else that a prune does with the bytes.
+struct Direct {
+    memory: Vec<u8>,
+    /// The aligned part of `memory`, of `DIRECT_SIZE` bytes, begins here.
+    start: usize,
+    filled: usize,
+}
+
+/// What is written at once.
+const DIRECT_SIZE: usize = 1 << 20;
+/// A multiple of what disks and file systems ask for.
+const ALIGNMENT: usize = 4096;
+const EINVAL: i32 = Errno::INVAL.raw_os_error();
+
+impl Direct {
+    /// `None` if the file system cannot do it.
+    fn of(file: &File) -> Option<Self> {
+        fcntl_setfl(file, fcntl_getfl(file).ok()? | OFlags::DIRECT).ok()?;
+        let memory = vec![0; DIRECT_SIZE + ALIGNMENT];
+        let start = memory.as_ptr().align_offset(ALIGNMENT);
+        Some(Self { memory, start, filled: 0 })
+    }
+
+    fn write(&mut self, file: &mut File, bytes: &[u8]) -> io::Result<usize> {
+        let room = self.memory.get_mut(self.start + self.filled..self.start + DIRECT_SIZE);
+        let room = room.unwrap_or_default();
+        let len = bytes.len().min(room.len());
+        room[..len].copy_from_slice(&bytes[..len]);
+        self.filled += len;
+        if self.filled == DIRECT_SIZE {
+            self.write_first(file, DIRECT_SIZE)?;
+            self.filled = 0;
+        }
+        Ok(len)
+    }
+
+    fn write_first(&self, file: &mut File, len: usize) -> io::Result<()> {
+        let mut rest = self.memory.get(self.start..self.start + len).unwrap_or_default();
+        let mut is_direct = true;
+        while !rest.is_empty() {
+            match file.write(rest) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => rest = &rest[written..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // The file system took the flag and does not do it; or a short write, of a disk that is
+                // nearly full, has left the rest unaligned.
+                Err(error) if is_direct && error.raw_os_error() == Some(EINVAL) => {
+                    through_cache(file)?;
+                    is_direct = false;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what is left; the last bytes fill no aligned block.
+    fn finish(&mut self, file: &mut File) -> io::Result<()> {
+        let whole = self.filled / ALIGNMENT * ALIGNMENT;
+        self.write_first(file, whole)?;
+        through_cache(file)?;
+        let rest = self.memory.get(self.start + whole..self.start + self.filled);
+        file.write_all(rest.unwrap_or_default())
+    }
+}
+
+fn through_cache(file: &File) -> io::Result<()> {
+    Ok(fcntl_setfl(file, fcntl_getfl(file)? - OFlags::DIRECT)?)
 }
 
 fn sync_folder(folder: &Path) -> Result<()> {
@@ -290,6 +379,47 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
+
+    /// Of every length around the sizes of a disk's blocks and of a write, in pieces of any length.
+    #[test]
+    fn an_object_that_bypasses_the_cache_has_the_same_bytes() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let store = LocalStore::new(directory.path().join("repository"));
+        store.prepare().expect("folders");
+        let mut random = fastrand::Rng::with_seed(11);
+        let around = |len: usize| len.saturating_sub(1)..len + 2;
+        let lengths = [0, ALIGNMENT, DIRECT_SIZE, 2 * DIRECT_SIZE + ALIGNMENT].map(around);
+        for (number, len) in lengths.into_iter().flatten().enumerate() {
+            let bytes: Vec<u8> = (0..len).map(|_| random.u8(..)).collect();
+            let name = Name([number as u8; 16]);
+            let mut draft = store.draft(ObjectKind::Pack, &name).expect("a draft");
+            draft.bypass_cache();
+            let mut rest = &bytes[..];
+            while !rest.is_empty() {
+                let (piece, later) = rest.split_at(random.usize(1..=rest.len().min(300_000)));
+                draft.write_all(piece).expect("written");
+                rest = later;
+            }
+            draft.keep().expect("kept");
+            assert!(store.get(ObjectKind::Pack, &name).expect("a pack") == bytes, "{len}");
+        }
+    }
+
+    /// A file system that refuses aligned writes, or a short write: the rest goes the usual way.
+    #[test]
+    fn what_cannot_bypass_the_cache_goes_through_it() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("file");
+        let mut file = File::create(&path).expect("a file");
+        let Some(mut direct) = Direct::of(&file) else { return };
+        // Moves the next write to an offset at which the system refuses it.
+        through_cache(&file).and_then(|()| file.write_all(b"odd")).expect("written");
+        fcntl_setfl(&file, OFlags::DIRECT).expect("a flag");
+        let bytes = vec![7; 3 * ALIGNMENT + 5];
+        assert_eq!(direct.write(&mut file, &bytes).expect("gathered"), bytes.len());
+        direct.finish(&mut file).expect("written");
+        assert!(fs::read(&path).expect("a file") == [&b"odd"[..], &bytes].concat());
+    }
 
     /// Whoever merges writes the new run first and removes the old one then: at every moment there
     /// is one. Here it changes its name, again and again.

@@ -217,6 +217,10 @@ pub(crate) trait Store: Send + Sync {
 }
 
 pub(crate) trait Draft: Write + Send {
+    /// Nobody is about to read this object: its bytes need not stay in the system's cache of files.
+    /// To be called before the first byte.
+    fn bypass_cache(&mut self) {}
+
     /// Makes it durable under its name.
     fn keep(self: Box<Self>) -> Result<()>;
 }

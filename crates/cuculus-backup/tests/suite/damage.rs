@@ -10,6 +10,7 @@ use cuculus_backup::{
     PruneOptions, ReadData, Repository, RestoreOptions, Snapshot,
 };
 
+use crate::binary::Place;
 use crate::trees::{self, manifest};
 
 const PASSPHRASE: &str = "a passphrase";
@@ -251,4 +252,37 @@ fn a_filter_that_is_damaged_costs_only_time() {
     repository.repair(&()).expect("repaired");
     let errors = repository.check(ReadData::Everything, &()).expect("checked").errors;
     assert!(errors.is_empty(), "{errors:?}");
+}
+
+/// A prune removes the packs whose groups it has moved: it must not move what was read wrongly, though
+/// it decrypts none of it.
+#[test]
+fn a_prune_stops_at_a_group_that_is_damaged() {
+    for encrypted in [false, true] {
+        let place = Place::new(encrypted);
+        let source = place.path("source");
+        fs::create_dir_all(&source).expect("a directory");
+        for (name, seed) in [("a", 1), ("b", 2)] {
+            fs::write(source.join(name), trees::noise(seed, 300_000)).expect("a file");
+        }
+        place.succeeds(&["backup", "source"]);
+        fs::remove_file(source.join("b")).expect("a file");
+        place.succeeds(&["backup", "source"]);
+        place.succeeds(&["forget", "--keep-last", "1"]);
+        let root = place.repo().join("packs");
+        let packs = manifest(&root);
+        let largest = packs.iter().filter(|(_, seen)| seen.is_file()).max_by_key(|(_, s)| s.size());
+        let pack = root.join(largest.expect("a pack").0);
+        let sound = fs::read(&pack).expect("a pack");
+        // In the first group, which only the file that is still there needs.
+        let mut damaged = sound.clone();
+        damaged[5000] ^= 1;
+        fs::write(&pack, damaged).expect("a pack");
+        place.refused(&["prune", "--max-unused", "0"], "damaged");
+        assert!(pack.exists(), "encrypted: {encrypted}");
+        fs::write(&pack, sound).expect("a pack");
+        place.succeeds(&["prune", "--max-unused", "0"]);
+        assert!(!pack.exists());
+        place.succeeds(&["check", "--read-data"]);
+    }
 }

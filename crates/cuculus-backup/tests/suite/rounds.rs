@@ -101,6 +101,7 @@ fn rounds_of_damage_are_noticed_and_mended() {
     let mut random = fastrand::Rng::with_seed(rounds);
     let mut states: BTreeMap<String, Manifest> = BTreeMap::new();
     let (mut objects_damaged, mut snapshots_damaged, mut snapshots_gone) = (0, 0, 0);
+    let mut harmless = 0;
     for round in 0..rounds {
         trees::change(&source, round);
         let tag = format!("round{round}");
@@ -118,10 +119,17 @@ fn rounds_of_damage_are_noticed_and_mended() {
             |name: &str| damaged.iter().any(|path| path.to_string_lossy().ends_with(name));
         let packs_are_intact = !damaged.iter().any(|path| kind(path) == "/packs/");
         let output = place.run(&["check", "--read-data"]);
-        assert_eq!(output.status.code(), Some(1), "{when}: {}", text(&output.stderr));
+        // A prune that drops all entries of a run leaves one without entries. If that is removed,
+        // nothing is missing.
+        let is_harmless = damaged.iter().all(|path| kind(path) == "/index/" && !path.exists())
+            && output.status.success();
+        let expected = if is_harmless { 0 } else { 1 };
+        assert_eq!(output.status.code(), Some(expected), "{when}: {}", text(&output.stderr));
         for (name, tag) in before.iter().filter(|(name, _)| !is_damaged(name)) {
-            restores(&place, name, &source, &states[tag], &when);
+            let is_whole = restores(&place, name, &source, &states[tag], &when);
+            assert!(is_whole || !is_harmless, "{when}: a loss was not noticed");
         }
+        harmless += u64::from(is_harmless);
         let output = place.run(&["repair"]);
         let code = output.status.code();
         assert!(matches!(code, Some(0 | 1)), "{when}: {}", text(&output.stderr));
@@ -158,7 +166,8 @@ fn rounds_of_damage_are_noticed_and_mended() {
         place.succeeds(&["check", "--read-data"]);
     }
     println!(
-        "{rounds} rounds, {objects_damaged} objects damaged, all noticed; {snapshots_gone} snapshots \
-         could not be opened, {snapshots_damaged} had lost contents that are nowhere else"
+        "{rounds} rounds, {objects_damaged} objects damaged, all noticed but for {harmless} rounds \
+         that removed only runs without entries; {snapshots_gone} snapshots could not be opened, \
+         {snapshots_damaged} had lost contents that are nowhere else"
     );
 }

@@ -41,7 +41,11 @@ const LINES: &[(&str, &[&str])] = &[
     ),
     (
         "test a guess: place a file, and see whether it compresses with a secret one",
-        &["the_size_of_a_pack_does_not_tell_whether_a_guess_is_right", "a_prune_keeps_files_apart"],
+        &[
+            "the_size_of_a_pack_does_not_tell_whether_a_guess_is_right",
+            "a_prune_keeps_files_apart",
+            "a_prune_compresses_files_apart_that_lose_chunks",
+        ],
     ),
     (
         "place a copy of a whole file, and see whether the repository grows",
@@ -410,6 +414,38 @@ fn a_prune_keeps_files_apart() {
     let (right, wrong) = (size(&right), size(&trees::noise(8, 2000)));
     // Trees with times of other directories differ by a few bytes; a match would save 1,900.
     assert!(right.abs_diff(wrong) < 600, "{right} {wrong}");
+}
+
+/// The same if both files lose chunks, so that what is left of them is compressed again.
+#[test]
+fn a_prune_compresses_files_apart_that_lose_chunks() {
+    const KEPT: usize = 60_000;
+    let repository = Place::new(true);
+    let size = |guess: &[u8]| {
+        // Cuts depend on the key.
+        let place = Place::with_copy(&repository.repo(), true);
+        let source = place.path("source");
+        fs::create_dir_all(&source).expect("a directory");
+        for (name, kept, lost) in [("a", &trees::noise(7, KEPT)[..], 1), ("b", guess, 2)] {
+            let bytes = [kept, &trees::noise(lost, KEPT)].concat();
+            fs::write(source.join(name), bytes).expect("a file");
+        }
+        place.succeeds(&["backup", "source"]);
+        for name in ["a", "b"] {
+            let file = fs::File::options().write(true).open(source.join(name)).expect("a file");
+            file.set_len(KEPT as u64).expect("a shorter file");
+        }
+        place.succeeds(&["backup", "source"]);
+        place.succeeds(&["forget", "--keep-last", "1"]);
+        place.succeeds(&["prune", "--max-unused", "0"]);
+        place.json(&["stats"])["pack_bytes"].as_u64().expect("a number")
+    };
+    // A byte of each 1,000 is another one: no chunk is the same, and most of each is.
+    let mut right = trees::noise(7, KEPT);
+    right.iter_mut().step_by(1000).for_each(|byte| *byte ^= 1);
+    let (right, wrong) = (size(&right), size(&trees::noise(8, KEPT)));
+    // Cuts differ, and with them the lists of chunks; matches would save 50,000.
+    assert!(right.abs_diff(wrong) < 2000, "{right} {wrong}");
 }
 
 /// Sealed bytes at another place do not open, though each was written by an honest client.
