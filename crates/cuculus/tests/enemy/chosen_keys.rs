@@ -150,14 +150,16 @@ fn attack_with<F: Victim, K: Key>(
     drop(loaded);
     let (size, len) = (filter.size_in_bytes(), filter.len());
     let per_key = |size: usize, keys: u64| size as f64 / keys as f64;
-    let growth = per_key(size, len as u64) / per_key(size_before, honest_count());
+    let mut honest_size = per_key(size_before, honest_count());
     // Times are compared where there are enough lookups. A larger filter is slower, whoever has chosen
-    // its keys: so beside one with as many honest keys.
+    // its keys: so beside one with as many honest keys. That may take more memory for each, too.
     let times = (chosen_count() > CHOSEN).then(|| {
         let same = honest_filter(name, make(), (stored.len() as u64).min(chosen_count() * 9 / 10));
         let of_honest = lookup_time(&same);
+        honest_size = honest_size.max(per_key(same.size_in_bytes(), same.len() as u64));
         (of_honest, after / of_honest.max(before))
     });
+    let growth = per_key(size, len as u64) / honest_size;
     let beside = times.map_or("–".into(), |(of_honest, times)| {
         format!("{before:.0}, {after:.0}, {of_honest:.0} ns: {times:.2}")
     });
