@@ -5,9 +5,7 @@ use super::filter::ConsistentCuckooFilter;
 use super::policy::{Growth, History, Resizing, SUDDEN};
 use crate::papers::index_independent::builder::IndexIndependentCuckooFilterBuilder;
 use crate::papers::index_independent::most_for_one;
-use crate::papers::index_independent::ring_table::{
-    FREE_BUCKETS, Log, MOST_OPENED, RingPlan, RingTable,
-};
+use crate::papers::index_independent::ring_table::{FREE_BUCKETS, Log, RingPlan, RingTable};
 use crate::papers::ring::Points;
 use crate::placement::{BucketIndex, Fingerprint};
 use crate::{BuildError, Filter, Full, FullCause, memory, work};
@@ -33,10 +31,7 @@ impl ConsistentCuckooFilter {
         let added = match least {
             None => Err(FullCause::OutOfMemory),
             Some(0) => Ok(0),
-            Some(least) => {
-                let most = least + most_for_one(table.bucket_count());
-                table.grow(None, least, most, u32::MAX)
-            }
+            Some(least) => table.grow(None, least, least + most_for_one(table.bucket_count())),
         };
         match added {
             Ok(added) => Ok(added as usize),
@@ -146,7 +141,7 @@ impl ConsistentCuckooFilter {
             Growth::Buckets => {
                 let at = self.fewest_buckets();
                 let table = &mut self.filters[at];
-                match table.grow(Some(new), 1, most_for_one(table.bucket_count()), MOST_OPENED) {
+                match table.grow(Some(new), 1, most_for_one(table.bucket_count())) {
                     Ok(added) => {
                         self.history.grown = self.history.grown.saturating_add(added);
                         Ok(())
@@ -244,7 +239,7 @@ impl ConsistentCuckooFilter {
         let into = self.fewest_buckets();
         let table = &mut self.filters[into];
         let most = merged.bucket_count() + most_for_one(table.bucket_count());
-        let fit = table.grow(merged.all_entries(), 0, most, u32::MAX).is_ok();
+        let fit = table.grow(merged.all_entries(), 0, most).is_ok();
         match fit {
             true => memory::shrink(&mut self.filters, 0),
             false => self.filters.insert(at, merged),

@@ -98,7 +98,7 @@ impl IndexIndependentCuckooFilter {
     /// would be needed than one; nothing has changed then.
     pub fn add_bucket(&mut self) -> Result<usize, Full> {
         let most = most_for_one(self.table.bucket_count());
-        match self.table.grow(None, 1, most, u32::MAX) {
+        match self.table.grow(None, 1, most) {
             Ok(added) => Ok(added as usize),
             Err(cause) => Err(self.full(cause)),
         }

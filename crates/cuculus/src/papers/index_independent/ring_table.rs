@@ -44,7 +44,7 @@ pub(crate) struct Log {
 
 /// The most buckets that searches may open while a table grows, with what their notes cost. After that
 /// entries go to where there is room, or wait for the next new bucket.
-pub(crate) const MOST_OPENED: u32 = 6144;
+const MOST_OPENED: u32 = 8192;
 /// Kicks for an entry that lost its place to a new bucket, if fewer were asked for: with a few only, a
 /// filter that is nearly full leaves as many entries without a place as its new buckets take.
 const GROWING_KICKS: u32 = 64;
@@ -397,9 +397,8 @@ impl RingTable {
     }
 
     /// Adds `least` buckets, and more if they are needed for entries that lost their place and for
-    /// the `new` ones, if there are any, but not more than `most`, and none after `most_work`: buckets
-    /// opened, and entries that were tried. Returns how many were added; after an error nothing has
-    /// changed.
+    /// the `new` ones, if there are any, but not more than `most`. Returns how many were added; after
+    /// an error nothing has changed.
     ///
     /// A new bucket takes points from others. An entry there stays if one of its points still
     /// belongs to its bucket; otherwise it goes to where its points belong now, like a new one.
@@ -410,14 +409,13 @@ impl RingTable {
         new: impl IntoIterator<Item = Fingerprint>,
         least: u32,
         most: u32,
-        most_work: u32,
     ) -> Result<u32, FullCause> {
         let end = Ring::most_buckets(self.ring.virtual_nodes());
         if least > end - self.bucket_count() {
             return Err(FullCause::OutOfMemory);
         }
         let (len, next_name) = (self.len, self.ring.next_name());
-        let (mut log, mut added, mut tried) = (Log::default(), 0, 0u32);
+        let (mut log, mut added) = (Log::default(), 0);
         let mut homeless: Vec<Fingerprint> = Vec::new();
         for entry in new {
             memory::push(&mut homeless, entry).map_err(|_| FullCause::OutOfMemory)?;
@@ -427,7 +425,6 @@ impl RingTable {
             if added >= least {
                 homeless.retain(|&entry| {
                     work::add(1);
-                    tried = tried.saturating_add(1);
                     let points = self.points(entry);
                     let most = MOST_OPENED
                         .saturating_sub(log.opened)
@@ -447,8 +444,7 @@ impl RingTable {
                 }
             }
             if pushed.is_ok() {
-                let is_work_left = tried.saturating_add(log.opened) < most_work;
-                pushed = match added < least || added < most && is_work_left {
+                pushed = match added < most.max(least) {
                     // What was not enough at random is enough sooner where it is needed: a filter that
                     // is nearly full would get as many homeless entries with each bucket as it has
                     // slots.
