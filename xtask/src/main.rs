@@ -113,9 +113,10 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "bench-valkey",
-        arguments: "[--items N] [--peer PATH.so] [--json]",
+        arguments: "[--items N] [--peer PATH.so] [--json] | --cluster N",
         summary: "measure the module on a server under load (default: 10 million items); with --peer \
-                  compare it with another module that has the same commands",
+                  compare it with another module that has the same commands; with --cluster measure a \
+                  set of N ids over a cluster that loses a server",
         run: valkey::bench,
     },
     Command {

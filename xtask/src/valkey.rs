@@ -138,11 +138,28 @@ fn free_port() -> Result<u16, Failure> {
     Ok(listener.local_addr()?.port())
 }
 
-/// `cargo xtask bench-valkey`: measures the module under load.
+/// `cargo xtask bench-valkey`: measures the module under load; with `--cluster N`, one set of N ids over a
+/// cluster that loses a server.
 pub(crate) fn bench(arguments: &[String]) -> Result<(), Failure> {
     prepare()?;
     tools::debian("redis-server", "redis-server")?;
+    let items = match arguments {
+        [name, items, ..] if name == "--cluster" => Some(items),
+        _ => None,
+    };
     let module = build_for_release()?;
-    let mut command = cargo(["bench", "--package", PACKAGE, "--bench", "server", "--"]);
-    step("bench", command.args(arguments).env("CUCULUS_MODULE", module))
+    let Some(items) = items else {
+        let mut command = cargo(["bench", "--package", PACKAGE, "--bench", "server", "--"]);
+        return step("bench", command.args(arguments).env("CUCULUS_MODULE", module));
+    };
+    if arguments.len() > 2 || items.parse::<u64>().map_or(true, |items| items == 0) {
+        let usage = "bench-valkey --cluster takes a number of ids, as in --cluster 100000000";
+        return Err(Failure::Usage(usage.into()));
+    }
+    step("tool", &mut cargo(["build", "--release", "--bin", "cuculus"]))?;
+    let tool = target_directory().join("release/cuculus").canonicalize()?;
+    let python = python::with_packages(&format!("{TESTS}/requirements.txt"))?;
+    let mut course = program(python, [&format!("{TESTS}/large_set.py")[..], items]);
+    course.env("CUCULUS_MODULE", module).env("CUCULUS_TOOL", tool);
+    step("one set over a cluster", &mut course)
 }
