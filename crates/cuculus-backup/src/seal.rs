@@ -329,12 +329,19 @@ mod tests {
     /// Version 2 hides every entry of the chunker's table; version 1 hid 64 bits for all of them.
     #[test]
     fn the_table_of_the_chunker_depends_on_the_key_in_every_entry() {
-        let [one, other] = [1, 2].map(|byte| Master([byte; 32]).gear_table());
-        let differences: std::collections::HashSet<u64> =
-            one.iter().zip(other.iter()).map(|(one, other)| one ^ other).collect();
-        // One word xored over a public table would leave one difference.
-        assert_eq!(differences.len(), 256);
-        assert_eq!(*one, *Master([1; 32]).gear_table());
+        let table = |byte, version| match &Keys::new(&Master([byte; 32]), true, version).cuts {
+            Cuts::Table(table) => table.to_vec(),
+            Cuts::Seed(seed) => fastcdc::v2020::get_gear_with_seed(*seed).0.into_owned(),
+        };
+        let differences = |version| {
+            let (one, other) = (table(1, version), table(2, version));
+            let pairs = one.iter().zip(other.iter());
+            pairs.map(|(one, other)| one ^ other).collect::<std::collections::HashSet<u64>>().len()
+        };
+        assert_eq!(differences(Version::V2), 256);
+        // One word xored over a public table leaves one difference.
+        assert_eq!(differences(Version::V1), 1);
+        assert_eq!(table(1, Version::V2), table(1, Version::V2));
     }
 
     #[test]

@@ -93,6 +93,7 @@ impl Place {
     }
 
     /// Without a repository.
+    #[cfg_attr(not(any(feature = "s3", feature = "sftp")), expect(unused_variables))]
     pub(crate) fn empty(at: Backend, encrypted: bool) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         Self {

@@ -35,7 +35,8 @@ const LINES: &[(&str, &[&str])] = &[
     (
         "recognise known files by their chunks",
         &[
-            "known_files_have_other_chunks_in_each_repository",
+            "known_files_have_other_ids_in_each_repository",
+            "known_files_are_cut_elsewhere_in_each_repository",
             "the_table_of_the_chunker_depends_on_the_key_in_every_entry",
         ],
     ),
@@ -129,12 +130,17 @@ fn names_contents_and_metadata_cannot_be_read() {
     assert_eq!(found, [(false, false), (false, false), (true, true)]);
 }
 
-/// The same files in two repositories have no chunk id in common.
+/// The same files in two repositories have no chunk id in common: not even files that are too short to
+/// be cut, so that their chunks are the same bytes in both.
 #[test]
-fn known_files_have_other_chunks_in_each_repository() {
+fn known_files_have_other_ids_in_each_repository() {
     let dir = tempfile::tempdir().expect("a directory");
     let source = dir.path().join("source");
     trees::files(&source, 1, 10);
+    for number in 0..10 {
+        fs::write(source.join(format!("short{number}")), trees::noise(number, 500))
+            .expect("a file");
+    }
     let ids = |name: &str| {
         let (kdf_memory_kib, kdf_passes) = (19 * 1024, 2);
         let parameters = Parameters { kdf_memory_kib, kdf_passes, ..Parameters::default() };
@@ -147,8 +153,35 @@ fn known_files_have_other_chunks_in_each_repository() {
         repository.backup(&options, &()).expect("saved").trace
     };
     let (one, other) = (ids("one"), ids("other"));
-    assert!(one.len() > 20);
+    assert!(one.len() > 30);
     assert!(one.iter().all(|id| !other.contains(id)));
+}
+
+/// The same files have another number of chunks in each repository, and the same in a copy of one. The
+/// enemy sees numbers of chunks in the sizes of packs and of the index.
+#[test]
+fn known_files_are_cut_elsewhere_in_each_repository() {
+    let cuts = |place: &Place| -> Vec<u64> {
+        let save = |number| {
+            let known = place.path("known");
+            // Fewer than 32 chunks: longer lists of chunks are cut, where ids say so.
+            fs::write(&known, trees::noise(number, 200_000)).expect("a file");
+            // From standard input, so that there is nothing but the file.
+            let mut command = place.command(&["backup", "--stdin", "--json"]);
+            let output = command.stdin(fs::File::open(&known).expect("a file")).output();
+            let output = output.expect("the binary runs");
+            assert!(output.status.success(), "{}", text(&output.stderr));
+            let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+            report["new_chunks"].as_u64().expect("a number")
+        };
+        (0..10).map(save).collect()
+    };
+    let one = Place::new(true);
+    let copy = Place::with_copy(&one.repo(), true);
+    let (of_one, of_copy) = (cuts(&one), cuts(&copy));
+    assert!(of_one.iter().all(|chunks| (10..40).contains(chunks)), "{of_one:?}");
+    assert_eq!(of_one, of_copy);
+    assert_ne!(of_one, cuts(&Place::new(true)));
 }
 
 /// What deduplication tells: the table says that it does.
