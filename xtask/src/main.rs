@@ -113,10 +113,11 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "bench-valkey",
-        arguments: "[--items N] [--peer PATH.so] [--json] | --cluster N",
+        arguments: "[--items N] [--peer PATH.so] [--json] | --cluster N | --copy N",
         summary: "measure the module on a server under load (default: 10 million items); with --peer \
                   compare it with another module that has the same commands; with --cluster measure a \
-                  set of N ids over a cluster that loses a server",
+                  set of N items over a cluster that loses a server, with --copy a filter of N items \
+                  that is copied while items are added",
         run: valkey::bench,
     },
     Command {

@@ -138,28 +138,32 @@ fn free_port() -> Result<u16, Failure> {
     Ok(listener.local_addr()?.port())
 }
 
-/// `cargo xtask bench-valkey`: measures the module under load; with `--cluster N`, one set of N ids over a
-/// cluster that loses a server.
+/// What `cargo xtask bench-valkey` measures with a script of the tests: the option, and the script.
+const COURSES: [(&str, &str); 2] = [("--cluster", "large_set.py"), ("--copy", "copy_in_use.py")];
+
+/// `cargo xtask bench-valkey`: measures the module under load; with `--cluster N`, one set of N items over
+/// a cluster that loses a server; with `--copy N`, a filter of N items that is copied while it is in use.
 pub(crate) fn bench(arguments: &[String]) -> Result<(), Failure> {
     prepare()?;
     tools::debian("redis-server", "redis-server")?;
-    let items = match arguments {
-        [name, items, ..] if name == "--cluster" => Some(items),
-        _ => None,
-    };
     let module = build_for_release()?;
-    let Some(items) = items else {
+    let course =
+        COURSES.iter().find(|(option, _)| arguments.first().is_some_and(|is| is == option));
+    let Some((option, script)) = course else {
         let mut command = cargo(["bench", "--package", PACKAGE, "--bench", "server", "--"]);
         return step("bench", command.args(arguments).env("CUCULUS_MODULE", module));
     };
-    if arguments.len() > 2 || items.parse::<u64>().map_or(true, |items| items == 0) {
-        let usage = "bench-valkey --cluster takes a number of ids, as in --cluster 100000000";
-        return Err(Failure::Usage(usage.into()));
+    let [_, items] = arguments else {
+        return Err(Failure::Usage(format!("{option} takes a number of items and nothing else")));
+    };
+    if items.parse::<u64>().map_or(true, |items| items == 0) {
+        let usage = format!("{option} takes a number of items above 0, not {items:?}");
+        return Err(Failure::Usage(usage));
     }
     step("tool", &mut cargo(["build", "--release", "--bin", "cuculus"]))?;
     let tool = target_directory().join("release/cuculus").canonicalize()?;
     let python = python::with_packages(&format!("{TESTS}/requirements.txt"))?;
-    let mut course = program(python, [&format!("{TESTS}/large_set.py")[..], items]);
+    let mut course = program(python, [&format!("{TESTS}/{script}")[..], items]);
     course.env("CUCULUS_MODULE", module).env("CUCULUS_TOOL", tool);
-    step("one set over a cluster", &mut course)
+    step("server", &mut course)
 }
