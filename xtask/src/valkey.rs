@@ -15,6 +15,7 @@ use crate::tools;
 const PACKAGE: &str = "cuculus-valkey";
 const TESTS: &str = "crates/cuculus-valkey/tests";
 const LIBRARY: &str = "libcuculus_valkey.so";
+const NODE_PACKAGES: [&str; 2] = ["redis@6.3.1", "ioredis@6.0.0"];
 /// The port that clients try by default.
 const DEFAULT_PORT: u16 = 6379;
 
@@ -43,7 +44,8 @@ fn has_libclang() -> bool {
         })
 }
 
-/// `cargo xtask test-valkey`: the tests of the module on these servers and on the newest Redis too. With
+/// `cargo xtask test-valkey`: the tests of the module on these servers and on the newest Redis too, with clients
+/// of Node besides. With
 /// `--peer PATH.so` the replies of another module are compared.
 pub(crate) fn test_all(arguments: &[String]) -> Result<(), Failure> {
     let peer = match arguments {
@@ -56,21 +58,40 @@ pub(crate) fn test_all(arguments: &[String]) -> Result<(), Failure> {
     let directory = target_directory().join("newest-redis");
     let mut fetch = program(python, [&format!("{TESTS}/newest.py")[..]]);
     let server = output_of(fetch.arg(directory))?;
-    test_on(&mut Steps::default(), &format!("newest={}", server.trim()), peer).map(drop)
+    let node = node_packages()?;
+    let servers = format!("newest={}", server.trim());
+    test_on(&mut Steps::default(), &servers, peer, Some(node)).map(drop)
 }
 
 /// Tests the module on Debian's Redis and the newest Valkey, through common client libraries.
 pub(crate) fn test(steps: &mut Steps) -> Result<Built, Failure> {
-    test_on(steps, "", None)
+    test_on(steps, "", None, None)
 }
 
-fn test_on(steps: &mut Steps, more_servers: &str, peer: Option<PathBuf>) -> Result<Built, Failure> {
+/// The directory of the clients of Node, installed once.
+fn node_packages() -> Result<PathBuf, Failure> {
+    tools::debian("node", "nodejs")?;
+    tools::debian("npm", "npm")?;
+    let directory = target_directory().join("node");
+    fs::create_dir_all(&directory)?;
+    let mut install = program("npm", ["install", "--silent", "--no-audit", "--no-fund"]);
+    step("node packages", install.args(NODE_PACKAGES).current_dir(&directory))?;
+    Ok(directory.canonicalize()?)
+}
+
+fn test_on(
+    steps: &mut Steps,
+    more_servers: &str,
+    peer: Option<PathBuf>,
+    node: Option<PathBuf>,
+) -> Result<Built, Failure> {
     let python = python::with_packages(&format!("{TESTS}/requirements.txt"))?;
     let built = build_for_tests(steps, &WHOLE)?;
     let mut tests = program(python, ["-m", "pytest", "-q", "-p", "no:cacheprovider", TESTS]);
     let environment = [("PYTHONDONTWRITEBYTECODE", OsStr::new("1"))];
     tests.env("CUCULUS_SERVERS", more_servers).envs(environment);
     tests.envs(peer.map(|peer| ("CUCULUS_PEER", peer)));
+    tests.envs(node.map(|node| ("CUCULUS_NODE", node)));
     steps.run("server tests", built.environment(&mut tests))?;
     Ok(built)
 }
