@@ -451,6 +451,22 @@ impl Published {
         // SAFETY: the caller's; a panic ends the test.
         unsafe { shown.change(&shown.description(), run) };
     }
+
+    /// Whether the group of a key is read when it seems to end before it begins, as it may to who reads
+    /// while it is changed. The caller holds the lock.
+    pub(crate) fn reads_torn_groups(&self, key: PartKey) -> bool {
+        let guard = pin();
+        let root = self.root(&guard).expect("segments");
+        let shown = root.segment(&root.tables[0], key.0.path);
+        let (whole, group) = (shown.description(), key.0.group());
+        let torn = shown.with_torn_group(group);
+        // SAFETY: the caller's; nobody looks keys up meanwhile.
+        unsafe { shown.change(&torn, || ()) };
+        let reads = shown.reads_group(group);
+        // SAFETY: as above.
+        unsafe { shown.change(&whole, || ()) };
+        reads
+    }
 }
 
 /// Room for a root with the segments that there are, if there are any.

@@ -356,11 +356,11 @@ impl<'a> Shown<'a> {
 
     /// The entries that may be of a key, counted codes at least once; `None` if the version is another.
     fn matches(self, key: Address, version: u64, first: First) -> Option<usize> {
-        let Some((form, start, slots)) = self.small_group(key.group(), first) else {
+        let Some((form, (start, end), slots)) = self.small_group(key.group(), first) else {
             return self.count_in_copy(key, version, first);
         };
         let mut held = [0; GROUP_WORDS];
-        let (at, end) = (start / 64, start + HEADER + slots * form.width as usize);
+        let at = start / 64;
         for (i, held) in held[..=end / 64 - at].iter_mut().enumerate() {
             // SAFETY: up to the word after the block, which is the window's.
             *held = unsafe { self.block_word(at + i) }.to_le();
@@ -390,19 +390,20 @@ impl<'a> Shown<'a> {
         })
     }
 
-    /// The form of a group, where it begins and its slots: within the block, and no longer than
-    /// can be copied, whatever a writer does meanwhile. `None` if it seems to be longer.
+    /// The form of a group, where it begins and ends, and its slots: within the block, and no longer than
+    /// can be copied, whatever a writer does meanwhile. `None` if it seems to be longer, or to end before
+    /// it begins.
     #[inline(always)]
-    fn small_group(self, group: usize, first: First) -> Option<(Form, usize, usize)> {
+    fn small_group(self, group: usize, first: First) -> Option<(Form, (usize, usize), usize)> {
         let words = first.words();
         let (tag, base, next) = self.bases(first, group)?;
         let form = Segment::form_of(tag);
         let bits = form.width as usize;
         let start = (HEADER * group).wrapping_add((base as usize).wrapping_mul(bits));
-        let slots = next.wrapping_sub(base) as usize;
+        let slots = usize::try_from(next.wrapping_sub(base)).ok()?;
         let end = start.wrapping_add(HEADER).wrapping_add(slots.wrapping_mul(bits));
         let is_small = start <= end && end <= words * 64 && end - start <= (GROUP_WORDS - 2) * 64;
-        is_small.then_some((form, start, slots))
+        is_small.then_some((form, (start, end), slots))
     }
 
     /// The same for segments that are not as most are.
@@ -488,6 +489,21 @@ struct GroupOf {
 impl Shown<'_> {
     pub(super) fn description(self) -> [u64; DESCRIPTION] {
         core::array::from_fn(|at| self.described(at).to_le())
+    }
+
+    /// A description in which the group after one begins one slot before it.
+    pub(super) fn with_torn_group(self, group: usize) -> [u64; DESCRIPTION] {
+        let first = First(self.described(1));
+        let slots = self.base(first, group + 1) - self.base(first, group);
+        let (at, mut torn) = (Segment::BASES + group + 1, self.description());
+        let shift = at % 8 * 8;
+        let distance = ((torn[at / 8] >> shift) as i8).wrapping_sub((slots + 1) as i8);
+        torn[at / 8] = torn[at / 8] & !(0xff << shift) | u64::from(distance as u8) << shift;
+        torn
+    }
+
+    pub(super) fn reads_group(self, group: usize) -> bool {
+        self.small_group(group, First(self.described(1))).is_some()
     }
 }
 

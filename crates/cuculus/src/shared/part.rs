@@ -291,6 +291,18 @@ mod tests {
         assert!((0..10_000u64).all(|key| again.remove(&key)) && again.is_empty());
     }
 
+    /// A reader may see the end of a group as it was and its beginning as it will be. The number of its
+    /// slots was then negative, and a product of it overflowed, which is a panic where overflows are checked.
+    #[test]
+    fn groups_that_end_before_they_begin_are_not_read() {
+        let filter = SharedFilter::builder().parts(1).seed(1).build().expect("valid");
+        (0..2000u64).for_each(|key| filter.insert(&key).expect("room"));
+        let (at, key) = filter.shared.division.locate(filter.hasher().hash(&7u64));
+        let part = &filter.shared.parts[at];
+        let _writer = part.write().expect("whole");
+        assert!(!part.published.0.reads_torn_groups(key));
+    }
+
     /// A lookup that meets a writer in the middle of a change waits for it, and for no other part.
     #[test]
     fn a_lookup_waits_for_a_writer_that_was_stopped() {
