@@ -44,9 +44,8 @@ fn has_libclang() -> bool {
         })
 }
 
-/// `cargo xtask test-valkey`: the tests of the module on these servers and on the newest Redis too, with clients
-/// of Node besides. With
-/// `--peer PATH.so` the replies of another module are compared.
+/// `cargo xtask test-valkey`: the tests of the module on these servers and on the newest Redis too, with
+/// clients of Node besides. With `--peer PATH.so` the replies of another module are compared.
 pub(crate) fn test_all(arguments: &[String]) -> Result<(), Failure> {
     let peer = match arguments {
         [] => None,
@@ -165,26 +164,52 @@ const COURSES: [(&str, &str); 2] = [("--cluster", "large_set.py"), ("--copy", "c
 /// `cargo xtask bench-valkey`: measures the module under load; with `--cluster N`, one set of N items over
 /// a cluster that loses a server; with `--copy N`, a filter of N items that is copied while it is in use.
 pub(crate) fn bench(arguments: &[String]) -> Result<(), Failure> {
+    let course = course(arguments)?;
     prepare()?;
     tools::debian("redis-server", "redis-server")?;
     let module = build_for_release()?;
-    let course =
-        COURSES.iter().find(|(option, _)| arguments.first().is_some_and(|is| is == option));
-    let Some((option, script)) = course else {
+    let Some((script, items)) = course else {
         let mut command = cargo(["bench", "--package", PACKAGE, "--bench", "server", "--"]);
         return step("bench", command.args(arguments).env("CUCULUS_MODULE", module));
     };
-    let [_, items] = arguments else {
-        return Err(Failure::Usage(format!("{option} takes a number of items and nothing else")));
-    };
-    if items.parse::<u64>().map_or(true, |items| items == 0) {
-        let usage = format!("{option} takes a number of items above 0, not {items:?}");
-        return Err(Failure::Usage(usage));
-    }
     step("tool", &mut cargo(["build", "--release", "--bin", "cuculus"]))?;
     let tool = target_directory().join("release/cuculus").canonicalize()?;
     let python = python::with_packages(&format!("{TESTS}/requirements.txt"))?;
-    let mut course = program(python, [&format!("{TESTS}/{script}")[..], items]);
+    let mut course = program(python, [&*format!("{TESTS}/{script}"), &items.to_string()]);
     course.env("CUCULUS_MODULE", module).env("CUCULUS_TOOL", tool);
     step("server", &mut course)
+}
+
+/// The script that is asked for, if one is, and its number of items.
+fn course(arguments: &[String]) -> Result<Option<(&'static str, u64)>, Failure> {
+    let Some((first, others)) = arguments.split_first() else { return Ok(None) };
+    let Some((option, script)) = COURSES.into_iter().find(|(option, _)| first == option) else {
+        return Ok(None);
+    };
+    let items = match others {
+        [items] => items.parse().ok().filter(|&items| items > 0),
+        _ => None,
+    };
+    let usage =
+        || Failure::Usage(format!("{option} takes a number of items, as in {option} 1000000"));
+    Ok(Some((script, items.ok_or_else(usage)?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn courses_take_a_number_and_nothing_else() {
+        let course = |line: &str| {
+            let words: Vec<String> = line.split_whitespace().map(String::from).collect();
+            course(&words).map_err(|failure| failure.exit_code())
+        };
+        assert_eq!(course("--copy 5"), Ok(Some(("copy_in_use.py", 5))));
+        assert_eq!(course("--cluster 7"), Ok(Some(("large_set.py", 7))));
+        assert_eq!((course(""), course("--items 5 --json")), (Ok(None), Ok(None)));
+        for line in ["--copy", "--copy 0", "--copy x", "--cluster 5 6", "--cluster 5 --json"] {
+            assert_eq!(course(line), Err(2), "{line}");
+        }
+    }
 }

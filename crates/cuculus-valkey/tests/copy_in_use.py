@@ -28,7 +28,7 @@ def tool(server, *words, ids=None):
     lines = subprocess.Popen(["seq", str(ids)], stdout=subprocess.PIPE) if ids else None
     command = [TOOL, "cluster", *words, "--replicas", "0", f"--node=redis://{HOST}:{server.port}"]
     source = lines.stdout if lines else subprocess.DEVNULL
-    return subprocess.run(command, stdin=source, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(command, stdin=source, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
 class Calls:

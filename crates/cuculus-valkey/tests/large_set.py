@@ -22,14 +22,11 @@ RATE = 0.001
 TICK = os.sysconf("SC_CLK_TCK")
 
 
-def cpu(processes):
-    """Seconds of processor time of processes that run."""
-    total = 0
-    for process in processes:
-        with open(f"/proc/{process.pid}/stat") as stat:
-            user, system = stat.read().rsplit(")", 1)[1].split()[11:13]
-        total += int(user) + int(system)
-    return total / TICK
+def cpu(server):
+    """Seconds of processor time of a server that runs."""
+    with open(f"/proc/{server.process.pid}/stat") as stat:
+        user, system = stat.read().rsplit(")", 1)[1].split()[11:13]
+    return (int(user) + int(system)) / TICK
 
 
 def running(cluster):
@@ -70,14 +67,12 @@ class Course:
 
     def step(self, what, cluster, run):
         """Runs a step. Servers that end during it are not counted."""
-        before = {server: cpu([server.process]) for server in running(cluster)}
+        before = {server: cpu(server) for server in running(cluster)}
         own, begun = os.times(), time.monotonic()
         result = run()
         spent = os.times()
         client = sum(spent[2:4]) - sum(own[2:4])
-        servers = sum(
-            cpu([server.process]) - before[server] for server in before if server.process
-        )
+        servers = sum(cpu(server) - before[server] for server in before if server.process)
         wall = time.monotonic() - begun
         per_id = 1e6 / self.items
         print(
