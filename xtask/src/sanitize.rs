@@ -6,19 +6,16 @@ use crate::tools;
 
 /// The only platform that the sanitizers are used on here; they need the target to be named.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
-/// The address sanitizer has an allocator of its own, which gives nothing back to the system. And it takes
-/// a panic for an overflow where loom has put a thread of a model on a stack of its own.
-const NOT_WITH_ADDRESSES: [&str; 2] = ["memory_comes_back_to_the_system", "the_model_notices"];
+/// The address sanitizer has an allocator of its own, which gives nothing back to the system.
+const NOT_WITH_ADDRESSES: [&str; 1] = ["memory_comes_back_to_the_system"];
 /// What runs with the thread sanitizer: the unit tests whose names begin so, and the suites that start
 /// threads.
 const THREADED: [&str; 2] = ["shared::", "elastic::groups"];
 const THREADED_SUITES: [&str; 3] = ["shared", "shared_stress", "bulk"];
 /// What Miri runs by default. It is some thousand times slower, and these have the unsafe code.
 const INTERPRETED: [&str; 4] = ["memory::", "table::tests", "elastic::pool", "relocate::"];
-/// The test of a suite that is small enough for Miri, and with threads. crossbeam-epoch, which it uses,
-/// keeps to the newer of the two models of borrowing only, and never frees its list of threads.
+/// The test of a suite that is small enough for Miri, and with threads.
 const INTERPRETED_SUITE: [&str; 2] = ["shared", "small"];
-const FOR_EPOCHS: &str = "-Zmiri-tree-borrows -Zmiri-ignore-leaks -Zmiri-permissive-provenance";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
@@ -148,9 +145,6 @@ fn interpret(chosen: &[&str]) -> Result<(), Failure> {
         let words = ["run", "nightly", "cargo", "miri", "test", "-p", "cuculus"];
         let mut command = program("rustup", words.into_iter().chain(what.iter().copied()));
         command.env("CARGO_TARGET_DIR", target_directory().join("miri"));
-        if what.contains(&INTERPRETED_SUITE[0]) {
-            command.env("MIRIFLAGS", FOR_EPOCHS);
-        }
         step(&format!("Miri, {name}"), &mut command)
     };
     let names = if chosen.is_empty() { &INTERPRETED[..] } else { chosen };

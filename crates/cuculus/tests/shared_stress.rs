@@ -1,6 +1,7 @@
 //! Threads at full speed on one filter, with an exact oracle: permanent keys are always found, a
 //! thread always finds its own keys, `insert_absent` has one winner, snapshots and files hold what
-//! they must, and in the end exactly what should be left is left.
+//! they must, and in the end exactly what should be left is left. A foreign map whose values change
+//! the filter when they are dropped is beside them.
 //!
 //! Three seconds by default; `CUCULUS_STRESS_SECONDS` says how long, and `cargo xtask soak-shared`
 //! sets it.
@@ -10,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crossbeam_skiplist::SkipMap;
 use cuculus::conformance::Random;
 use cuculus::{ElasticFilter, Filter as _, Persist, SharedFilter};
 
@@ -21,9 +23,38 @@ fn seconds() -> f64 {
     std::env::var("CUCULUS_STRESS_SECONDS").map_or(3.0, |text| text.parse().expect("a number"))
 }
 
+/// Runs on one processor of its own from now on, so that threads really run at the same time: those of
+/// a busy machine hardly ever meet.
+#[cfg(target_os = "linux")]
+fn pin_to(processor: usize) {
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+    let allowed = sched_getaffinity(None).expect("allowed to ask");
+    let ours: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu)).collect();
+    let mut one = CpuSet::new();
+    one.set(ours[processor % ours.len()]);
+    sched_setaffinity(None, &one).expect("one of those that are allowed");
+}
+
+#[cfg(not(target_os = "linux"))]
+fn pin_to(_: usize) {}
+
 /// Keys of different users never meet.
 fn key(user: u64, number: u64) -> u64 {
     user << 48 | number
+}
+
+/// The values of maps that are not dropped yet.
+static HELD: AtomicU64 = AtomicU64::new(0);
+
+/// A value that takes its key out of the filter when it is dropped.
+struct Held(SharedFilter, u64);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        assert!(self.0.remove(&self.1), "{} is lost", self.1);
+        HELD.fetch_sub(1, Relaxed);
+    }
 }
 
 struct Stress<'a> {
@@ -136,6 +167,21 @@ impl Stress<'_> {
         }
     }
 
+    /// A map of `crossbeam`, each value of which takes its key out of the filter when some thread drops
+    /// it, whenever that is.
+    fn map(&self, user: u64) {
+        let map = SkipMap::new();
+        let mut number = 0;
+        while self.is_running(256) {
+            for number in number..number + 256 {
+                self.filter.insert(&key(user, number)).expect("room");
+                HELD.fetch_add(1, Relaxed);
+                map.insert(number % 4096, Held(self.filter.clone(), key(user, number)));
+            }
+            number += 256;
+        }
+    }
+
     /// Snapshots, files and figures.
     fn look(&self) -> u64 {
         let mut snapshots = 0;
@@ -167,8 +213,13 @@ fn stress(parts: usize, seconds: f64) {
     let (without, snapshots) = thread::scope(|scope| {
         scope.spawn(move || make().read(1));
         scope.spawn(move || make().read(2));
-        scope.spawn(move || make().write(1, 4000));
-        scope.spawn(move || make().write(2, 60_000));
+        scope.spawn(move || make().map(3));
+        for (user, most) in [(1, 4000), (2, 60_000)] {
+            scope.spawn(move || {
+                pin_to(user as usize);
+                make().write(user, most);
+            });
+        }
         let racers: Vec<_> =
             (0..3).map(|me| scope.spawn(move || make().race(me, barrier, winners, go))).collect();
         let looker = scope.spawn(move || make().look());
@@ -180,6 +231,9 @@ fn stress(parts: usize, seconds: f64) {
         let without: u64 = racers.into_iter().map(|racer| racer.join().expect("no panic")).sum();
         (without, looker.join().expect("no panic"))
     });
+    while HELD.load(Relaxed) > 0 {
+        crossbeam_epoch::pin().flush();
+    }
     assert_eq!(filter.len(), PERMANENT as usize);
     assert!((0..PERMANENT).all(|number| filter.remove(&key(0, number))));
     assert!(filter.is_empty() && snapshots > 0);
@@ -204,6 +258,61 @@ fn few_parts_keep_all_promises() {
 #[test]
 fn many_parts_keep_all_promises() {
     stress(64, seconds() / 3.0);
+}
+
+/// A reader and a writer on two processors and in the same few segments, at rates at which lookups go
+/// all of their ways: codes of 4 to 30 bits, homes with many codes, counted copies.
+fn pinned_pair(rate: f64, seconds: f64) -> u64 {
+    const KEPT: u64 = 300;
+    let builder = SharedFilter::builder().false_positive_rate(rate).parts(1).seed(11);
+    let filter = &builder.build().expect("valid");
+    (0..KEPT).for_each(|number| filter.insert(&key(0, number)).expect("room"));
+    (0..9).for_each(|_| filter.insert(&key(0, 0)).expect("counted"));
+    let (end, barrier) = (&AtomicBool::new(false), &Barrier::new(2));
+    let reads = thread::scope(|scope| {
+        let reader = scope.spawn(move || {
+            pin_to(0);
+            barrier.wait();
+            let (mut reads, mut lost) = (0u64, 0u64);
+            while !end.load(Relaxed) {
+                let is_lost = |&number: &u64| !filter.contains(&key(0, number));
+                lost += (0..KEPT).filter(is_lost).count() as u64;
+                lost += u64::from(filter.count(&key(0, 0)) < 10);
+                reads += KEPT + 1;
+            }
+            assert_eq!(lost, 0, "of {reads} lookups at a rate of {rate}");
+            reads
+        });
+        scope.spawn(move || {
+            pin_to(1);
+            barrier.wait();
+            let (start, mut round) = (Instant::now(), 0);
+            while start.elapsed().as_secs_f64() < seconds {
+                // A tide that splits and merges, then ripples in one segment.
+                for (most, times) in [(4000, 1), (40, 100)] {
+                    for _ in 0..times {
+                        let own = round..round + most;
+                        own.clone().for_each(|at| filter.insert(&key(1, at)).expect("room"));
+                        own.for_each(|at| assert!(filter.remove(&key(1, at)), "{at} is lost"));
+                        round += most;
+                    }
+                }
+            }
+            end.store(true, Relaxed);
+        });
+        reader.join().expect("no key is lost")
+    });
+    assert_eq!(filter.len() as u64, KEPT + 9);
+    reads
+}
+
+#[test]
+fn a_reader_and_a_writer_on_two_processors_meet() {
+    for rate in [0.5, 0.05, 0.01, 1e-4, 1e-6] {
+        let reads = pinned_pair(rate, seconds() / 6.0);
+        println!("pinned pair at a rate of {rate}: {reads} lookups, none lost");
+        assert!(reads > 0);
+    }
 }
 
 /// Who clears while others insert: afterwards a key is there or not, and all of the filter works.

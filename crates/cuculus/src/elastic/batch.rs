@@ -1,10 +1,9 @@
 //! Many keys at once in the elastic filter: descriptions are prefetched first, then groups, then
 //! keys are looked at, so that the waits for memory overlap.
 
-use super::address::{Address, Scheme};
+use super::address::Address;
 use super::levels::Levels;
 use super::probe::{Probe, hit_slowly};
-use crate::KeyHash;
 use crate::prefetch::prefetch_at;
 use crate::wide::Job;
 
@@ -13,28 +12,27 @@ const TOGETHER: usize = 8;
 
 /// Prefetches the groups of some keys.
 #[inline(always)]
-pub(super) fn prefetch(levels: &Levels, scheme: Scheme, hashes: &[KeyHash]) {
+pub(super) fn prefetch<K>(levels: &Levels, keys: &[K], address: impl Fn(&K) -> Address) {
     if levels.main.len() == 0 {
         return;
     }
-    for &hash in hashes {
-        levels.main.prefetch_segment(scheme.address(hash));
+    for key in keys {
+        levels.main.prefetch_segment(address(key));
     }
-    for &hash in hashes {
-        levels.main.prefetch_group(scheme.address(hash));
+    for key in keys {
+        levels.main.prefetch_group(address(key));
     }
 }
 
-/// `contains` for each key, hashed by `hash` on the way.
-pub(super) struct Contains<'a, K, H> {
+/// `contains` for each key, whose address is found on the way.
+pub(super) struct Contains<'a, K, A> {
     pub(super) levels: &'a Levels,
-    pub(super) scheme: Scheme,
     pub(super) keys: &'a [K],
-    pub(super) hash: H,
+    pub(super) address: A,
     pub(super) hits: &'a mut [bool],
 }
 
-impl<K, H: Fn(&K) -> KeyHash> Job for Contains<'_, K, H> {
+impl<K, A: Fn(&K) -> Address> Job for Contains<'_, K, A> {
     type Output = ();
 
     #[inline(always)]
@@ -48,10 +46,10 @@ impl<K, H: Fn(&K) -> KeyHash> Job for Contains<'_, K, H> {
     }
 }
 
-impl<K, H: Fn(&K) -> KeyHash> Contains<'_, K, H> {
+impl<K, A: Fn(&K) -> Address> Contains<'_, K, A> {
     #[inline(always)]
     fn look_up<const WIDE: bool>(self) {
-        let Self { levels, scheme, keys, hash, hits } = self;
+        let Self { levels, keys, address, hits } = self;
         let main = &levels.main;
         if main.segment_count() == 0 {
             return;
@@ -66,7 +64,7 @@ impl<K, H: Fn(&K) -> KeyHash> Contains<'_, K, H> {
         for step in 0..count + 2 {
             if let Some(group) = keys.get(step * TOGETHER..) {
                 for (to, key) in places[step % 4].iter_mut().zip(group) {
-                    let key = scheme.address(hash(key));
+                    let key = address(key);
                     *to = (main.segment(key), key);
                     prefetch_at(to.0);
                 }
@@ -88,7 +86,6 @@ impl<K, H: Fn(&K) -> KeyHash> Contains<'_, K, H> {
                 }
             }
         }
-        let address = |key: &K| scheme.address(hash(key));
         for level in &*levels.overflow {
             for (hit, key) in hits.iter_mut().zip(keys) {
                 *hit |= level.contains(address(key));

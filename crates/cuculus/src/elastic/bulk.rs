@@ -12,7 +12,6 @@ use super::groups::{Groups, MOST_THREADS, in_threads, index_of};
 use super::lengths::{Changes, Lengths};
 use super::level::{Context, Failure, Level, Work, depth_of};
 use super::policy::{Goal, Settings, segments_for};
-use super::segments::Segments;
 use super::weave::{self, Loom};
 use crate::wide::{self, Job};
 use crate::{BuildError, Filter, Full, FullCause, Insert, Key, KeyHash, Remove};
@@ -463,7 +462,7 @@ impl Level {
         if woven.plan.units > units {
             self.directory.resize(index, woven.plan.units)?;
         }
-        let segment = self.directory.get_mut(index).ok_or(Failure::OutOfMemory)?;
+        let segment = self.directory.get_mut(index);
         segment.set_groups(&woven.plan, loom.groups(&woven));
         cx.lengths.add_many(depth + length, keys.len() as u64);
         self.entries += keys.len();
@@ -488,7 +487,7 @@ impl Level {
         let job = weave::Remove { segment, keys, scheme, loom };
         let taken = wide::run_chosen(cx.settings.chosen, job)?;
         let depth = segment.depth();
-        self.directory.get_mut(index)?.set_groups(&taken.woven.plan, loom.groups(&taken.woven));
+        self.directory.get_mut(index).set_groups(&taken.woven.plan, loom.groups(&taken.woven));
         let mut removed = 0;
         for (length, &entries) in (depth..).zip(&taken.lengths).filter(|held| *held.1 > 0) {
             cx.lengths.remove_many(length, entries.into());

@@ -5,7 +5,6 @@
 use super::page::Page;
 use super::pool::{Block, Pool, Relocate};
 use super::segment::{Plan, Segment};
-use super::segments::{Content, Segments};
 use crate::memory::{lower, shrink};
 use crate::prefetch::prefetch_at;
 use crate::table::OutOfMemory;
@@ -21,6 +20,19 @@ const LAST_PAGES: usize = 16;
 /// A description in a cache line of its own.
 #[repr(align(64))]
 struct Line(Segment);
+
+/// What a segment is to hold.
+pub(super) trait Content {
+    /// Writes it to a segment that was made for its plan.
+    fn write_to(&self, segment: &mut Segment, chosen: Chosen);
+}
+
+/// The bytes of all groups of a narrow segment.
+impl Content for &[u8] {
+    fn write_to(&self, segment: &mut Segment, _: Chosen) {
+        segment.group_bytes_mut()[..self.len()].copy_from_slice(self);
+    }
+}
 
 /// All segments of a level.
 #[derive(Default)]
@@ -178,25 +190,26 @@ impl Directory {
     }
 }
 
-impl Segments for Directory {
-    type Prepared = Prepared;
-
+impl Directory {
     #[inline(always)]
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.count as usize
     }
 
-    fn capacity(&self) -> usize {
+    /// The slots that all blocks have room for.
+    pub(super) fn capacity(&self) -> usize {
         self.capacity
     }
 
+    /// The segment that a path leads to, by linear hashing. There must be one.
     #[inline(always)]
-    fn index(&self, path: u64) -> usize {
+    pub(super) fn index(&self, path: u64) -> usize {
         index_among(path, self.count, self.mask)
     }
 
+    /// [`get`](Self::get) for [`index`](Self::index).
     #[inline(always)]
-    fn find(&self, path: u64) -> &Segment {
+    pub(super) fn find(&self, path: u64) -> &Segment {
         assert!(self.count > 0, "no segments");
         let index = self.index(path);
         // SAFETY: there is a segment. The index is below the count: either by comparison, or since half of the mask is
@@ -205,38 +218,39 @@ impl Segments for Directory {
         unsafe { &self.pages.get_unchecked(index / PAGE).get_unchecked(index % PAGE).0 }
     }
 
+    /// [`get_mut`](Self::get_mut) for [`index`](Self::index).
     #[inline(always)]
-    fn find_mut(&mut self, path: u64) -> Option<&mut Segment> {
+    pub(super) fn find_mut(&mut self, path: u64) -> &mut Segment {
         assert!(self.count > 0, "no segments");
         let index = self.index(path);
         // SAFETY: as for `find`.
-        Some(unsafe {
-            &mut self.pages.get_unchecked_mut(index / PAGE).get_unchecked_mut(index % PAGE).0
-        })
+        unsafe { &mut self.pages.get_unchecked_mut(index / PAGE).get_unchecked_mut(index % PAGE).0 }
     }
 
+    /// Prefetches the description of a path's segment.
     #[inline(always)]
-    fn prefetch(&self, path: u64) {
+    pub(super) fn prefetch(&self, path: u64) {
         if self.count > 0 {
             prefetch_at(core::ptr::from_ref(self.find(path)));
         }
     }
 
     #[inline(always)]
-    fn get(&self, index: usize) -> &Segment {
+    pub(super) fn get(&self, index: usize) -> &Segment {
         &self.pages[index / PAGE][index % PAGE].0
     }
 
     #[inline(always)]
-    fn get_mut(&mut self, index: usize) -> Option<&mut Segment> {
-        Some(&mut self.pages[index / PAGE][index % PAGE].0)
+    pub(super) fn get_mut(&mut self, index: usize) -> &mut Segment {
+        &mut self.pages[index / PAGE][index % PAGE].0
     }
 
-    fn iter(&self) -> impl Iterator<Item = &Segment> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Segment> {
         self.pages.iter().flat_map(|page| page.iter()).map(|line| &line.0)
     }
 
-    fn prepare(
+    /// Writes a draft, or other content, to a block for a segment, one that exists or the next.
+    pub(super) fn prepare(
         &mut self,
         index: usize,
         content: &impl Content,
@@ -249,8 +263,9 @@ impl Segments for Directory {
         Ok(Prepared { index, segment })
     }
 
+    /// Gives a segment a larger or smaller block.
     #[inline(always)]
-    fn resize(&mut self, index: usize, units: usize) -> Result<(), OutOfMemory> {
+    pub(super) fn resize(&mut self, index: usize, units: usize) -> Result<(), OutOfMemory> {
         let Self { pages, pool, capacity, .. } = self;
         let segment = &mut pages[index / PAGE][index % PAGE].0;
         let (before, held) = (segment.capacity(), segment.units());
@@ -275,11 +290,13 @@ impl Segments for Directory {
         Ok(())
     }
 
-    fn discard(&mut self, prepared: Prepared) {
-        self.give_back(prepared.segment.at);
+    /// Gives the memory back.
+    pub(super) fn discard(&mut self, Prepared { segment, .. }: Prepared) {
+        self.give_back(segment.at);
     }
 
-    fn install(&mut self, prepared: Prepared) {
+    /// Replaces a segment by one that was prepared.
+    pub(super) fn install(&mut self, prepared: Prepared) {
         self.capacity += prepared.segment.capacity();
         let old = core::mem::replace(
             &mut self.pages[prepared.index / PAGE][prepared.index % PAGE].0,
@@ -289,7 +306,8 @@ impl Segments for Directory {
         self.give_back(old.at);
     }
 
-    fn push_draft(
+    /// Adds a draft, or other content, as the last segment.
+    pub(super) fn push_draft(
         &mut self,
         content: &impl Content,
         plan: &Plan,
@@ -308,7 +326,8 @@ impl Segments for Directory {
         }
     }
 
-    fn push_copy(&mut self, segment: &Segment, depth: u32) -> Result<(), OutOfMemory> {
+    /// Adds a copy of a segment of another directory as the last, at some depth.
+    pub(super) fn push_copy(&mut self, segment: &Segment, depth: u32) -> Result<(), OutOfMemory> {
         self.reserve()?;
         let index = self.len();
         let at = match self.pool.take(segment.units(), index as u32) {
@@ -324,7 +343,8 @@ impl Segments for Directory {
         Ok(())
     }
 
-    fn pop(&mut self) {
+    /// Drops the last segment.
+    pub(super) fn pop(&mut self) {
         let Some(Line(old)) = self.pages.last_mut().and_then(Page::pop) else { return };
         self.capacity -= old.capacity();
         self.set_count(self.count - 1);
@@ -338,7 +358,7 @@ impl Segments for Directory {
         self.give_back(old.at);
     }
 
-    fn heap_bytes(&self) -> usize {
+    pub(super) fn heap_bytes(&self) -> usize {
         let pages: usize = self.pages.iter().map(Page::heap_bytes).sum();
         self.pool.heap_bytes() + pages + self.pages.capacity() * size_of::<Page<Line>>()
     }

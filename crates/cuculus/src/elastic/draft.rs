@@ -4,12 +4,12 @@
 use super::address::{GROUP_HOMES, GROUPS, HOMES, PATH_BITS, Scheme};
 use super::bits::Writer;
 use super::code::{Form, Step, mask};
+use super::directory::Content;
 use super::group::{self, Homes, MOST_EQUAL};
 use super::lengths::Changes;
 use super::policy::Settings;
 use super::pool::UNIT;
 use super::segment::{Bases, COUNTED, Counted, MAX_SLOTS, MAX_UNITS, Plan, Segment};
-use super::segments::Content;
 use crate::KeyHash;
 use crate::wide::{self, Chosen, Job};
 

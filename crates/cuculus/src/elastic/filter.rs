@@ -215,9 +215,8 @@ impl ElasticFilter {
             self.settings.chosen,
             batch::Contains {
                 levels: &self.levels,
-                scheme: self.settings.scheme,
                 keys,
-                hash,
+                address: |key: &K| self.address(hash(key)),
                 hits,
             },
         );
@@ -243,7 +242,7 @@ impl Filter for ElasticFilter {
 
     #[inline]
     fn prefetch_hash(&self, hash: KeyHash) {
-        batch::prefetch(&self.levels, self.settings.scheme, &[hash]);
+        batch::prefetch(&self.levels, &[hash], |&hash| self.address(hash));
     }
 
     fn contains_batch(&self, hashes: &[KeyHash], hits: &mut Vec<bool>) {
@@ -285,7 +284,7 @@ impl Insert for ElasticFilter {
     fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Full> {
         let mut inserted = 0;
         for group in hashes.chunks(GROUP) {
-            batch::prefetch(&self.levels, self.settings.scheme, group);
+            batch::prefetch(&self.levels, group, |&hash| self.address(hash));
             for &hash in group {
                 self.insert_hash(hash).map_err(|full| Full { inserted, ..full })?;
                 inserted += 1;

@@ -10,7 +10,6 @@ use super::levels::Levels;
 use super::part::{Division, Part};
 use super::pool::UNIT;
 use super::segment::Segment;
-use super::segments::Segments;
 use crate::memory::with_room;
 use crate::table::OutOfMemory;
 use crate::{FullCause, KeyHasher};

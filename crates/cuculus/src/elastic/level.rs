@@ -12,7 +12,6 @@ use super::policy::Settings;
 use super::pool::UNIT;
 use super::probe::{self, Probe};
 use super::segment::{Change, Counted, MAX_SLOTS, MAX_UNITS, Removed, Segment};
-use super::segments::Segments;
 use crate::FullCause;
 use crate::table::OutOfMemory;
 use crate::wide::Instructions;
@@ -104,8 +103,8 @@ impl From<Failure> for FullCause {
 
 /// Segments by the lowest bits of the path.
 #[derive(Default)]
-pub(crate) struct Level<D = Directory> {
-    pub(super) directory: D,
+pub(crate) struct Level {
+    pub(super) directory: Directory,
     /// Entries that have slots.
     pub(super) entries: usize,
     /// Codes of which further copies are counted, and these copies.
@@ -116,7 +115,7 @@ pub(crate) struct Level<D = Directory> {
     pub(super) is_overflow: bool,
 }
 
-impl<D: Segments> Level<D> {
+impl Level {
     pub(super) fn overflow() -> Self {
         Self { is_overflow: true, ..Self::default() }
     }
@@ -258,7 +257,7 @@ impl<D: Segments> Level<D> {
         if self.directory.len() == 0 {
             return None;
         }
-        let segment = self.directory.find_mut(key.path)?;
+        let segment = self.directory.find_mut(key.path);
         if segment.is_wide() {
             return None;
         }
@@ -274,7 +273,7 @@ impl<D: Segments> Level<D> {
     #[inline(always)]
     pub(super) fn remove(&mut self, found: Match, cx: &mut Context<'_>) -> bool {
         let index = self.directory.index(found.key.path);
-        let Some(segment) = self.directory.get_mut(index) else { return false };
+        let segment = self.directory.get_mut(index);
         let removed = match segment.remove(found.key, found.code) {
             Ok(removed) => removed,
             Err(()) => {
@@ -329,7 +328,7 @@ impl<D: Segments> Level<D> {
         if self.directory.len() == 0 {
             return false;
         }
-        let Some(segment) = self.directory.find_mut(new.key.path) else { return false };
+        let segment = self.directory.find_mut(new.key.path);
         let (form, depth) = (segment.form(), segment.depth());
         let entries = self.entries;
         if segment.is_wide() || self.is_overflow || !takes(form, depth, new, entries, cx) {
@@ -394,10 +393,7 @@ impl<D: Segments> Level<D> {
             }
         };
         let index = self.directory.index(new.key.path);
-        let Some(segment) = self.directory.get_mut(index) else {
-            self.take_back(new, singly, cx);
-            return Err(FullCause::OutOfMemory);
-        };
+        let segment = self.directory.get_mut(index);
         let (form, depth) = (segment.form(), segment.depth());
         let code = form.encode(new.key.path >> depth, new.bits - depth);
         if segment.add_copies(new.key.home, code, more) == Change::Counted {
@@ -422,7 +418,7 @@ impl<D: Segments> Level<D> {
             let index = self.directory.index(found.key.path);
             // Counted copies at once but for the last, which is removed as any entry is.
             let most = u32::try_from(left).unwrap_or(u32::MAX);
-            let Some(segment) = self.directory.get_mut(index) else { break };
+            let segment = self.directory.get_mut(index);
             let counted = segment.uncount(found.key.home, found.code, most);
             self.copies -= u64::from(counted);
             left -= u64::from(counted);
@@ -483,7 +479,7 @@ impl<D: Segments> Level<D> {
         new: PartialKey,
         cx: &mut Context<'_>,
     ) -> Result<Change, FullCause> {
-        let segment = self.directory.get_mut(index).ok_or(FullCause::OutOfMemory)?;
+        let segment = self.directory.get_mut(index);
         let (form, depth) = (segment.form(), segment.depth());
         let length = (new.bits - depth).min(form.longest());
         cx.lengths.reserve(depth + length).map_err(|_| FullCause::OutOfMemory)?;
@@ -718,7 +714,7 @@ impl<D: Segments> Level<D> {
     }
 
     /// The segments, each with its depth.
-    pub(super) fn indices(&self) -> impl Iterator<Item = (usize, u32)> + use<D> {
+    pub(super) fn indices(&self) -> impl Iterator<Item = (usize, u32)> + use<> {
         let count = self.directory.len();
         (0..count).map(move |index| (index, depth_of(index as u64, count as u64)))
     }
@@ -727,9 +723,7 @@ impl<D: Segments> Level<D> {
     pub(super) fn has_room(&self, index: usize, entries: usize) -> bool {
         self.directory.get(index).slots() + entries <= MAX_SLOTS / 2
     }
-}
 
-impl Level {
     /// The directory, whose memory somebody moves.
     pub(super) fn directory_mut(&mut self) -> &mut Directory {
         &mut self.directory

@@ -4,11 +4,8 @@
 //! have one level.
 
 use super::address::Address;
-use super::directory::Directory;
 use super::level::{Context, Level, Match, PartialKey};
 use super::overflow::Overflow;
-use super::policy::Settings;
-use super::segments::Segments;
 use crate::FullCause;
 use crate::table::OutOfMemory;
 
@@ -25,14 +22,14 @@ const DRAIN_MARGIN: u32 = 2;
 pub(super) const MAX_LEVELS: usize = 16;
 
 #[derive(Default)]
-pub(crate) struct Levels<D = Directory> {
-    pub(super) main: Level<D>,
-    pub(super) overflow: Overflow<D>,
+pub(crate) struct Levels {
+    pub(super) main: Level,
+    pub(super) overflow: Overflow,
 }
 
-impl<D: Segments> Levels<D> {
+impl Levels {
     /// The main level and the others.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Level<D>> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Level> {
         core::iter::once(&self.main).chain(&*self.overflow)
     }
 
@@ -103,12 +100,6 @@ impl<D: Segments> Levels<D> {
         }
     }
 
-    /// Whether the next insertion or removal may change the number of segments or levels.
-    pub(super) fn may_reshape(&self, settings: &Settings) -> bool {
-        !self.overflow.is_empty()
-            || settings.may_reshape(self.main.weight(), self.main.segment_count())
-    }
-
     /// Splits segments of a level until there are so many. After an error there are fewer.
     pub(super) fn split_to(
         &mut self,
@@ -159,7 +150,7 @@ impl<D: Segments> Levels<D> {
         copies: u64,
         cx: &mut Context<'_>,
     ) -> Result<(), FullCause> {
-        let deep_enough = |level: &Level<D>| new.bits >= level.depth_at(new.key.path);
+        let deep_enough = |level: &Level| new.bits >= level.depth_at(new.key.path);
         let at = self.overflow.iter().skip(level).position(deep_enough).map(|at| at + level);
         let at = match at {
             Some(at) => at,
@@ -208,7 +199,7 @@ impl<D: Segments> Levels<D> {
         split.map_err(FullCause::from)
     }
 
-    pub(super) fn level_mut(&mut self, level: usize) -> &mut Level<D> {
+    pub(super) fn level_mut(&mut self, level: usize) -> &mut Level {
         match level.checked_sub(1) {
             None => &mut self.main,
             Some(at) => &mut self.overflow[at],
@@ -336,9 +327,7 @@ impl<D: Segments> Levels<D> {
         let levels: usize = self.iter().map(Level::heap_bytes).sum();
         levels + self.overflow.heap_bytes()
     }
-}
 
-impl Levels {
     pub(super) fn try_clone(&self) -> Result<Self, OutOfMemory> {
         let mut overflow = Overflow::default();
         for level in &*self.overflow {

@@ -23,12 +23,6 @@
 //!  union      all entries of another filter, segment by segment
 //!  groups     many keys by the segments that they belong to
 //!  join       parts become one filter, and one filter parts
-//!  version    memory that one thread changes while others read it
-//!  shown      a segment as these others read it
-//!  in_place   what nearly every change does to such a segment
-//!  copied     segments that others may read: every other change is made to a copy
-//!  published  what these others see, and when memory is given back
-//!  writing    the one who changes a part, and publishes
 //!  forecast   what a filter will be like, by the policy alone
 //!  policy     how large and how long: the only place where that is decided
 //! ```
@@ -39,7 +33,6 @@ mod bits;
 mod builder;
 mod bulk;
 mod code;
-mod copied;
 mod directory;
 mod draft;
 mod filter;
@@ -47,7 +40,6 @@ mod first_version;
 mod forecast;
 mod group;
 mod groups;
-mod in_place;
 pub(crate) mod join;
 mod lengths;
 mod level;
@@ -59,24 +51,14 @@ pub(crate) mod part;
 mod policy;
 mod pool;
 mod probe;
-pub(crate) mod published;
 mod reshape;
 mod saved;
 mod sections;
 mod segment;
-mod segments;
-mod shown;
 mod splice;
 mod stats;
 mod union;
-mod version;
 mod weave;
-pub(crate) mod writing;
-
-/// What version.rs is made of: the model puts loom's in its place.
-mod atomics {
-    pub(super) use core::sync::atomic::{AtomicU64, Ordering, fence};
-}
 
 pub use builder::ElasticFilterBuilder;
 pub use filter::{ElasticFilter, MergeError};

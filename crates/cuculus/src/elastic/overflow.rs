@@ -6,17 +6,12 @@ use super::level::Level;
 use crate::table::OutOfMemory;
 
 /// An array of one vector: a box of which the allocation can fail.
-pub(crate) struct Overflow<D>(Option<Box<[Vec<Level<D>>; 1]>>);
+#[derive(Default)]
+pub(crate) struct Overflow(Option<Box<[Vec<Level>; 1]>>);
 
-impl<D> Default for Overflow<D> {
-    fn default() -> Self {
-        Self(None)
-    }
-}
-
-impl<D> Overflow<D> {
-    pub(super) fn push(&mut self, level: Level<D>) -> Result<(), OutOfMemory> {
-        let failed = OutOfMemory { bytes: size_of::<Level<D>>() as u64 };
+impl Overflow {
+    pub(super) fn push(&mut self, level: Level) -> Result<(), OutOfMemory> {
+        let failed = OutOfMemory { bytes: size_of::<Level>() as u64 };
         if let Some([levels]) = self.0.as_deref_mut() {
             levels.try_reserve_exact(1).map_err(|_| failed)?;
             levels.push(level);
@@ -32,7 +27,7 @@ impl<D> Overflow<D> {
     }
 
     /// Takes the last levels away that are empty.
-    pub(super) fn truncate(&mut self, is_empty: impl Fn(&Level<D>) -> bool) {
+    pub(super) fn truncate(&mut self, is_empty: impl Fn(&Level) -> bool) {
         if let Some([levels]) = self.0.as_deref_mut() {
             while levels.last().is_some_and(&is_empty) {
                 levels.pop();
@@ -45,24 +40,22 @@ impl<D> Overflow<D> {
 
     /// The memory of the list, without that of the levels.
     pub(super) fn heap_bytes(&self) -> usize {
-        self.0
-            .as_deref()
-            .map_or(0, |one| size_of_val(one) + one[0].capacity() * size_of::<Level<D>>())
+        self.0.as_deref().map_or(0, |one| size_of_val(one) + one[0].capacity() * size_of::<Level>())
     }
 }
 
-impl<D> Deref for Overflow<D> {
-    type Target = [Level<D>];
+impl Deref for Overflow {
+    type Target = [Level];
 
     #[inline(always)]
-    fn deref(&self) -> &[Level<D>] {
+    fn deref(&self) -> &[Level] {
         self.0.as_deref().map_or(&[], |[levels]| levels)
     }
 }
 
-impl<D> DerefMut for Overflow<D> {
+impl DerefMut for Overflow {
     #[inline(always)]
-    fn deref_mut(&mut self) -> &mut [Level<D>] {
+    fn deref_mut(&mut self) -> &mut [Level] {
         self.0.as_deref_mut().map_or(&mut [], |[levels]| levels)
     }
 }

@@ -3,16 +3,14 @@
 //! whole, so a part is a filter like any other whose paths begin after these bits.
 
 use super::address::Address;
-use super::copied::Copied;
-use super::directory::Directory;
+use super::batch;
 use super::filter::ElasticFilter;
 use super::lengths::Lengths;
 use super::level::{Context, Level, PartialKey, Work};
 use super::levels::Levels;
 use super::policy::Settings;
-use super::segments::Segments;
 use crate::table::OutOfMemory;
-use crate::wide::{self, Chosen, Job};
+use crate::wide::{self, Job};
 use crate::{FullCause, KeyHash};
 
 /// What all parts of a filter have in common.
@@ -52,10 +50,6 @@ impl Division {
         self.whole.rate
     }
 
-    pub(crate) fn chosen(&self) -> Chosen {
-        self.whole.chosen
-    }
-
     /// Whether hashes are read as a filter reads them.
     pub(crate) fn reads_like(&self, filter: &ElasticFilter) -> bool {
         self.whole.scheme == filter.settings.scheme
@@ -89,16 +83,43 @@ impl Division {
 
 /// The keys of a part.
 #[derive(Default)]
-pub(crate) struct Part<D = Directory> {
-    pub(super) levels: Levels<D>,
+pub(crate) struct Part {
+    pub(super) levels: Levels,
     pub(super) lengths: Lengths,
     pub(super) work: Work,
 }
 
-impl<D: Segments> Part<D> {
+impl Part {
     #[inline(always)]
-    pub(crate) fn contains(&self, key: PartKey) -> bool {
-        self.levels.contains(key.0)
+    pub(crate) fn contains(&self, key: PartKey, division: &Division) -> bool {
+        wide::run_chosen(division.whole.chosen, Contains { levels: &self.levels, key })
+    }
+
+    /// Looks up some keys, each with whatever it comes with.
+    pub(crate) fn contains_batch<T>(
+        &self,
+        keys: &[(T, PartKey)],
+        division: &Division,
+        hits: &mut [bool],
+    ) {
+        let address = |(_, key): &(T, PartKey)| key.0;
+        let job = batch::Contains { levels: &self.levels, keys, address, hits };
+        wide::run_chosen(division.whole.chosen, job);
+    }
+
+    /// Prefetches what some keys need.
+    pub(crate) fn prefetch<T>(&self, keys: &[(T, PartKey)]) {
+        batch::prefetch(&self.levels, keys, |(_, key)| key.0);
+    }
+
+    pub(crate) fn count(&self, key: PartKey) -> usize {
+        self.levels.iter().map(|level| level.count(key.0)).sum()
+    }
+
+    /// A copy with the same keys.
+    pub(crate) fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        let (levels, lengths) = (self.levels.try_clone()?, self.lengths.try_clone()?);
+        Ok(Self { levels, lengths, work: self.work })
     }
 
     /// Nothing has changed after an error.
@@ -168,56 +189,42 @@ impl<D: Segments> Part<D> {
     }
 }
 
-impl Part<Copied> {
-    /// [`insert`](Self::insert) where others see it, if that is possible and nothing else is due
-    /// then. If it says no, nothing has changed.
-    #[inline(always)]
-    pub(super) fn insert_shown(&mut self, key: PartKey, division: &Division) -> bool {
-        let new = division.whole_key(key);
-        let Self { levels, lengths, work } = self;
-        let level = &mut levels.main;
-        let cx = division.context(lengths, work);
-        wide::run_chosen(cx.settings.chosen, InsertShown { level, cx, new })
-    }
+/// Looks a key up.
+struct Contains<'a> {
+    levels: &'a Levels,
+    key: PartKey,
+}
 
-    /// [`remove`](Self::remove) where others see it, if that is possible and nothing else is due
-    /// then. If it says no, nothing has changed.
+impl Contains<'_> {
     #[inline(always)]
-    pub(super) fn remove_shown(&mut self, key: PartKey, division: &Division) -> bool {
-        let Self { levels, lengths, work } = self;
-        // With other levels, all must be asked first; without keys, there are no segments.
-        if !levels.overflow.is_empty() || levels.main.len() <= 1 {
-            return false;
-        }
-        let level = &mut levels.main;
-        let cx = division.context(lengths, work);
-        wide::run_chosen(cx.settings.chosen, RemoveShown { level, cx, key })
+    fn look_up<const WIDE: bool>(self) -> bool {
+        let Self { levels, key: PartKey(key) } = self;
+        let found = if levels.overflow.is_empty() { levels.main.hit::<WIDE>(key) } else { None };
+        found.unwrap_or_else(|| levels.contains(key))
     }
 }
 
-/// The same keys in segments of another kind.
-pub(super) fn copy<A: Segments, B: Segments>(part: &Part<A>) -> Result<Part<B>, OutOfMemory> {
-    let mut levels = Levels::<B>::default();
-    for (at, level) in part.levels.iter().enumerate() {
-        if at > 0 {
-            levels.overflow.push(Level::overflow())?;
-        }
-        let to = levels.level_mut(at);
-        (to.entries, to.counted, to.copies) = (level.entries, level.counted, level.copies);
-        for segment in level.segments() {
-            to.directory.push_copy(segment, segment.depth())?;
-        }
+impl Job for Contains<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        self.look_up::<false>()
     }
-    Ok(Part { levels, lengths: part.lengths.try_clone()?, work: part.work })
+
+    #[inline(always)]
+    fn run_wide(self) -> bool {
+        self.look_up::<true>()
+    }
 }
 
-struct Insert<'a, D> {
-    levels: &'a mut Levels<D>,
+struct Insert<'a> {
+    levels: &'a mut Levels,
     cx: Context<'a>,
     new: PartialKey,
 }
 
-impl<D: Segments> Job for Insert<'_, D> {
+impl Job for Insert<'_> {
     type Output = Result<(), FullCause>;
 
     #[inline(always)]
@@ -226,69 +233,13 @@ impl<D: Segments> Job for Insert<'_, D> {
     }
 }
 
-struct InsertShown<'a> {
-    level: &'a mut Level<Copied>,
-    cx: Context<'a>,
-    new: PartialKey,
-}
-
-impl Job for InsertShown<'_> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn run(self) -> bool {
-        self.run_as::<false>()
-    }
-
-    #[inline(always)]
-    fn run_wide(self) -> bool {
-        self.run_as::<true>()
-    }
-}
-
-impl InsertShown<'_> {
-    #[inline(always)]
-    fn run_as<const WIDE: bool>(mut self) -> bool {
-        !self.level.may_reshape(self.cx.settings)
-            && self.level.insert_shown::<WIDE>(self.new, &mut self.cx)
-    }
-}
-
-struct RemoveShown<'a> {
-    level: &'a mut Level<Copied>,
+struct Remove<'a> {
+    levels: &'a mut Levels,
     cx: Context<'a>,
     key: PartKey,
 }
 
-impl Job for RemoveShown<'_> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn run(self) -> bool {
-        self.run_as::<false>()
-    }
-
-    #[inline(always)]
-    fn run_wide(self) -> bool {
-        self.run_as::<true>()
-    }
-}
-
-impl RemoveShown<'_> {
-    #[inline(always)]
-    fn run_as<const WIDE: bool>(mut self) -> bool {
-        !self.level.may_reshape(self.cx.settings)
-            && self.level.remove_shown::<WIDE>(self.key.0, &mut self.cx)
-    }
-}
-
-struct Remove<'a, D> {
-    levels: &'a mut Levels<D>,
-    cx: Context<'a>,
-    key: PartKey,
-}
-
-impl<D: Segments> Job for Remove<'_, D> {
+impl Job for Remove<'_> {
     type Output = bool;
 
     #[inline(always)]

@@ -220,13 +220,6 @@ impl Settings {
         load < least_load(segments)
     }
 
-    /// Whether the next entry or two may change the number of segments.
-    pub(super) fn may_reshape(&self, load: usize, segments: usize) -> bool {
-        // An entry weighs one, and a counted one five.
-        let (least, most) = (least_load(segments), most_load(segments));
-        segments == 0 || load + 10 > most || segments > 1 && load < least + 10
-    }
-
     /// The length of plain entries, if the number of keys was said in advance, and the segments
     /// of 256 that can do with a bit less.
     fn plain_length(&self) -> Option<(u8, u8)> {

@@ -6,12 +6,11 @@ use super::draft::{self, Draft, Unfit};
 use super::group::MOST_EQUAL;
 use super::lengths::Changes;
 use super::level::{Context, Failure, Level, PartialKey, each_partial_key};
-use super::segments::Segments;
 use super::weave::{self, Halves};
 use crate::table::OutOfMemory;
 use crate::{FullCause, wide};
 
-impl<D: Segments> Level<D> {
+impl Level {
     #[inline(always)]
     pub(super) fn shrink_if_due(&mut self, index: usize, cx: &mut Context<'_>) {
         let segment = self.directory.get(index);

@@ -23,7 +23,6 @@ use super::draft::Draft;
 use super::filter::ElasticFilter;
 use super::level::{Level, PartialKey, each_partial_key};
 use super::policy::{LOAD_PER_SEGMENT, segments_for};
-use super::segments::Segments;
 use crate::{Full, FullCause};
 
 /// The most bits that tell sections apart.

@@ -17,7 +17,7 @@ use super::bits::{self, read, shift_down};
 use super::code::{Form, mask};
 use super::group::{self, HEADER, Homes};
 use super::pool::{Block, UNIT};
-use super::splice::{Group, Own, Refused};
+use super::splice::{Group, Refused};
 use crate::prefetch::prefetch_at;
 use crate::table::WINDOW;
 
@@ -194,9 +194,6 @@ fn near_bases(bases: &Bases, slope: u16, most: i32) -> Option<[i8; GROUPS + 1]> 
 }
 
 impl Segment {
-    /// The bytes of a description before the bases.
-    pub(super) const BASES: usize = core::mem::offset_of!(Self, bases);
-
     /// A segment in a block that has the bytes of the plan. The bits of the groups, and the
     /// counted codes, are still to be written.
     pub(super) fn new(at: Block, plan: &Plan) -> Self {
@@ -316,29 +313,6 @@ impl Segment {
         self.bytes_mut()[..groups.len()].copy_from_slice(groups);
     }
 
-    /// The words of the block.
-    pub(super) fn words(&self) -> &[u64] {
-        // SAFETY: as for `bytes`; blocks are aligned for words (pool.rs).
-        unsafe { core::slice::from_raw_parts(self.at.cast().as_ptr(), self.units() * UNIT / 8) }
-    }
-
-    /// The description as it is in memory.
-    #[inline(always)]
-    pub(super) fn to_words(&self) -> [u64; size_of::<Self>() / 8] {
-        // SAFETY: words without gaps; every one of their bits means something.
-        unsafe { core::mem::transmute(self.at(self.at)) }
-    }
-
-    /// A description as it was in memory, of another block.
-    ///
-    /// # Safety
-    /// The words are a description's, and the block is as long and has a window after it.
-    pub(super) unsafe fn from_words(words: &[u64; size_of::<Self>() / 8], at: Block) -> Self {
-        // SAFETY: the caller's. The place of its block is not zero, and not used.
-        let described: Self = unsafe { core::mem::transmute(*words) };
-        described.at(at)
-    }
-
     #[inline(always)]
     fn words_mut(&mut self) -> &mut [u64] {
         let words = self.units() * UNIT / 8;
@@ -362,11 +336,6 @@ impl Segment {
 
     fn trailer(&self) -> usize {
         self.units() * UNIT - TRAILER
-    }
-
-    /// Where the base of a group is in a wide segment's block of so many bytes.
-    pub(super) fn exact_base_at(bytes: usize, group: usize) -> Option<usize> {
-        Some(bytes.checked_sub(TRAILER)? + 2 * group)
     }
 
     fn exact_base(&self, group: usize) -> usize {
@@ -549,13 +518,6 @@ impl Segment {
         !self.is_wide() && is_short && self.free_bits() < self.form().width as usize
     }
 
-    /// The same description of a block with more units, in a narrow segment.
-    #[inline(always)]
-    pub(super) fn with_units(&self, units: usize) -> Self {
-        debug_assert!(!self.is_wide());
-        Self { units: units as u16, ..self.at(self.at) }
-    }
-
     /// Puts a code into its home, if it is a home of a narrow segment and there is room: what nearly
     /// every insert does. Otherwise nothing has changed.
     #[inline(always)]
@@ -607,7 +569,7 @@ impl Segment {
         {
             return false;
         }
-        splice.add(&mut Own(self.words_mut()), at, end, width);
+        splice.add(self.words_mut(), at, end, width);
         true
     }
 
@@ -689,7 +651,7 @@ impl Segment {
         if !self.add_to_bases(group, added as i8) {
             return Change::Rewrite;
         }
-        splice.add(&mut Own(self.words_mut()), at, end, width);
+        splice.add(self.words_mut(), at, end, width);
         Change::Slot
     }
 
@@ -737,7 +699,7 @@ impl Segment {
             if !self.add_to_near_bases(group, -(splice.slots() as i8)) {
                 return None;
             }
-            splice.take(&mut Own(self.words_mut()), at, end, width);
+            splice.take(self.words_mut(), at, end, width);
             return Some(length);
         }
         let (best, length) = self.longest_of(&codes[..count as usize], key)?;
@@ -798,7 +760,7 @@ impl Segment {
         if !self.add_to_bases(group, -(splice.slots() as i8)) {
             return Err(());
         }
-        splice.take(&mut Own(self.words_mut()), at, end, width);
+        splice.take(self.words_mut(), at, end, width);
         Ok(Removed::Slot)
     }
 
@@ -814,13 +776,6 @@ impl Segment {
         self.units = self.units.max(units as u16);
         self.bytes_mut().copy_within(old - trailer..old, new - trailer);
         self.units = units as u16;
-    }
-
-    /// The same description of another block, as large.
-    #[inline(always)]
-    pub(super) fn at(&self, at: Block) -> Self {
-        let &Self { slope, units, form, depth, bases, end, .. } = self;
-        Self { at, slope, units, form, depth, bases, end }
     }
 
     /// The same slots in another block, larger or smaller; both have the same form.

@@ -205,18 +205,6 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Memory in which a group is changed, from bit 0 of its block on.
-pub(super) trait Bits {
-    /// Moves what is from a bit to an end up, and writes a number of some width there.
-    fn insert(&mut self, at: usize, end: usize, width: u32, value: u64);
-    /// Moves what is from a bit to an end up.
-    fn shift_up(&mut self, from: usize, end: usize, by: usize);
-    /// Moves what is from a bit to an end down.
-    fn shift_down(&mut self, from: usize, end: usize, by: usize);
-    /// Writes a number over what is there.
-    fn set(&mut self, at: usize, width: u32, value: u64);
-}
-
 impl Splice {
     /// The slots that come or go.
     #[inline(always)]
@@ -226,69 +214,44 @@ impl Splice {
 
     /// Adds the code to a group, which begins at a bit; `end` is that of the segment.
     #[inline(always)]
-    pub(super) fn add(&self, to: &mut impl Bits, at: usize, end: usize, width: u32) {
+    pub(super) fn add(&self, words: &mut [u64], at: usize, end: usize, width: u32) {
         let step = width as usize;
         let bit = |slot: usize| at + HEADER + slot * step;
         match self.length {
-            None => to.insert(bit(self.code_at), end, width, self.code),
+            None => insert(words, bit(self.code_at), end, width, self.code),
             Some((slot, length)) => {
-                to.shift_up(bit(self.code_at), end, 2 * step);
-                to.insert(bit(slot), bit(self.code_at), width, length);
-                to.set(bit(self.code_at + 1), width, self.code);
+                shift_up(words, bit(self.code_at), end, 2 * step);
+                insert(words, bit(slot), bit(self.code_at), width, length);
+                set(words, bit(self.code_at + 1), width, self.code);
             }
         }
-        self.write_over(to, at, width);
+        self.write_over(words, at, width);
     }
 
     /// Takes the code out.
     #[inline(always)]
-    pub(super) fn take(&self, to: &mut impl Bits, at: usize, end: usize, width: u32) {
+    pub(super) fn take(&self, words: &mut [u64], at: usize, end: usize, width: u32) {
         let step = width as usize;
         let bit = |slot: usize| at + HEADER + slot * step;
         if let Some((slot, _)) = self.length {
-            to.shift_down(bit(slot + 1), bit(self.code_at), step);
+            shift_down(words, bit(slot + 1), bit(self.code_at), step);
         }
-        to.shift_down(bit(self.code_at + 1), end, step * self.slots());
-        self.write_over(to, at, width);
+        shift_down(words, bit(self.code_at + 1), end, step * self.slots());
+        self.write_over(words, at, width);
     }
 
     #[inline(always)]
-    fn write_over(&self, to: &mut impl Bits, at: usize, width: u32) {
+    fn write_over(&self, words: &mut [u64], at: usize, width: u32) {
         let step = width as usize;
         let bit = |slot: usize| at + HEADER + slot * step;
         if let Some((slot, length)) = self.changed {
-            to.set(bit(slot), width, length);
+            set(words, bit(slot), width, length);
         }
         if let Some((first, codes)) = self.inline {
             for (slot, code) in (first..).zip(codes) {
-                to.set(bit(slot), width, code);
+                set(words, bit(slot), width, code);
             }
         }
-    }
-}
-
-/// The words of a block that nobody else sees.
-pub(super) struct Own<'a>(pub(super) &'a mut [u64]);
-
-impl Bits for Own<'_> {
-    #[inline(always)]
-    fn insert(&mut self, at: usize, end: usize, width: u32, value: u64) {
-        insert(self.0, at, end, width, value);
-    }
-
-    #[inline(always)]
-    fn shift_up(&mut self, from: usize, end: usize, by: usize) {
-        shift_up(self.0, from, end, by);
-    }
-
-    #[inline(always)]
-    fn shift_down(&mut self, from: usize, end: usize, by: usize) {
-        shift_down(self.0, from, end, by);
-    }
-
-    #[inline(always)]
-    fn set(&mut self, at: usize, width: u32, value: u64) {
-        set(self.0, at, width, value);
     }
 }
 
@@ -342,7 +305,7 @@ mod tests {
                     rewritten += 1;
                     continue;
                 };
-                splice.take(&mut Own(&mut words), at, end, width);
+                splice.take(&mut words, at, end, width);
                 taken += 1;
                 let gone = if by_match {
                     let of_code = |held: &u64| form.match_length(*held, code);
@@ -367,7 +330,7 @@ mod tests {
                     }
                 };
                 assert!(equal < MOST_EQUAL);
-                splice.add(&mut Own(&mut words), at, end, width);
+                splice.add(&mut words, at, end, width);
                 added += 1;
                 run.insert(run.partition_point(|&held| held < code), code);
                 old + splice.slots()

@@ -9,14 +9,13 @@ use super::lengths::{Changes, Lengths};
 use super::level::{Context, Failure, Level, PartialKey, each_partial_key};
 use super::levels::Levels;
 use super::segment::Segment;
-use super::segments::Segments;
 use crate::FullCause;
 use crate::wide;
 
 /// Rewriting a segment takes about as long as inserting a twelfth as many entries.
 const SMALL: usize = 12;
 
-impl<D: Segments> Levels<D> {
+impl Levels {
     /// Adds all entries of other levels, whose lengths these are. After an error these levels and
     /// their lengths are of no use.
     pub(super) fn add_all(
@@ -105,7 +104,7 @@ impl<D: Segments> Levels<D> {
     }
 }
 
-impl<D: Segments> Level<D> {
+impl Level {
     /// Adds the entries of another segment, of the same depth, to one; their lengths are counted
     /// already. If that fails nothing has changed.
     fn add_segment(

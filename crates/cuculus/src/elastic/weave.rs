@@ -532,7 +532,6 @@ mod tests {
     use super::super::directory::Directory;
     use super::super::draft::Draft;
     use super::super::lengths::Changes;
-    use super::super::segments::Segments;
 
     /// A directory of one segment.
     fn with_segment(draft: &Draft, depth: u32) -> Directory {
@@ -655,7 +654,7 @@ mod tests {
             }
             assert_eq!(gone.lengths, lengths);
             taken += lengths.iter().map(|&n| usize::from(n)).sum::<usize>();
-            let segment = directory.get_mut(0).expect("one");
+            let segment = directory.get_mut(0);
             segment.set_groups(&gone.woven.plan, loom.groups(&gone.woven));
             let expected = runs(&one_by_one);
             assert_eq!(runs(&read_draft(segment)), expected, "round {round}");

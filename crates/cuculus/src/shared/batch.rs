@@ -3,20 +3,15 @@
 use core::ops::Range;
 
 use super::filter::{Shared, SharedFilter};
-use super::part::{SharedPart, TOGETHER};
+use super::part::SharedPart;
 use crate::elastic::part::PartKey;
-use crate::elastic::published::pin;
 use crate::memory::{collected, filled};
 use crate::table::OutOfMemory;
-use crate::wide::{self, Job};
 use crate::{Full, FullCause, KeyHash};
 
 /// Keys for each part, on average, that are taken together: enough to make up for the sorting, and
 /// few enough that nobody waits long for a part.
 const KEYS_PER_PART: usize = 32;
-
-/// Keys that are looked up while an epoch is pinned: no memory is given back meanwhile.
-const KEYS_PER_PIN: usize = 256;
 
 /// Some keys in the order of their parts, each with its number among them.
 struct Sorted {
@@ -126,71 +121,21 @@ impl SharedFilter {
         removed.resize(hashes.len(), false);
         let _ = self.by_part(hashes, |part, piece, keys| {
             let each = |at: u32, was_there| removed[piece.start + at as usize] = was_there;
-            part.remove_many(keys, division, each);
+            // From a part that a panic has left nothing is removed.
+            let _ = part.remove_many(keys, division, each);
             Ok(())
         });
     }
 
     /// Looks up many keys. `hits` is cleared first.
     pub fn contains_batch(&self, hashes: &[KeyHash], hits: &mut Vec<bool>) {
+        let division = &self.shared.division;
         hits.clear();
         hits.resize(hashes.len(), false);
-        let shared = &*self.shared;
-        for (hashes, hits) in hashes.chunks(KEYS_PER_PIN).zip(hits.chunks_mut(KEYS_PER_PIN)) {
-            wide::run_chosen(shared.division.chosen(), ContainsMany { shared, hashes, hits });
-        }
-    }
-}
-
-struct ContainsMany<'a> {
-    shared: &'a Shared,
-    hashes: &'a [KeyHash],
-    hits: &'a mut [bool],
-}
-
-impl ContainsMany<'_> {
-    /// While some keys are looked up, what the next ones need is on its way.
-    #[inline(always)]
-    fn look_up<const WIDE: bool>(self) {
-        let Shared { division, parts, .. } = self.shared;
-        let pinned = pin();
-        let mut places = [[None; TOGETHER]; 2];
-        for start in (0..self.hashes.len() + TOGETHER).step_by(TOGETHER) {
-            let step = start / TOGETHER;
-            let group = self.hashes.get(start..).unwrap_or_default();
-            for (to, &hash) in places[step % 2].iter_mut().zip(group) {
-                let (part, key) = division.locate(hash);
-                *to = parts[part].place(key, &pinned);
-            }
-            let Some(start) = start.checked_sub(TOGETHER) else { continue };
-            let keys = self.hits[start..].iter_mut().zip(&self.hashes[start..]);
-            for (place, (hit, &hash)) in places[1 - step % 2].iter().zip(keys) {
-                let found = match place {
-                    Some(place) => place.contains::<WIDE>(),
-                    None => None,
-                };
-                *hit = match found {
-                    Some(found) => found,
-                    None => {
-                        let (part, key) = division.locate(hash);
-                        parts[part].contains::<false>(key, &pinned)
-                    }
-                };
-            }
-        }
-    }
-}
-
-impl Job for ContainsMany<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        self.look_up::<false>();
-    }
-
-    #[inline(always)]
-    fn run_wide(self) {
-        self.look_up::<true>();
+        let looked_up = self.by_part(hashes, |part, piece, keys| {
+            part.contains_many(keys, division, |at, hit| hits[piece.start + at as usize] = hit);
+            Ok(())
+        });
+        debug_assert_eq!(looked_up, Ok(()));
     }
 }

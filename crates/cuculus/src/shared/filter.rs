@@ -7,9 +7,7 @@ use std::sync::Arc;
 use super::builder::SharedFilterBuilder;
 use super::part::SharedPart;
 use super::stats::SharedStats;
-use crate::elastic::part::Division;
-use crate::elastic::published::pin;
-use crate::wide::{self, Job};
+use crate::elastic::part::{Division, Part};
 use crate::{Full, FullCause, Key, KeyHash, KeyHasher};
 
 /// A filter for many threads: every call takes `&self`, and a clone is another handle to the same
@@ -41,9 +39,13 @@ use crate::{Full, FullCause, Key, KeyHash, KeyHasher};
 ///   operation.
 /// * A key is found from the moment at which its insertion has returned, by every thread, until its
 ///   removal begins. Operations on the same key have an order that all threads agree on.
-/// * If a thread panics inside the filter, which no input makes it do, the part that it was changing
-///   accepts no further change ([`FullCause::Poisoned`], and `remove` returns false). Lookups go
-///   on, and no key is lost; [`poisoned_parts`](Self::poisoned_parts) says how many parts it is.
+/// * If a thread panics inside the filter, which no input makes it do, nobody knows what it has left
+///   of the part that it was changing. That part accepts no further change
+///   ([`FullCause::Poisoned`], and `remove` returns false), every key may be contained in it, and
+///   the filter cannot be saved; [`poisoned_parts`](Self::poisoned_parts) says how many parts it is.
+///
+/// Each part has a lock, which lookups share. Hash functions, iterators and destructors of others
+/// never run while it is held.
 pub struct SharedFilter {
     pub(super) shared: Arc<Shared>,
 }
@@ -53,34 +55,6 @@ pub(super) struct Shared {
     pub(super) division: Division,
     pub(super) parts: Box<[SharedPart]>,
     pub(super) refused: AtomicU64,
-}
-
-/// Two words, which go in registers.
-struct Contains<'a> {
-    shared: &'a Shared,
-    hash: KeyHash,
-}
-
-impl Contains<'_> {
-    #[inline(always)]
-    fn look_up<const WIDE: bool>(self) -> bool {
-        let (part, key) = self.shared.division.locate(self.hash);
-        self.shared.parts[part].contains::<WIDE>(key, &pin())
-    }
-}
-
-impl Job for Contains<'_> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn run(self) -> bool {
-        self.look_up::<false>()
-    }
-
-    #[inline(always)]
-    fn run_wide(self) -> bool {
-        self.look_up::<true>()
-    }
 }
 
 impl SharedFilter {
@@ -216,8 +190,9 @@ impl SharedFilter {
     #[inline]
     #[must_use]
     pub fn contains_hash(&self, hash: KeyHash) -> bool {
-        let shared = &*self.shared;
-        wide::run_chosen(shared.division.chosen(), Contains { shared, hash })
+        let Shared { division, parts, .. } = &*self.shared;
+        let (part, key) = division.locate(hash);
+        parts[part].contains(key, division)
     }
 
     /// How often the key was inserted and not removed; never too low.
@@ -239,7 +214,7 @@ impl SharedFilter {
     /// filter, a number that was right for each part at some moment of the call.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.sum(|part| part.look(|part| part.part().len()))
+        self.sum(|part| part.look(Part::len))
     }
 
     /// Whether the filter holds no keys.
@@ -251,12 +226,10 @@ impl SharedFilter {
     /// The number of slots for keys that exist now.
     #[must_use]
     pub fn slots(&self) -> usize {
-        self.sum(|part| part.look(|part| part.part().slots()))
+        self.sum(|part| part.look(Part::slots))
     }
 
-    /// The memory that the filter holds. Not counted is what was replaced and not given back yet
-    /// because others may still read it, some hundred segments of two kilobytes for each thread that
-    /// writes: [`SharedStats::waiting_bytes`] says how much it is.
+    /// The memory that the filter holds.
     #[must_use]
     pub fn size_in_bytes(&self) -> usize {
         let parts = size_of_val(&*self.shared.parts);
@@ -268,7 +241,7 @@ impl SharedFilter {
     #[must_use]
     pub fn expected_false_positive_rate(&self) -> f64 {
         let Shared { division, parts, .. } = &*self.shared;
-        let rates = parts.iter().map(|part| part.look(|part| part.part().rate(division)));
+        let rates = parts.iter().map(|part| part.look(|part| part.rate(division)));
         rates.sum::<f64>() / parts.len() as f64
     }
 
@@ -281,7 +254,8 @@ impl SharedFilter {
     /// Removes all keys and keeps the parameters and the seed. Keys that others insert meanwhile may
     /// stay.
     pub fn clear(&self) {
-        self.shared.parts.iter().for_each(SharedPart::clear);
+        let Shared { division, parts, .. } = &*self.shared;
+        parts.iter().for_each(|part| part.clear(division));
         self.shared.refused.store(0, Ordering::Relaxed);
     }
 

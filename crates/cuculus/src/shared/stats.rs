@@ -1,7 +1,7 @@
 //! The figures of a shared filter, to look at.
 
 use super::filter::SharedFilter;
-use crate::elastic::writing::Writing;
+use crate::elastic::part::Part;
 use crate::stats::{percent, stats};
 
 stats! {
@@ -12,12 +12,9 @@ stats! {
         /// The parts that accept no change any more, since a thread panicked while it changed them.
         poisoned_parts: usize = filter.poisoned_parts(),
         /// Segments, each of which is rewritten on its own.
-        segments: usize = filter.sum(|part| part.look(|part| part.part().shape().0)),
+        segments: usize = filter.sum(|part| part.look(|part| part.shape().0)),
         /// Keys whose entries have become too short for the set's size and are kept apart.
-        overflow: usize = filter.sum(|part| part.look(|part| part.part().shape().1)),
-        /// Memory that was replaced and is given back when nobody can read it any more. Not part of
-        /// `size_in_bytes`.
-        waiting_bytes: usize = filter.sum(|part| part.look(Writing::waiting_bytes)),
+        overflow: usize = filter.sum(|part| part.look(|part| part.shape().1)),
         /// The rate that is kept.
         false_positive_rate: f64 = filter.false_positive_rate(),
         /// The most entries that one operation has rewritten, since the filter was built, cleared or
@@ -28,12 +25,7 @@ stats! {
 
 impl SharedFilter {
     fn most_work(&self) -> u32 {
-        self.shared
-            .parts
-            .iter()
-            .map(|part| part.look(|part| part.part().most_work()))
-            .max()
-            .unwrap_or(0)
+        self.shared.parts.iter().map(|part| part.look(Part::most_work)).max().unwrap_or(0)
     }
 }
 
@@ -42,7 +34,7 @@ impl SharedStats {
         let parts = format!("{} with {} segments", self.parts, self.segments);
         let mut rows = vec![("parts", parts)];
         if self.poisoned_parts > 0 {
-            rows.push(("only read", format!("{} parts, after a panic", self.poisoned_parts)));
+            rows.push(("unusable", format!("{} parts, after a panic", self.poisoned_parts)));
         }
         if self.overflow > 0 {
             rows.push(("kept apart", self.overflow.to_string()));

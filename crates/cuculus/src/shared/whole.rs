@@ -7,7 +7,6 @@ use super::builder::{DEFAULT_PARTS, shift_of};
 use super::filter::{Shared, SharedFilter};
 use super::part::SharedPart;
 use crate::elastic::join::{divide, join};
-use crate::elastic::writing::Prepared;
 use crate::memory::with_room;
 use crate::{
     BuildError, DecodeError, ElasticFilter, Filter as _, Full, FullCause, MergeError, Persist,
@@ -19,11 +18,16 @@ impl SharedFilter {
     /// the call and its removal began after it, and not if it was absent all the time.
     ///
     /// Aborts if there is no memory, as the collections of the standard library do.
+    ///
+    /// # Panics
+    /// If a thread panicked while it changed a part ([`poisoned_parts`](Self::poisoned_parts)): keys
+    /// would be missing.
     #[must_use]
     pub fn snapshot(&self) -> ElasticFilter {
         match self.try_snapshot() {
             Ok(filter) => filter,
-            Err(_) => handle_alloc_error(Layout::new::<ElasticFilter>()),
+            Err(FullCause::OutOfMemory) => handle_alloc_error(Layout::new::<ElasticFilter>()),
+            Err(cause) => panic!("{}", self.full(cause)),
         }
     }
 
@@ -48,9 +52,7 @@ impl SharedFilter {
         let divided = divide(filter, shift);
         let (division, parts) = divided.map_err(|_| BuildError::OutOfMemory { bytes })?;
         let mut shared = with_room(parts.len())?;
-        for part in &parts {
-            shared.push(SharedPart::new(part)?);
-        }
+        shared.extend(parts.into_iter().map(SharedPart::new));
         Ok(Self::new(division, hasher, shared.into_boxed_slice(), refused))
     }
 
@@ -92,16 +94,16 @@ impl SharedFilter {
         let no_memory = |_| fail(FullCause::OutOfMemory);
         let mut writers = with_room(parts.len()).map_err(no_memory)?;
         for part in parts {
-            writers.push(part.write().map_err(fail)?);
+            writers.push(part.write(division).map_err(fail)?);
         }
         let mut merged = with_room(parts.len()).map_err(no_memory)?;
         for (writer, other) in writers.iter().zip(&others) {
             let mut both = writer.copy().map_err(no_memory)?;
             both.merge(other, division).map_err(fail)?;
-            merged.push(Prepared::new(&both).map_err(no_memory)?);
+            merged.push(both);
         }
         for (writer, merged) in writers.iter_mut().zip(merged) {
-            writer.change(|part| part.set(merged));
+            writer.set(merged);
         }
         Ok(())
     }
@@ -122,8 +124,11 @@ impl From<ElasticFilter> for SharedFilter {
 /// [`from_filter`](SharedFilter::from_filter).
 impl Persist for SharedFilter {
     fn write_to<W: Write>(&self, writer: W) -> io::Result<()> {
-        let out_of_memory = |_| io::Error::from(io::ErrorKind::OutOfMemory);
-        self.try_snapshot().map_err(out_of_memory)?.write_to(writer)
+        let snapshot = self.try_snapshot().map_err(|cause| match cause {
+            FullCause::OutOfMemory => io::Error::from(io::ErrorKind::OutOfMemory),
+            cause => io::Error::other(self.full(cause)),
+        });
+        snapshot?.write_to(writer)
     }
 
     fn read_from<R: Read>(reader: R) -> Result<Self, DecodeError> {

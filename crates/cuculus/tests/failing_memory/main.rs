@@ -27,26 +27,24 @@ thread_local! {
     /// Allocations that succeed before one fails; none fails if this is negative.
     static LEFT: Cell<i64> = const { Cell::new(-1) };
     static FAILED: Cell<bool> = const { Cell::new(false) };
+    /// If not zero, one allocation in ten fails, as this generator says.
+    static REFUSING: Cell<u64> = const { Cell::new(0) };
     static LIVE: Cell<i64> = const { Cell::new(0) };
-    /// Allocations of this layout never fail, and are not counted.
-    static SPARED: Cell<Option<Layout>> = const { Cell::new(None) };
-    /// The largest allocation since this was last set.
-    static LARGEST: Cell<Option<Layout>> = const { Cell::new(None) };
 }
 
 impl Failing {
     fn count(layout: Layout, sign: i64) {
-        if SPARED.get() != Some(layout) {
-            LIVE.set(LIVE.get() + sign * layout.size() as i64);
-        }
+        LIVE.set(LIVE.get() + sign * layout.size() as i64);
     }
 
-    fn fails(layout: Layout) -> bool {
-        if LARGEST.get().is_none_or(|largest| largest.size() < layout.size()) {
-            LARGEST.set(Some(layout));
-        }
-        if SPARED.get() == Some(layout) {
-            return false;
+    fn fails() -> bool {
+        let state = REFUSING.get();
+        if state != 0 {
+            // Marsaglia's xorshift, never zero.
+            let state = state ^ state << 13;
+            let state = state ^ state >> 7;
+            REFUSING.set(state ^ state << 17);
+            return state.is_multiple_of(10);
         }
         let left = LEFT.get();
         if left >= 0 {
@@ -60,7 +58,7 @@ impl Failing {
 // SAFETY: every call is passed on to the system's allocator unchanged, or fails as it may.
 unsafe impl GlobalAlloc for Failing {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if Self::fails(layout) {
+        if Self::fails() {
             return std::ptr::null_mut();
         }
         Self::count(layout, 1);
@@ -147,7 +145,6 @@ fn try_all<F: Filter + Persist>(
     assert_ne!(expected, Outcome::Refused, "{name}: refused with memory");
     drop(reference);
     for n in 0.. {
-        shared::settle();
         let live = LIVE.get();
         let mut filter = copy();
         let (outcome, failed) = failing(n, || operation(&mut filter));
@@ -168,7 +165,6 @@ fn try_all<F: Filter + Persist>(
             assert!(filter.to_bytes() == with_memory.to_bytes(), "{name}: {n}");
         }
         drop(filter);
-        shared::settle();
         assert_eq!(LIVE.get(), live, "{name}: failure {n} leaked");
         if !failed {
             break;

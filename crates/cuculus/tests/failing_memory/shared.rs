@@ -1,42 +1,11 @@
-//! The filter for threads. Memory that is replaced is given back by crossbeam-epoch, later, and lists of
-//! what waits are allocated there: these allocations are spared.
+//! The filter for threads.
 
-use std::cell::Cell;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 
-use cuculus::{ElasticFilter, Insert, KeyHash, SharedFilter};
+use cuculus::conformance::Random;
+use cuculus::{ElasticFilter, FullCause, Insert, KeyHash, SharedFilter};
 
-use super::{LARGEST, LIVE, Outcome, SPARED, Tally, done, failing, filled, of_cause, try_all};
-
-thread_local! {
-    static HAS_SHARED: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Frees what waits for nobody: epochs go on only as long as somebody pins.
-pub(crate) fn settle() {
-    if HAS_SHARED.get() {
-        // An empty list is not handed over, so nothing is allocated by the last of these.
-        (0..64).for_each(|_| crossbeam_epoch::pin().flush());
-    }
-}
-
-/// What one thread has replaced another may give back: one test at a time.
-static ALONE: Mutex<()> = Mutex::new(());
-
-/// Finds out what crossbeam-epoch allocates for each list of what waits.
-fn spare_epochs() -> MutexGuard<'static, ()> {
-    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    drop(crossbeam_epoch::pin());
-    LARGEST.set(None);
-    for _ in 0..1000 {
-        crossbeam_epoch::pin().defer(|| ());
-    }
-    let list = LARGEST.get().expect("some lists");
-    assert!(list.size() > 1024 && list.align() == 8, "{list:?}");
-    SPARED.set(Some(list));
-    HAS_SHARED.set(true);
-    alone
-}
+use super::{LIVE, Outcome, REFUSING, Tally, done, failing, filled, of_cause, try_all};
 
 fn shared(keys: u64, parts: usize) -> impl Fn() -> SharedFilter {
     let elastic = filled(ElasticFilter::builder().seed(1).build().expect("valid"), keys);
@@ -45,7 +14,6 @@ fn shared(keys: u64, parts: usize) -> impl Fn() -> SharedFilter {
 
 #[test]
 fn shared_filters() {
-    let _alone = spare_epochs();
     // The last one has two segments in each part, about to be four.
     for (keys, parts) in [(0, 4), (1, 4), (6300, 4), (6300, 1)] {
         let copy = shared(keys, parts);
@@ -77,13 +45,11 @@ fn shared_filters() {
 /// it goes key by key.
 #[test]
 fn batches_of_shared_filters() {
-    let _alone = spare_epochs();
     let copy = shared(6300, 4);
     let hash = |key: u64| copy().hasher().hash(&key);
     let hashes: Vec<KeyHash> = (6250..6700).map(hash).collect();
     let mut tally = Tally { operations: 3, ..Tally::default() };
     for n in 0.. {
-        settle();
         let live = LIVE.get();
         let (filter, mut answers) = (copy(), Vec::new());
         let len = filter.len();
@@ -114,7 +80,6 @@ fn batches_of_shared_filters() {
         let failures = [failed, failed_too, failed_to_remove];
         tally.failures += failures.iter().filter(|&&failed| failed).count();
         drop((filter, answers));
-        settle();
         assert_eq!(LIVE.get(), live, "leaked at {n}");
         if failures == [false; 3] {
             break;
@@ -126,7 +91,6 @@ fn batches_of_shared_filters() {
 /// Saving needs memory for a snapshot, and fails without.
 #[test]
 fn saving_a_shared_filter() {
-    let _alone = spare_epochs();
     let filter = shared(6300, 4)();
     let bytes = cuculus::Persist::to_bytes(&filter);
     let mut tally = Tally { operations: 1, ..Tally::default() };
@@ -144,4 +108,74 @@ fn saving_a_shared_filter() {
         }
     }
     tally.print("shared, saving");
+}
+
+/// The first look-up of a thread, and every later one, does without memory.
+#[test]
+fn a_first_look_up_needs_no_memory() {
+    let filter = shared(6300, 4)();
+    thread::scope(|scope| {
+        let looking = scope.spawn(|| failing(0, || (filter.contains(&1u64), filter.count(&1u64))));
+        assert_eq!(looking.join().expect("no panic"), ((true, 1), false));
+    });
+}
+
+/// Somebody who stays pinned in the epochs that many crates share keeps none of the filter's memory.
+#[test]
+fn guards_of_others_hold_nothing_back() {
+    let empty = shared(0, 64);
+    let (filter, guard) = (empty(), crossbeam_epoch::pin());
+    let live = LIVE.get();
+    for round in 0..3u64 {
+        (0..100_000u64).for_each(|key| filter.insert(&(round << 32 | key)).expect("room"));
+        (0..100_000u64).for_each(|key| assert!(filter.remove(&(round << 32 | key))));
+    }
+    let left = LIVE.get() - live;
+    drop(guard);
+    assert!(filter.is_empty() && left < 64 << 10, "{left} bytes for no keys");
+}
+
+/// A tenth of all allocations is refused. A key is inserted or refused, and one that is there is
+/// removed, whatever else would have been done with more memory.
+#[test]
+fn what_is_there_is_removed_without_memory() {
+    for (rate, spare, parts) in [(0.001, None, 1), (0.001, None, 4), (0.2, Some(0), 1)] {
+        let mut builder = ElasticFilter::builder().false_positive_rate(rate).seed(5);
+        if let Some(bytes) = spare {
+            builder = builder.spare_bytes(bytes);
+        }
+        let plain = builder.build().expect("valid");
+        let filter = SharedFilter::from_filter(plain, parts).expect("memory");
+        let (mut keys, mut refused, mut random) = (Vec::new(), 0u32, Random::new(7));
+        for tide in 0..6 {
+            for _ in 0..60_000 {
+                // Mostly up, then mostly down.
+                if keys.is_empty() || (random.below(8) < 5) == (tide % 2 == 0) {
+                    let key = random.bits();
+                    match with_a_tenth_refused(&mut random, || filter.insert(&key)) {
+                        Ok(()) => keys.push(key),
+                        Err(full) => {
+                            assert_eq!(full.cause, FullCause::OutOfMemory);
+                            refused += 1;
+                        }
+                    }
+                } else {
+                    let key = keys.swap_remove(random.below(keys.len()));
+                    assert!(with_a_tenth_refused(&mut random, || filter.remove(&key)));
+                }
+                assert_eq!(filter.len(), keys.len());
+            }
+            assert!(keys.iter().all(|key| filter.contains(key)), "{rate}: a key is lost");
+        }
+        assert!(refused > 0, "{rate}: nothing was refused");
+        assert!(keys.iter().all(|key| filter.remove(key)) && filter.is_empty());
+    }
+}
+
+/// Runs with each allocation failing one time in ten, in an order of its own.
+fn with_a_tenth_refused<T>(random: &mut Random, f: impl FnOnce() -> T) -> T {
+    REFUSING.set(random.bits() | 1);
+    let result = f();
+    REFUSING.set(0);
+    result
 }
