@@ -20,7 +20,7 @@ pub(crate) fn check(steps: &mut Steps) -> Result<(), Failure> {
         let missing = missing_from(&list);
         if !missing.is_empty() {
             return Err(Failure::Failed(format!(
-                "the package {name} lacks {}; add the files to crates/{name}",
+                "the package {name} lacks {}; add the files to its directory",
                 missing.join(", ")
             )));
         }

@@ -66,7 +66,10 @@ impl Document {
     }
 }
 
-/// All documents: those at the root and those below docs.
+/// Directories with documents, besides the root.
+const BELOW: [&str; 2] = ["docs", "backup"];
+
+/// All documents: those at the root, those below docs and those of the backup.
 fn documents() -> Vec<Document> {
     let mut names = Vec::new();
     let mut directories = vec![PathBuf::new()];
@@ -76,7 +79,8 @@ fn documents() -> Vec<Document> {
             let path = directory.join(name);
             if path.extension().is_some_and(|extension| extension == "md") {
                 names.push(path.to_str().expect("names are text").to_owned());
-            } else if path.starts_with("docs") && root().join(&path).is_dir() {
+            } else if BELOW.iter().any(|below| path.starts_with(below)) && root().join(&path).is_dir()
+            {
                 directories.push(path);
             }
         }
@@ -144,7 +148,7 @@ fn is_path(span: &str) -> bool {
     let is_plain = span.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));
     let is_known = [".rs", ".md", ".py", ".toml"].iter().any(|end| span.ends_with(end));
     let is_rooted =
-        ["crates/", "docs/", "fuzz/", "xtask/"].iter().any(|start| span.starts_with(start));
+        ["backup/", "crates/", "docs/", "fuzz/", "xtask/"].iter().any(|start| span.starts_with(start));
     is_plain && span.contains('/') && !span.starts_with('/') && (is_known || is_rooted)
 }
 

@@ -1,4 +1,4 @@
-//! The threat model of docs/backup.md, line by line: an enemy holds the storage, and may read,
+//! The threat model of docs/manual.md, line by line: an enemy holds the storage, and may read,
 //! change, remove, bring back and swap what is there. Each test does what the enemy would do.
 
 use std::fs;
@@ -29,7 +29,7 @@ fn bytes_below(path: &Path) -> Vec<u8> {
     files.filter(|path| path.is_file()).flat_map(|path| fs::read(path).expect("a file")).collect()
 }
 
-/// Every line of the table in docs/backup.md, and the tests that do what it says.
+/// Every line of the table in docs/manual.md, and the tests that do what it says.
 const LINES: &[(&str, &[&str])] = &[
     ("read names, contents, metadata", &["names_contents_and_metadata_cannot_be_read"]),
     (
@@ -92,7 +92,7 @@ const LINES: &[(&str, &[&str])] = &[
 fn every_line_of_the_threat_model_has_a_test() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let read = |path: PathBuf| fs::read_to_string(path).expect("a text");
-    let manual = read(root.join("../../docs/backup.md"));
+    let manual = read(root.join("docs/manual.md"));
     let table = manual.split("| the enemy tries to | what happens |\n|---|---|\n").nth(1);
     let lines = table.expect("the table").lines().take_while(|line| line.starts_with('|'));
     let lines: Vec<&str> = lines.filter_map(|line| line.split('|').nth(1)).map(str::trim).collect();
