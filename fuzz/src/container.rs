@@ -17,7 +17,7 @@ const CONSISTENT: u8 = 6;
 const KEYS: usize = 16;
 const ELASTIC_KEYS: usize = 32;
 /// Where those of an elastic filter hold the segments of each level.
-const ELASTIC_SEGMENTS: usize = 64;
+const ELASTIC_SEGMENTS: usize = 56;
 const INDEX_INDEPENDENT_KEYS: usize = 24;
 const CONSISTENT_KEYS: usize = 64;
 
@@ -26,17 +26,12 @@ pub(crate) fn is_elastic(bytes: &[u8]) -> bool {
     bytes.get(KIND) == Some(&ELASTIC)
 }
 
-/// Whether a file says that it is of the first version of its kind.
-pub(crate) fn is_first_version(bytes: &[u8]) -> bool {
-    bytes.get(8) == Some(&1)
-}
-
 /// Whether a file says that it holds tables on rings.
 pub(crate) fn has_rings(bytes: &[u8]) -> bool {
     matches!(bytes.get(KIND), Some(&(INDEX_INDEPENDENT | CONSISTENT)))
 }
 
-/// The bytes of an elastic filter (version 2) without what they say of its memory: the units of each
+/// The bytes of an elastic filter without what they say of its memory: the units of each
 /// segment's block, and how bases are kept. Loading may correct these.
 pub(crate) fn without_shapes(bytes: &[u8]) -> Vec<u8> {
     const GROUPS: usize = 48;

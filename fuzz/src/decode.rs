@@ -216,11 +216,9 @@ fn load<F: Persist + Filter>(bytes: &[u8]) -> Option<F> {
         (Ok(filter), Ok(read)) => {
             let again = filter.to_bytes();
             // (The block of a segment is made as large as a filter would have made it, if a file says
-            // otherwise; all that is in it stays. A file of the first version is saved as the second.)
+            // otherwise; all that is in it stays.)
             let is_same = if !container::is_elastic(bytes) {
                 again == bytes
-            } else if container::is_first_version(bytes) {
-                true
             } else {
                 container::without_shapes(&again) == container::without_shapes(bytes)
             };

@@ -79,7 +79,8 @@ fn documents() -> Vec<Document> {
             let path = directory.join(name);
             if path.extension().is_some_and(|extension| extension == "md") {
                 names.push(path.to_str().expect("names are text").to_owned());
-            } else if BELOW.iter().any(|below| path.starts_with(below)) && root().join(&path).is_dir()
+            } else if BELOW.iter().any(|below| path.starts_with(below))
+                && root().join(&path).is_dir()
             {
                 directories.push(path);
             }
@@ -147,8 +148,9 @@ fn every_column_of_a_table_has_a_heading() {
 fn is_path(span: &str) -> bool {
     let is_plain = span.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));
     let is_known = [".rs", ".md", ".py", ".toml"].iter().any(|end| span.ends_with(end));
-    let is_rooted =
-        ["backup/", "crates/", "docs/", "fuzz/", "xtask/"].iter().any(|start| span.starts_with(start));
+    let is_rooted = ["backup/", "crates/", "docs/", "fuzz/", "xtask/"]
+        .iter()
+        .any(|start| span.starts_with(start));
     is_plain && span.contains('/') && !span.starts_with('/') && (is_known || is_rooted)
 }
 

@@ -112,30 +112,20 @@ impl Kind {
             let (needed, got) = (HEADER as u64, bytes.len() as u64);
             return Err(DecodeError::Truncated { needed, got });
         }
-        let version = check_version(&mut fields, NEWEST)?;
+        check_version(&mut fields)?;
         let got = fields.u16()?;
         let kind = Self::ALL.iter().find(|&&kind| kind as u16 == got);
-        let kind = kind.copied().ok_or(DecodeError::Invalid {
+        kind.copied().ok_or(DecodeError::Invalid {
             field: "kind of filter",
             got: u64::from(got),
             expected: "one of 1 to 6; a newer release may know it",
-        })?;
-        let newest = kind.newest_version();
-        if version > newest {
-            return Err(DecodeError::Version { got: version, newest });
-        }
-        Ok(kind)
-    }
-
-    /// The newest version of files of this kind, which is the one that is written.
-    fn newest_version(self) -> u16 {
-        if self == Self::Elastic { NEWEST } else { 1 }
+        })
     }
 }
 
 const MAGIC: [u8; 8] = *b"\x89CUCULUS";
-/// The newest version of any kind.
-const NEWEST: u16 = 2;
+/// The version that is written, and the newest that is read.
+const VERSION: u16 = 1;
 const HEADER: usize = 48;
 /// More than any kind needs; a bound on what is read before the first checksum.
 const MAX_PARAMETERS: u32 = 4096;
@@ -228,7 +218,7 @@ pub(crate) fn write_pieces<W: Write>(
     let mut rest = &mut header[..];
     for field in [
         &MAGIC[..],
-        &kind.newest_version().to_le_bytes(),
+        &VERSION.to_le_bytes(),
         &(kind as u16).to_le_bytes(),
         &[hash_id, 0, 0, 0],
         &seed.to_le_bytes(),
@@ -260,7 +250,6 @@ pub(crate) fn write_pieces<W: Write>(
 /// A container whose header is whole and whose payload is still to be read.
 pub(crate) struct Incoming<R> {
     reader: R,
-    pub(crate) version: u16,
     pub(crate) hasher: KeyHasher,
     pub(crate) parameters: Vec<u8>,
     pub(crate) payload_len: u64,
@@ -276,7 +265,7 @@ impl<R: Read> Incoming<R> {
             return Err(DecodeError::Truncated { needed: HEADER as u64, got: got as u64 });
         }
         let mut fields = Fields(&header[MAGIC.len()..]);
-        let version = check_version(&mut fields, kind.newest_version())?;
+        check_version(&mut fields)?;
         let got = fields.u16()?;
         let hash_id = fields.u8()?;
         fields.zeros(3)?;
@@ -310,9 +299,9 @@ impl<R: Read> Incoming<R> {
         let hasher = KeyHasher::from_parts(hash_id, seed).ok_or(DecodeError::Invalid {
             field: "hash function",
             got: u64::from(hash_id),
-            expected: "1 (xxh3-64, with a seed of 64 bits) or 2 (SipHash-1-3)",
+            expected: "1 to 3 (xxh3-64 and fold-xxh3 with a seed of 64 bits)",
         })?;
-        Ok(Self { reader, version, hasher, parameters, payload_len })
+        Ok(Self { reader, hasher, parameters, payload_len })
     }
 
     /// Reads the payload, which must be `expected` bytes long, and checks it. The vector has room for
@@ -350,10 +339,10 @@ fn check_magic(head: &[u8]) -> Result<&[u8], DecodeError> {
     if MAGIC.starts_with(magic) { Ok(rest) } else { Err(DecodeError::NotAFilter) }
 }
 
-fn check_version(fields: &mut Fields<'_>, newest: u16) -> Result<u16, DecodeError> {
+fn check_version(fields: &mut Fields<'_>) -> Result<(), DecodeError> {
     match fields.u16()? {
-        got if (1..=newest).contains(&got) => Ok(got),
-        got => Err(DecodeError::Version { got, newest }),
+        VERSION => Ok(()),
+        got => Err(DecodeError::Version { got, newest: VERSION }),
     }
 }
 

@@ -190,8 +190,10 @@ fn a_multiset_counts_copies_down() {
 /// A file of the library has no note: copies are kept, and keys may have any form.
 #[test]
 fn files_of_the_library_are_multisets() {
-    let golden =
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../cuculus/tests/golden/v1/elastic-many.cuculus");
+    let golden = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../cuculus/tests/golden/elastic/elastic-many.cuculus"
+    );
     let workshop = Workshop::new();
     let file = workshop.write("filter", std::fs::read(golden).expect("the golden file"));
     let before = json(&succeeds(&["info", &file, "--json"], ""))["keys"].as_u64();

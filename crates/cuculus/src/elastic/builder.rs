@@ -1,6 +1,5 @@
 //! From a rate to a filter.
 
-use super::address::Scheme;
 use super::filter::ElasticFilter;
 use super::lengths::Lengths;
 use super::level::Work;
@@ -17,8 +16,6 @@ const DEFAULT_LOAD: f64 = 0.98;
 pub(super) const MIN_LOAD: f64 = 0.5;
 pub(super) const MAX_LOAD: f64 = 0.98;
 pub(super) const MAX_SPARE_BYTES: u64 = 1 << 40;
-/// What filters of version 1 had when nothing was said.
-const FIRST_SPARE_BYTES: u64 = 192 << 10;
 
 /// The parameters of an [`ElasticFilter`]. Only the rate matters to most.
 #[derive(Clone, Debug)]
@@ -94,7 +91,7 @@ impl ElasticFilterBuilder {
     pub(super) fn settings(&self) -> Result<Settings, BuildError> {
         let (rate, load) = (self.parameters.rate_or_default(), self.load);
         let (items, spare) = (self.expected_items as u64, self.spare_bytes);
-        let settings = check(rate, load, items, spare, Scheme::Current)?;
+        let settings = check(rate, load, items, spare)?;
         Ok(settings.with_instructions(self.parameters.instructions.choose()))
     }
 
@@ -114,18 +111,10 @@ impl ElasticFilterBuilder {
     #[must_use]
     pub fn describes(&self, filter: &ElasticFilter) -> bool {
         let theirs = filter.settings;
-        let items = self.expected_items as u64;
-        let (items, spare) = match theirs.scheme {
-            Scheme::Current => (items, self.spare_bytes),
-            // Their hint was dropped if it is too large today.
-            Scheme::First => (
-                if theirs.expected_items == 0 { 0 } else { items },
-                self.spare_bytes.or(Some(FIRST_SPARE_BYTES)),
-            ),
-        };
+        let (items, spare) = (self.expected_items as u64, self.spare_bytes);
         let rate = self.parameters.rate_or_default();
         self.parameters.hasher.as_ref() == Some(&filter.hasher)
-            && check(rate, theirs.load, items, spare, theirs.scheme)
+            && check(rate, theirs.load, items, spare)
                 .is_ok_and(|ours| ours.with_instructions(theirs.chosen) == theirs)
     }
 }
@@ -136,7 +125,6 @@ pub(super) fn check(
     load: f64,
     expected_items: u64,
     spare_bytes: Option<u64>,
-    scheme: Scheme,
 ) -> Result<Settings, BuildError> {
     check_rate(rate)?;
     if rate < SMALLEST_RATE {
@@ -146,7 +134,7 @@ pub(super) fn check(
         return Err(BuildError::LoadOutOfRange { got: load, min: MIN_LOAD, max: MAX_LOAD });
     }
     check_range("spare_bytes", spare_bytes.unwrap_or(0), 0..=MAX_SPARE_BYTES)?;
-    let settings = Settings::new(rate, load, expected_items, spare_bytes, scheme);
+    let settings = Settings::new(rate, load, expected_items, spare_bytes);
     check_range("expected_items", expected_items, 0..=settings.most_expected_items())?;
     Ok(settings)
 }

@@ -3,7 +3,7 @@
 
 use core::ops::Range;
 
-use super::address::{PATH_BITS, Scheme};
+use super::address::{Address, PATH_BITS};
 use super::code::{Form, Step};
 use super::directory::PAGE;
 use super::draft::{self, Draft, Unfit};
@@ -135,19 +135,19 @@ impl ElasticFilter {
         if hashes.len() < FEWEST || !is_in_main {
             return None;
         }
-        let (scheme, before) = (self.settings.scheme, self.work);
+        let before = self.work;
         let (levels, mut cx) = self.parts();
         let main = &mut levels.main;
         let count = main.segment_count();
-        let groups = Groups::new(hashes, scheme, count, 1).ok()?;
+        let groups = Groups::new(hashes, count, 1).ok()?;
         let (mut removed, mut loom) = (0, Loom::default());
         let each = groups.each(0..count, |index, keys| {
             main.prefetch_next(index);
-            if let Some(taken) = main.unweave_keys(index, keys, scheme, &mut loom, &mut cx) {
+            if let Some(taken) = main.unweave_keys(index, keys, &mut loom, &mut cx) {
                 removed += taken;
                 return Ok(());
             }
-            let job = RemoveKeys { level: main, index, keys, scheme, cx: &mut cx };
+            let job = RemoveKeys { level: main, index, keys, cx: &mut cx };
             removed += wide::run_chosen(job.cx.settings.chosen, job);
             Ok(())
         });
@@ -199,22 +199,20 @@ impl ElasticFilter {
         if self.levels.main.segment_count() == 0 && self.is_empty() {
             return self.insert_into_new(hashes, threads);
         }
-        let scheme = self.settings.scheme;
         let (levels, mut cx) = self.parts();
         levels.prepare_for(hashes.len(), &mut cx);
         let count = levels.main.segment_count();
         if count == 0 {
             return Err(FullCause::OutOfMemory);
         }
-        let groups = Groups::new(hashes, scheme, count, threads)?;
+        let groups = Groups::new(hashes, count, threads)?;
         let goal = cx.settings.bulk_goal(hashes.len() as u64, cx.lengths);
         let (mut later, mut loom) = (Later::default(), Loom::default());
         let mut done = 0;
         let mut outcome = groups.each(0..count, |index, keys| {
             levels.main.prefetch_next(index);
             if !keys.is_empty()
-                && let Err(failure) =
-                    levels.main.add_keys(index, keys, scheme, goal, &mut loom, &mut cx)
+                && let Err(failure) = levels.main.add_keys(index, keys, goal, &mut loom, &mut cx)
             {
                 later.leave(index, keys, failure)?;
             }
@@ -227,7 +225,7 @@ impl ElasticFilter {
         }
         let Err(cause) = outcome else { return Ok(()) };
         let was_written = |&hash: &KeyHash| {
-            let index = index_of(hash, scheme, count);
+            let index = index_of(hash, count);
             index < done && later.segments.binary_search(&index).is_err()
         };
         self.take_back(hashes.iter().copied().filter(was_written));
@@ -249,7 +247,7 @@ impl ElasticFilter {
         let settings = &self.settings;
         let count = segments_for(hashes.len() as u64) as usize;
         let goal = settings.bulk_goal(hashes.len() as u64, &self.lengths);
-        let groups = Groups::new(hashes, settings.scheme, count, threads)?;
+        let groups = Groups::new(hashes, count, threads)?;
         let making = Making { groups, settings, goal };
         let each = count.div_ceil(threads.max(1)).next_multiple_of(PAGE);
         let mut made = Vec::new();
@@ -315,7 +313,7 @@ struct Made {
 
 impl Making<'_> {
     fn segments(&self, range: Range<usize>) -> Result<Made, FullCause> {
-        let (scheme, count) = (self.settings.scheme, self.groups.count);
+        let count = self.groups.count;
         let mut made =
             Made { level: Level::default(), lengths: Lengths::default(), later: Later::default() };
         let Made { level, lengths, later } = &mut made;
@@ -324,9 +322,9 @@ impl Making<'_> {
         self.groups.each(range, |index, keys| {
             let depth = depth_of(index as u64, count as u64);
             let form = self.goal.form(index, depth);
-            if let Err(failure) = level.push_keys(keys, scheme, form, depth, &mut cx) {
+            if let Err(failure) = level.push_keys(keys, form, depth, &mut cx) {
                 later.leave(index, keys, failure)?;
-                level.push_keys(&[], scheme, form, depth, &mut cx)?;
+                level.push_keys(&[], form, depth, &mut cx)?;
             }
             Ok(())
         })?;
@@ -368,18 +366,14 @@ impl Level {
     fn push_keys(
         &mut self,
         keys: &[KeyHash],
-        scheme: Scheme,
         form: Form,
         depth: u32,
         cx: &mut Context<'_>,
     ) -> Result<(), Failure> {
         let (mut draft, mut changes) = (Draft::new(form), Changes::new());
-        let held = depth + form.longest().min(scheme.path_bits() - depth);
+        let held = depth + form.longest().min(PATH_BITS - depth);
         let to = &mut draft;
-        wide::run_chosen(
-            cx.settings.chosen,
-            AddKeys { keys, scheme, depth, changes: &mut changes, to },
-        )?;
+        wide::run_chosen(cx.settings.chosen, AddKeys { keys, depth, changes: &mut changes, to })?;
         if !cx.settings.allows(cx.lengths.sum_after(&changes) + weight_of(keys, held)) {
             return Err(Failure::Rate);
         }
@@ -395,7 +389,6 @@ impl Level {
         &mut self,
         index: usize,
         keys: &[KeyHash],
-        scheme: Scheme,
         goal: Goal,
         loom: &mut Loom,
         cx: &mut Context<'_>,
@@ -404,7 +397,7 @@ impl Level {
         let segment = self.directory.get(index);
         let (depth, counted) = (segment.depth(), segment.counted_codes());
         let keeps_form = goal.accepts(segment.form(), index, depth);
-        if keeps_form && self.weave_keys(index, keys, scheme, loom, cx)? {
+        if keeps_form && self.weave_keys(index, keys, loom, cx)? {
             return Ok(());
         }
         let segment = self.directory.get(index);
@@ -416,12 +409,9 @@ impl Level {
         } else {
             self.remake(&[(index, Step::Stay)], depth, &mut changes, &mut draft, cx)?;
         }
-        let held = depth + draft.form.longest().min(scheme.path_bits() - depth);
+        let held = depth + draft.form.longest().min(PATH_BITS - depth);
         let to = &mut draft;
-        wide::run_chosen(
-            cx.settings.chosen,
-            AddKeys { keys, scheme, depth, changes: &mut changes, to },
-        )?;
+        wide::run_chosen(cx.settings.chosen, AddKeys { keys, depth, changes: &mut changes, to })?;
         if !cx.settings.allows(cx.lengths.sum_after(&changes) + weight_of(keys, held)) {
             return Err(Failure::Rate);
         }
@@ -440,13 +430,12 @@ impl Level {
         &mut self,
         index: usize,
         keys: &[KeyHash],
-        scheme: Scheme,
         loom: &mut Loom,
         cx: &mut Context<'_>,
     ) -> Result<bool, Failure> {
         let segment = self.directory.get(index);
         let (form, depth, units) = (segment.form(), segment.depth(), segment.units());
-        let length = form.longest().min(scheme.path_bits() - depth);
+        let length = form.longest().min(PATH_BITS - depth);
         let are_few = keys.len() <= weave::MOST.min(segment.slots() / 2);
         let are_long = form.ended || length >= form.width;
         if segment.is_wide() || !are_few || !are_long {
@@ -455,7 +444,7 @@ impl Level {
         if !cx.settings.allows(cx.lengths.sum() + weight_of(keys, depth + length)) {
             return Err(Failure::Rate);
         }
-        let job = weave::Insert { segment, keys, scheme, loom };
+        let job = weave::Insert { segment, keys, loom };
         let Some(woven) = wide::run_chosen(cx.settings.chosen, job) else { return Ok(false) };
         cx.work.add(segment.slots());
         cx.lengths.reserve(depth + length)?;
@@ -475,7 +464,6 @@ impl Level {
         &mut self,
         index: usize,
         keys: &[KeyHash],
-        scheme: Scheme,
         loom: &mut Loom,
         cx: &mut Context<'_>,
     ) -> Option<usize> {
@@ -484,7 +472,7 @@ impl Level {
             return None;
         }
         cx.work.start();
-        let job = weave::Remove { segment, keys, scheme, loom };
+        let job = weave::Remove { segment, keys, loom };
         let taken = wide::run_chosen(cx.settings.chosen, job)?;
         let depth = segment.depth();
         self.directory.get_mut(index).set_groups(&taken.woven.plan, loom.groups(&taken.woven));
@@ -524,7 +512,6 @@ struct RemoveKeys<'a, 'b> {
     level: &'a mut Level,
     index: usize,
     keys: &'a [KeyHash],
-    scheme: Scheme,
     cx: &'a mut Context<'b>,
 }
 
@@ -533,11 +520,11 @@ impl Job for RemoveKeys<'_, '_> {
 
     #[inline(always)]
     fn run(self) -> usize {
-        let Self { level, index, keys, scheme, cx } = self;
+        let Self { level, index, keys, cx } = self;
         let mut removed = 0;
         for &hash in keys {
             cx.work.start();
-            let key = scheme.address(hash);
+            let key = Address::of(hash);
             let is_gone = level.take_quickly(key, cx).is_some()
                 || level.longest_match(key).is_some_and(|found| level.remove(found, cx));
             removed += usize::from(is_gone);
@@ -550,7 +537,6 @@ impl Job for RemoveKeys<'_, '_> {
 
 struct AddKeys<'a> {
     keys: &'a [KeyHash],
-    scheme: Scheme,
     depth: u32,
     changes: &'a mut Changes,
     to: &'a mut Draft,
@@ -561,7 +547,7 @@ impl Job for AddKeys<'_> {
 
     #[inline(always)]
     fn run(self) -> Self::Output {
-        let Self { keys, scheme, depth, changes, to } = self;
-        to.add_keys(keys, scheme, depth, changes)
+        let Self { keys, depth, changes, to } = self;
+        to.add_keys(keys, depth, changes)
     }
 }

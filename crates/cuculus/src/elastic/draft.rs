@@ -1,7 +1,7 @@
 //! A segment in the making: all codes of one, or of two that become one, as numbers. What becomes
 //! of each code is decided here; nothing has changed until the draft is written to a block.
 
-use super::address::{GROUP_HOMES, GROUPS, HOMES, PATH_BITS, Scheme};
+use super::address::{Address, GROUP_HOMES, GROUPS, HOMES, PATH_BITS};
 use super::bits::Writer;
 use super::code::{Form, Step, mask};
 use super::directory::Content;
@@ -380,12 +380,11 @@ impl Draft {
     pub(super) fn add_keys(
         &mut self,
         keys: &[KeyHash],
-        scheme: Scheme,
         depth: u32,
         changes: &mut Changes,
     ) -> Result<(), Unfit> {
         let (form, all) = (self.form, self.len + keys.len());
-        let length = form.longest().min(scheme.path_bits() - depth);
+        let length = form.longest().min(PATH_BITS - depth);
         if all > MAX_SLOTS {
             return Err(Unfit::TooMany);
         }
@@ -394,7 +393,7 @@ impl Draft {
         }
         let mut next = [0u16; HOMES];
         for &hash in keys {
-            next[usize::from(scheme.address(hash).home)] += 1;
+            next[usize::from(Address::of(hash).home)] += 1;
         }
         // Behind the codes of each home room is made for the new ones, from the last home on.
         let (mut starts, mut shift) = ([0u16; HOMES], keys.len());
@@ -414,7 +413,7 @@ impl Draft {
         self.len = all;
         let mut are_many_equal = false;
         for &hash in keys {
-            let key = scheme.address(hash);
+            let key = Address::of(hash);
             let code = form.encode(key.path >> depth, length);
             let home = usize::from(key.home);
             let (mut at, start) = (usize::from(next[home]), usize::from(starts[home]));

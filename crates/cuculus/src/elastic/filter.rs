@@ -3,7 +3,7 @@
 use core::fmt;
 use std::alloc::{Layout, handle_alloc_error};
 
-use super::address::{Address, Scheme};
+use super::address::{Address, PATH_BITS};
 use super::batch;
 use super::builder::ElasticFilterBuilder;
 use super::lengths::Lengths;
@@ -119,9 +119,6 @@ impl ElasticFilter {
         if self.hasher != other.hasher {
             return Err(MergeError::OtherHash);
         }
-        if self.settings.scheme != other.settings.scheme {
-            return Err(MergeError::OtherVersion);
-        }
         if !self.settings.allows(self.lengths.sum() + other.lengths.sum()) {
             let sum = self.expected_false_positive_rate() + other.expected_false_positive_rate();
             return Err(MergeError::Rate { sum, limit: self.settings.rate });
@@ -149,36 +146,11 @@ impl ElasticFilter {
         })
     }
 
-    /// A hash as this filter reads it.
-    #[inline(always)]
-    fn address(&self, hash: KeyHash) -> Address {
-        self.settings.scheme.address(hash)
-    }
-
     /// What is to be said of an entry that was not inserted.
     #[cold]
     fn refuse(&mut self, cause: FullCause) -> Full {
         self.drop_if_empty();
         self.full(cause)
-    }
-
-    /// Adds an entry of another version, as long as it is, whatever the rate.
-    pub(super) fn load_partial(&mut self, new: PartialKey) -> Result<(), Full> {
-        self.levels.main.set_loading(true);
-        let (levels, mut cx) = self.parts();
-        levels.insert(new, &mut cx).map_err(|cause| self.refuse(cause))
-    }
-
-    /// Brings entries that were loaded to the lengths that they should have. Says whether the rate is
-    /// kept.
-    pub(super) fn finish_loading(&mut self) -> bool {
-        self.levels.main.set_loading(false);
-        self.drop_if_empty();
-        self.settings.allows(self.lengths.sum()) && {
-            self.shrink_to_fit();
-            self.work = Work::default();
-            true
-        }
     }
 
     /// Gives everything back if nothing is left that could be worth keeping.
@@ -216,7 +188,7 @@ impl ElasticFilter {
             batch::Contains {
                 levels: &self.levels,
                 keys,
-                address: |key: &K| self.address(hash(key)),
+                address: |key: &K| Address::of(hash(key)),
                 hits,
             },
         );
@@ -236,13 +208,13 @@ impl Filter for ElasticFilter {
     }
 
     fn count_hash(&self, hash: KeyHash) -> usize {
-        let key = self.address(hash);
+        let key = Address::of(hash);
         self.levels.iter().map(|level| level.count(key)).sum()
     }
 
     #[inline]
     fn prefetch_hash(&self, hash: KeyHash) {
-        batch::prefetch(&self.levels, &[hash], |&hash| self.address(hash));
+        batch::prefetch(&self.levels, &[hash], |&hash| Address::of(hash));
     }
 
     fn contains_batch(&self, hashes: &[KeyHash], hits: &mut Vec<bool>) {
@@ -270,7 +242,7 @@ impl Filter for ElasticFilter {
     }
 
     fn expected_false_positive_rate(&self) -> f64 {
-        self.lengths.rate(self.settings.scheme)
+        self.lengths.rate()
     }
 }
 
@@ -284,7 +256,7 @@ impl Insert for ElasticFilter {
     fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Full> {
         let mut inserted = 0;
         for group in hashes.chunks(GROUP) {
-            batch::prefetch(&self.levels, group, |&hash| self.address(hash));
+            batch::prefetch(&self.levels, group, |&hash| Address::of(hash));
             for &hash in group {
                 self.insert_hash(hash).map_err(|full| Full { inserted, ..full })?;
                 inserted += 1;
@@ -364,17 +336,16 @@ impl ContainsOne<'_> {
     /// these two words.
     #[inline(always)]
     fn look_up<const WIDE: bool>(self) -> bool {
-        let Self { filter: ElasticFilter { settings, levels, .. }, hash } = self;
-        let is_usual = settings.scheme == Scheme::Current && levels.overflow.is_empty();
-        let hit = |hash| levels.main.hit::<WIDE>(Scheme::Current.address(hash));
-        let found = if is_usual { hit(hash) } else { None };
+        let Self { filter: ElasticFilter { levels, .. }, hash } = self;
+        let is_usual = levels.overflow.is_empty();
+        let found = if is_usual { levels.main.hit::<WIDE>(Address::of(hash)) } else { None };
         found.unwrap_or_else(|| contains_slowly(self.filter, hash))
     }
 }
 
 #[inline(never)]
 fn contains_slowly(filter: &ElasticFilter, hash: KeyHash) -> bool {
-    filter.levels.contains(filter.address(hash))
+    filter.levels.contains(Address::of(hash))
 }
 
 /// Inserts a key: two words as well.
@@ -388,7 +359,7 @@ impl Job for InsertOne<'_> {
 
     #[inline(always)]
     fn run(self) -> Self::Output {
-        let (key, bits) = (self.filter.address(self.hash), self.filter.settings.scheme.path_bits());
+        let (key, bits) = (Address::of(self.hash), PATH_BITS);
         let (levels, mut cx) = self.filter.parts();
         levels.insert(PartialKey { key, bits }, &mut cx)
     }
@@ -405,7 +376,7 @@ impl Job for RemoveOne<'_> {
 
     #[inline(always)]
     fn run(self) -> bool {
-        let key = self.filter.address(self.hash);
+        let key = Address::of(self.hash);
         let (levels, mut cx) = self.filter.parts();
         levels.remove(key, &mut cx)
     }
@@ -449,8 +420,6 @@ impl fmt::Debug for ElasticFilter {
 pub enum MergeError {
     /// Their hash functions or seeds differ, so the same key is two different ones to them.
     OtherHash,
-    /// One of them comes from a file of version 1, and reads hashes in another way.
-    OtherVersion,
     /// Together they would answer yes by mistake more often than allowed.
     Rate {
         /// The rate of both together.
@@ -468,10 +437,6 @@ impl fmt::Display for MergeError {
             Self::OtherHash => f.write_str(
                 "the filters have different hash functions or seeds; build both with the same \
                  seed(number)",
-            ),
-            Self::OtherVersion => f.write_str(
-                "one of the filters was saved by an older release, and its entries cannot be \
-                 told apart as those of the other; build it again from the keys",
             ),
             Self::Rate { sum, limit } => write!(
                 f,

@@ -164,7 +164,7 @@ impl Growth {
         let free = FREE + (MAX_LOAD - settings.load);
         ElasticForecast {
             bytes: (bits / 8.0 * (1.0 + free)) as u64 + size_of::<ElasticFilter>() as u64,
-            false_positive_rate: self.lengths.rate(settings.scheme),
+            false_positive_rate: self.lengths.rate(),
         }
     }
 }

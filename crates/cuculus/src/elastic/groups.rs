@@ -5,7 +5,7 @@ use core::ops::Range;
 use std::panic::resume_unwind;
 use std::thread;
 
-use super::address::Scheme;
+use super::address::Address;
 use super::directory::linear_index;
 use crate::table::OutOfMemory;
 use crate::{FullCause, KeyHash, memory};
@@ -78,29 +78,23 @@ pub(super) fn in_threads<W: Clone + Send, T: Send>(
 
 /// The segment of a hash among so many.
 #[inline(always)]
-pub(super) fn index_of(hash: KeyHash, scheme: Scheme, count: usize) -> usize {
-    linear_index(scheme.address(hash).path, count as u32)
+pub(super) fn index_of(hash: KeyHash, count: usize) -> usize {
+    linear_index(Address::of(hash).path, count as u32)
 }
 
 /// Hashes in groups of those of 2^[`COARSE`] segments.
 pub(super) struct Groups {
     /// Parts of the hashes, each grouped by a thread.
     parts: Vec<Grouped>,
-    scheme: Scheme,
     /// The segments of the filter.
     pub(super) count: usize,
 }
 
 impl Groups {
-    pub(super) fn new(
-        hashes: &[KeyHash],
-        scheme: Scheme,
-        count: usize,
-        threads: usize,
-    ) -> Result<Self, FullCause> {
+    pub(super) fn new(hashes: &[KeyHash], count: usize, threads: usize) -> Result<Self, FullCause> {
         let groups = count.div_ceil(1 << COARSE);
         let grouped = |hashes| {
-            Grouped::new(hashes, groups, |hash| index_of(hash, scheme, count) >> COARSE)
+            Grouped::new(hashes, groups, |hash| index_of(hash, count) >> COARSE)
                 .map_err(|_| FullCause::OutOfMemory)
         };
         let (mut made, mut parts) = (Vec::new(), Vec::new());
@@ -114,7 +108,7 @@ impl Groups {
         for part in made {
             parts.push(part?);
         }
-        Ok(Self { parts, scheme, count })
+        Ok(Self { parts, count })
     }
 
     /// Calls a function with every segment of a range and its keys, in turn, until it fails. The
@@ -130,7 +124,7 @@ impl Groups {
         let mut sorted =
             memory::with_room(most.unwrap_or(0)).map_err(|_| FullCause::OutOfMemory)?;
         for first in firsts() {
-            let among = |hash: KeyHash| index_of(hash, self.scheme, self.count) - first;
+            let among = |hash: KeyHash| index_of(hash, self.count) - first;
             let keys = || keys_from(first).flatten();
             let mut ends = [0; 1 << COARSE];
             keys().for_each(|&hash| ends[among(hash)] += 1);

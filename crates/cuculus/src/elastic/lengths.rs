@@ -6,7 +6,7 @@
 //! a code that are counted add nothing; up to three that have slots of their own are added as if
 //! they were different, which errs on the safe side.
 
-use super::address::{PATH_BITS, Scheme};
+use super::address::{HOMES, PATH_BITS};
 use crate::table::OutOfMemory;
 
 /// The number of entries by the bits of the path that they know.
@@ -28,12 +28,12 @@ const fn weight(length: u32) -> u64 {
 
 impl Lengths {
     /// The sum at which a rate is reached: below 2^62.
-    pub(super) fn limit(rate: f64, scheme: Scheme) -> u64 {
-        (rate * scheme.even_homes() as f64 * weight(0) as f64) as u64
+    pub(super) fn limit(rate: f64) -> u64 {
+        (rate * HOMES as f64 * weight(0) as f64) as u64
     }
 
-    pub(super) fn rate(&self, scheme: Scheme) -> f64 {
-        (self.sum() as f64 / (scheme.even_homes() as f64 * weight(0) as f64)).min(1.0)
+    pub(super) fn rate(&self) -> f64 {
+        (self.sum() as f64 / (HOMES as f64 * weight(0) as f64)).min(1.0)
     }
 
     #[inline(always)]
@@ -257,12 +257,10 @@ mod tests {
 
     #[test]
     fn rate_and_limit_are_inverse() {
-        for scheme in [Scheme::Current, Scheme::First] {
-            for rate in [0.5, 0.05, 0.01, 0.001, 1e-6] {
-                let sum = Lengths::limit(rate, scheme);
-                let lengths = Lengths { halves: [sum, 0], ..Lengths::default() };
-                assert!((lengths.rate(scheme) / rate - 1.0).abs() < 1e-6);
-            }
+        for rate in [0.5, 0.05, 0.01, 0.001, 1e-6] {
+            let sum = Lengths::limit(rate);
+            let lengths = Lengths { halves: [sum, 0], ..Lengths::default() };
+            assert!((lengths.rate() / rate - 1.0).abs() < 1e-6);
         }
     }
 }

@@ -316,8 +316,12 @@ impl Level {
             })
     }
 
-    /// How the codes of a segment should be made.
+    /// How the codes of a segment should be made. Those of another level stay as they are: entries
+    /// that are shortened there are not found when they come back.
     pub(super) fn goal_form(&self, index: usize, depth: u32, cx: &Context<'_>) -> Form {
+        if self.is_overflow {
+            return self.directory.get(index).form();
+        }
         cx.settings.goal(0, cx.lengths).form(index, depth)
     }
 
@@ -431,7 +435,7 @@ impl Level {
     }
 
     /// Takes copies of an entry back that came as this, and may be held shorter.
-    fn take_back(&mut self, came: PartialKey, copies: u64, cx: &mut Context<'_>) {
+    pub(super) fn take_back(&mut self, came: PartialKey, copies: u64, cx: &mut Context<'_>) {
         let mut left = copies;
         while left > 0
             && let Some(bits) = self.held_of(came)

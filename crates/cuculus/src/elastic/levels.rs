@@ -304,10 +304,13 @@ impl Levels {
                 if cx.work.now > DRAIN_WORK {
                     break;
                 }
-                if self.main.insert_copies(known, copies, cx).is_ok() {
-                    self.overflow[at].remove_copies(known, copies, cx);
-                    drained += 1;
+                if self.main.insert_copies(known, copies, cx).is_err() {
+                    continue;
                 }
+                // Each entry is on one level only: what cannot be taken out there goes again here.
+                let left = self.overflow[at].remove_copies(known, copies, cx);
+                self.main.take_back(known, left, cx);
+                drained += usize::from(left < copies);
             }
         }
         self.drop_empty();

@@ -36,7 +36,6 @@ mod code;
 mod directory;
 mod draft;
 mod filter;
-mod first_version;
 mod forecast;
 mod group;
 mod groups;

@@ -2,7 +2,7 @@
 //! bits that choose segments first. Segment `i` of part `p` of `P` is segment `p + P · i` of the
 //! whole, so a part is a filter like any other whose paths begin after these bits.
 
-use super::address::Address;
+use super::address::{Address, PATH_BITS};
 use super::batch;
 use super::filter::ElasticFilter;
 use super::lengths::Lengths;
@@ -50,15 +50,10 @@ impl Division {
         self.whole.rate
     }
 
-    /// Whether hashes are read as a filter reads them.
-    pub(crate) fn reads_like(&self, filter: &ElasticFilter) -> bool {
-        self.whole.scheme == filter.settings.scheme
-    }
-
     /// The part of a key, and what is left of its address.
     #[inline(always)]
     pub(crate) fn locate(&self, hash: KeyHash) -> (usize, PartKey) {
-        let Address { path, home } = self.whole.scheme.address(hash);
+        let Address { path, home } = Address::of(hash);
         let part = path as usize & ((1 << self.shift) - 1);
         (part, PartKey(Address { path: path >> self.shift, home }))
     }
@@ -77,7 +72,7 @@ impl Division {
     /// All that can be known of a key.
     #[inline(always)]
     fn whole_key(&self, key: PartKey) -> PartialKey {
-        PartialKey { key: key.0, bits: self.whole.scheme.path_bits() - self.shift }
+        PartialKey { key: key.0, bits: PATH_BITS - self.shift }
     }
 }
 
@@ -184,8 +179,8 @@ impl Part {
         self.levels.heap_bytes() + self.lengths.heap_bytes()
     }
 
-    pub(crate) fn rate(&self, division: &Division) -> f64 {
-        self.lengths.rate(division.whole.scheme)
+    pub(crate) fn rate(&self) -> f64 {
+        self.lengths.rate()
     }
 }
 

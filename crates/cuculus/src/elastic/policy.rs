@@ -3,7 +3,7 @@
 
 use core::num::NonZeroU64;
 
-use super::address::{PATH_BITS, Scheme};
+use super::address::PATH_BITS;
 use super::builder::MAX_LOAD;
 use super::code::{Form, MAX_WIDTH};
 use super::lengths::Lengths;
@@ -55,7 +55,6 @@ pub(super) struct Settings {
     pub(super) expected_items: u64,
     /// What a small filter may use for longer entries, and one; `None` for as much as is usual.
     spare: Option<NonZeroU64>,
-    pub(super) scheme: Scheme,
     /// The filter is one of 2^shift parts, which share the keys evenly.
     shift: u8,
     /// The length of plain entries, and the segments of 256 with a bit less.
@@ -120,17 +119,11 @@ impl Goal {
 }
 
 impl Settings {
-    pub(super) fn new(
-        rate: f64,
-        load: f64,
-        expected_items: u64,
-        spare_bytes: Option<u64>,
-        scheme: Scheme,
-    ) -> Self {
+    pub(super) fn new(rate: f64, load: f64, expected_items: u64, spare_bytes: Option<u64>) -> Self {
         let spare = spare_bytes.and_then(|bytes| NonZeroU64::new(bytes.saturating_add(1)));
         let chosen = Instructions::Detected.choose();
         let (shift, plain) = (0, None);
-        let mut settings = Self { rate, load, expected_items, spare, scheme, shift, plain, chosen };
+        let mut settings = Self { rate, load, expected_items, spare, shift, plain, chosen };
         settings.plain = settings.plain_length();
         settings
     }
@@ -167,7 +160,7 @@ impl Settings {
     /// many, and this takes a nanosecond.
     #[inline(always)]
     fn limit(&self) -> u64 {
-        Lengths::limit(self.rate.min(LARGEST_RATE), self.scheme)
+        Lengths::limit(self.rate.min(LARGEST_RATE))
     }
 
     /// The units by which a block grows that is full.
@@ -403,7 +396,7 @@ mod tests {
     fn a_doubling_takes_its_part_of_the_rate_or_half_of_what_is_left() {
         for rate in [0.1, 0.01, 0.001] {
             for keys in [1024, 5000, 77_777, 1 << 20, 1 << 30] {
-                let settings = Settings::new(rate, 0.98, 0, Some(0), Scheme::Current);
+                let settings = Settings::new(rate, 0.98, 0, Some(0));
                 // The share of the rate that these keys take in segments as the goal has them.
                 let taken = |lengths: &Lengths| {
                     let Goal::Ended { path, shorter, .. } = settings.goal(keys, lengths) else {
@@ -436,7 +429,7 @@ mod tests {
 
     /// The share of the rate that keys take in plain segments.
     fn planned_share(rate: f64, items: u64) -> f64 {
-        let settings = Settings::new(rate, 0.98, items, None, Scheme::Current);
+        let settings = Settings::new(rate, 0.98, items, None);
         let (path, shorter) = settings.plain.expect("a number was said");
         let path = u32::from(path);
         let shorter = f64::from(shorter) / PARTS as f64;
@@ -463,14 +456,14 @@ mod tests {
     #[test]
     fn the_gate_is_the_rate_or_a_fifth() {
         for (rate, kept) in [(0.01, 0.01), (0.2, 0.2), (0.5, 0.2), (0.9, 0.2)] {
-            let settings = Settings::new(rate, 0.98, 0, None, Scheme::Current);
+            let settings = Settings::new(rate, 0.98, 0, None);
             let mut lengths = Lengths::default();
             lengths.reserve(8).expect("memory");
             while settings.allows(lengths.sum()) {
-                assert!(lengths.rate(Scheme::Current) <= kept * (1.0 + 1e-9), "{rate}");
+                assert!(lengths.rate() <= kept * (1.0 + 1e-9), "{rate}");
                 lengths.add(8);
             }
-            assert!(lengths.rate(Scheme::Current) > 0.999 * kept, "{rate} is not used up");
+            assert!(lengths.rate() > 0.999 * kept, "{rate} is not used up");
         }
     }
 
@@ -478,7 +471,7 @@ mod tests {
     /// them; one that loses one in thirteen has no more segments than it needs.
     #[test]
     fn segments_are_merged_when_a_seventeenth_of_the_keys_has_gone() {
-        let settings = Settings::new(0.01, 0.98, 0, None, Scheme::Current);
+        let settings = Settings::new(0.01, 0.98, 0, None);
         for segments in [2, 3, 10, 77, 1000, 1 << 20] {
             let split = (1..).find(|load| settings.are_many(load * segments, segments));
             let split = split.expect("a load per segment") * segments;
@@ -493,9 +486,7 @@ mod tests {
     /// apart.
     #[test]
     fn small_filters_have_bits_to_spare() {
-        let spare = |entries: u64, bytes| {
-            Settings::new(0.01, 0.98, 0, bytes, Scheme::Current).spare(entries)
-        };
+        let spare = |entries: u64, bytes| Settings::new(0.01, 0.98, 0, bytes).spare(entries);
         for step in 0..120 {
             let entries = 1000.0 * 2f64.powf(f64::from(step) / 10.0);
             let first = if entries < 1_542.0 { 1.0 } else { 0.0 };
@@ -511,7 +502,7 @@ mod tests {
     /// So that a small set does not begin with short entries.
     #[test]
     fn entries_are_as_long_as_those_of_a_thousand_keys() {
-        let settings = Settings::new(0.01, 0.98, 0, Some(0), Scheme::Current);
+        let settings = Settings::new(0.01, 0.98, 0, Some(0));
         let goal = |keys| settings.goal(keys, &Lengths::default());
         assert!([1, 50, 1000].iter().all(|&keys| goal(keys) == goal(1024)));
         let path = |keys| match goal(keys) {

@@ -1,15 +1,13 @@
-//! The elastic filter in a file (FORMAT.md, kind 3, version 2; version 1 is read by
-//! first_version.rs).
+//! The elastic filter in a file (FORMAT.md, kind 3).
 
 use std::io::{Read, Write};
 
-use super::address::{GROUP_HOMES, GROUPS, PATH_BITS, Scheme};
+use super::address::{GROUP_HOMES, GROUPS, PATH_BITS};
 use super::bits::read;
 use super::builder;
 use super::code::{Form, MAX_WIDTH, mask};
 use super::draft::{Draft, Shape};
 use super::filter::ElasticFilter;
-use super::first_version;
 use super::lengths::Lengths;
 use super::level::{Level, LoadError, Work, depth_of};
 use super::levels::{Levels, MAX_LEVELS};
@@ -109,7 +107,7 @@ impl<'a> Payload<'a> {
         }
         let slots: usize = sizes.iter().map(|&size| usize::from(size)).sum();
         if slots > MAX_SLOTS {
-            return Err(invalid("slots of a segment", slots as u64, "at most 1900"));
+            return Err(invalid("slots of a segment", slots as u64, "at most 2040"));
         }
         let bits = HEADERS + slots * form.width as usize;
         let groups = self.take(bits.div_ceil(8))?;
@@ -135,15 +133,14 @@ impl<'a> Payload<'a> {
 
 impl Persist for ElasticFilter {
     fn write_to<W: Write>(&self, writer: W) -> std::io::Result<()> {
-        let Settings { rate, load, expected_items, scheme, .. } = self.settings;
+        let Settings { rate, load, expected_items, .. } = self.settings;
         let mut parameters = Parameters::new();
         let spare = self.settings.spare_bytes().unwrap_or(USUAL_SPARE);
         for bits in [rate.to_bits(), load.to_bits(), expected_items, spare] {
             parameters.extend_from_slice(&bits.to_le_bytes());
         }
         let (len, levels) = (self.len() as u64, self.levels.iter().count() as u64);
-        let scheme = u64::from(scheme == Scheme::First);
-        for number in [len, self.refused, scheme, levels] {
+        for number in [len, self.refused, levels] {
             parameters.extend_from_slice(&number.to_le_bytes());
         }
         for level in self.levels.iter() {
@@ -160,23 +157,15 @@ impl Persist for ElasticFilter {
     fn read_from<R: Read>(reader: R) -> Result<Self, DecodeError> {
         let mut incoming = Incoming::open(reader, Kind::Elastic)?;
         let parameters = core::mem::take(&mut incoming.parameters);
-        let (version, hasher) = (incoming.version, incoming.hasher.clone());
+        let hasher = incoming.hasher.clone();
         let payload_len = incoming.payload_len;
         let payload = incoming.payload(payload_len, 0)?;
-        if version == 1 {
-            return first_version::read(hasher, &parameters, &payload);
-        }
         let mut fields = Fields(&parameters);
         let (rate, load) = (f64::from_bits(fields.u64()?), f64::from_bits(fields.u64()?));
         let (expected_items, spare) = (fields.u64()?, fields.u64()?);
         let (len, refused) = (fields.u64()?, fields.u64()?);
-        let scheme = match fields.u64()? {
-            0 => Scheme::Current,
-            1 => Scheme::First,
-            got => return Err(invalid("reading of hashes", got, "0 or 1")),
-        };
         let spare_bytes = Some(spare).filter(|&spare| spare != USUAL_SPARE);
-        let settings = builder::check(rate, load, expected_items, spare_bytes, scheme);
+        let settings = builder::check(rate, load, expected_items, spare_bytes);
         let settings = settings.map_err(|_| {
             invalid("rate, load, expected items or spare bytes", rate.to_bits(), "in their ranges")
         })?;
@@ -208,7 +197,7 @@ impl Persist for ElasticFilter {
                     lengths.add_many(length, u64::from(count));
                 }
                 if !settings.allows(lengths.sum()) {
-                    let rate = (lengths.rate(scheme) * 1e9) as u64;
+                    let rate = (lengths.rate() * 1e9) as u64;
                     return Err(invalid("rate of all entries", rate, "at most the filter's"));
                 }
                 level.load(&draft, depth, shape, &settings).map_err(|error| match error {

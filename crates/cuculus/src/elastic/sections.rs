@@ -17,7 +17,7 @@
 
 use core::fmt;
 
-use super::address::{Address, HOMES};
+use super::address::{Address, HOMES, PATH_BITS};
 use super::code::mask;
 use super::draft::Draft;
 use super::filter::ElasticFilter;
@@ -172,8 +172,7 @@ impl ElasticFilter {
         to: Sections,
         piece: &[u8],
     ) -> Result<(), PieceError> {
-        let path_bits = self.settings.scheme.path_bits();
-        let each = |visit: &mut Visit<'_>| each_of_piece(from, to, piece, path_bits, visit);
+        let each = |visit: &mut Visit<'_>| each_of_piece(from, to, piece, visit);
         // Once without a change: most damage is found here.
         let mut keys = 0;
         let mut count = |_: PartialKey, _: u64| {
@@ -308,7 +307,6 @@ fn each_of_piece(
     from: Sections,
     to: Sections,
     piece: &[u8],
-    path_bits: u32,
     visit: &mut Visit<'_>,
 ) -> Option<Result<(), FullCause>> {
     let Sections { bits, next } = from;
@@ -324,7 +322,7 @@ fn each_of_piece(
             };
             let tag = byte(&mut bytes)?;
             let length = u32::from(tag & !COPIES);
-            if usize::from(home) >= HOMES || tag >= 2 * COPIES || bits + length > path_bits {
+            if usize::from(home) >= HOMES || tag >= 2 * COPIES || bits + length > PATH_BITS {
                 return None;
             }
             let mut kept = [0; 8];

@@ -5,7 +5,7 @@
 //! Knows narrow segments without counted codes, and groups with few codes; everything else is left to
 //! drafts.
 
-use super::address::{GROUP_HOMES, GROUPS, PATH_BITS, Scheme};
+use super::address::{Address, GROUP_HOMES, GROUPS, PATH_BITS};
 use super::bits::{Writer, read, read_all};
 use super::code::{Form, mask};
 use super::group::{self, Added, HEADER, Homes, MOST_EQUAL, Tails};
@@ -118,7 +118,6 @@ impl Shuttle<'_> {
 pub(super) struct Insert<'a> {
     pub(super) segment: &'a Segment,
     pub(super) keys: &'a [KeyHash],
-    pub(super) scheme: Scheme,
     pub(super) loom: &'a mut Loom,
 }
 
@@ -127,15 +126,15 @@ impl Job for Insert<'_> {
 
     #[inline(always)]
     fn run(self) -> Self::Output {
-        let Self { segment, keys, scheme, loom } = self;
+        let Self { segment, keys, loom } = self;
         let (form, depth) = (segment.form(), segment.depth());
-        let length = form.longest().min(scheme.path_bits() - depth);
+        let length = form.longest().min(PATH_BITS - depth);
         loom.sort(
             keys,
             ABOVE_CODE,
             #[inline(always)]
             |hash| {
-                let key = scheme.address(hash);
+                let key = Address::of(hash);
                 u64::from(key.home) << ABOVE_CODE | form.encode(key.path >> depth, length)
             },
         );
@@ -399,7 +398,6 @@ pub(super) struct Taken {
 pub(super) struct Remove<'a> {
     pub(super) segment: &'a Segment,
     pub(super) keys: &'a [KeyHash],
-    pub(super) scheme: Scheme,
     pub(super) loom: &'a mut Loom,
 }
 
@@ -408,14 +406,14 @@ impl Job for Remove<'_> {
 
     #[inline(always)]
     fn run(self) -> Self::Output {
-        let Self { segment, keys, scheme, loom } = self;
+        let Self { segment, keys, loom } = self;
         let (form, depth) = (segment.form(), segment.depth());
         loom.sort(
             keys,
             ABOVE_PATH,
             #[inline(always)]
             |hash| {
-                let key = scheme.address(hash);
+                let key = Address::of(hash);
                 u64::from(key.home) << ABOVE_PATH | key.path >> depth
             },
         );
@@ -558,7 +556,7 @@ mod tests {
         let keys = some_keys(random, entries);
         let mut draft = Draft::new(form);
         for &hash in &keys {
-            let key = Scheme::Current.address(hash);
+            let key = Address::of(hash);
             let shorter = if form.ended { random.below(form.width as usize) as u32 / 2 } else { 0 };
             let code = form.encode(key.path >> depth, form.longest() - shorter);
             draft.add(key.home, code, 1).expect("room");
@@ -594,11 +592,10 @@ mod tests {
                 continue;
             }
             let choice = [Instructions::Baseline, Instructions::Detected][round % 2];
-            let scheme = Scheme::Current;
-            let job = Insert { segment, keys: &keys, scheme, loom: &mut loom };
+            let job = Insert { segment, keys: &keys, loom: &mut loom };
             let woven = wide::run_chosen(choice.choose(), job);
             let (mut expected, mut changes) = (read_draft(segment), Changes::new());
-            let added = expected.add_keys(&keys, scheme, depth, &mut changes);
+            let added = expected.add_keys(&keys, depth, &mut changes);
             let Some(woven) = woven else {
                 left += 1;
                 continue;
@@ -634,14 +631,13 @@ mod tests {
                 continue;
             }
             let choice = [Instructions::Baseline, Instructions::Detected][round % 2];
-            let scheme = Scheme::Current;
-            let job = Remove { segment, keys: &old, scheme, loom: &mut loom };
+            let job = Remove { segment, keys: &old, loom: &mut loom };
             let Some(gone) = wide::run_chosen(choice.choose(), job) else {
                 left += 1;
                 continue;
             };
             let mut lengths = [0; PATH_BITS as usize + 1];
-            let mut in_turn: Vec<_> = old.iter().map(|&hash| scheme.address(hash)).collect();
+            let mut in_turn: Vec<_> = old.iter().map(|&hash| Address::of(hash)).collect();
             in_turn.sort_by_key(|key| (key.home, key.path >> depth));
             let mut one_by_one = read_draft(segment);
             for key in in_turn {

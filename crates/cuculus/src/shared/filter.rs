@@ -240,8 +240,8 @@ impl SharedFilter {
     /// filter, as full as it is now.
     #[must_use]
     pub fn expected_false_positive_rate(&self) -> f64 {
-        let Shared { division, parts, .. } = &*self.shared;
-        let rates = parts.iter().map(|part| part.look(|part| part.rate(division)));
+        let parts = &self.shared.parts;
+        let rates = parts.iter().map(|part| part.look(Part::rate));
         rates.sum::<f64>() / parts.len() as f64
     }
 

@@ -79,9 +79,6 @@ impl SharedFilter {
         if hasher != other.hasher() {
             return Err(MergeError::OtherHash);
         }
-        if !division.reads_like(other) {
-            return Err(MergeError::OtherVersion);
-        }
         let full = |cause| MergeError::Full(self.full(cause));
         let copy = other.try_clone().map_err(|error| full(error.cause))?;
         let (theirs, others) = divide(copy, division.shift()).map_err(full)?;
