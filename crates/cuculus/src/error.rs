@@ -166,8 +166,6 @@ pub enum BuildError {
     },
     /// The system gave no random seed.
     NoRandomSeed,
-    /// A key of those that the filter was to be made of was refused.
-    Refused(Full),
 }
 
 impl fmt::Display for BuildError {
@@ -209,7 +207,6 @@ impl fmt::Display for BuildError {
             Self::NoRandomSeed => {
                 f.write_str("the system gave no random seed; set one with seed(number)")
             }
-            Self::Refused(ref full) => write!(f, "a key was refused: {full}"),
         }
     }
 }

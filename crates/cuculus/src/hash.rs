@@ -189,16 +189,6 @@ impl KeyHasher {
         }
     }
 
-    /// The seed, if the function is xxh3-64.
-    #[inline]
-    #[must_use]
-    pub const fn xxh3_seed(&self) -> Option<u64> {
-        match self.0 {
-            Algorithm::Xxh3 { seed } => Some(seed),
-            Algorithm::FoldXxh3(_) | Algorithm::SipHash13 { .. } => None,
-        }
-    }
-
     /// The default function, if it is that: for loops that make the choice outside.
     #[inline(always)]
     pub(crate) const fn as_fold_xxh3(&self) -> Option<FoldXxh3> {

@@ -101,19 +101,6 @@ impl Directory {
         }
     }
 
-    /// Adds the segments of another directory after the last. All pages here are full.
-    pub(super) fn append(&mut self, other: Self) -> Result<(), OutOfMemory> {
-        debug_assert!(self.pages.iter().all(|page| page.len() == PAGE), "a page is not full");
-        let bytes = (other.pages.len() * size_of::<Page<Line>>()) as u64;
-        let reserved = self.pages.try_reserve(other.pages.len());
-        reserved.map_err(|_| OutOfMemory { bytes })?;
-        self.pool.take_over(other.pool, self.count)?;
-        self.pages.extend(other.pages);
-        self.capacity += other.capacity;
-        self.set_count(self.count + other.count);
-        Ok(())
-    }
-
     /// Makes room in the list for a segment more.
     pub(super) fn reserve(&mut self) -> Result<(), OutOfMemory> {
         let failed = OutOfMemory { bytes: (PAGE * size_of::<Line>()) as u64 };

@@ -265,37 +265,6 @@ impl Pool {
         unsafe { self.tell(start, used as usize, &mut moved) };
     }
 
-    /// Takes over the regions of another pool. The owners of its blocks are so much further on.
-    pub(super) fn take_over(&mut self, mut other: Self, base: u32) -> Result<(), OutOfMemory> {
-        let (before, all) = (self.regions.len(), self.regions.len() + other.regions.len());
-        let failed = OutOfMemory { bytes: (other.regions.len() * size_of::<Region>()) as u64 };
-        if all >> (u32::BITS - UNITS_BITS) != 0 {
-            return Err(failed);
-        }
-        self.regions.try_reserve(other.regions.len()).map_err(|_| failed)?;
-        if all > FEW && self.classes.is_none() {
-            self.list()?;
-        }
-        let regions = other.regions.drain(..).filter(|region| !region.is_vacant());
-        for (at, region) in (before as u32..).zip(regions) {
-            let mut start = 0;
-            while start < region.used as usize {
-                // SAFETY: the used part is whole blocks.
-                unsafe {
-                    let block = region.start.add(start + HEADER);
-                    let header = Header::of(block);
-                    Header { owner: header.owner + base, region: at, ..header }.write(block);
-                    start += bytes_of(header.units);
-                }
-            }
-            self.capacity += region.capacity as usize;
-            self.used += region.used as usize;
-            self.regions.push(Region { before: NONE, after: NONE, ..region });
-            self.link(at);
-        }
-        Ok(())
-    }
-
     /// The bytes after a block that are in use.
     fn rest_after(&self, region: u32, block: Block, bytes: usize) -> usize {
         let region = &self.regions[region as usize];

@@ -20,9 +20,6 @@ pub(super) const MOST: usize = 512;
 const MOST_IN_GROUP: usize = 128;
 /// Where the home is in a number that stands for a key: above a code, or above a path.
 const ABOVE_CODE: u32 = 40;
-const ABOVE_PATH: u32 = PATH_BITS;
-/// The most codes of a group without a tail.
-const MOST_INLINE: usize = 3 * GROUP_HOMES;
 /// The most codes of a group that is split: a bit for each in a word.
 const MOST_SPLIT: usize = 63;
 /// Bits that are copied at once.
@@ -386,139 +383,6 @@ fn divide(
     (lens, sides)
 }
 
-/// What was taken out of a segment.
-pub(super) struct Taken {
-    pub(super) woven: Woven,
-    /// Entries by the length of their extensions.
-    pub(super) lengths: [u16; PATH_BITS as usize + 1],
-}
-
-/// Takes the longest entry that may be of each key out of a segment. `None` if that is to be done for
-/// one key after the other. The segment is narrow.
-pub(super) struct Remove<'a> {
-    pub(super) segment: &'a Segment,
-    pub(super) keys: &'a [KeyHash],
-    pub(super) loom: &'a mut Loom,
-}
-
-impl Job for Remove<'_> {
-    type Output = Option<Taken>;
-
-    #[inline(always)]
-    fn run(self) -> Self::Output {
-        let Self { segment, keys, loom } = self;
-        let (form, depth) = (segment.form(), segment.depth());
-        loom.sort(
-            keys,
-            ABOVE_PATH,
-            #[inline(always)]
-            |hash| {
-                let key = Address::of(hash);
-                u64::from(key.home) << ABOVE_PATH | key.path >> depth
-            },
-        );
-        let (width, step) = (form.width, form.width as usize);
-        let bytes = segment.bytes();
-        let mut shuttle = Shuttle { from: bytes, at: 0, to: Writer::new(&mut loom.bytes) };
-        let (mut bases, mut slots): (Bases, usize) = ([0; GROUPS + 1], 0);
-        let mut lengths = [0; PATH_BITS as usize + 1];
-        let mut gone = [(0, 0); MOST_INLINE];
-        let mut base = 0;
-        for group in 0..GROUPS {
-            let at = HEADER * group + base * step;
-            let next = segment.near_base(group + 1) as usize;
-            let held = next - base;
-            base = next;
-            let old = &loom.keys[loom.starts[group].into()..loom.starts[group + 1].into()];
-            slots += held;
-            if !old.is_empty() {
-                let header = read(bytes, at, HEADER as u32) as u32;
-                // The codes that go, if no home has a tail.
-                let (mut after, mut is_simple) = (header, true);
-                let (mut len, mut last, mut taken) = (0, u32::MAX, 0u32);
-                for &key in old {
-                    let home = (key >> ABOVE_PATH) as u32 % GROUP_HOMES as u32;
-                    let (before, count) = group::before(header, home);
-                    let first = at + HEADER + before as usize * step;
-                    let codes = group::three(bytes, first, width);
-                    is_simple &= !(count == 3 && codes[0] > codes[1]);
-                    taken = if home == last { taken } else { 0 };
-                    last = home;
-                    let (mut best, mut longest) = (0, None);
-                    for (i, &code) in codes.iter().enumerate().take(count as usize) {
-                        let length = form.match_length(code, key & mask(ABOVE_PATH));
-                        if length > longest && taken >> i & 1 == 0 {
-                            (best, longest) = (i, length);
-                        }
-                    }
-                    let Some(length) = longest.filter(|_| is_simple) else { continue };
-                    taken |= 1 << best;
-                    // Of one home, a code before the last may go after it.
-                    let mut to = len;
-                    let place = (first + best * step, length as usize);
-                    while to > 0 && gone[to - 1] > place {
-                        gone[to] = gone[to - 1];
-                        to -= 1;
-                    }
-                    gone[to] = place;
-                    len += 1;
-                    after -= 1 << (2 * home);
-                }
-                shuttle.copy_to(at);
-                if is_simple {
-                    shuttle.to.put(after.into(), HEADER as u32);
-                    shuttle.at = at + HEADER;
-                    for &(at, length) in &gone[..len] {
-                        shuttle.copy_to(at);
-                        shuttle.at = at + step;
-                        lengths[length] += 1;
-                    }
-                    slots -= len;
-                } else {
-                    let (codes, to) = (&mut loom.codes, &mut shuttle.to);
-                    let of_group = (bytes, at, held);
-                    let left = remove_from_group(of_group, form, old, codes, &mut lengths, to)?;
-                    shuttle.at = at + HEADER + held * step;
-                    slots = slots - held + left;
-                }
-            }
-            bases[group + 1] = slots as u16;
-        }
-        shuttle.copy_to(segment.used_bits());
-        let plan = Plan::new(form, depth, bases, 0, 0).filter(Plan::is_narrow)?;
-        let woven = Woven { plan, len: plan.used_bits().div_ceil(8) };
-        (plan.units <= segment.units()).then_some(Taken { woven, lengths })
-    }
-}
-
-/// Writes a group without some keys, one after the other. Says how many slots it has. `None` if it has
-/// too many codes.
-#[inline(never)]
-fn remove_from_group(
-    (bytes, at, held): (&[u8], usize, usize),
-    form: Form,
-    old: &[u64],
-    codes: &mut [u64; MOST_IN_GROUP],
-    lengths: &mut [u16; PATH_BITS as usize + 1],
-    to: &mut Writer<'_>,
-) -> Option<usize> {
-    let mut counts = [0; GROUP_HOMES];
-    let homes = &mut Homes { counts: &mut counts, codes };
-    let mut len = group::decode(bytes, at, held, form.width, homes)?;
-    for &key in old {
-        let home = (key >> ABOVE_PATH) as usize % GROUP_HOMES;
-        let first: usize = counts[..home].iter().map(|&count| usize::from(count)).sum();
-        let run = &codes[first..first + usize::from(counts[home])];
-        let Some((best, length)) = form.longest_of(run, key & mask(ABOVE_PATH)) else { continue };
-        codes.copy_within(first + best + 1..len, first + best);
-        counts[home] -= 1;
-        len -= 1;
-        lengths[length as usize] += 1;
-    }
-    group::encode(&counts, &codes[..len], form.width, to);
-    Some(group::slots(&counts, form.width))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -568,10 +432,6 @@ mod tests {
         Form { width: 7 + random.below(18) as u32, ended: random.below(4) > 0 }
     }
 
-    fn runs(draft: &Draft) -> Vec<Vec<u64>> {
-        draft.runs().map(|(_, run)| run.to_vec()).collect()
-    }
-
     fn read_draft(segment: &Segment) -> Draft {
         let mut draft = Draft::new(segment.form());
         draft.read(segment).expect("few codes");
@@ -609,53 +469,6 @@ mod tests {
             assert_eq!(loom.groups(&woven), groups, "round {round}");
         }
         assert!(left < 100, "{left} left to drafts");
-    }
-
-    #[test]
-    fn keys_are_taken_out_as_one_by_one() {
-        let (mut random, mut loom, mut left, mut taken) = (Random::new(2), Loom::default(), 0, 0);
-        for round in 0..600 {
-            let (form, depth) = (some_form(&mut random), random.below(20) as u32);
-            let (draft, keys) = some_draft(&mut random, form, depth);
-            let mut directory = with_segment(&draft, depth);
-            let segment = directory.get(0);
-            let count = random.below([3, 100, MOST][round % 3]);
-            let old: Vec<KeyHash> = (0..count)
-                .map(|_| match random.below(4) {
-                    0 => KeyHash::new(random.bits()),
-                    _ if keys.is_empty() => KeyHash::new(0),
-                    _ => keys[random.below(keys.len())],
-                })
-                .collect();
-            if segment.is_wide() {
-                continue;
-            }
-            let choice = [Instructions::Baseline, Instructions::Detected][round % 2];
-            let job = Remove { segment, keys: &old, loom: &mut loom };
-            let Some(gone) = wide::run_chosen(choice.choose(), job) else {
-                left += 1;
-                continue;
-            };
-            let mut lengths = [0; PATH_BITS as usize + 1];
-            let mut in_turn: Vec<_> = old.iter().map(|&hash| Address::of(hash)).collect();
-            in_turn.sort_by_key(|key| (key.home, key.path >> depth));
-            let mut one_by_one = read_draft(segment);
-            for key in in_turn {
-                let run = one_by_one.runs().nth(key.home.into()).expect("a home").1;
-                if let Some((at, length)) = form.longest_of(run, key.path >> depth) {
-                    let code = run[at];
-                    assert!(one_by_one.take(key.home, code));
-                    lengths[length as usize] += 1;
-                }
-            }
-            assert_eq!(gone.lengths, lengths);
-            taken += lengths.iter().map(|&n| usize::from(n)).sum::<usize>();
-            let segment = directory.get_mut(0);
-            segment.set_groups(&gone.woven.plan, loom.groups(&gone.woven));
-            let expected = runs(&one_by_one);
-            assert_eq!(runs(&read_draft(segment)), expected, "round {round}");
-        }
-        assert!(left < 100 && taken > 10_000, "{left} left, {taken} taken");
     }
 
     #[test]

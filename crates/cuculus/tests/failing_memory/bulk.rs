@@ -49,12 +49,6 @@ fn bulk_inserts() {
         try_bulk(&format!("elastic of {keys}, insert_bulk"), &filter, keys, &|filter, _| {
             filter.insert_bulk(&of_all)
         });
-        try_bulk(
-            &format!("elastic of {keys}, insert_bulk_keys"),
-            &filter,
-            keys,
-            &|filter, keys| filter.insert_bulk_keys(keys),
-        );
     }
 }
 
@@ -62,7 +56,7 @@ fn bulk_inserts() {
 /// file can say so.
 fn without_first_level(filter: &ElasticFilter) -> ElasticFilter {
     const HEADER: usize = 48;
-    const LEVELS: usize = 56;
+    const LEVELS: usize = 48;
     let bytes = filter.to_bytes();
     let number = |at: usize| bytes[at..at + 8].try_into().map_or(0, u64::from_le_bytes);
     let parameters = number(32) as usize;
