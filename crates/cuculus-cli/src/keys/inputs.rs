@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use cuculus_file::shown;
 
 use super::packed::{self, Packing};
 
@@ -95,15 +96,6 @@ impl Input {
 
 fn is_standard_input(path: &Path) -> bool {
     path.as_os_str() == "-"
-}
-
-/// A file name in a message: quoted and escaped if it has characters that would change the terminal
-/// or the line.
-pub(crate) fn shown(path: &Path) -> String {
-    match path.to_str() {
-        Some(text) if !text.is_empty() && !text.chars().any(char::is_control) => text.to_owned(),
-        _ => format!("{path:?}"),
-    }
 }
 
 fn cannot_read(path: &Path) -> String {

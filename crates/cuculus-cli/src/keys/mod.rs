@@ -12,8 +12,9 @@ mod reader; // reads blocks without copying lines
 mod stream; // the reading thread
 
 pub(crate) use block::Block;
+pub(crate) use cuculus_file::shown;
 pub(crate) use form::{Encoding, Form, Keyless, Unreadable};
-pub(crate) use inputs::{Inputs, packing_of, shown};
+pub(crate) use inputs::{Inputs, packing_of};
 pub(crate) use json::Pointer;
 pub(crate) use packed::Packing;
 pub(crate) use part::{Fields, Part};

@@ -4,7 +4,6 @@
 mod any; // a filter of any kind
 mod note; // what the file says about its keys
 mod replace; // atomic replacement of a file
-mod system; // locks and permissions
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -83,7 +82,7 @@ pub(crate) fn lock_directory(path: &Path) -> Result<File> {
     let at = || format!("cannot lock {}", shown(path));
     let directory = File::open(path).with_context(at)?;
     ensure!(
-        system::try_lock(&directory).with_context(at)?,
+        cuculus_file::try_lock(&directory).with_context(at)?,
         "{} is in use by another process; try again when it has ended",
         shown(path)
     );
@@ -92,7 +91,7 @@ pub(crate) fn lock_directory(path: &Path) -> Result<File> {
 
 /// Fsyncs a directory, so that new files in it survive a power failure.
 pub(crate) fn sync_directory(path: &Path) -> Result<()> {
-    system::sync_directory(path).with_context(|| format!("cannot write {}", shown(path)))
+    cuculus_file::sync_directory(path).with_context(|| format!("cannot write {}", shown(path)))
 }
 
 /// Refuses `-` as the name of a directory.

@@ -2,13 +2,13 @@
 //! two writers at the same time are not prevented.
 
 #[cfg(not(unix))]
-pub(super) use other::{
-    Identity, create_new, keep_permissions, open_existing, sync_directory, try_lock,
-};
+pub(crate) use other::{Identity, create_new, keep_permissions, open_existing};
+#[cfg(not(unix))]
+pub use other::{sync_directory, try_lock};
 #[cfg(unix)]
-pub(super) use unix::{
-    Identity, create_new, keep_permissions, open_existing, sync_directory, try_lock,
-};
+pub(crate) use unix::{Identity, create_new, keep_permissions, open_existing};
+#[cfg(unix)]
+pub use unix::{sync_directory, try_lock};
 
 #[cfg(unix)]
 mod unix {
@@ -21,16 +21,16 @@ mod unix {
 
     /// Identifies a file whatever its name.
     #[derive(PartialEq, Eq)]
-    pub(in crate::saved) struct Identity(u64, u64);
+    pub(crate) struct Identity(u64, u64);
 
     impl Identity {
-        pub(in crate::saved) fn of(metadata: &Metadata) -> Self {
+        pub(crate) fn of(metadata: &Metadata) -> Self {
             Self(metadata.dev(), metadata.ino())
         }
     }
 
     /// Creates a file for writing that must not exist. A private one is for its owner only.
-    pub(in crate::saved) fn create_new(path: &Path, is_private: bool) -> io::Result<File> {
+    pub(crate) fn create_new(path: &Path, is_private: bool) -> io::Result<File> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         if is_private {
@@ -41,13 +41,17 @@ mod unix {
 
     /// Opens an existing file for writing; never through a symbolic link, which somebody else may have
     /// placed there.
-    pub(in crate::saved) fn open_existing(path: &Path) -> io::Result<File> {
+    pub(crate) fn open_existing(path: &Path) -> io::Result<File> {
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
         OpenOptions::new().write(true).custom_flags(flags.bits() as i32).open(path)
     }
 
     /// Takes the lock of a file, which ends with the process; false if another process has it.
-    pub(in crate::saved) fn try_lock(file: &File) -> io::Result<bool> {
+    ///
+    /// # Errors
+    ///
+    /// If the file system has no locks.
+    pub fn try_lock(file: &File) -> io::Result<bool> {
         match flock(file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(true),
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
@@ -56,7 +60,7 @@ mod unix {
     }
 
     /// Gives a new file the permissions of the old one and, where that is allowed, its owner.
-    pub(in crate::saved) fn keep_permissions(new: &File, old: &Metadata) -> io::Result<()> {
+    pub(crate) fn keep_permissions(new: &File, old: &Metadata) -> io::Result<()> {
         let is = new.metadata()?;
         if (is.uid(), is.gid()) != (old.uid(), old.gid()) {
             // Only root may change the owner. For others the new file is their own.
@@ -68,7 +72,11 @@ mod unix {
     }
 
     /// Fsyncs a directory, so that a new name survives a power failure.
-    pub(in crate::saved) fn sync_directory(path: &Path) -> io::Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// If the operating system refuses.
+    pub fn sync_directory(path: &Path) -> io::Result<()> {
         match File::open(path)?.sync_all() {
             // Some file systems do not support it.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
@@ -84,31 +92,41 @@ mod other {
     use std::path::Path;
 
     #[derive(PartialEq, Eq)]
-    pub(in crate::saved) struct Identity;
+    pub(crate) struct Identity;
 
     impl Identity {
-        pub(in crate::saved) fn of(_: &Metadata) -> Self {
+        pub(crate) fn of(_: &Metadata) -> Self {
             Self
         }
     }
 
-    pub(in crate::saved) fn create_new(path: &Path, _: bool) -> io::Result<File> {
+    pub(crate) fn create_new(path: &Path, _: bool) -> io::Result<File> {
         OpenOptions::new().write(true).create_new(true).open(path)
     }
 
-    pub(in crate::saved) fn open_existing(path: &Path) -> io::Result<File> {
+    pub(crate) fn open_existing(path: &Path) -> io::Result<File> {
         OpenOptions::new().write(true).open(path)
     }
 
-    pub(in crate::saved) fn try_lock(_: &File) -> io::Result<bool> {
+    /// There are no locks here: true.
+    ///
+    /// # Errors
+    ///
+    /// Never.
+    pub fn try_lock(_: &File) -> io::Result<bool> {
         Ok(true)
     }
 
-    pub(in crate::saved) fn keep_permissions(new: &File, old: &Metadata) -> io::Result<()> {
+    pub(crate) fn keep_permissions(new: &File, old: &Metadata) -> io::Result<()> {
         new.set_permissions(old.permissions())
     }
 
-    pub(in crate::saved) fn sync_directory(_: &Path) -> io::Result<()> {
+    /// Directories are not fsynced here.
+    ///
+    /// # Errors
+    ///
+    /// Never.
+    pub fn sync_directory(_: &Path) -> io::Result<()> {
         Ok(())
     }
 }
