@@ -22,8 +22,9 @@ const PIECE: usize = 4096;
 
 /// Build a filter of keys.
 ///
-/// The filter is a set: a key that it contains is not stored again. To remove keys later, build it
-/// with --multiset, which stores every copy, so that each added key has an entry of its own.
+/// Every added key has an entry of its own, so keys can be removed later, as often as they were added.
+/// With --set a key that the filter contains is not stored again: copies take no memory, but keys that
+/// look the same share an entry and are lost together.
 ///
 /// An elastic filter needs only the keys: it grows and shrinks with them and keeps its false
 /// positive rate. The other kinds are built for --capacity keys. Without --capacity their keys are
@@ -33,7 +34,7 @@ const PIECE: usize = 4096;
 Examples:
   cuculus build words.cf words.txt                   an elastic filter of the lines
   find / -print0 | cuculus build -0 names.cf         keys that may contain line ends
-  cuculus build --multiset words.cf words.txt        keys can be counted and removed
+  cuculus build --set words.cf words.txt             each key once, to be queried only
   cuculus build --kind cuckoo --fpr 1e-4 w.cf w.txt  fixed size, few false positives")]
 pub(crate) struct Options {
     /// The file to write
@@ -53,9 +54,9 @@ pub(crate) struct Options {
     /// The seed of the hash function; random if not given. Filters to be merged need the same seed
     #[arg(long, value_parser = count::between(0, u64::MAX))]
     seed: Option<Count>,
-    /// Store every copy of a key, so that copies are counted and removed one by one
+    /// Store each key once. Of keys that look the same only one is stored, so do not remove keys from it
     #[arg(long)]
-    multiset: bool,
+    set: bool,
     /// Replace the file if it exists
     #[arg(long)]
     force: bool,
@@ -93,7 +94,7 @@ pub(crate) fn run(options: &Options, out: &mut impl Write) -> Result<ExitCode> {
     let (filter, added) = if is_counted {
         let mut hashes = collect(source)?;
         let read = hashes.len() as u64;
-        if !options.multiset {
+        if options.set {
             hashes.sort_unstable();
             hashes.dedup();
         }
@@ -102,10 +103,10 @@ pub(crate) fn run(options: &Options, out: &mut impl Write) -> Result<ExitCode> {
         (filter, Added { read, added })
     } else {
         let mut filter = build(options, &hasher, capacity)?;
-        let added = change::insert_all(source, filter.as_insert()?, !options.multiset)?;
+        let added = change::insert_all(source, filter.as_insert()?, options.set)?;
         (filter, added)
     };
-    let holds = if options.multiset { Holds::Multiset } else { Holds::Set };
+    let holds = if options.set { Holds::Set } else { Holds::Multiset };
     let mut note = FileNote::new(form, holds);
     if !is_counted {
         note.leave_out(added.added, filter.as_filter());

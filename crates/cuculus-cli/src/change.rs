@@ -20,9 +20,9 @@ use crate::{NOT_FOUND, dedup, input};
 
 /// Add keys to a filter.
 ///
-/// A set takes only keys that it does not contain; a multiset (`cuculus build --multiset`, or a file
-/// of the library) takes every copy. The file is replaced atomically when all keys are in: after an
-/// error, or if the process is killed, it is unchanged.
+/// Every copy of a key is added, and counts; a set (`cuculus build --set`, the states of `uniq` and
+/// `dedup`) takes only keys that it does not contain. The file is replaced atomically when all keys are
+/// in: after an error, or if the process is killed, it is unchanged.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -85,7 +85,7 @@ pub(crate) fn remove(options: &Remove, out: &mut impl Write) -> Result<ExitCode>
     ensure!(
         shared < lossless::WORTH_SAYING || options.force,
         "{}: about {} keys of this {} share an entry with another key, and would be lost with it; \
-         build it with --multiset, or add --force",
+         build it without --set, or add --force",
         shown(&options.file),
         mistaken(shared),
         kind_name(saved.filter.kind())
@@ -163,7 +163,7 @@ pub(crate) fn refusal(full: &Full, origin: &str) -> anyhow::Error {
     match full.cause {
         FullCause::EqualEntries { held } => anyhow!(
             "{origin}: the key is stored {held} times already, the most that fit; build the filter \
-             without --multiset to store each key once"
+             with --set to store each key once"
         ),
         FullCause::NoRoom { .. } => anyhow!(
             "{origin}: the filter is full at {} keys; build one with a larger --capacity, or of \

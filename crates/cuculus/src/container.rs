@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use crate::{DecodeError, KeyHasher, Note};
+use crate::{DecodeError, KeyHasher, Note, Partition};
 
 /// Saving and loading. The bytes are the same on every platform, carry the hash function and its
 /// seed, and are checked in full before a filter is made of them.
@@ -89,6 +89,9 @@ impl Kind {
         Self::IndexIndependent,
         Self::Consistent,
     ];
+
+    /// How every saved filter begins.
+    pub const MAGIC: [u8; 8] = MAGIC;
 
     /// Bytes at the beginning of a saved filter that tell its kind.
     pub const PREFIX: usize = MAGIC.len() + 4;
@@ -336,7 +339,11 @@ impl<R: Read> Incoming<R> {
 /// and that is the more useful error: a short text file is not a truncated filter.
 fn check_magic(head: &[u8]) -> Result<&[u8], DecodeError> {
     let (magic, rest) = head.split_at(head.len().min(MAGIC.len()));
-    if MAGIC.starts_with(magic) { Ok(rest) } else { Err(DecodeError::NotAFilter) }
+    match magic {
+        _ if MAGIC.starts_with(magic) => Ok(rest),
+        _ if magic == Partition::MAGIC => Err(DecodeError::SetInParts),
+        _ => Err(DecodeError::NotAFilter),
+    }
 }
 
 fn check_version(fields: &mut Fields<'_>) -> Result<(), DecodeError> {

@@ -219,6 +219,8 @@ impl Error for BuildError {}
 pub enum DecodeError {
     /// The magic bytes are not those of a filter.
     NotAFilter,
+    /// A set in parts, which `cuculus cluster` reads and writes.
+    SetInParts,
     /// A version of the format that this release does not read.
     Version {
         /// The version found.
@@ -273,6 +275,9 @@ impl fmt::Display for DecodeError {
         match self {
             Self::NotAFilter => f.write_str(
                 "not a saved filter: unrecognised magic bytes; check that it is the right file",
+            ),
+            Self::SetInParts => f.write_str(
+                "a set in parts, not one filter; `cuculus cluster import` makes a set of it",
             ),
             Self::Version { got, newest } => write!(
                 f,

@@ -40,6 +40,9 @@ pub struct Partition {
 }
 
 impl Partition {
+    /// How a file begins that holds a set in parts, as `cuculus cluster` writes it.
+    pub const MAGIC: [u8; 8] = *b"\x89CUCPART";
+
     /// A partition into 2^`bits` parts, at most 2^10.
     ///
     /// # Errors

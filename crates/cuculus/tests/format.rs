@@ -638,6 +638,8 @@ fn the_complaint_fits_the_bytes() {
     let bytes = CuckooFilter::builder().capacity(10).seed(1).build().expect("valid").to_bytes();
     let error = |bytes: &[u8]| CuckooFilter::from_bytes(bytes).expect_err("damaged");
     assert!(matches!(error(b"some text that is no filter"), DecodeError::NotAFilter));
+    assert!(matches!(error(b"\x89CUCPART and its parts"), DecodeError::SetInParts));
+    assert!(matches!(error(b"\x89CUCPAR"), DecodeError::NotAFilter));
     assert!(matches!(error(&[]), DecodeError::Truncated { .. }));
     assert!(matches!(error(&bytes[..20]), DecodeError::Truncated { .. }));
     assert!(matches!(error(&bytes[..bytes.len() - 1]), DecodeError::Truncated { .. }));

@@ -5,13 +5,12 @@ use std::io::{BufReader, Read};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use cuculus::{ElasticFilter, Persist};
+use cuculus::{ElasticFilter, Kind, Partition, Persist};
 
 use super::set::Parameters;
 use crate::keys::shown;
 use crate::saved::{Replacement, not_a_pipe};
 
-const MAGIC: &[u8; 8] = b"\x89CUCPART";
 const VERSION: u16 = 1;
 
 /// A file that is being written, beside its final name until it is whole.
@@ -24,7 +23,7 @@ impl Writing {
 
     /// What comes before the parts.
     pub(super) fn header(&mut self, parameters: &Parameters) -> Result<()> {
-        let mut header = MAGIC.to_vec();
+        let mut header = Partition::MAGIC.to_vec();
         header.extend(VERSION.to_le_bytes());
         header.extend((parameters.bits as u16).to_le_bytes());
         header.extend(parameters.capacity.to_le_bytes());
@@ -59,8 +58,16 @@ impl Reading {
         let mut file = BufReader::with_capacity(1 << 20, file);
         let mut header = [0; 32];
         file.read_exact(&mut header).with_context(|| format!("{} is too short", shown(path)))?;
-        if header[..8] != *MAGIC {
-            bail!("{} has unrecognised magic bytes; it is no set in parts", shown(path));
+        if header[..8] != Partition::MAGIC {
+            let found = if header[..8] == Kind::MAGIC {
+                "a filter"
+            } else {
+                "a file with unrecognised magic bytes"
+            };
+            bail!(
+                "{} is {found}, not a set in parts; `cuculus cluster build` makes one of lines",
+                shown(path)
+            );
         }
         let short = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
         let long = |at: usize| {

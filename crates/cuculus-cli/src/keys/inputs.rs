@@ -69,14 +69,15 @@ impl Inputs {
                 (standard_input(), metadata.is_some_and(|metadata| metadata.is_file()))
             }
         };
-        let reader = packed::unpacked(reader).with_context(|| format!("cannot read {name}"))?;
+        let (_, reader) =
+            packed::unpacked(reader).with_context(|| format!("cannot read {name}"))?;
         Ok(Input { name, reader, is_regular })
     }
 }
 
 /// How a regular file is packed.
 pub(crate) fn packing_of(path: &Path) -> io::Result<Packing> {
-    Ok(Packing::detect(&mut File::open(path)?)?.0)
+    Ok(packed::unpacked(File::open(path)?)?.0)
 }
 
 /// An input that is open.

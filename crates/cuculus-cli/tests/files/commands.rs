@@ -17,7 +17,7 @@ fn every_kind_is_built_queried_changed_and_verified() {
     for (kind, name) in KINDS {
         let workshop = Workshop::new();
         let keys = lines("key", 5000);
-        let options = ["--kind", kind, "--capacity", "8k", "--multiset"];
+        let options = ["--kind", kind, "--capacity", "8k"];
         let file = workshop.build("filter", &options, &keys);
         let count = || json(&succeeds(&["info", "--json", &file], ""))["keys"].clone();
         assert_eq!(count(), 5000, "{kind}");
@@ -123,7 +123,7 @@ fn the_exit_code_of_a_query_is_its_answer() {
 #[test]
 fn keys_are_counted_and_removed_as_often_as_they_were_added() {
     let workshop = Workshop::new();
-    let file = workshop.build("filter", &["--multiset"], "a\nb\nb\nb\n");
+    let file = workshop.build("filter", &[], "a\nb\nb\nb\n");
     assert_eq!(succeeds(&["count", &file], "a\nb\nc\n"), "1\ta\n3\tb\n0\tc\n");
     let sums = succeeds(&["count", &file, "--json"], "a\nb\nc\n");
     assert_eq!(json(&sums), serde_json::json!({"asked": 3, "found": 2, "copies": 4}));
@@ -138,9 +138,9 @@ fn a_set_stores_each_key_once() {
     let workshop = Workshop::new();
     for kind in ["elastic", "cuckoo"] {
         let keys = "key\n".repeat(1000) + "other\n";
-        let file = workshop.build(kind, &["--kind", kind, "--force"], &keys);
+        let file = workshop.build(kind, &["--set", "--kind", kind, "--force"], &keys);
         assert_eq!(succeeds(&["count", &file], "key\nother\n"), "1\tkey\n1\tother\n");
-        let options = ["--kind", kind, "--force", "--capacity", "10"];
+        let options = ["--set", "--kind", kind, "--force", "--capacity", "10"];
         let file = workshop.build(kind, &options, &keys);
         assert_eq!(succeeds(&["count", &file], "key\nother\n"), "1\tkey\n1\tother\n");
         let added = succeeds(&["add", &file, "--json"], "other\nthird\nthird\n");
@@ -157,7 +157,7 @@ fn the_words_of_a_text_make_a_set() {
     let different: std::collections::HashSet<&str> = words.iter().copied().collect();
     assert!(words.iter().filter(|&&word| word == "the").count() > 8 && different.len() > 100);
     let workshop = Workshop::new();
-    let options = ["--fpr", "1e-8", "--json"];
+    let options = ["--set", "--fpr", "1e-8", "--json"];
     let file = workshop.at("words");
     let arguments = [&["build", &file], &options[..]].concat();
     let built = json(&succeeds(&arguments, words.join("\n") + "\n"));
@@ -173,7 +173,7 @@ fn a_multiset_counts_copies_down() {
     let workshop = Workshop::new();
     for copies in [9, 1_000_000] {
         let keys = "key\n".repeat(copies) + "other\n";
-        let file = workshop.build("filter", &["--multiset", "--force"], &keys);
+        let file = workshop.build("filter", &["--force"], &keys);
         let count = || succeeds(&["count", &file], "key\nother\n");
         assert_eq!(count(), format!("{copies}\tkey\n1\tother\n"));
         succeeds(&["remove", &file], "key\nkey\n");
@@ -234,12 +234,28 @@ fn several_filters_are_asked() {
     assert!(stderr_of(&output).contains("are numbers (--u64), not text"));
 }
 
+/// What people build without options changes as they ask, and no key goes with another.
+#[test]
+fn a_filter_built_without_options_follows_its_set() {
+    let workshop = Workshop::new();
+    let file = workshop.at("filter");
+    let [gone, kept, new] = ["gone", "kept", "new"].map(|prefix| lines(prefix, 50_000));
+    succeeds(&["build", &file], gone.clone() + &kept);
+    succeeds(&["add", &file], &new);
+    let removed = succeeds(&["remove", &file, "--json"], &gone);
+    assert_eq!(
+        json(&removed),
+        serde_json::json!({"read": 50_000, "removed": 50_000, "keys": 100_000})
+    );
+    assert_eq!(succeeds(&["query", &file], kept.clone() + &new), kept + &new);
+}
+
 /// Keys of a set can look the same and share an entry. If that is likely, removing is refused.
 #[test]
 fn keys_that_may_share_an_entry_are_not_removed() {
     let workshop = Workshop::new();
     let (keys, some) = (lines("key", 50_000), lines("key", 10));
-    let set = workshop.build("set", &["--fpr", "1%"], &keys);
+    let set = workshop.build("set", &["--fpr", "1%", "--set"], &keys);
     let info = json(&succeeds(&["info", &set, "--json"], ""));
     let left_out = info["expected_left_out"].as_f64().expect("a number");
     let really = 50_000 - info["keys"].as_u64().expect("a number");
@@ -251,9 +267,7 @@ fn keys_that_may_share_an_entry_are_not_removed() {
     assert!(stderr_of(&output).contains("share an entry"), "{}", stderr_of(&output));
     assert!(workshop.read("set") == before);
     succeeds(&["remove", &set, "--force"], &some);
-    let multiset = workshop.build("multiset", &["--fpr", "1%", "--multiset"], &keys);
-    succeeds(&["remove", &multiset], &some);
-    let small = workshop.build("small", &[], &some);
+    let small = workshop.build("small", &["--set"], &some);
     succeeds(&["remove", &small], &some);
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Command, Output};
 
 use crate::binary::{cuculus, is_refused, stderr_of, stdout_of};
-use crate::workshop::{Workshop, fed, json, lines, succeeds};
+use crate::workshop::{Workshop, fed, gzip, json, lines, succeeds, zstd};
 
 /// One line with a hint, exit code 2.
 fn is_error(output: &Output, hint: &str) {
@@ -40,6 +40,71 @@ fn missing_files_and_files_that_are_not_filters() {
     is_refused(&["uniq", "--state", &text], "not a saved filter");
     is_refused(&["build", &workshop.at("no/such/directory")], "cannot write ");
     assert_eq!(workshop.files(), ["empty", "filter", "keys", "text"]);
+}
+
+/// Their bytes would be keys that nobody has, and the filter would be full of them.
+#[test]
+fn filters_and_sets_in_parts_are_not_lines() {
+    let workshop = Workshop::new();
+    let filter = workshop.build("filter", &[], "key\n");
+    let other = workshop.build("other", &["--kind", "cuckoo"], "key\n");
+    let parts = workshop.at("parts");
+    succeeds(&["cluster", "build", "--parts", "4", &parts], "key\n");
+    let packed =
+        [("other.gz", gzip(workshop.read("other"))), ("parts.zst", zstd(workshop.read("parts")))];
+    let [other_packed, parts_packed] = packed.map(|(name, bytes)| workshop.write(name, bytes));
+    let (state, out) = (workshop.at("state"), workshop.at("out"));
+    let (not_a_filter, not_parts) =
+        ("it is a filter, not lines; ", "it is a set in parts, not lines; ");
+    let before = workshop.files();
+    for (file, why) in [
+        (&filter, not_a_filter),
+        (&other, not_a_filter),
+        (&other_packed, not_a_filter),
+        (&parts, not_parts),
+        (&parts_packed, not_parts),
+    ] {
+        for arguments in [
+            &["add", &filter, file][..],
+            &["remove", &filter, file],
+            &["query", &filter, file],
+            &["count", &filter, file],
+            &["build", &state, file],
+            &["uniq", file],
+            &["uniq", "--state", &state, file],
+            &["dedup", "--out", &out, "--state", &state, file],
+            &["cluster", "build", &state, file],
+        ] {
+            is_refused(arguments, &format!("cannot read {file}: {why}"));
+        }
+        let bytes = fs::read(file).expect("the file");
+        is_error(&fed(&["uniq"], bytes), &format!("cannot read standard input: {why}"));
+    }
+    let _ = fs::remove_dir_all(&out);
+    assert_eq!(workshop.files(), before);
+    succeeds(&["verify", &filter, &other], "");
+}
+
+#[test]
+fn a_set_in_parts_is_named() {
+    let workshop = Workshop::new();
+    let filter = workshop.build("filter", &[], "key\n");
+    let (parts, text) = (workshop.at("parts"), workshop.write("text", lines("line", 10)));
+    succeeds(&["cluster", "build", "--parts", "4", &parts], "key\n");
+    for command in ["info", "verify", "query", "count", "add", "remove"] {
+        is_refused(
+            &[command, &parts],
+            "parts: a set in parts, not one filter; `cuculus cluster import`",
+        );
+    }
+    is_refused(&["merge", &filter, &parts], "a set in parts, not one filter");
+    is_refused(&["query", &filter, "--or", &parts], "a set in parts, not one filter");
+    is_refused(&["uniq", "--state", &parts], "a set in parts, not one filter");
+    for (file, found) in [(&filter, "a filter"), (&text, "a file with unrecognised magic bytes")] {
+        let refused =
+            format!("{file} is {found}, not a set in parts; `cuculus cluster build` makes");
+        is_refused(&["cluster", "import", "again", file], &refused);
+    }
 }
 
 #[test]
@@ -140,8 +205,9 @@ fn a_full_filter_names_the_key_that_did_not_fit() {
     let workshop = Workshop::new();
     let new = workshop.at("new");
     let fixed = ["build", &new, "--kind", "cuckoo", "--capacity", "100"];
-    let copies = fed(&[&fixed[..], &["--multiset"]].concat(), "key\n".repeat(9));
+    let copies = fed(&fixed, "key\n".repeat(9));
     is_error(&copies, "standard input:9: the key is stored 8 times already");
+    is_error(&copies, "with --set to store each key once");
     is_error(&fed(&fixed, lines("key", 5000)), "larger --capacity");
     assert_eq!(workshop.files(), [""; 0]);
     let small = workshop.build("small", &["--kind", "cuckoo", "--capacity", "100"], "key\n");

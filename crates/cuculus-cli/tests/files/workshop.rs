@@ -88,13 +88,13 @@ pub(crate) fn json(text: &str) -> serde_json::Value {
 }
 
 /// The bytes as `gzip` would pack them.
-pub(crate) fn gzip(text: &str) -> Vec<u8> {
+pub(crate) fn gzip(bytes: impl AsRef<[u8]>) -> Vec<u8> {
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-    packer.write_all(text.as_bytes()).expect("a vector");
+    packer.write_all(bytes.as_ref()).expect("a vector");
     packer.finish().expect("a vector")
 }
 
 /// The bytes as `zstd` would pack them.
-pub(crate) fn zstd(text: &str) -> Vec<u8> {
-    zstd::encode_all(text.as_bytes(), 0).expect("a vector")
+pub(crate) fn zstd(bytes: impl AsRef<[u8]>) -> Vec<u8> {
+    zstd::encode_all(bytes.as_ref(), 0).expect("a vector")
 }
