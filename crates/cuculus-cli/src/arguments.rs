@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 #[cfg(feature = "cluster")]
@@ -89,6 +89,27 @@ fn with_negative_numbers(command: clap::Command) -> clap::Command {
         .mut_subcommands(with_negative_numbers)
 }
 
+/// Words that other programs know, by the command that does not, and what does it here.
+const HINTS: &[(&str, &str, &str)] = &[
+    ("cuculus", "stats", "`cuculus info` describes a filter, `cuculus cluster stats` a set"),
+    ("cuculus", "delete", "`cuculus remove` removes keys"),
+    ("cuculus", "contains", "`cuculus query` prints the keys that a filter contains"),
+    ("cuculus", "exists", "`cuculus query` prints the keys that a filter contains"),
+    ("cuculus", "insert", "`cuculus add` adds keys"),
+    ("cuculus", "create", "`cuculus build` makes a filter"),
+    (
+        "cuculus uniq",
+        "-c",
+        "lines are printed as they come, without a number; --count prints how many there are, and \
+         `cuculus build` and `cuculus count` how often each comes",
+    ),
+    ("cuculus uniq", "-d", "--repeated prints lines seen before, each time; -t is the delimiter"),
+    ("cuculus uniq", "-u", "which lines come only once is known at the end: sort FILE | uniq -u"),
+    ("cuculus uniq", "-s", "--state names the file that is continued; --key compares fields"),
+    ("cuculus uniq", "-f", "--key compares fields: --key 2- leaves out the first"),
+    ("cuculus uniq", "-z", "-0 is for lines that end in a zero byte"),
+];
+
 /// Arguments that are not a command, or a request for help or the version.
 pub(crate) struct Refused {
     error: clap::Error,
@@ -111,24 +132,38 @@ impl Refused {
                 ExitCode::from(crate::ERROR)
             }
             _ => {
-                crate::print_error(&one_line(&self.error.to_string(), &self.command));
+                let message = one_line(&self.error.to_string(), self.hint(), &self.command);
+                crate::print_error(&message);
                 ExitCode::from(crate::ERROR)
             }
         }
     }
+
+    /// What to use instead of a word that another program knows.
+    fn hint(&self) -> Option<&'static str> {
+        let words = [ContextKind::InvalidSubcommand, ContextKind::InvalidArg];
+        let word = words.into_iter().find_map(|kind| match self.error.get(kind) {
+            Some(ContextValue::String(word)) => Some(word),
+            _ => None,
+        })?;
+        let mut hints = HINTS.iter().filter(|(command, ..)| *command == self.command);
+        hints.find(|(_, known, _)| known == word).map(|(.., hint)| *hint)
+    }
 }
 
-/// The error and the tips from clap's paragraphs in one line. The usage is in the help.
-fn one_line(message: &str, command: &str) -> String {
+/// The error and the tips from clap's paragraphs in one line; a hint in their place. The usage is in the
+/// help.
+fn one_line(message: &str, hint: Option<&str>, command: &str) -> String {
     let paragraphs = message.split("\n\n").map(|paragraph| {
         let words: Vec<&str> = paragraph.split_whitespace().collect();
         words.join(" ")
     });
     let mut kept: Vec<String> = paragraphs
         .enumerate()
-        .filter(|(i, words)| *i == 0 || words.starts_with("tip:"))
+        .filter(|(i, words)| *i == 0 || (hint.is_none() && words.starts_with("tip:")))
         .map(|(_, words)| words)
         .collect();
+    kept.extend(hint.map(str::to_owned));
     kept.push(format!("see `{command} --help`"));
     kept.join("; ").trim_start_matches("error: ").replace("tip: ", "")
 }
@@ -147,7 +182,7 @@ mod tests {
         let message = "error: unexpected argument '--item' found\n\n  tip: a similar argument \
                        exists: '--items'\n\nUsage: cuculus demo --items <KEYS>\n\nFor more …\n";
         assert_eq!(
-            one_line(message, "cuculus demo"),
+            one_line(message, None, "cuculus demo"),
             "unexpected argument '--item' found; a similar argument exists: '--items'; \
              see `cuculus demo --help`"
         );

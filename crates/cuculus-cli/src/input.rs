@@ -46,7 +46,13 @@ pub(crate) struct Compared {
     #[arg(short, long, value_name = "FIELDS", conflicts_with = "json_key")]
     key: Option<Fields>,
     /// The character between fields
-    #[arg(short, long, value_name = "CHARACTER", default_value = "\t", hide_default_value = true)]
+    #[arg(
+        short = 't',
+        long,
+        value_name = "CHARACTER",
+        default_value = "\t",
+        hide_default_value = true
+    )]
     #[arg(requires = "key", value_parser = one_character)]
     #[arg(help = "The character between fields; a tab if not given")]
     delimiter: char,

@@ -53,12 +53,13 @@ pub(crate) struct Options {
     /// Print only lines that were seen before, each time
     #[arg(short, long)]
     repeated: bool,
+    // No -c, -d, -s and -u: they are other options of GNU's uniq (`arguments::HINTS`).
     /// Print the number of lines instead of the lines
-    #[arg(short, long)]
+    #[arg(long)]
     count: bool,
     /// Continue with the lines that are in this file, and save them there at the end. Created the
     /// first time
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
     /// Use less memory and lose this share of new lines: from 0.00000001, such as 1e-6 or 0.1%
     #[arg(long, value_name = "RATE")]

@@ -17,13 +17,27 @@ fn kind<'a>(plan: &'a Value, name: &str) -> &'a Value {
     kinds.iter().find(|kind| kind["kind"] == name).unwrap_or_else(|| panic!("{name}: {plan}"))
 }
 
+/// With its size declared the elastic filter takes less than the fixed one, and is never full.
 #[test]
-fn a_known_size_is_for_the_fixed_filter() {
+fn a_known_size_is_declared() {
+    for (items, rate) in [("100k", "1%"), ("1M", "0.001"), ("16M", "0.001")] {
+        let plan = plan(&["--items", items, "--fpr", rate]);
+        assert_eq!(plan["take"], "elastic, sized");
+        let bytes = |name| kind(&plan, name)["bytes"].as_u64().expect("a number");
+        for name in ["elastic", "fixed cuckoo", "dynamic (DCF)"] {
+            assert!(bytes("elastic, sized") < bytes(name), "{name}: {plan}");
+        }
+    }
     let output = output_of(&["plan", "--items", "100k", "--fpr", "1%"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr_of(&output));
     let text = stdout_of(&output);
     assert!(text.starts_with("100,000 keys, a false positive rate of 1 %\n\nfilter "), "{text}");
-    assert!(text.contains("Use the fixed CuckooFilter"), "{text}");
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("Use the ElasticFilter with expected_items(100000): it takes"),
+        "{text}"
+    );
+    assert!(words.contains("If speed matters most"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() < 80), "{text}");
     for name in ["elastic", "semi-sorted", "dynamic (DCF)", "consistent (CCF)", "Bloom", "quotient"]
     {
@@ -47,10 +61,10 @@ fn the_same_number_in_four_ways_is_the_same_plan() {
 #[test]
 fn a_peak_is_for_the_elastic_filter() {
     let plan = plan(&["--items", "50k", "--peak", "2M", "--fpr", "0.01", "--delete"]);
-    assert_eq!(plan["take"], "elastic, hint");
+    assert_eq!(plan["take"], "elastic, sized");
     let bytes = |name| kind(&plan, name)["bytes"].as_u64().expect("a number");
-    assert!(bytes("elastic, hint") * 5 < bytes("fixed cuckoo"), "{plan}");
-    let output = output_of(&["plan", "--items", "50k", "--peak", "2M", "--fpr", "0.001"]);
+    assert!(bytes("elastic, sized") * 5 < bytes("fixed cuckoo"), "{plan}");
+    let output = output_of(&["plan", "--items", "1M", "--peak", "20M", "--fpr", "0.001"]);
     let text = stdout_of(&output);
     assert!(text.lines().all(|line| line.chars().count() < 80), "{text}");
     assert!(plan["because"].as_str().is_some_and(|text| text.contains("peak")), "{plan}");

@@ -5,6 +5,7 @@ import os
 import subprocess
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 from redis.exceptions import (
@@ -152,6 +153,33 @@ def test_one_set_over_a_cluster(cluster, tmp_path):
     assert json.loads(tool(cluster, "add", "copies", "--copies", lines=["same"] * 3))["added"] == 3
     assert json.loads(tool(cluster, "add", "copies", "--null", lines=["two", "lines\0"]))["read"] == 2
     assert tool(cluster, "query", "copies", "--null", lines=["two", "lines\0"]).startswith("two\nlines\0")
+
+
+def test_one_set_on_one_server(start, tmp_path):
+    """A single server has all parts, and is told from a cluster that is down."""
+    one = SimpleNamespace(servers=[start()])
+    begun = time.monotonic()
+    tool(one, "create", "seen", "--parts", "16")
+    told = json.loads(tool(one, "add", "seen", lines=range(20_000)))
+    assert told["read"] == 20_000 and told["sent_again"] == 0
+    assert int(tool(one, "query", "--count", "seen", lines=range(20_000))) == 20_000
+    stats = json.loads(tool(one, "stats", "seen", "--json"))
+    node = f"127.0.0.1:{one.servers[0].port}"
+    assert stats["primaries"] == [{"node": node, "parts": 16, "items": told["added"]}]
+    file = str(tmp_path / "seen.parts")
+    tool(one, "export", "seen", file)
+    tool(one, "import", "again", file)
+    assert int(tool(one, "query", "--count", "again", lines=range(20_000))) == 20_000
+    # Far below the minute for which it waits for a cluster that is down.
+    assert time.monotonic() - begun < 30
+
+    # One line, however many parts were refused.
+    other = SimpleNamespace(servers=[start(module_arguments=["PREFIX", "OTHER"])])
+    words = [os.environ["CUCULUS_TOOL"], "cluster", "create", "seen"]
+    words.append(f"--node=redis://127.0.0.1:{other.servers[0].port}")
+    refused = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
+    assert refused.returncode == 2 and len(refused.stderr) < 300, refused.stderr
+    assert "the server refused a command of the module; load it there" in refused.stderr
 
 
 class GoingOn:

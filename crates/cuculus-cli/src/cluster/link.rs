@@ -1,18 +1,20 @@
-//! A connection to a cluster that goes on while slots move and replicas take over. Knows how commands
-//! are sent and sent again; knows nothing of sets.
+//! A connection to a cluster, or to one server, that goes on while slots move, servers restart and replicas
+//! take over. Knows how commands are sent and sent again; knows nothing of sets.
 //!
 //! What a primary has acknowledged is lost if it fails before a replica has it. So commands that change
 //! something are kept until replicas have confirmed them, and sent again if the primaries are not the
 //! same any more. Such commands must not do harm when they are repeated.
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use redis::cluster::{ClusterClient, ClusterConnection, cluster_pipe};
 use redis::cluster_routing::{RoutingInfo, SingleNodeRoutingInfo};
-use redis::{Cmd, FromRedisValue, Value};
+use redis::{
+    Client, Cmd, Connection, ConnectionAddr, FromRedisValue, RedisError, RedisResult, Value,
+};
 
 use super::Nodes;
 
@@ -24,10 +26,12 @@ const CONNECTION_TIMEOUT: Duration = Duration::from_secs(3);
 const WAIT: usize = 10_000;
 /// Commands between two confirmations.
 const UNCONFIRMED: usize = 1 << 14;
+/// The last slot of a cluster.
+const LAST_SLOT: i64 = 16_383;
 
 pub(super) struct Link {
-    client: ClusterClient,
-    connection: Option<ClusterConnection>,
+    server: Server,
+    connection: Option<Connected>,
     replicas: usize,
     patience: Duration,
     unconfirmed: Vec<Cmd>,
@@ -39,19 +43,8 @@ pub(super) struct Link {
 
 impl Link {
     pub(super) fn open(nodes: &Nodes) -> Result<Self> {
-        let client = ClusterClient::builder(nodes.urls.iter().map(String::as_str))
-            .retries(RETRIES)
-            .min_retry_wait(50)
-            .max_retry_wait(1000)
-            .response_timeout(RESPONSE_TIMEOUT)
-            .connection_timeout(CONNECTION_TIMEOUT)
-            .build()
-            .with_context(|| {
-                let urls = nodes.urls.join(", ");
-                format!("--node {urls}: expected an address such as redis://10.0.0.1:6379")
-            })?;
         let mut link = Self {
-            client,
+            server: Server::at(&nodes.urls)?,
             connection: None,
             replicas: nodes.replicas.get() as usize,
             patience: Duration::from_secs(nodes.patience.get()),
@@ -60,24 +53,22 @@ impl Link {
             repeated: 0,
         };
         // Once without patience: a wrong address should not take a minute.
-        link.connect().with_context(|| {
-            format!("cannot reach a cluster at {}; is a node running there?", nodes.urls.join(", "))
-        })?;
+        link.connect().with_context(|| cannot_reach(&nodes.urls))?;
         link.primaries = link.topology()?;
         Ok(link)
     }
 
-    fn connect(&mut self) -> redis::RedisResult<&mut ClusterConnection> {
+    fn connect(&mut self) -> RedisResult<&mut Connected> {
         match self.connection {
             Some(ref mut connection) => Ok(connection),
-            None => Ok(self.connection.insert(self.client.get_connection()?)),
+            None => Ok(self.connection.insert(self.server.connect()?)),
         }
     }
 
     /// Repeats a request until it succeeds, is refused for a reason that will not pass, or patience ends.
     fn persistently<T>(
         &mut self,
-        mut request: impl FnMut(&mut ClusterConnection) -> redis::RedisResult<T>,
+        mut request: impl FnMut(&mut Connected) -> RedisResult<T>,
     ) -> Result<T> {
         let start = Instant::now();
         loop {
@@ -87,11 +78,12 @@ impl Link {
             };
             // Replies of other commands may still be on their way: a new connection has none.
             self.connection = None;
+            let name = self.server.name();
             if !passes(&error) {
-                return Err(anyhow!(error).context("the cluster refused a command"));
+                return Err(refusal(name, error));
             }
             if start.elapsed() > self.patience {
-                return Err(anyhow!(error).context("the cluster is still down; see --patience"));
+                return Err(anyhow!(error).context(format!("{name} is still down; see --patience")));
             }
             self.repeated += 1;
             std::thread::sleep(PAUSE);
@@ -100,7 +92,7 @@ impl Link {
 
     /// The reply to one command.
     pub(super) fn one<T: FromRedisValue>(&mut self, command: &Cmd) -> Result<T> {
-        self.persistently(|connection| command.query(connection))
+        self.persistently(|connection| connection.one(command))
     }
 
     /// The replies to several commands, sent at once to all nodes.
@@ -108,11 +100,7 @@ impl Link {
         if commands.is_empty() {
             return Ok(Vec::new());
         }
-        let mut pipe = cluster_pipe();
-        commands.iter().for_each(|command| {
-            pipe.add_command(command.clone());
-        });
-        self.persistently(|connection| pipe.query(connection))
+        self.persistently(|connection| connection.all(commands))
     }
 
     /// As `all`, for commands that change something and may be repeated.
@@ -163,8 +151,7 @@ impl Link {
         asked.into_iter().all(|(host, port, replicas)| {
             let mut wait = redis::cmd("WAIT");
             wait.arg(replicas).arg(WAIT);
-            let to = RoutingInfo::SingleNode(SingleNodeRoutingInfo::ByAddress { host, port });
-            let replied = self.connect().and_then(|connection| connection.route_command(&wait, to));
+            let replied = self.connect().and_then(|connection| connection.at(&wait, host, port));
             match replied.map(redis::from_redis_value::<usize>) {
                 Ok(Ok(have)) => have >= replicas,
                 _ => {
@@ -175,12 +162,136 @@ impl Link {
         })
     }
 
-    /// Ranges of slots, each with its primary.
+    /// Ranges of slots, each with its primary. One server has them all.
     pub(super) fn topology(&mut self) -> Result<Vec<Range>> {
+        if let Server::One(client) = &self.server {
+            let address = client.get_connection_info().addr().clone();
+            let info: String = self.one(&redis::cmd("INFO"))?;
+            let primary = Primary::of_server(&address, &info);
+            return Ok(vec![Range { first: 0, last: LAST_SLOT, primary }]);
+        }
         let ranges: Vec<Vec<Value>> = self.one(redis::cmd("CLUSTER").arg("SLOTS"))?;
         let mut found = ranges.iter().map(|range| Range::of(range)).collect::<Result<Vec<_>>>()?;
         found.sort();
         Ok(found)
+    }
+}
+
+fn cannot_reach(urls: &[String]) -> String {
+    format!("cannot reach a server at {}; is one running there?", urls.join(", "))
+}
+
+/// What is at the addresses.
+enum Server {
+    Cluster(ClusterClient),
+    One(Client),
+}
+
+impl Server {
+    /// Asks the first node that answers what it is. A client for clusters would take a single server for a
+    /// cluster that is down.
+    fn at(urls: &[String]) -> Result<Self> {
+        let no_address = || {
+            let urls = urls.join(", ");
+            format!("--node {urls}: expected an address such as redis://10.0.0.1:6379")
+        };
+        let clients = urls.iter().map(|url| Client::open(url.as_str()));
+        let clients = clients.collect::<RedisResult<Vec<_>>>().with_context(no_address)?;
+        let mut answer = None;
+        for client in clients {
+            match is_cluster(&client) {
+                Ok(false) => return Ok(Self::One(client)),
+                other => answer = Some(other),
+            }
+            if matches!(answer, Some(Ok(_))) {
+                break;
+            }
+        }
+        answer.transpose().with_context(|| cannot_reach(urls))?;
+        let cluster = ClusterClient::builder(urls.iter().map(String::as_str))
+            .retries(RETRIES)
+            .min_retry_wait(50)
+            .max_retry_wait(1000)
+            .response_timeout(RESPONSE_TIMEOUT)
+            .connection_timeout(CONNECTION_TIMEOUT)
+            .build();
+        Ok(Self::Cluster(cluster.with_context(no_address)?))
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Cluster(_) => "the cluster",
+            Self::One(_) => "the server",
+        }
+    }
+
+    fn connect(&self) -> RedisResult<Connected> {
+        match self {
+            Self::Cluster(client) => client.get_connection().map(Box::new).map(Connected::Cluster),
+            Self::One(client) => connected(client).map(Connected::One),
+        }
+    }
+}
+
+fn connected(client: &Client) -> RedisResult<Connection> {
+    let connection = client.get_connection_with_timeout(CONNECTION_TIMEOUT)?;
+    connection.set_read_timeout(Some(RESPONSE_TIMEOUT))?;
+    connection.set_write_timeout(Some(RESPONSE_TIMEOUT))?;
+    Ok(connection)
+}
+
+fn is_cluster(client: &Client) -> RedisResult<bool> {
+    let info: String = redis::cmd("INFO").arg("cluster").query(&mut connected(client)?)?;
+    Ok(fields_of(&info).get("cluster_enabled") == Some(&"1"))
+}
+
+/// The fields of an `INFO` reply.
+fn fields_of(info: &str) -> HashMap<&str, &str> {
+    info.lines().filter_map(|line| line.trim_end().split_once(':')).collect()
+}
+
+/// An open connection.
+enum Connected {
+    Cluster(Box<ClusterConnection>),
+    One(Connection),
+}
+
+impl Connected {
+    fn one<T: FromRedisValue>(&mut self, command: &Cmd) -> RedisResult<T> {
+        match self {
+            Self::Cluster(connection) => command.query(connection),
+            Self::One(connection) => command.query(connection),
+        }
+    }
+
+    fn all<T: FromRedisValue>(&mut self, commands: &[Cmd]) -> RedisResult<Vec<T>> {
+        match self {
+            Self::Cluster(connection) => {
+                let mut pipe = cluster_pipe();
+                commands.iter().for_each(|command| {
+                    pipe.add_command(command.clone());
+                });
+                pipe.query(connection)
+            }
+            Self::One(connection) => {
+                let mut pipe = redis::pipe();
+                commands.iter().for_each(|command| {
+                    pipe.add_command(command.clone());
+                });
+                pipe.query(connection)
+            }
+        }
+    }
+
+    /// Sends a command to one node.
+    fn at(&mut self, command: &Cmd, host: String, port: u16) -> RedisResult<Value> {
+        match self {
+            Self::Cluster(connection) => {
+                let to = RoutingInfo::SingleNode(SingleNodeRoutingInfo::ByAddress { host, port });
+                connection.route_command(command, to)
+            }
+            Self::One(connection) => command.query(connection),
+        }
     }
 }
 
@@ -202,6 +313,20 @@ pub(super) struct Primary {
 }
 
 impl Primary {
+    /// A server that is no cluster. After a restart it is another one: what it had not saved is lost.
+    fn of_server(address: &ConnectionAddr, info: &str) -> Self {
+        let (host, port) = match address {
+            ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
+                (host.clone(), *port)
+            }
+            other => (other.to_string(), 0),
+        };
+        let fields = fields_of(info);
+        let name = fields.get("run_id").copied().unwrap_or_default().to_owned();
+        let replicas = fields.get("connected_slaves").and_then(|number| number.parse().ok());
+        Self { host, port, name, replicas: replicas.unwrap_or(0) }
+    }
+
     fn identity(&self) -> (&str, u16, &str) {
         (&self.host, self.port, &self.name)
     }
@@ -252,8 +377,17 @@ impl Range {
     }
 }
 
+/// What a server said to a command, or to the first of several that it refused.
+fn refusal(name: &str, error: RedisError) -> anyhow::Error {
+    let first = error.clone().into_server_errors().and_then(|errors| errors.first().cloned());
+    let error = first.map_or(error, |(_, first)| first.into());
+    let has_no_module = error.detail().is_some_and(|said| said.starts_with("unknown command"));
+    let remedy = if has_no_module { " of the module; load it there (docs/valkey.md)" } else { "" };
+    anyhow!(error).context(format!("{name} refused a command{remedy}"))
+}
+
 /// Whether the reason for an error may go away: a node is down or moved.
-fn passes(error: &redis::RedisError) -> bool {
+fn passes(error: &RedisError) -> bool {
     error.is_io_error()
         || error.is_cluster_error()
         || error.is_connection_dropped()

@@ -1,4 +1,4 @@
-//! `cuculus cluster`: one set over a Valkey or Redis cluster with the module. The set is divided into
+//! `cuculus cluster`: one set over a Valkey or Redis cluster, or on one server, with the module. The set is divided into
 //! parts by the library's partition; every part is a filter of the module, a key of its own. Knows the
 //! command line; how commands reach the cluster is in `link`.
 
@@ -21,7 +21,7 @@ use crate::count::{self, Count};
 use crate::input::Lines;
 use crate::rate::Rate;
 
-/// Keep one set in a Valkey or Redis cluster with the module
+/// Keep one set in a Valkey or Redis cluster with the module, or on one server
 ///
 /// The set NAME is a hash with the parameters, under the key NAME, and one filter for each of its parts.
 /// Commands go on while slots move and while a replica takes over from a primary that failed.
@@ -46,7 +46,7 @@ pub(crate) struct Options {
 /// Where the cluster is.
 #[derive(Args)]
 pub(crate) struct Nodes {
-    /// A node of the cluster; the others are found through it
+    /// A node of the cluster, through which the others are found; or one server
     #[arg(
         long = "node",
         value_name = "URL",
@@ -57,7 +57,7 @@ pub(crate) struct Nodes {
     /// Replicas that must have an item before it counts as added, if a primary has as many
     #[arg(long, value_name = "N", global = true, default_value = "1", value_parser = count::between(0, 1000))]
     replicas: Count,
-    /// Seconds to keep trying while the cluster is down
+    /// Seconds to keep trying while the cluster or the server is down
     #[arg(long, value_name = "SECONDS", global = true, default_value = "60", value_parser = count::between(0, 1_000_000))]
     patience: Count,
 }

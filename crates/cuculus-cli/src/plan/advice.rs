@@ -20,75 +20,68 @@ pub(super) fn of(need: &Need, lines: &[Line]) -> Advice {
         line.cost.as_ref().ok()
     };
     let steady = need.peak as f64 <= STEADY * need.items as f64;
-    let elastic = cost(Kind::ElasticWithHint);
-    let (take, mut text) = match (cost(Kind::Fixed), elastic) {
+    let (fixed, elastic) = (cost(Kind::Fixed), cost(Kind::ElasticSized));
+    let (take, mut text) = match (elastic, fixed) {
         (None, None) => {
             (None, "No filter of this project can keep this rate; choose a higher one.".to_owned())
         }
-        (None, Some(elastic)) => (Some(Kind::ElasticWithHint), with_a_hint(elastic)),
-        (Some(fixed), Some(elastic)) if !steady && elastic.bytes < fixed.bytes => {
-            let text = format!(
-                "{} A fixed filter must be built for the peak and always takes {}.",
-                with_a_hint(elastic),
-                bytes(fixed.bytes as usize)
-            );
-            (Some(Kind::ElasticWithHint), text)
-        }
-        (Some(fixed), elastic) => {
-            let text = if steady {
-                "Use the fixed CuckooFilter: the number of keys is known, and its lookups and \
-                 inserts are faster than those of the ElasticFilter."
-                    .to_owned()
-            } else {
+        (Some(elastic), None) => (Some(Kind::ElasticSized), declared(need, elastic)),
+        (Some(elastic), Some(fixed)) if elastic.bytes <= fixed.bytes => {
+            let fixed = bytes(fixed.bytes as usize);
+            let instead = if steady {
                 format!(
-                    "Use the fixed CuckooFilter, built for the peak: it takes less memory than a \
-                     filter that follows the set ({} against {}), and it is faster.",
-                    bytes(fixed.bytes as usize),
-                    elastic.map_or("none".to_owned(), |elastic| bytes(elastic.bytes as usize))
+                    " If speed matters most and there will never be more keys, use the fixed \
+                     CuckooFilter: {fixed}, with faster lookups and inserts."
                 )
+            } else {
+                format!(" A fixed filter must be built for the peak and always takes {fixed}.")
             };
+            (Some(Kind::ElasticSized), declared(need, elastic) + &instead)
+        }
+        (elastic, Some(fixed)) => {
+            let text = format!(
+                "Use the fixed CuckooFilter{}: it takes less memory than a filter that follows the \
+                 set ({} against {}), and it is faster.",
+                if steady { "" } else { ", built for the peak" },
+                bytes(fixed.bytes as usize),
+                elastic.map_or("none".to_owned(), |elastic| bytes(elastic.bytes as usize))
+            );
             (Some(Kind::Fixed), text)
         }
     };
-    if take == Some(Kind::Fixed) {
-        text += &beside_the_fixed(cost(Kind::Fixed), cost(Kind::SemiSorted), cost(Kind::Elastic));
+    if steady && let (Some(fixed), Some(semi)) = (fixed, cost(Kind::SemiSorted)) {
+        text += &semi_sorted(fixed, semi);
     }
     text += &without_deletion(need, take.and_then(cost), cost(Kind::Bloom));
     Advice { take, text }
 }
 
-fn with_a_hint(elastic: &Cost) -> String {
+fn declared(need: &Need, elastic: &Cost) -> String {
+    let usual = bytes(elastic.bytes as usize);
+    if need.peak > need.items {
+        let peak = bytes(elastic.peak_bytes as usize);
+        return format!(
+            "Use the ElasticFilter with expected_items({}), the peak: it takes {usual} usually and \
+             {peak} at the peak, and gives the memory back afterwards.",
+            need.peak
+        );
+    }
     format!(
-        "Use the ElasticFilter with expected_items(peak): it takes {} usually and {} at the peak, \
-         and gives the memory back afterwards.",
-        bytes(elastic.bytes as usize),
-        bytes(elastic.peak_bytes as usize)
+        "Use the ElasticFilter with expected_items({}): it takes {usual}, keeps its rate if more \
+         keys come, and gives memory back when they go.",
+        need.items
     )
 }
 
-fn beside_the_fixed(
-    fixed: Option<&Cost>,
-    semi_sorted: Option<&Cost>,
-    elastic: Option<&Cost>,
-) -> String {
-    let mut text = String::new();
-    if let (Some(fixed), Some(semi)) = (fixed, semi_sorted)
-        && semi.bytes < fixed.bytes
-    {
-        let saved = 100.0 * (1.0 - semi.bytes as f64 / fixed.bytes as f64);
-        text += &format!(
-            " With semi_sorted(true) it takes {saved:.0} % less memory, but inserts and deletes at \
-             less than half the speed."
-        );
+fn semi_sorted(fixed: &Cost, semi: &Cost) -> String {
+    if semi.bytes >= fixed.bytes {
+        return String::new();
     }
-    if let Some(elastic) = elastic {
-        text += &format!(
-            " If the number of keys is a guess, use the ElasticFilter, which follows the set: it \
-             takes {} for this number.",
-            bytes(elastic.bytes as usize)
-        );
-    }
-    text
+    let saved = 100.0 * (1.0 - semi.bytes as f64 / fixed.bytes as f64);
+    format!(
+        " With semi_sorted(true) that takes {saved:.0} % less memory, but inserts and deletes at \
+         less than half the speed."
+    )
 }
 
 fn without_deletion(need: &Need, taken: Option<&Cost>, bloom: Option<&Cost>) -> String {

@@ -23,7 +23,7 @@ const RING_READS: u64 = 2 * 5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Elastic,
-    ElasticWithHint,
+    ElasticSized,
     Fixed,
     SemiSorted,
     Dynamic,
@@ -37,7 +37,7 @@ pub(super) enum Kind {
 impl Kind {
     pub(super) const ALL: [Self; 10] = [
         Self::Elastic,
-        Self::ElasticWithHint,
+        Self::ElasticSized,
         Self::Fixed,
         Self::SemiSorted,
         Self::Dynamic,
@@ -51,7 +51,7 @@ impl Kind {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Elastic => "elastic",
-            Self::ElasticWithHint => "elastic, hint",
+            Self::ElasticSized => "elastic, sized",
             Self::Fixed => "fixed cuckoo",
             Self::SemiSorted => "semi-sorted",
             Self::Dynamic => "dynamic (DCF)",
@@ -69,7 +69,7 @@ impl Kind {
 
     /// Whether its memory follows the set.
     pub(super) fn grows(self) -> bool {
-        matches!(self, Self::Elastic | Self::ElasticWithHint | Self::Dynamic | Self::Consistent)
+        matches!(self, Self::Elastic | Self::ElasticSized | Self::Dynamic | Self::Consistent)
     }
 
     fn cost(self, need: &Need) -> Result<Cost, String> {
@@ -86,7 +86,7 @@ impl Kind {
         }
         match self {
             Self::Elastic => elastic(need, None),
-            Self::ElasticWithHint => elastic(need, Some(need.peak)),
+            Self::ElasticSized => elastic(need, Some(need.peak)),
             Self::Fixed => part.fixed(build!(CuckooFilter).build(), |_| TWO_BUCKETS),
             Self::SemiSorted => {
                 part.fixed(build!(CuckooFilter).semi_sorted(true).build(), |_| TWO_BUCKETS)
@@ -182,7 +182,7 @@ mod tests {
             Kind::Dynamic => DynamicCuckooFilter;
         }
         .to_vec();
-        for (kind, hint) in [(Kind::Elastic, 0), (Kind::ElasticWithHint, items as usize)] {
+        for (kind, hint) in [(Kind::Elastic, 0), (Kind::ElasticSized, items as usize)] {
             let builder = ElasticFilter::builder().false_positive_rate(0.01).seed(2);
             let filter = whole.filled(builder.expected_items(hint).build()).expect("built");
             built.push((kind, filter.size_in_bytes(), filter.expected_false_positive_rate()));

@@ -154,8 +154,12 @@ fn compressed_input_is_read() {
         assert!(succeeds(&["uniq", &file], "") == text, "{program}: a file");
         assert!(succeeds(&["uniq"], &packed) == text, "{program}: a pipe");
         let twice = [&packed[..], &packed[..]].concat();
-        assert_eq!(succeeds(&["uniq", "-r", "-c"], &twice), "50000\n", "{program}: two in a row");
-        let cut = fed(&["uniq", "-c"], &packed[..packed.len() / 2]);
+        assert_eq!(
+            succeeds(&["uniq", "-r", "--count"], &twice),
+            "50000\n",
+            "{program}: two in a row"
+        );
+        let cut = fed(&["uniq", "--count"], &packed[..packed.len() / 2]);
         assert_eq!(cut.status.code(), Some(2), "{program}: cut short");
         assert!(stderr_of(&cut).contains("cannot read standard input"), "{}", stderr_of(&cut));
     }
@@ -207,13 +211,13 @@ fn a_state_is_created_and_continued() {
     assert_eq!(workshop.files(), ["seen"]);
 
     let other = workshop.at("other");
-    let fields = ["uniq", "--key", "1", "-d", ":", "--fpr", "0.1%", "-s", &other];
+    let fields = ["uniq", "--key", "1", "-t", ":", "--fpr", "0.1%", "--state", &other];
     assert_eq!(succeeds(&fields, "a:1\na:2\nb:1\n"), "a:1\nb:1\n");
     assert_eq!(succeeds(&fields, "b:9\nc:9\n"), "c:9\n");
     assert_eq!(succeeds(&["query", &other], "a:7\nz:7\n"), "a:7\n", "by the same field");
-    is_refused(&["uniq", "-s", &other], "other options for what is compared");
-    is_refused(&["uniq", "-s", &other, "-k1", "-d", ":", "-i"], "other options");
-    let rate = ["uniq", "-s", &other, "-k1", "-d", ":", "--fpr", "1e-5"];
+    is_refused(&["uniq", "--state", &other], "other options for what is compared");
+    is_refused(&["uniq", "--state", &other, "-k1", "-t", ":", "-i"], "other options");
+    let rate = ["uniq", "--state", &other, "-k1", "-t", ":", "--fpr", "1e-5"];
     is_refused(&rate, "--fpr 1e-5: ");
     is_refused(&["uniq", "--state", "-"], "not in a pipe");
     assert_eq!(workshop.files(), ["other", "seen"]);

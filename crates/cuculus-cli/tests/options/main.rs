@@ -89,6 +89,25 @@ fn some_options_change_nothing_that_is_printed() {
     }
 }
 
+/// Words that people know from other programs.
+#[test]
+fn what_other_programs_call_it_has_a_hint() {
+    for (arguments, hint) in [
+        (&["stats", "f"][..], "unrecognized subcommand 'stats'; `cuculus info` describes a filter"),
+        (&["delete", "f"], "'delete'; `cuculus remove` removes keys; see"),
+        (&["contains", "f"], "'contains'; `cuculus query` prints the keys"),
+        (&["exists", "f"], "'exists'; `cuculus query` prints the keys"),
+        (&["uniq", "-c"], "unexpected argument '-c' found; lines are printed as they come"),
+        (&["uniq", "-d"], "'-d' found; --repeated prints lines seen before"),
+        (&["uniq", "-u"], "sort FILE | uniq -u; see `cuculus uniq --help`"),
+        (&["uniq", "-s", "3"], "--key compares fields"),
+        (&["uniq", "-f1"], "--key 2- leaves out the first"),
+        (&["uniq", "-z"], "-0 is for lines"),
+    ] {
+        is_refused(arguments, hint);
+    }
+}
+
 fn help_of(command: &str) -> String {
     let words: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
     let output = output_of(&words);
