@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         return Err(Failure::Usage(format!("dist takes no arguments, got {word:?}")));
     }
     valkey::prepare()?;
-    tools::debian("dpkg-deb", "dpkg")?;
+    tools::debian(&[tools::DPKG])?;
     let module = valkey::build_for_release()?;
     let place = target_directory().join("dist");
     if place.exists() {

@@ -5,6 +5,7 @@ mod backup;
 mod bench;
 mod bench_cli;
 mod bench_dedup;
+mod consent;
 mod dist;
 mod fuzz;
 mod package;
@@ -149,7 +150,8 @@ const COMMANDS: &[Command] = &[
 ];
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    consent::take_yes(&mut arguments);
     let outcome = match arguments.split_first() {
         None => help(),
         Some((word, _)) if matches!(word.as_str(), "help" | "--help" | "-h") => help(),
@@ -178,6 +180,11 @@ fn help() -> Result<(), Failure> {
     for command in COMMANDS {
         usage(&mut out, command)?;
     }
+    writeln!(
+        out,
+        "\nWhat is missing on this machine is named, and installed with apt-get after a question; with --yes \
+         or\nwhere CI is set, without one."
+    )?;
     Ok(())
 }
 

@@ -42,9 +42,7 @@ fn interpreter(directory: &Path) -> PathBuf {
 }
 
 fn create(directory: &Path, maker: &str) -> Result<PathBuf, Failure> {
-    tools::debian_for("python3-venv", || {
-        succeeds(&mut program("python3", ["-c", "import ensurepip, venv"]))
-    })?;
+    tools::debian(&[tools::PYTHON_VENV])?;
     let mut create = program(maker, ["-m", "venv", "--clear"]);
     step("python environment", create.arg(directory))?;
     Ok(interpreter(directory))

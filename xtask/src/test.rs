@@ -7,15 +7,27 @@
 
 use std::env;
 use std::fmt;
-use std::path::Path;
 use std::process::Command;
 
 use crate::run::{Failure, cargo, measured_step};
+use crate::tools::{self, Package};
 use crate::usage::Usage;
-use crate::{package, tools, valkey, wheel};
+use crate::{package, valkey, wheel};
 
 /// All packages with all features.
 pub(crate) const WHOLE: [&str; 2] = ["--workspace", "--all-features"];
+
+/// What the tests need of Debian: a browser to look at HTML pages, an SSH server for a repository of the
+/// backup, a server for the module and what builds it, and Python.
+const NEEDED: [Package; 7] = [
+    tools::CHROMIUM,
+    tools::SSH_SERVER,
+    tools::SSH_CLIENT,
+    tools::CLANG,
+    tools::LIBCLANG,
+    tools::REDIS,
+    tools::PYTHON_VENV,
+];
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     if let Some(word) = arguments.first() {
@@ -32,12 +44,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
 fn run_all(steps: &mut Steps) -> Result<(), Failure> {
     tools::component("fmt", "rustfmt")?;
     tools::component("clippy", "clippy")?;
-    // The tests look at the HTML pages in a browser.
-    tools::debian("chromium", "chromium")?;
-    // The backup is tested with a repository on a real SSH server.
-    tools::debian_for("openssh-server", || Path::new("/usr/sbin/sshd").exists())?;
-    tools::debian_for("openssh-client", || Path::new("/usr/bin/ssh-keygen").exists())?;
-    valkey::prepare()?;
+    tools::debian(&NEEDED)?;
+    println!("==> all steps: tens of minutes on two cores, most of them to compile the first time");
 
     steps.cargo("format", &["fmt", "--all", "--check"])?;
     let deny = ["--", "-D", "warnings"];

@@ -1,10 +1,13 @@
 //! Programs that the commands need. Each is found, or installed, or named in an error: no step is
 //! skipped because a program is missing.
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use crate::consent;
 use crate::run::{Failure, cargo, program, step, succeeds};
 
 /// The longest time that another program may have the lock of apt.
@@ -35,26 +38,94 @@ pub(crate) fn package(subcommand: &str, package: &str) -> Result<(), Failure> {
     step(&format!("install {package}"), &mut cargo(["install", package, "--locked"]))
 }
 
-/// A program from a Debian package.
-pub(crate) fn debian(name: &str, package: &str) -> Result<(), Failure> {
-    debian_for(package, || succeeds(&mut program(name, ["--version"])))
+/// A Debian package, and how to see that what it installs is there.
+#[derive(Clone, Copy)]
+pub(crate) struct Package {
+    name: &'static str,
+    is_there: fn() -> bool,
 }
 
-/// Anything that a Debian package installs.
-pub(crate) fn debian_for(package: &str, there: impl Fn() -> bool) -> Result<(), Failure> {
-    if there() {
+/// A package with a program that says its version.
+macro_rules! program_of {
+    ($package:literal, $program:literal) => {
+        Package { name: $package, is_there: || succeeds(&mut program($program, ["--version"])) }
+    };
+}
+
+pub(crate) const BORG: Package = program_of!("borgbackup", "borg");
+pub(crate) const CHROMIUM: Package = program_of!("chromium", "chromium");
+pub(crate) const CLANG: Package = program_of!("clang", "clang");
+pub(crate) const DPKG: Package = program_of!("dpkg", "dpkg-deb");
+pub(crate) const LIBCLANG: Package = Package { name: "libclang-dev", is_there: has_libclang };
+pub(crate) const NODE: Package = program_of!("nodejs", "node");
+pub(crate) const NPM: Package = program_of!("npm", "npm");
+pub(crate) const PYTHON_VENV: Package = Package {
+    name: "python3-venv",
+    is_there: || succeeds(&mut program("python3", ["-c", "import ensurepip, venv"])),
+};
+pub(crate) const REDIS: Package = program_of!("redis-server", "redis-server");
+pub(crate) const RESTIC: Package =
+    Package { name: "restic", is_there: || succeeds(&mut program("restic", ["version"])) };
+pub(crate) const SSH_CLIENT: Package =
+    Package { name: "openssh-client", is_there: || Path::new("/usr/bin/ssh-keygen").exists() };
+pub(crate) const SSH_SERVER: Package =
+    Package { name: "openssh-server", is_there: || Path::new("/usr/sbin/sshd").exists() };
+
+/// Has what these packages install. What is missing is installed with apt-get, all of it at once, if whoever
+/// runs the command agrees: it is said before, and changes the system.
+pub(crate) fn debian(packages: &[Package]) -> Result<(), Failure> {
+    let missing = |packages: &[Package]| -> Vec<&'static str> {
+        packages.iter().filter(|one| !(one.is_there)()).map(|one| one.name).collect()
+    };
+    let wanted = missing(packages);
+    if wanted.is_empty() {
         return Ok(());
     }
+    let install = [&["install", "--yes", "--no-install-recommends"][..], &wanted].concat();
+    consent::to(&wanted, &size_of_install(&wanted))?;
     // A fresh image has no package lists.
-    let install = ["install", "--yes", "--no-install-recommends", package];
     let _ = apt(&["update"]).and_then(|()| apt(&install));
-    if there() {
+    let names = missing(packages).join(" ");
+    if names.is_empty() {
         return Ok(());
     }
     Err(Failure::Failed(format!(
-        "{package} is missing and could not be installed; install it with `sudo apt-get install \
-         {package}`"
+        "missing, and could not be installed: {names}; install them with `sudo apt-get install {names}`"
     )))
+}
+
+/// What apt would download and write, in its own words, if it has package lists.
+fn size_of_install(names: &[&str]) -> String {
+    let words = [&["install", "--assume-no", "--no-install-recommends"][..], names].concat();
+    let said = program("apt-get", words).env("LC_ALL", "C").stdin(Stdio::null()).output();
+    let said = said.map(|said| String::from_utf8_lossy(&said.stdout).into_owned());
+    sizes_in(&said.unwrap_or_default())
+}
+
+fn sizes_in(said: &str) -> String {
+    let is_size =
+        |line: &&str| line.starts_with("Need to get ") || line.starts_with("After this op");
+    let lines: Vec<&str> = said.lines().map(str::trim).filter(is_size).collect();
+    if lines.is_empty() { "apt-get has no sizes before an update.".into() } else { lines.join(" ") }
+}
+
+fn has_libclang() -> bool {
+    if std::env::var_os("LIBCLANG_PATH").is_some() {
+        return true;
+    }
+    let versions = fs::read_dir("/usr/lib").into_iter().flatten().flatten();
+    let llvm = versions.map(|entry| entry.path().join("lib")).filter(|path| path.is_dir());
+    let directories = llvm.chain(["/usr/lib64".into(), "/usr/local/lib".into()]);
+    directories
+        .flat_map(|directory: PathBuf| fs::read_dir(directory).into_iter().flatten().flatten())
+        .any(|file| {
+            let name = file.file_name().to_string_lossy().into_owned();
+            // Not the other libraries whose names begin likewise.
+            (name.starts_with("libclang.so")
+                || name.starts_with("libclang-1")
+                || name.starts_with("libclang-2"))
+                && name.contains(".so")
+        })
 }
 
 /// Runs apt-get. While another program has its lock, waits for it.
@@ -91,6 +162,16 @@ pub(crate) fn has_nightly() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_sizes_are_those_of_apt() {
+        let said = "Reading package lists...\nNeed to get 95.1 MB of archives.\nAfter this operation, 510 MB \
+                    of additional disk space will be used.\nDo you want to continue? [Y/n] N\n";
+        let sizes = "Need to get 95.1 MB of archives. After this operation, 510 MB of additional disk \
+                     space will be used.";
+        assert_eq!(sizes_in(said), sizes);
+        assert!(sizes_in("E: Unable to locate package clang").contains("no sizes"));
+    }
 
     #[test]
     fn only_a_lock_is_waited_for() {

@@ -10,7 +10,7 @@ use std::process::Command;
 use crate::python;
 use crate::run::{Failure, cargo, output_of, program, step, succeeds, target_directory};
 use crate::test::{Steps, WHOLE};
-use crate::tools;
+use crate::tools::{self, Package};
 
 const PACKAGE: &str = "cuculus-valkey";
 const TESTS: &str = "crates/cuculus-valkey/tests";
@@ -20,28 +20,11 @@ const NODE_PACKAGES: [&str; 2] = ["redis@6.3.1", "ioredis@6.0.0"];
 const DEFAULT_PORT: u16 = 6379;
 
 /// What building the module needs: libclang generates the bindings from the server's header.
-pub(crate) fn prepare() -> Result<(), Failure> {
-    tools::debian("clang", "clang")?;
-    tools::debian_for("libclang-dev", has_libclang)
-}
+pub(crate) const BUILD: [Package; 2] = [tools::CLANG, tools::LIBCLANG];
 
-fn has_libclang() -> bool {
-    if std::env::var_os("LIBCLANG_PATH").is_some() {
-        return true;
-    }
-    let versions = fs::read_dir("/usr/lib").into_iter().flatten().flatten();
-    let llvm = versions.map(|entry| entry.path().join("lib")).filter(|path| path.is_dir());
-    let directories = llvm.chain(["/usr/lib64".into(), "/usr/local/lib".into()]);
-    directories
-        .flat_map(|directory: PathBuf| fs::read_dir(directory).into_iter().flatten().flatten())
-        .any(|file| {
-            let name = file.file_name().to_string_lossy().into_owned();
-            // Not the other libraries whose names begin likewise.
-            (name.starts_with("libclang.so")
-                || name.starts_with("libclang-1")
-                || name.starts_with("libclang-2"))
-                && name.contains(".so")
-        })
+/// Has what building the module needs.
+pub(crate) fn prepare() -> Result<(), Failure> {
+    tools::debian(&BUILD)
 }
 
 /// `cargo xtask test-valkey`: the tests of the module on these servers and on the newest Redis too, with
@@ -69,8 +52,7 @@ pub(crate) fn test(steps: &mut Steps) -> Result<Built, Failure> {
 
 /// The directory of the clients of Node, installed once.
 fn node_packages() -> Result<PathBuf, Failure> {
-    tools::debian("node", "nodejs")?;
-    tools::debian("npm", "npm")?;
+    tools::debian(&[tools::NODE, tools::NPM])?;
     let directory = target_directory().join("node");
     fs::create_dir_all(&directory)?;
     let mut install = program("npm", ["install", "--silent", "--no-audit", "--no-fund"]);
@@ -113,7 +95,7 @@ impl Built {
 /// Builds the module, the tool and the client of the tests. Of the whole workspace all of it was compiled
 /// before, by the tests; then cargo only puts it where it can be found.
 pub(crate) fn build_for_tests(steps: &mut Steps, packages: &[&str]) -> Result<Built, Failure> {
-    tools::debian("redis-server", "redis-server")?;
+    tools::debian(&[tools::REDIS])?;
     let words = [&["build", "--lib", "--bin", "cuculus", "--example", "client"], packages].concat();
     steps.cargo("module, tool and client", &words)?;
     let there = |path: &str| target_directory().join("debug").join(path).canonicalize();
@@ -135,21 +117,35 @@ fn built(directory: &str) -> Result<PathBuf, Failure> {
 
 /// `cargo xtask valkey`: starts a server with the module.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    prepare()?;
-    let server = if succeeds(&mut program("valkey-server", ["--version"])) {
-        "valkey-server"
-    } else {
-        tools::debian("redis-server", "redis-server")?;
-        "redis-server"
-    };
+    let has_valkey = succeeds(&mut program("valkey-server", ["--version"]));
+    let server = if has_valkey { "valkey-server" } else { "redis-server" };
+    let needed = if has_valkey { BUILD.to_vec() } else { [&BUILD[..], &[tools::REDIS]].concat() };
+    tools::debian(&needed)?;
+    println!("==> the module is built first: some minutes on two cores, the first time");
     let module = build_for_release()?;
-    let port = free_port()?;
-    let client = if port == DEFAULT_PORT { String::new() } else { format!(" -p {port}") };
-    println!("\n    Try it, in another terminal:   redis-cli{client} CF.ADD animals cuckoo");
+    let mut command = program(server, ["--bind", "127.0.0.1", "--save", ""]);
+    let port = match port_in(arguments) {
+        Some(port) => port,
+        None => {
+            let port = free_port()?;
+            command.args(["--port", &port.to_string()]);
+            port
+        }
+    };
+    println!("\n    Try it, in another terminal:   {} CF.ADD animals cuckoo", client_at(port));
     println!("    Ctrl-C stops the server. It saves nothing.\n");
-    let port = port.to_string();
-    let mut command = program(server, ["--bind", "127.0.0.1", "--port", &port, "--save", ""]);
     step("server", command.arg("--loadmodule").arg(module).args(arguments))
+}
+
+/// The port among the options of the server; of several the server takes the last.
+fn port_in(arguments: &[String]) -> Option<u16> {
+    let values = arguments.iter().zip(arguments.iter().skip(1));
+    let mut ports = values.rev().filter(|(option, _)| *option == "--port");
+    ports.next().and_then(|(_, port)| port.parse().ok())
+}
+
+fn client_at(port: u16) -> String {
+    if port == DEFAULT_PORT { "redis-cli".into() } else { format!("redis-cli -p {port}") }
 }
 
 fn free_port() -> Result<u16, Failure> {
@@ -166,7 +162,7 @@ const COURSES: [(&str, &str); 2] = [("--cluster", "large_set.py"), ("--copy", "c
 pub(crate) fn bench(arguments: &[String]) -> Result<(), Failure> {
     let course = course(arguments)?;
     prepare()?;
-    tools::debian("redis-server", "redis-server")?;
+    tools::debian(&[tools::REDIS])?;
     let module = build_for_release()?;
     let Some((script, items)) = course else {
         let mut command = cargo(["bench", "--package", PACKAGE, "--bench", "server", "--"]);
@@ -198,6 +194,17 @@ fn course(arguments: &[String]) -> Result<Option<(&'static str, u64)>, Failure> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_hint_names_the_port_of_the_server() {
+        let client = |line: &str| {
+            let words: Vec<String> = line.split_whitespace().map(String::from).collect();
+            port_in(&words).map(client_at)
+        };
+        assert_eq!(client("--maxmemory 1gb --port 7000"), Some("redis-cli -p 7000".into()));
+        assert_eq!(client("--port 7000 --port 6379"), Some("redis-cli".into()));
+        assert_eq!((client("--loglevel verbose"), client("--port")), (None, None));
+    }
 
     #[test]
     fn courses_take_a_number_and_nothing_else() {

@@ -44,8 +44,7 @@ pub(super) enum Job<'a> {
 /// Ours first; the others are installed if they are missing.
 pub(super) fn all(directory: &Path) -> Result<Vec<Tool>, Failure> {
     step("build", &mut cargo(["build", "--release", "-p", "cuculus-backup"]))?;
-    tools::debian_for("restic", || crate::run::succeeds(&mut program("restic", ["version"])))?;
-    tools::debian("borg", "borgbackup")?;
+    tools::debian(&[tools::RESTIC, tools::BORG])?;
     let ours = target_directory().join("release/cuculus-backup");
     let tool = |which, name: &'static str, binary: PathBuf, ask: &str| -> Result<Tool, Failure> {
         let said = program(&binary, [ask]).output()?;
