@@ -43,7 +43,7 @@ pub(crate) fn test(steps: &mut Steps, built: &Built) -> Result<(), Failure> {
     install(steps, &python, &wheel)?;
     let tests = format!("{PACKAGE}/tests");
     steps.run("python tests", built.environment(&mut pytest(&python, &[&tests])))?;
-    let mut stubs = program(&python, ["-m", "mypy.stubtest", "cuculus"]);
+    let mut stubs = program(&python, ["-m", "mypy.stubtest", "cuculus_filter"]);
     // Not at the root: the package that is tested is the one that was installed.
     steps.run("python stubs", stubs.current_dir(target_directory()))?;
     let interpreters = python::interpreters(OLDEST, OLDEST_WITHOUT_LOCK);
@@ -108,7 +108,7 @@ pub(crate) fn dist(place: &Path) -> Result<Vec<String>, Failure> {
     let mut install = program(&python, ["-m", "pip", "install", "--quiet"]);
     step("install", install.arg(&wheel))?;
     let code =
-        "import cuculus; s = cuculus.Filter(); assert list(s.add_new([1, 1])) == [True, False]";
+        "import cuculus_filter as c; assert list(c.Filter().add_new([1, 1])) == [True, False]";
     step("import", program(&python, ["-c", code]).current_dir(place))?;
     let name = |path: PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     Ok(vec![name(sources), name(wheel)])

@@ -17,7 +17,7 @@ import probables
 import pybloom_live
 import rbloom
 
-from cuculus import Filter, FixedFilter
+from cuculus_filter import Filter, FixedFilter
 
 RATE = 0.01
 ROUNDS = 3
@@ -55,15 +55,15 @@ def memory_of(thing):
 SINGLE = {
     # name: (make for n keys, add, discard or None, bytes or None, the keys that it can take in a reasonable time)
     "set": (lambda n: set(), set.add, set.discard, memory_of, 1.0),
-    "cuculus.Filter": (lambda n: Filter(RATE), Filter.add, Filter.discard, memory_of, 1.0),
-    "cuculus.Filter, size given": (
+    "cuculus_filter.Filter": (lambda n: Filter(RATE), Filter.add, Filter.discard, memory_of, 1.0),
+    "cuculus_filter.Filter, size given": (
         lambda n: Filter(RATE, expected_items=n),
         Filter.add,
         Filter.discard,
         memory_of,
         1.0,
     ),
-    "cuculus.FixedFilter": (
+    "cuculus_filter.FixedFilter": (
         lambda n: FixedFilter(n, RATE),
         FixedFilter.add,
         FixedFilter.discard,

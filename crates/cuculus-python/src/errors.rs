@@ -6,14 +6,14 @@ use pyo3::prelude::*;
 use pyo3::{create_exception, intern};
 
 create_exception!(
-    cuculus,
+    cuculus_filter,
     FullError,
     PyException,
     "A key was refused because there is no room for it.\n\nThe attribute `added` is the number of keys of \
      the call that were added before it; they stay."
 );
 create_exception!(
-    cuculus,
+    cuculus_filter,
     DecodeError,
     PyValueError,
     "Bytes are no saved filter of this class, or they are damaged."

@@ -1,4 +1,4 @@
-//! `cuculus.Filter`: the elastic filter.
+//! `cuculus_filter.Filter`: the elastic filter.
 //!
 //! With a global lock the interpreter runs one thread at a time, and an elastic filter behind a lock of its own
 //! is the fastest: only batches run beside other calls, and they take many keys under the lock at once. For
@@ -73,7 +73,7 @@ mod inner {
 /// `expected_items` is a hint: up to that number of keys the set needs less memory. Sets with the same
 /// `seed` can be merged; without one it is random.
 ///
-/// >>> from cuculus import Filter
+/// >>> from cuculus_filter import Filter
 /// >>> seen = Filter(0.001)
 /// >>> seen.add("https://example.org/")
 /// >>> "https://example.org/" in seen
@@ -84,7 +84,7 @@ mod inner {
 /// True
 /// >>> len(seen)
 /// 1
-#[pyclass(frozen, module = "cuculus")]
+#[pyclass(frozen, module = "cuculus_filter")]
 pub(crate) struct Filter {
     set: Inner,
     /// What the program that saved the file wrote after it; saved again with it.
@@ -143,6 +143,6 @@ set_class! { Filter, kind Kind::Elastic;
 
     fn __repr__(&self) -> String {
         let words = self.set.figures().in_words();
-        format!("<cuculus.Filter: {words}, false positive rate at most {}>", self.false_positive_rate())
+        format!("<cuculus_filter.Filter: {words}, false positive rate at most {}>", self.false_positive_rate())
     }
 }

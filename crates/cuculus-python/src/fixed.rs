@@ -1,4 +1,4 @@
-//! `cuculus.FixedFilter`: the filter of fixed size.
+//! `cuculus_filter.FixedFilter`: the filter of fixed size.
 
 use cuculus::{CuckooFilter, Kind, Note};
 use pyo3::prelude::*;
@@ -12,12 +12,12 @@ use crate::set::{Locked, Set, set_class};
 /// FullError if a key does not fit. A key can be added eight times at most. `semi_sorted` saves a bit per
 /// key and is slower.
 ///
-/// >>> from cuculus import FixedFilter
+/// >>> from cuculus_filter import FixedFilter
 /// >>> known = FixedFilter(1000, 0.001)
 /// >>> known.update(range(1000))
 /// >>> known.contains_many([999, 1]).all()
 /// np.True_
-#[pyclass(frozen, module = "cuculus")]
+#[pyclass(frozen, module = "cuculus_filter")]
 pub(crate) struct FixedFilter {
     set: Locked<CuckooFilter>,
     note: Option<Note>,
@@ -65,6 +65,6 @@ set_class! { FixedFilter, kind Kind::Cuckoo;
     fn __repr__(&self) -> String {
         let (words, capacity) = (self.set.figures().in_words(), self.capacity());
         let rate = self.set.figures().expected_false_positive_rate;
-        format!("<cuculus.FixedFilter: {words}, for {capacity} keys, false positive rate now {rate:.2}>")
+        format!("<cuculus_filter.FixedFilter: {words}, for {capacity} keys, false positive rate now {rate:.2}>")
     }
 }

@@ -1,4 +1,4 @@
-//! The Python package `cuculus`: the library's filters as Python's sets. Knows Python's objects, arrays
+//! The Python package `cuculus_filter`: the library's filters as Python's sets. Knows Python's objects, arrays
 //! and columns; everything about filters is in the library.
 #![allow(
     clippy::needless_pass_by_value,
@@ -26,7 +26,7 @@ mod partition; // the parts of a set on a cluster
 
 use pyo3::prelude::*;
 
-/// Compiled part of the package; import from `cuculus`.
+/// Compiled part of the package; import from `cuculus_filter`.
 #[pymodule(gil_used = false)]
 fn _cuculus(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;

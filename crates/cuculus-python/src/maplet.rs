@@ -1,4 +1,4 @@
-//! `cuculus.Maplet`: a small value with each key.
+//! `cuculus_filter.Maplet`: a small value with each key.
 
 use std::path::PathBuf;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -17,14 +17,14 @@ use crate::{errors, files, key};
 /// `get` returns the value that was stored with a key and, rarely, another key's beside it. For a key
 /// that was not stored it nearly always returns an empty list.
 ///
-/// >>> from cuculus import Maplet
+/// >>> from cuculus_filter import Maplet
 /// >>> shards = Maplet(1000, value_bits=8)
 /// >>> shards.add("user:17", 3)
 /// >>> 3 in shards.get("user:17")
 /// True
 /// >>> shards.discard("user:17", 3)
 /// True
-#[pyclass(frozen, module = "cuculus")]
+#[pyclass(frozen, module = "cuculus_filter")]
 pub(crate) struct Maplet {
     maplet: RwLock<CuckooMaplet>,
     note: Option<Note>,
@@ -213,7 +213,7 @@ impl Maplet {
     fn __repr__(&self) -> String {
         let (words, bits) = (Figures::of(&*self.read()).in_words(), self.value_bits());
         format!(
-            "<cuculus.Maplet: {words}, for {} keys with values of {bits} bits>",
+            "<cuculus_filter.Maplet: {words}, for {} keys with values of {bits} bits>",
             self.capacity()
         )
     }

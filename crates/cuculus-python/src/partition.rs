@@ -1,4 +1,4 @@
-//! The parts of a set that is spread over a cluster, for `cuculus.cluster`. Knows the library's partition;
+//! The parts of a set that is spread over a cluster, for `cuculus_filter.cluster`. Knows the library's partition;
 //! knows nothing of servers.
 
 use cuculus::KeyHasher;
@@ -8,7 +8,7 @@ use pyo3::types::{PyBytes, PyList};
 use crate::{errors, key};
 
 /// The division of a set on a cluster into parts.
-#[pyclass(frozen, module = "cuculus._cuculus")]
+#[pyclass(frozen, module = "cuculus_filter._cuculus")]
 pub(crate) struct Partition {
     partition: cuculus::Partition,
     hasher: KeyHasher,

@@ -32,7 +32,7 @@ class Spider(scrapy.Spider):
 
 
 settings = {
-    "DUPEFILTER_CLASS": "cuculus.scrapy.DupeFilter",
+    "DUPEFILTER_CLASS": "cuculus_filter.scrapy.DupeFilter",
     "LOG_LEVEL": "ERROR",
     "CONCURRENT_REQUESTS": 32,
     "CONCURRENT_REQUESTS_PER_DOMAIN": 32,

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from cuculus import Filter, FixedFilter
+from cuculus_filter import Filter, FixedFilter
 
 WORDS = [f"{'long ' * (i % 7)}word {i}" for i in range(5000)] + ["", "ä€𐍈"]
 NUMBERS = [*range(-128, 128)]

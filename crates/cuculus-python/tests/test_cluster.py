@@ -21,7 +21,7 @@ sys.path.append(str(Path(__file__).parents[2] / "cuculus-valkey/tests"))
 from cluster import Cluster  # noqa: E402
 from servers import HOST, Server  # noqa: E402
 
-from cuculus.cluster import PartitionedFilter  # noqa: E402
+from cuculus_filter.cluster import PartitionedFilter  # noqa: E402
 
 
 @pytest.fixture(scope="module")

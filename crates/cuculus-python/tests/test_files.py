@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cuculus import DecodeError, Filter, FixedFilter
+from cuculus_filter import DecodeError, Filter, FixedFilter
 
 TOOL = os.environ["CUCULUS_TOOL"]
 GOLDEN = Path(__file__).parents[2] / "cuculus/tests/golden"

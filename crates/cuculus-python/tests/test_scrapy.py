@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cuculus import Filter
+from cuculus_filter import Filter
 
 PAGES = int(os.environ.get("CUCULUS_CRAWL_PAGES", "600"))
 LINKS = int(os.environ.get("CUCULUS_CRAWL_LINKS", "20"))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from cuculus import DecodeError, Filter, FixedFilter, FullError, Maplet
+from cuculus_filter import DecodeError, Filter, FixedFilter, FullError, Maplet
 
 CLASSES = {
     "Filter": lambda **more: Filter(1e-6, **more),

@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 
-from cuculus import Filter, FixedFilter
+from cuculus_filter import Filter, FixedFilter
 
 THREADS = 4
 KEYS = 50_000
@@ -134,7 +134,7 @@ def test_batches_leave_the_interpreter_to_others():
 
 @pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="an interpreter with a global lock")
 def test_the_global_lock_stays_off():
-    code = "import sys, cuculus, cuculus._cuculus; sys.exit(sys._is_gil_enabled())"
+    code = "import sys, cuculus_filter._cuculus; sys.exit(sys._is_gil_enabled())"
     # A module that needs the lock turns it on, with a warning.
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
     assert done.returncode == 0 and not done.stderr, done.stderr

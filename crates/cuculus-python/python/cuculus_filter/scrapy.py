@@ -1,6 +1,6 @@
 """A duplicates filter for Scrapy in a few bytes per request, kept in a file or in a cluster.
 
-In the settings of a project: `DUPEFILTER_CLASS = "cuculus.scrapy.DupeFilter"`.
+In the settings of a project: `DUPEFILTER_CLASS = "cuculus_filter.scrapy.DupeFilter"`.
 """
 
 from __future__ import annotations
