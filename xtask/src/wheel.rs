@@ -57,7 +57,7 @@ pub(crate) fn test(steps: &mut Steps, built: &Built) -> Result<(), Failure> {
             wheel = build(steps, &python, "dev", Some(&other))?;
         }
         install(steps, &other, &wheel)?;
-        let few = ["test_set.py", "test_files.py", "test_threads.py"];
+        let few = ["test_set.py", "test_files.py", "test_fork.py", "test_threads.py"];
         let few = few.map(|file| format!("{tests}/{file}"));
         let mut run = pytest(&other, &few.each_ref().map(String::as_str));
         steps.run(&format!("python {version} tests"), built.environment(&mut run))?;

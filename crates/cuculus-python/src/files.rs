@@ -1,12 +1,13 @@
 //! Filters in files and bytes: the library's container, the same for the tool, the module and Rust. A file
 //! is replaced as a whole or not at all.
 
-use std::fs::{self, File};
-use std::io::{BufReader, Read, Write};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::Path;
 
 use cuculus::{DecodeError, Kind, Note, Persist};
-use pyo3::exceptions::PyFileNotFoundError;
+use cuculus_file::Replacement;
+use pyo3::exceptions::{PyBlockingIOError, PyFileNotFoundError, PyIsADirectoryError, PyOSError};
 use pyo3::prelude::*;
 
 use crate::errors;
@@ -48,55 +49,42 @@ fn read<F: Persist>(
     Ok((filter, note))
 }
 
-/// Writes a file beside the old one, fsyncs it, and gives it the name.
+/// Replaces a file by the filter that `write` writes, and its note.
 pub(crate) fn save(
     path: &Path,
     note: Option<&Note>,
     write: impl FnOnce(&mut File) -> std::io::Result<()>,
 ) -> PyResult<()> {
-    let path = &target(path);
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let directory = directory.unwrap_or(Path::new("."));
-    let replaced = || -> std::io::Result<()> {
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".cuculus-");
-        // As `open` makes files, not for this user alone.
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let mut file = builder.tempfile_in(directory)?;
-        write(file.as_file_mut())?;
-        if let Some(note) = note {
-            note.write_to(file.as_file_mut())?;
-        }
-        file.as_file_mut().flush()?;
-        if let Ok(old) = fs::metadata(path) {
-            file.as_file().set_permissions(old.permissions())?;
-        }
-        file.as_file().sync_all()?;
-        file.persist(path).map_err(|error| error.error)?;
-        #[cfg(unix)]
-        File::open(directory)?.sync_all()?;
-        Ok(())
-    };
-    replaced().map_err(|error| with_path(error, path))
+    let replaced = Replacement::begin(path).and_then(|replacement| {
+        replacement.commit(|file| {
+            write(file)?;
+            note.map_or(Ok(()), |note| note.write_to(file))
+        })
+    });
+    replaced.map_err(|error| not_replaced(error, path))
 }
 
-/// Where a link leads: the file is replaced, not the link.
-fn target(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+fn not_replaced(error: cuculus_file::Error, path: &Path) -> PyErr {
+    let message = error.to_string();
+    match error {
+        cuculus_file::Error::Busy { .. } => PyBlockingIOError::new_err(message),
+        cuculus_file::Error::Dangling { .. } => PyFileNotFoundError::new_err(message),
+        cuculus_file::Error::NotRegular { .. } if path.is_dir() => {
+            PyIsADirectoryError::new_err(message)
+        }
+        cuculus_file::Error::System { error, .. } => of_system(&error, message, path),
+        _ => PyOSError::new_err(message),
+    }
 }
 
 fn with_path(error: std::io::Error, path: &Path) -> PyErr {
+    of_system(&error, error.to_string(), path)
+}
+
+/// Python chooses the class by the number: FileNotFoundError, PermissionError and so on.
+fn of_system(error: &std::io::Error, message: String, path: &Path) -> PyErr {
     match error.raw_os_error() {
-        // Python chooses the class by the number: FileNotFoundError, PermissionError and so on.
-        Some(number) => pyo3::exceptions::PyOSError::new_err((
-            number,
-            error.to_string(),
-            path.as_os_str().to_owned(),
-        )),
-        None if error.kind() == std::io::ErrorKind::NotFound => {
-            PyFileNotFoundError::new_err(format!("{}: {error}", path.display()))
-        }
-        None => error.into(),
+        Some(number) => PyOSError::new_err((number, message, path.as_os_str().to_owned())),
+        None => PyOSError::new_err(message),
     }
 }

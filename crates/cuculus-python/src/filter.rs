@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::errors;
+use crate::gate::{self, Inside};
 use crate::set::{Set, set_class};
 
 #[cfg(not(feature = "shared"))]
@@ -26,8 +27,8 @@ mod inner {
         Ok(Inner::new(filter))
     }
 
-    pub(super) fn snapshot(set: &Inner) -> ElasticFilter {
-        set.read().clone()
+    pub(super) fn snapshot(inside: &Inside, set: &Inner) -> ElasticFilter {
+        set.read_inside(inside).clone()
     }
 
     pub(super) fn rate(set: &Inner) -> f64 {
@@ -35,9 +36,9 @@ mod inner {
     }
 
     /// Takes a copy of the other: sets that are merged into each other would wait for each other's locks.
-    pub(super) fn merge(set: &Inner, other: &Inner) -> Result<(), MergeError> {
-        let other = snapshot(other);
-        set.write().merge(&other)
+    pub(super) fn merge(inside: &Inside, set: &Inner, other: &Inner) -> Result<(), MergeError> {
+        let other = snapshot(inside, other);
+        set.write_inside(inside).merge(&other)
     }
 }
 
@@ -52,7 +53,7 @@ mod inner {
         Inner::from_filter(filter, PARTS).map_err(|error| errors::build(&error))
     }
 
-    pub(super) fn snapshot(set: &Inner) -> ElasticFilter {
+    pub(super) fn snapshot(_: &Inside, set: &Inner) -> ElasticFilter {
         set.snapshot()
     }
 
@@ -60,7 +61,7 @@ mod inner {
         set.false_positive_rate()
     }
 
-    pub(super) fn merge(set: &Inner, other: &Inner) -> Result<(), MergeError> {
+    pub(super) fn merge(_: &Inside, set: &Inner, other: &Inner) -> Result<(), MergeError> {
         set.merge(&other.snapshot())
     }
 }
@@ -96,8 +97,8 @@ impl Filter {
         Ok(Self { set: inner::new(filter)?, note })
     }
 
-    fn duplicate(&self) -> PyResult<Self> {
-        Self::loaded(inner::snapshot(&self.set), self.note.clone())
+    fn duplicate(&self, inside: &Inside) -> PyResult<Self> {
+        Self::loaded(inner::snapshot(inside, &self.set), self.note.clone())
     }
 
     fn own_stats(&self, stats: &Bound<'_, PyDict>) -> PyResult<()> {
@@ -133,7 +134,7 @@ set_class! { Filter, kind Kind::Elastic;
     #[pyo3(signature = (other, /))]
     fn merge(&self, py: Python<'_>, other: &Bound<'_, Self>) -> PyResult<()> {
         let other = other.get();
-        let merged = py.detach(|| inner::merge(&self.set, &other.set));
+        let merged = gate::detached(py, |inside| inner::merge(inside, &self.set, &other.set));
         merged.map_err(|error| errors::merge(py, error))
     }
 

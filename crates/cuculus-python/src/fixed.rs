@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::errors;
+use crate::gate::Inside;
 use crate::set::{Locked, Set, set_class};
 
 /// A set of fixed size: for a known number of keys, a little smaller and faster than Filter.
@@ -28,8 +29,8 @@ impl FixedFilter {
         Ok(Self { set: Locked::new(filter), note })
     }
 
-    fn duplicate(&self) -> PyResult<Self> {
-        Self::loaded(self.set.read().clone(), self.note.clone())
+    fn duplicate(&self, inside: &Inside) -> PyResult<Self> {
+        Self::loaded(self.set.read_inside(inside).clone(), self.note.clone())
     }
 
     fn own_stats(&self, stats: &Bound<'_, PyDict>) -> PyResult<()> {

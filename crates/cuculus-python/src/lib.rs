@@ -15,6 +15,8 @@ mod batch; // many keys, whatever they are in
 
 mod answers; // many answers, as a numpy array
 
+mod gate; // keeps fork out of what works without the interpreter
+
 mod errors; // the library's errors as Python's
 mod files; // saved and loaded
 mod set; // what the classes have in common
@@ -29,6 +31,7 @@ use pyo3::prelude::*;
 /// Compiled part of the package; import from `cuculus_filter`.
 #[pymodule(gil_used = false)]
 fn _cuculus(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    gate::install()?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("FullError", module.py().get_type::<errors::FullError>())?;
     module.add("DecodeError", module.py().get_type::<errors::DecodeError>())?;

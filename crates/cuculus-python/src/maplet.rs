@@ -1,7 +1,6 @@
 //! `cuculus_filter.Maplet`: a small value with each key.
 
 use std::path::PathBuf;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use cuculus::{CuckooMaplet, Filter as _, Full, Kind, Note, Persist, ValueError};
 use pyo3::exceptions::{PyKeyError, PyValueError};
@@ -9,7 +8,8 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::set::Figures;
+use crate::gate::{self, Inside};
+use crate::set::{Figures, Locked};
 use crate::{errors, files, key};
 
 /// A map that answers approximately in the memory of a filter: a value of a few bits for each key.
@@ -26,27 +26,21 @@ use crate::{errors, files, key};
 /// True
 #[pyclass(frozen, module = "cuculus_filter")]
 pub(crate) struct Maplet {
-    maplet: RwLock<CuckooMaplet>,
+    maplet: Locked<CuckooMaplet>,
     note: Option<Note>,
 }
 
 impl Maplet {
     fn loaded((maplet, note): (CuckooMaplet, Option<Note>)) -> Self {
-        Self { maplet: RwLock::new(maplet), note }
+        Self { maplet: Locked::new(maplet), note }
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, CuckooMaplet> {
-        self.maplet.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, CuckooMaplet> {
-        self.maplet.write().unwrap_or_else(PoisonError::into_inner)
+    fn bytes(&self, inside: &Inside) -> Vec<u8> {
+        self.maplet.read_inside(inside).to_bytes()
     }
 
     fn hash(&self, key: &Bound<'_, PyAny>) -> PyResult<cuculus::KeyHash> {
-        // Reading a key can run Python code, which may use this maplet.
-        let hasher = self.read().hasher().clone();
-        key::hash(&hasher, key)
+        key::hash(self.maplet.hasher(), key)
     }
 }
 
@@ -74,7 +68,7 @@ impl Maplet {
     #[pyo3(signature = (key, value, /))]
     fn add(&self, key: &Bound<'_, PyAny>, value: u64) -> PyResult<()> {
         let hash = self.hash(key)?;
-        let stored = self.write().insert_hash(hash, value);
+        let stored = self.maplet.write().insert_hash(hash, value);
         stored.map_err(|error| match error {
             ValueError::Full(full) => {
                 errors::full(key.py(), Full::new(full.cause, full.len, full.slots), 0)
@@ -87,14 +81,14 @@ impl Maplet {
     #[pyo3(signature = (key, /))]
     fn get(&self, key: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
         let hash = self.hash(key)?;
-        Ok(self.read().values_hash(hash).collect())
+        Ok(self.maplet.read().values_hash(hash).collect())
     }
 
     /// Removes a value from a key and returns whether it was there. Only discard what was added.
     #[pyo3(signature = (key, value, /))]
     fn discard(&self, key: &Bound<'_, PyAny>, value: u64) -> PyResult<bool> {
         let hash = self.hash(key)?;
-        Ok(self.write().remove_hash(hash, value))
+        Ok(self.maplet.write().remove_hash(hash, value))
     }
 
     /// Removes a value from a key; KeyError if it is not there.
@@ -107,31 +101,32 @@ impl Maplet {
     }
 
     /// Removes everything and keeps the parameters and the seed.
-    fn clear(&self) {
-        self.write().clear();
+    fn clear(&self, py: Python<'_>) {
+        gate::detached(py, |inside| self.maplet.write_inside(inside).clear());
     }
 
     /// The number of keys that the maplet was made for.
     #[getter]
     fn capacity(&self) -> usize {
-        self.read().capacity()
+        self.maplet.read().capacity()
     }
 
     /// The length of a value.
     #[getter]
     fn value_bits(&self) -> u32 {
-        self.read().value_bits()
+        self.maplet.read().value_bits()
     }
 
     /// The seed of the hash function; None if the maplet was made with a secret key.
     #[getter]
     fn seed(&self) -> Option<u64> {
-        self.read().hasher().seed()
+        self.maplet.hasher().seed()
     }
 
     /// The figures of the maplet as it is now.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let stats = Figures::of(&*self.read()).to_dict(py)?;
+        let figures = Figures::of(&*self.maplet.read());
+        let stats = figures.to_dict(py)?;
         stats.set_item("capacity", self.capacity())?;
         stats.set_item("value_bits", self.value_bits())?;
         Ok(stats)
@@ -139,8 +134,7 @@ impl Maplet {
 
     /// The maplet as bytes, the same as those of a file.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        let bytes = py.detach(|| self.read().to_bytes());
-        PyBytes::new(py, &bytes)
+        PyBytes::new(py, &gate::detached(py, |inside| self.bytes(inside)))
     }
 
     /// The maplet that some bytes hold; DecodeError if they are damaged or something else.
@@ -154,7 +148,9 @@ impl Maplet {
     #[pyo3(signature = (path, /))]
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let note = self.note.as_ref();
-        py.detach(|| files::save(&path, note, |file| self.read().write_to(file)))
+        py.detach(|| {
+            files::save(&path, note, |file| self.maplet.read_inside(&gate::enter()).write_to(file))
+        })
     }
 
     /// Loads a maplet from a file.
@@ -166,7 +162,9 @@ impl Maplet {
 
     /// A copy that changes on its own.
     fn copy(&self, py: Python<'_>) -> Self {
-        py.detach(|| Self::loaded((self.read().clone(), self.note.clone())))
+        gate::detached(py, |inside| {
+            Self::loaded((self.maplet.read_inside(inside).clone(), self.note.clone()))
+        })
     }
 
     fn __copy__(&self, py: Python<'_>) -> Self {
@@ -181,27 +179,24 @@ impl Maplet {
 
     fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let hash = self.hash(key)?;
-        Ok(self.read().contains_hash(hash))
+        Ok(self.maplet.read().contains_hash(hash))
     }
 
     fn __len__(&self) -> usize {
-        self.read().len()
+        self.maplet.read().len()
     }
 
     fn __bool__(&self) -> bool {
-        !self.read().is_empty()
+        !self.maplet.read().is_empty()
     }
 
     fn __eq__(&self, py: Python<'_>, other: &Bound<'_, Self>) -> bool {
         let other = other.get();
-        py.detach(|| {
-            let ours = self.read().to_bytes();
-            ours == other.read().to_bytes()
-        })
+        gate::detached(py, |inside| self.bytes(inside) == other.bytes(inside))
     }
 
     fn __sizeof__(&self) -> usize {
-        size_of::<pyo3::ffi::PyObject>() + self.read().size_in_bytes()
+        size_of::<pyo3::ffi::PyObject>() + self.maplet.read().size_in_bytes()
     }
 
     fn __reduce__<'py>(
@@ -211,7 +206,7 @@ impl Maplet {
     }
 
     fn __repr__(&self) -> String {
-        let (words, bits) = (Figures::of(&*self.read()).in_words(), self.value_bits());
+        let (words, bits) = (Figures::of(&*self.maplet.read()).in_words(), self.value_bits());
         format!(
             "<cuculus_filter.Maplet: {words}, for {} keys with values of {bits} bits>",
             self.capacity()

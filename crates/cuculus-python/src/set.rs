@@ -3,7 +3,8 @@
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, Hasher};
-use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+use std::io::{self, Write};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
 use cuculus::{
     CuckooFilter, ElasticFilter, Filter, Full, Insert, KeyHash, KeyHasher, Persist, Remove,
@@ -12,9 +13,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::batch::{Batch, PIECE};
+use crate::gate::{self, Inside};
 use crate::{answers, errors, key};
 
-/// A filter that every thread may use.
+/// A filter that every thread may use: for one key with the interpreter, for many without it, inside the gate.
 pub(crate) trait Set: Sync {
     /// How many keys it should be given at once to add them.
     const AT_ONCE: usize;
@@ -25,14 +27,19 @@ pub(crate) trait Set: Sync {
     fn insert_hash(&self, hash: KeyHash) -> Result<(), Full>;
     fn insert_absent_hash(&self, hash: KeyHash) -> Result<bool, Full>;
     fn remove_hash(&self, hash: KeyHash) -> bool;
-    fn contains_batch(&self, hashes: &[KeyHash], found: &mut Vec<bool>);
-    fn insert_batch(&self, hashes: &[KeyHash]) -> Result<(), Full>;
-    fn insert_absent_batch(&self, hashes: &[KeyHash], absent: &mut Vec<bool>) -> Result<(), Full>;
-    fn remove_batch(&self, hashes: &[KeyHash], removed: &mut Vec<bool>);
-    fn clear(&self);
     fn figures(&self) -> Figures;
     fn len(&self) -> usize;
-    fn write_to(&self, writer: &mut dyn std::io::Write) -> std::io::Result<()>;
+    fn contains_batch(&self, inside: &Inside, hashes: &[KeyHash], found: &mut Vec<bool>);
+    fn insert_batch(&self, inside: &Inside, hashes: &[KeyHash]) -> Result<(), Full>;
+    fn insert_absent_batch(
+        &self,
+        inside: &Inside,
+        hashes: &[KeyHash],
+        absent: &mut Vec<bool>,
+    ) -> Result<(), Full>;
+    fn remove_batch(&self, inside: &Inside, hashes: &[KeyHash], removed: &mut Vec<bool>);
+    fn clear(&self, inside: &Inside);
+    fn write_to(&self, inside: &Inside, writer: &mut dyn Write) -> io::Result<()>;
 }
 
 pub(crate) struct Figures {
@@ -186,6 +193,11 @@ impl<F: Filter + Send + Sync> Locked<F> {
         Self { hasher: filter.hasher().clone(), filter: RwLock::new(filter) }
     }
 
+    pub(crate) fn hasher(&self) -> &KeyHasher {
+        &self.hasher
+    }
+
+    /// For threads that have the interpreter.
     #[inline]
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, F> {
         loop {
@@ -193,26 +205,35 @@ impl<F: Filter + Send + Sync> Locked<F> {
                 Ok(filter) => return filter,
                 // A panic in another thread is not this one's: the library keeps its filters whole.
                 Err(TryLockError::Poisoned(filter)) => return filter.into_inner(),
-                Err(TryLockError::WouldBlock) => without_interpreter(|| drop(self.filter.read())),
+                Err(TryLockError::WouldBlock) => wait(|inside| drop(self.read_inside(inside))),
             }
         }
     }
 
+    /// For threads that have the interpreter.
     #[inline]
     pub(crate) fn write(&self) -> RwLockWriteGuard<'_, F> {
         loop {
             match self.filter.try_write() {
                 Ok(filter) => return filter,
                 Err(TryLockError::Poisoned(filter)) => return filter.into_inner(),
-                Err(TryLockError::WouldBlock) => without_interpreter(|| drop(self.filter.write())),
+                Err(TryLockError::WouldBlock) => wait(|inside| drop(self.write_inside(inside))),
             }
         }
+    }
+
+    pub(crate) fn read_inside<'a>(&'a self, _: &'a Inside) -> RwLockReadGuard<'a, F> {
+        self.filter.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn write_inside<'a>(&'a self, _: &'a Inside) -> RwLockWriteGuard<'a, F> {
+        self.filter.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[cold]
-fn without_interpreter(wait: impl FnOnce() + Send) {
-    Python::attach(|py| py.detach(wait));
+fn wait(work: impl FnOnce(&Inside) + Send) {
+    Python::attach(|py| gate::detached(py, work));
 }
 
 impl<F: Bulk> Set for Locked<F> {
@@ -251,26 +272,6 @@ impl<F: Bulk> Set for Locked<F> {
         self.write().remove_hash(hash)
     }
 
-    fn contains_batch(&self, hashes: &[KeyHash], found: &mut Vec<bool>) {
-        self.read().contains_batch(hashes, found);
-    }
-
-    fn insert_batch(&self, hashes: &[KeyHash]) -> Result<(), Full> {
-        self.write().bulk(hashes)
-    }
-
-    fn insert_absent_batch(&self, hashes: &[KeyHash], absent: &mut Vec<bool>) -> Result<(), Full> {
-        self.write().bulk_absent(hashes, absent)
-    }
-
-    fn remove_batch(&self, hashes: &[KeyHash], removed: &mut Vec<bool>) {
-        self.write().remove_batch(hashes, removed);
-    }
-
-    fn clear(&self) {
-        self.write().clear();
-    }
-
     fn figures(&self) -> Figures {
         Figures::of(&*self.read())
     }
@@ -279,8 +280,33 @@ impl<F: Bulk> Set for Locked<F> {
         self.read().len()
     }
 
-    fn write_to(&self, writer: &mut dyn std::io::Write) -> std::io::Result<()> {
-        self.read().write_to(writer)
+    fn contains_batch(&self, inside: &Inside, hashes: &[KeyHash], found: &mut Vec<bool>) {
+        self.read_inside(inside).contains_batch(hashes, found);
+    }
+
+    fn insert_batch(&self, inside: &Inside, hashes: &[KeyHash]) -> Result<(), Full> {
+        self.write_inside(inside).bulk(hashes)
+    }
+
+    fn insert_absent_batch(
+        &self,
+        inside: &Inside,
+        hashes: &[KeyHash],
+        absent: &mut Vec<bool>,
+    ) -> Result<(), Full> {
+        self.write_inside(inside).bulk_absent(hashes, absent)
+    }
+
+    fn remove_batch(&self, inside: &Inside, hashes: &[KeyHash], removed: &mut Vec<bool>) {
+        self.write_inside(inside).remove_batch(hashes, removed);
+    }
+
+    fn clear(&self, inside: &Inside) {
+        self.write_inside(inside).clear();
+    }
+
+    fn write_to(&self, inside: &Inside, writer: &mut dyn Write) -> io::Result<()> {
+        self.read_inside(inside).write_to(writer)
     }
 }
 
@@ -316,26 +342,6 @@ impl Set for cuculus::SharedFilter {
         self.remove_hash(hash)
     }
 
-    fn contains_batch(&self, hashes: &[KeyHash], found: &mut Vec<bool>) {
-        self.contains_batch(hashes, found);
-    }
-
-    fn insert_batch(&self, hashes: &[KeyHash]) -> Result<(), Full> {
-        self.insert_batch(hashes)
-    }
-
-    fn insert_absent_batch(&self, hashes: &[KeyHash], absent: &mut Vec<bool>) -> Result<(), Full> {
-        self.insert_absent_batch(hashes, absent)
-    }
-
-    fn remove_batch(&self, hashes: &[KeyHash], removed: &mut Vec<bool>) {
-        self.remove_batch(hashes, removed);
-    }
-
-    fn clear(&self) {
-        self.clear();
-    }
-
     fn figures(&self) -> Figures {
         Figures::of(self)
     }
@@ -344,7 +350,32 @@ impl Set for cuculus::SharedFilter {
         self.len()
     }
 
-    fn write_to(&self, writer: &mut dyn std::io::Write) -> std::io::Result<()> {
+    fn contains_batch(&self, _: &Inside, hashes: &[KeyHash], found: &mut Vec<bool>) {
+        self.contains_batch(hashes, found);
+    }
+
+    fn insert_batch(&self, _: &Inside, hashes: &[KeyHash]) -> Result<(), Full> {
+        self.insert_batch(hashes)
+    }
+
+    fn insert_absent_batch(
+        &self,
+        _: &Inside,
+        hashes: &[KeyHash],
+        absent: &mut Vec<bool>,
+    ) -> Result<(), Full> {
+        self.insert_absent_batch(hashes, absent)
+    }
+
+    fn remove_batch(&self, _: &Inside, hashes: &[KeyHash], removed: &mut Vec<bool>) {
+        self.remove_batch(hashes, removed);
+    }
+
+    fn clear(&self, _: &Inside) {
+        self.clear();
+    }
+
+    fn write_to(&self, _: &Inside, writer: &mut dyn Write) -> io::Result<()> {
         Persist::write_to(self, writer)
     }
 }
@@ -355,7 +386,7 @@ pub(crate) fn update<S: Set>(set: &S, keys: &Bound<'_, PyAny>) -> PyResult<()> {
     Batch::each_of(keys, set.hasher(), |batch| {
         let outcome = keys.py().detach(|| {
             batch.pieces_of(S::AT_ONCE, set.hasher(), |hashes| {
-                set.insert_batch(hashes)?;
+                set.insert_batch(&gate::enter(), hashes)?;
                 added += hashes.len();
                 Ok(())
             })
@@ -369,8 +400,8 @@ pub(crate) fn contains_many<'py>(
     set: &impl Set,
     keys: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    answer(set, keys, PIECE, |hashes, found| {
-        set.contains_batch(hashes, found);
+    answer(set, keys, PIECE, |inside, hashes, found| {
+        set.contains_batch(inside, hashes, found);
         Ok(())
     })
 }
@@ -386,7 +417,9 @@ pub(crate) fn add_new<'py, S: Set>(
         let absent = absent.map_err(|full| errors::full(py, full, 0))?;
         return Ok(pyo3::types::PyBool::new(py, absent).to_owned().into_any());
     }
-    answer(set, keys, S::AT_ONCE, |hashes, absent| set.insert_absent_batch(hashes, absent))
+    answer(set, keys, S::AT_ONCE, |inside, hashes, absent| {
+        set.insert_absent_batch(inside, hashes, absent)
+    })
 }
 
 /// Removes one occurrence of each of many keys, and says which there were.
@@ -394,8 +427,8 @@ pub(crate) fn discard_many<'py>(
     set: &impl Set,
     keys: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    answer(set, keys, PIECE, |hashes, removed| {
-        set.remove_batch(hashes, removed);
+    answer(set, keys, PIECE, |inside, hashes, removed| {
+        set.remove_batch(inside, hashes, removed);
         Ok(())
     })
 }
@@ -404,7 +437,7 @@ fn answer<'py, S: Set>(
     set: &S,
     keys: &Bound<'py, PyAny>,
     at_once: usize,
-    mut ask: impl FnMut(&[KeyHash], &mut Vec<bool>) -> Result<(), Full> + Send,
+    mut ask: impl FnMut(&Inside, &[KeyHash], &mut Vec<bool>) -> Result<(), Full> + Send,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = keys.py();
     let batch = Batch::of(keys, set.hasher())?;
@@ -412,7 +445,7 @@ fn answer<'py, S: Set>(
     let outcome = py.detach(|| {
         let mut some = Vec::new();
         batch.pieces_of(at_once, set.hasher(), |hashes| {
-            ask(hashes, &mut some)?;
+            ask(&gate::enter(), hashes, &mut some)?;
             all.extend_from_slice(&some);
             Ok(())
         })
@@ -492,7 +525,7 @@ macro_rules! set_class {
 
             /// Removes all keys and keeps the parameters and the seed.
             fn clear(&self, py: Python<'_>) {
-                py.detach(|| self.set.clear());
+                crate::gate::detached(py, |inside| Set::clear(&self.set, inside));
             }
 
             /// The figures of the set as it is now.
@@ -526,7 +559,7 @@ macro_rules! set_class {
                 py: Python<'py>,
             ) -> PyResult<Bound<'py, pyo3::types::PyBytes>> {
                 let mut bytes = Vec::new();
-                py.detach(|| self.set.write_to(&mut bytes))?;
+                crate::gate::detached(py, |inside| self.set.write_to(inside, &mut bytes))?;
                 Ok(pyo3::types::PyBytes::new(py, &bytes))
             }
 
@@ -545,7 +578,11 @@ macro_rules! set_class {
             #[pyo3(signature = (path, /))]
             fn save(&self, py: Python<'_>, path: std::path::PathBuf) -> PyResult<()> {
                 let note = self.note.as_ref();
-                py.detach(|| crate::files::save(&path, note, |file| self.set.write_to(file)))
+                py.detach(|| {
+                    crate::files::save(&path, note, |file| {
+                        self.set.write_to(&crate::gate::enter(), file)
+                    })
+                })
             }
 
             /// Loads a set from a file of this class, the command-line tool or Rust.
@@ -558,7 +595,7 @@ macro_rules! set_class {
 
             /// A copy that changes on its own.
             fn copy(&self, py: Python<'_>) -> PyResult<Self> {
-                py.detach(|| self.duplicate())
+                crate::gate::detached(py, |inside| self.duplicate(inside))
             }
 
             fn __copy__(&self, py: Python<'_>) -> PyResult<Self> {
@@ -586,10 +623,10 @@ macro_rules! set_class {
             fn __eq__(&self, py: Python<'_>, other: &Bound<'_, Self>) -> PyResult<bool> {
                 let other = other.get();
                 Ok(self.set.len() == other.set.len()
-                    && py.detach(|| {
+                    && crate::gate::detached(py, |inside| {
                         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-                        self.set.write_to(&mut ours)?;
-                        other.set.write_to(&mut theirs)?;
+                        self.set.write_to(inside, &mut ours)?;
+                        other.set.write_to(inside, &mut theirs)?;
                         std::io::Result::Ok(ours == theirs)
                     })?)
             }
