@@ -3,7 +3,7 @@
 use cuculus::{KeyHash, KeyHasher};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
+use pyo3::types::{PyIterator, PyList, PyTuple};
 
 use crate::arrow::Column;
 use crate::integers::Integers;
@@ -35,7 +35,7 @@ impl Batch {
             hashes.reserve(tuple.len());
             tuple.iter().try_for_each(|key| hash(hasher, &key, &mut hashes))?;
         } else {
-            object.try_iter()?.try_for_each(|key| hash(hasher, &key?, &mut hashes))?;
+            iterate(object)?.try_for_each(|key| hash(hasher, &key?, &mut hashes))?;
         }
         Ok(Self::Hashed(hashes))
     }
@@ -47,11 +47,12 @@ impl Batch {
         hasher: &KeyHasher,
         mut visit: impl FnMut(Self) -> PyResult<()>,
     ) -> PyResult<()> {
-        let is_iterator = object.hasattr("__next__")?;
+        // A reader of Arrow batches is an iterator too, though not of keys.
+        let is_iterator = object.hasattr("__next__")? && !object.hasattr("__arrow_c_stream__")?;
         if !is_iterator {
             return visit(Self::of(object, hasher)?);
         }
-        let mut keys = object.try_iter()?;
+        let mut keys = iterate(object)?;
         loop {
             let mut hashes = Vec::new();
             for key in keys.by_ref().take(TAKEN) {
@@ -121,6 +122,26 @@ impl Batch {
         }
         Ok(())
     }
+}
+
+/// The keys of an object, one by one; what has none is refused in our words.
+pub(crate) fn iterate<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyIterator>> {
+    if object.hasattr("__iter__")? {
+        return object.try_iter();
+    }
+    let kind = object.get_type().name()?;
+    if object.hasattr("collect")? {
+        // A query of Polars; its `__getitem__` is not for elements.
+        return Err(PyTypeError::new_err(format!(
+            "a {kind} has no keys until it is run; give its result, {kind}.collect()"
+        )));
+    }
+    if object.hasattr("__getitem__")? {
+        return object.try_iter();
+    }
+    Err(PyTypeError::new_err(format!(
+        "expected a list, an array, a column or another iterable of keys, got {kind}"
+    )))
 }
 
 fn hash(hasher: &KeyHasher, key: &Bound<'_, PyAny>, hashes: &mut Vec<KeyHash>) -> PyResult<()> {

@@ -35,7 +35,9 @@ pub(crate) fn full(py: Python<'_>, full: Full, before: usize) -> PyErr {
 pub(crate) fn build(error: &BuildError) -> PyErr {
     match error {
         BuildError::OutOfMemory { .. } => PyMemoryError::new_err(error.to_string()),
-        BuildError::NoRandomSeed => PyOSError::new_err(error.to_string()),
+        BuildError::NoRandomSeed => {
+            PyOSError::new_err("the system gave no random seed; give one, as in seed=7")
+        }
         _ => PyValueError::new_err(error.to_string()),
     }
 }
@@ -54,6 +56,10 @@ pub(crate) fn merge(py: Python<'_>, error: MergeError) -> PyErr {
         MergeError::Full(refused) => {
             full(py, Full::new(refused.cause, refused.len, refused.slots), 0)
         }
+        MergeError::OtherHash => PyValueError::new_err(
+            "the filters have different hash functions or seeds; make both with the same seed, as in \
+             Filter(seed=7)",
+        ),
         _ => PyValueError::new_err(error.to_string()),
     }
 }

@@ -5,7 +5,7 @@ use cuculus::KeyHasher;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
-use crate::{errors, key};
+use crate::{batch, errors, key};
 
 /// The division of a set on a cluster into parts.
 #[pyclass(frozen, module = "cuculus_filter._cuculus")]
@@ -33,7 +33,7 @@ impl Partition {
     fn split<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyList>, Vec<usize>)> {
         let items = PyList::empty(keys.py());
         let mut parts = Vec::new();
-        for key in keys.try_iter()? {
+        for key in batch::iterate(keys)? {
             let bytes: Bound<'_, PyBytes> = key::bytes(&key?)?;
             parts.push(self.partition.part(self.hasher.hash(bytes.as_bytes())));
             items.append(bytes)?;

@@ -90,6 +90,9 @@ def test_arrays_are_not_written_to():
         (pa.table({"a": [1], "b": [2]}), "2 columns"),
         (np.array(["2020-01-01"], "M8[D]"), "datetime64"),
         (np.array([None, 1]), "NoneType"),
+        (pl.LazyFrame({"a": ["x"]}), r"^a LazyFrame has no keys until it is run; give its result, LazyFrame.collect\(\)$"),
+        (pl.col("a"), "^expected a list, an array, a column or another iterable of keys, got Expr$"),
+        (None, "^expected a list, .* got NoneType$"),
     ],
 )
 def test_what_is_refused(numbers, words):
@@ -210,6 +213,14 @@ def test_a_broken_producer_is_an_error():
     Filter().update(Twice())
     with pytest.raises(ValueError, match="taken already"):
         Filter().update(Twice())
+
+
+def test_a_reader_of_batches():
+    """It is an iterator as well, of batches."""
+    batches = [pa.record_batch({"word": [word]}) for word in WORDS[:3]]
+    for seen in filters():
+        seen.update(pa.RecordBatchReader.from_batches(batches[0].schema, batches))
+        assert len(seen) == 3 and seen.contains_many(WORDS[:3]).all()
 
 
 def test_a_query_of_duckdb():

@@ -2,6 +2,8 @@
 
 import os
 import pickle
+import socket
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cuculus_filter import DecodeError, Filter, FixedFilter
+from cuculus_filter import DecodeError, Filter, FixedFilter, Maplet
 
 TOOL = os.environ["CUCULUS_TOOL"]
 GOLDEN = Path(__file__).parents[2] / "cuculus/tests/golden"
@@ -124,6 +126,46 @@ def test_errors_of_files_are_those_of_python(tmp_path):
         Filter().save(tmp_path)
     with pytest.raises(TypeError):
         Filter.load(5)
+
+
+def test_what_is_no_file_is_not_replaced(tmp_path):
+    """A program that saves to /dev/null as root must not remove the device."""
+    pipe, socket_file, directory, link = (tmp_path / name for name in ["pipe", "socket", "directory", "link"])
+    os.mkfifo(pipe)
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(str(socket_file))
+    directory.mkdir()
+    link.symlink_to(pipe)
+    device = Path("/dev/null")
+    if os.geteuid() == 0:
+        # Another one of its kind, which nobody misses.
+        device = tmp_path / "device"
+        os.mknod(device, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+    for path in [pipe, socket_file, directory, link, device]:
+        before = path.lstat()
+        for seen in [Filter(), FixedFilter(10), Maplet(10)]:
+            with pytest.raises(OSError, match="is not a regular file; choose another") as refused:
+                seen.save(path)
+            assert isinstance(refused.value, IsADirectoryError) == (path == directory)
+        after = path.lstat()
+        assert (after.st_ino, after.st_mode) == (before.st_ino, before.st_mode)
+    link.unlink()
+    link.symlink_to("nowhere")
+    with pytest.raises(FileNotFoundError, match="nowhere, which does not exist; remove the link"):
+        Filter().save(link)
+
+
+def test_one_writer_at_a_time(tmp_path):
+    path = tmp_path / "seen.cf"
+    code = "import fcntl, sys; f = open(sys.argv[1], 'x'); fcntl.flock(f, fcntl.LOCK_EX); print(1, flush=True); input()"
+    command = [sys.executable, "-c", code, tmp_path / ".seen.cf.cuculus-new"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        other.stdout.readline()
+        with pytest.raises(BlockingIOError, match="being written by another process; try again"):
+            Filter().save(path)
+        other.communicate(b"\n")
+    Filter().save(path)
+    assert os.listdir(tmp_path) == ["seen.cf"], "what a killed process leaves behind is removed"
 
 
 def test_saving_keeps_links_and_permissions(tmp_path):

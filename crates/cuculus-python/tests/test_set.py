@@ -152,7 +152,7 @@ def test_merge():
     ours.merge(ours)
     assert len(ours) == 8
     before = ours.to_bytes()
-    with pytest.raises(ValueError, match="seed"):
+    with pytest.raises(ValueError, match=r"make both with the same seed, as in Filter\(seed=7\)$"):
         ours.merge(Filter(seed=8))
     with pytest.raises(TypeError):
         ours |= {"key"}
