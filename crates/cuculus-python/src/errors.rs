@@ -46,6 +46,10 @@ pub(crate) fn decode(error: cuculus::DecodeError) -> PyErr {
     match error {
         cuculus::DecodeError::OutOfMemory { .. } => PyMemoryError::new_err(error.to_string()),
         cuculus::DecodeError::Io(error) => error.into(),
+        cuculus::DecodeError::SetInParts => DecodeError::new_err(
+            "a set in parts, not one filter; put it into a server with `cuculus cluster import`, and \
+             open it with cuculus_filter.cluster.PartitionedFilter",
+        ),
         _ => DecodeError::new_err(error.to_string()),
     }
 }

@@ -102,6 +102,16 @@ impl Integers {
         if unsafe { pyo3::ffi::PyObject_CheckBuffer(object.as_ptr()) } == 0 {
             return Ok(None);
         }
+        // numpy's masked arrays export the elements that are masked, too.
+        if object.hasattr("mask")? {
+            let numpy = object.py().import("numpy.ma")?;
+            let masked: usize = numpy.call_method1("count_masked", (object,))?.extract()?;
+            if masked > 0 {
+                return Err(PyValueError::new_err(format!(
+                    "the array has {masked} masked elements, which are no keys; give array.compressed()"
+                )));
+            }
+        }
         // Arrays that cannot be exported, of dates or of numpy's new strings, can be iterated over.
         let Ok(buffer) = PyUntypedBuffer::get(object) else { return Ok(None) };
         let format = buffer.format().to_owned();

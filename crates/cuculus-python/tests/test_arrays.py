@@ -116,6 +116,8 @@ def test_more_dimensions_and_nulls_are_refused():
         ]:
             with pytest.raises(ValueError, match="nulls"):
                 seen.update(column)
+        with pytest.raises(ValueError, match="2 masked elements, .* array.compressed"):
+            seen.update(np.ma.array([1, 2, 3], mask=[1, 0, 1]))
         assert len(seen) == 0
         # A null that is not in the slice does not count.
         seen.update(pa.array(["a", None, "b"])[2:])

@@ -114,6 +114,15 @@ def test_damage_is_noticed(tmp_path):
         Filter.load(path)
 
 
+def test_a_set_in_parts_is_named(tmp_path):
+    path = tmp_path / "seen.parts"
+    tool("cluster", "build", "--parts", "2", path, lines=["one", "two"])
+    for kind in [Filter, FixedFilter, Maplet]:
+        for read in [lambda: kind.load(path), lambda: kind.from_bytes(path.read_bytes())]:
+            with pytest.raises(DecodeError, match="^a set in parts, .* `cuculus cluster import`, .*PartitionedFilter$"):
+                read()
+
+
 def test_errors_of_files_are_those_of_python(tmp_path):
     with pytest.raises(FileNotFoundError) as missing:
         Filter.load(tmp_path / "missing")
