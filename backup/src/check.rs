@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
 use crate::chunks::{Chunks, slice};
-use crate::config::{self, Version};
+use crate::config;
 use crate::error::{Error, Result};
-use crate::id::{ChunkId, Name, random_bytes};
+use crate::id::{Name, random_bytes};
 use crate::index::{Entry, Index, Run};
 use crate::lookup::Answer;
 use crate::marks;
@@ -77,7 +77,7 @@ impl Repository {
     /// Only if the repository cannot be listed; damage is in the report.
     pub fn check(&self, read_data: ReadData, progress: &dyn Progress) -> Result<CheckReport> {
         let runs = || -> Result<HashSet<Name>> {
-            Ok(self.store.list(ObjectKind::Run)?.into_iter().map(|(name, _)| name).collect())
+            Ok(self.store.names(ObjectKind::Run)?.into_iter().collect())
         };
         // The repository is to be checked, not the cache.
         self.store.clear_cache();
@@ -97,7 +97,7 @@ impl Repository {
     fn check_once(&self, read_data: ReadData, progress: &dyn Progress) -> Result<CheckReport> {
         let mut check = Check::new(self, progress);
         // Snapshots before the index, which then has everything that they need.
-        let snapshots = self.store.list(ObjectKind::Snapshot)?;
+        let snapshots = self.store.names(ObjectKind::Snapshot)?;
         let index = Index::of_runs(check.runs()?);
         check.report.chunks = index.len();
         for name in index.replaced() {
@@ -168,15 +168,14 @@ impl<'a> Check<'a> {
     pub(crate) fn runs(&mut self) -> Result<Vec<Run>> {
         let (store, keys) = (&*self.repository.store, &self.repository.keys);
         let mut runs = Vec::new();
-        for (name, _) in store.list(ObjectKind::Run)? {
+        for name in store.names(ObjectKind::Run)? {
             let read = || -> Result<Run> {
                 let run = Run::open(store, keys, &name)?;
                 let filter = run.stored_filter()?;
-                let has = |id: &ChunkId| filter.as_ref().is_none_or(|filter| filter.may_have(id));
                 let mut last = None;
                 for entry in run.entries() {
                     let id = entry?.id;
-                    if last.is_some_and(|last| last > id) || !has(&id) {
+                    if last.is_some_and(|last| last > id) || !filter.may_have(&id) {
                         return Err(Error::damaged(ObjectKind::Run, &name));
                     }
                     last = Some(id);
@@ -288,11 +287,7 @@ impl<'a> Check<'a> {
         let repository = self.repository;
         for kind in config::damaged_copies(&*repository.store, &repository.config)? {
             let what = kind.noun();
-            if kind == ObjectKind::ConfigCopy && repository.version == Version::V1 {
-                self.note(format!("there is no {what}; the next backup adds one"));
-            } else {
-                self.error(format!("the {what} is damaged or missing (`repair` replaces it)"));
-            }
+            self.error(format!("the {what} is damaged or missing (`repair` replaces it)"));
         }
         Ok(())
     }
@@ -326,14 +321,14 @@ impl<'a> Check<'a> {
 
     /// Every chunk that a snapshot needs is in the index, and the chunks of each file add up to its
     /// size.
-    fn snapshots(&mut self, chunks: &mut Chunks, names: Vec<(Name, u64)>) -> Result<()> {
+    fn snapshots(&mut self, chunks: &mut Chunks, names: Vec<Name>) -> Result<()> {
         let repository = self.repository;
         self.progress.phase("checking snapshots");
         self.progress.total(names.len() as u64);
         let mut reachable = Reachable::default();
         // Trees are read through one set of caches, chunks are looked up through another.
         let mut lookup = repository.chunks_of(chunks.lookup.index.twin())?.lookup;
-        for (name, _) in names {
+        for name in names {
             self.report.snapshots += 1;
             let snapshot = match Snapshot::load(&*repository.store, &repository.keys, &name) {
                 Ok(snapshot) => snapshot,
@@ -345,27 +340,19 @@ impl<'a> Check<'a> {
                 }
             };
             let mut damaged = 0;
-            // Of the file whose chunks are passing: whether it is whole, and, for version 1, what
-            // the index says of their lengths.
-            let (mut whole, mut indexed) = (true, 0u64);
+            // Whether the file whose chunks are passing is whole.
+            let mut whole = true;
             let visited = reachable.visit(chunks, &snapshot, &mut |item| {
                 match item {
                     Visited::Tree(_) => {}
                     Visited::Data { id, len } => match lookup.locate(id)? {
-                        Answer::At(location) if len == 0 || u64::from(location.len) == len => {
-                            indexed = indexed.saturating_add(if len == 0 {
-                                location.len.into()
-                            } else {
-                                0
-                            });
-                        }
+                        Answer::At(location) if u64::from(location.len) == len => {}
                         _ => whole = false,
                     },
                     Visited::Unreadable(_) => whole = false,
                     Visited::File { node, bytes } => {
-                        let adds_up = bytes.saturating_add(indexed) == node.size();
-                        damaged += u64::from(!whole || !adds_up);
-                        (whole, indexed) = (true, 0);
+                        damaged += u64::from(!whole || bytes != node.size());
+                        whole = true;
                     }
                 }
                 Ok(())

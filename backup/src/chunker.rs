@@ -3,10 +3,9 @@
 
 use std::io::{self, Read};
 
-use fastcdc::v2020::{Normalization, cut_gear, get_gear_with_seed, select_masks};
+use fastcdc::v2020::{Normalization, cut_gear, select_masks};
 
 use crate::config::Parameters;
-use crate::seal::Cuts;
 
 /// Bytes per read: several chunks, so that few bytes are moved within the buffer.
 const READ_SIZE: usize = 256 * 1024;
@@ -18,27 +17,21 @@ pub(crate) struct Chunker {
     most: usize,
     masks: (u64, u64),
     gear: Vec<u64>,
+    /// For two bytes at a time: everything is one bit further.
     gear_shifted: Vec<u64>,
     buffer: Vec<u8>,
 }
 
 impl Chunker {
-    pub(crate) fn new(parameters: &Parameters, cuts: &Cuts) -> Self {
-        let (gear, gear_shifted) = match cuts {
-            Cuts::Seed(seed) => {
-                let (gear, shifted) = get_gear_with_seed(*seed);
-                (gear.to_vec(), shifted.to_vec())
-            }
-            // The second table is for two bytes at a time: everything is one bit further.
-            Cuts::Table(table) => (table.to_vec(), table.iter().map(|entry| entry << 1).collect()),
-        };
+    /// `gear` is the table of the repository.
+    pub(crate) fn new(parameters: &Parameters, gear: &[u64; 256]) -> Self {
         Self {
             least: parameters.min_chunk_size as usize,
             mean: parameters.mean_chunk_size as usize,
             most: parameters.max_chunk_size as usize,
             masks: select_masks(parameters.mean_chunk_size as usize, Normalization::Level1),
-            gear,
-            gear_shifted,
+            gear: gear.to_vec(),
+            gear_shifted: gear.iter().map(|entry| entry << 1).collect(),
             buffer: vec![0; READ_SIZE + parameters.max_chunk_size as usize],
         }
     }
@@ -129,7 +122,7 @@ mod tests {
     #[test]
     fn cuts_do_not_depend_on_how_the_bytes_arrive() {
         let data = noise(3_000_000);
-        let mut chunker = Chunker::new(&Parameters::default(), &table());
+        let mut chunker = chunker();
         let whole = chunks_of(&mut chunker, &data[..]);
         assert_eq!(whole.concat(), data);
         let dribble = Dribble(&data, fastrand::Rng::with_seed(1));
@@ -141,7 +134,7 @@ mod tests {
     #[test]
     fn an_insertion_changes_the_chunks_around_it_only() {
         let mut data = noise(1_000_000);
-        let mut chunker = Chunker::new(&Parameters::default(), &table());
+        let mut chunker = chunker();
         let before = chunks_of(&mut chunker, &data[..]);
         data.insert(500_000, 1);
         let after = chunks_of(&mut chunker, &data[..]);
@@ -149,22 +142,15 @@ mod tests {
         assert!(new <= 3, "{new}");
     }
 
-    /// Other cuts would make every old repository store everything again: they are part of the
-    /// format.
+    /// Other cuts would make every repository store everything again: they are part of the format.
     #[test]
     fn cuts_are_what_they_always_were() {
-        for (cuts, expected) in [(Cuts::Seed(0), CUTS_V1), (table(), CUTS_V2)] {
-            let mut chunker = Chunker::new(&Parameters::default(), &cuts);
-            let lengths: Vec<usize> =
-                chunks_of(&mut chunker, &noise(60_000)[..]).iter().map(Vec::len).collect();
-            assert_eq!(lengths, expected);
-        }
+        let chunks = chunks_of(&mut chunker(), &noise(60_000)[..]);
+        let lengths: Vec<usize> = chunks.iter().map(Vec::len).collect();
+        assert_eq!(lengths, [13323, 8340, 5464, 14694, 4727, 8359, 5093]);
     }
 
-    const CUTS_V1: &[usize] = &[8534, 12197, 7558, 8210, 12264, 11237];
-    const CUTS_V2: &[usize] = &[13323, 8340, 5464, 14694, 4727, 8359, 5093];
-
-    fn table() -> Cuts {
-        Cuts::Table(Master([3; 32]).gear_table())
+    fn chunker() -> Chunker {
+        Chunker::new(&Parameters::default(), &Master([3; 32]).gear_table())
     }
 }

@@ -1,8 +1,10 @@
 //! Reads chunks back. Looks up where they are, caches recently opened groups, and returns no chunk
 //! whose bytes do not match its id.
 
-use std::collections::HashMap;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
+
+use lru::LruCache;
 
 use crate::codec::Malformed;
 use crate::config::Parameters;
@@ -15,12 +17,12 @@ use crate::store::{Object, ObjectKind};
 
 /// Groups kept in memory, about 24 MiB. The chunks of one version of a tree are in as many places
 /// as there were versions, and each place is read in order.
-const OPEN_GROUPS: usize = 96;
+const OPEN_GROUPS: NonZeroUsize = NonZeroUsize::new(96).unwrap();
 /// Groups that several readers keep together, about 40 MiB, and what each has at least.
 const GROUPS_OF_ALL_READERS: usize = 160;
-const MIN_OPEN_GROUPS: usize = 24;
+const MIN_OPEN_GROUPS: NonZeroUsize = NonZeroUsize::new(24).unwrap();
 /// Packs kept open.
-const OPEN_PACKS: usize = 64;
+const OPEN_PACKS: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 
 pub(crate) struct Chunks {
     pub(crate) lookup: Lookup,
@@ -39,7 +41,8 @@ impl Chunks {
     /// With smaller caches, for one of several readers at the same time.
     pub(crate) fn one_of(mut self, readers: usize) -> Self {
         if readers > 1 {
-            let groups = (GROUPS_OF_ALL_READERS / readers).clamp(MIN_OPEN_GROUPS, OPEN_GROUPS);
+            let share = NonZeroUsize::new(GROUPS_OF_ALL_READERS / readers);
+            let groups = share.unwrap_or(MIN_OPEN_GROUPS).clamp(MIN_OPEN_GROUPS, OPEN_GROUPS);
             self.groups = LruCache::new(groups);
             self.lookup.cache = Locality::new(locality::DEFAULT_CHUNKS / readers);
         }
@@ -65,17 +68,19 @@ impl Chunks {
     pub(crate) fn group(&mut self, location: &Location) -> Result<Arc<Vec<u8>>> {
         let key = (location.pack, location.group);
         if let Some(group) = self.groups.get(&key) {
-            return Ok(group);
+            return Ok(Arc::clone(group));
         }
         let pack = match self.packs.get(&location.pack) {
-            Some(pack) => pack,
+            Some(pack) => Arc::clone(pack),
             None => {
                 let (store, name) = (&self.lookup.store, &location.pack);
                 let opened = match self.lookup.index.pack(name) {
                     Some(info) => store.open_sized(ObjectKind::Pack, name, info.size)?,
                     None => store.open(ObjectKind::Pack, name)?,
                 };
-                self.packs.put(location.pack, Arc::from(opened))
+                let opened: Arc<dyn Object> = Arc::from(opened);
+                self.packs.put(location.pack, Arc::clone(&opened));
+                opened
             }
         };
         let sealed = pack.read_at(location.group.into(), location.group_len.into())?;
@@ -85,46 +90,14 @@ impl Chunks {
         })?;
         let group = Arc::new(group);
         // A group of one chunk is not read for another one.
-        if group.len() == location.len as usize {
-            return Ok(group);
+        if group.len() != location.len as usize {
+            self.groups.put(key, Arc::clone(&group));
         }
-        Ok(self.groups.put(key, group))
+        Ok(group)
     }
 }
 
 pub(crate) fn slice<'a>(group: &'a [u8], location: &Location) -> Option<&'a [u8]> {
     let start = location.offset as usize;
     group.get(start..start.checked_add(location.len as usize)?)
-}
-
-/// A small map that evicts the least recently used value.
-struct LruCache<K, V> {
-    room: usize,
-    values: HashMap<K, (V, u64)>,
-    clock: u64,
-}
-
-impl<K: std::hash::Hash + Eq + Copy, V: Clone> LruCache<K, V> {
-    fn new(room: usize) -> Self {
-        Self { room, values: HashMap::new(), clock: 0 }
-    }
-
-    fn get(&mut self, key: &K) -> Option<V> {
-        self.clock += 1;
-        let (value, used) = self.values.get_mut(key)?;
-        *used = self.clock;
-        Some(value.clone())
-    }
-
-    fn put(&mut self, key: K, value: V) -> V {
-        if self.values.len() >= self.room {
-            let oldest = self.values.iter().min_by_key(|(_, (_, used))| *used);
-            if let Some(oldest) = oldest.map(|(key, _)| *key) {
-                self.values.remove(&oldest);
-            }
-        }
-        self.clock += 1;
-        self.values.insert(key, (value.clone(), self.clock));
-        value
-    }
 }

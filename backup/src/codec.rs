@@ -1,5 +1,7 @@
-//! Integers and byte strings as FORMAT.md defines them. Knows nothing of what they mean. A reader
-//! checks every length against the bytes that are left before it allocates.
+//! Integers, byte strings and names as FORMAT.md defines them. Knows nothing of what they mean. A
+//! reader checks every length against the bytes that are left before it allocates.
+
+use crate::id::Name;
 
 /// The bytes end early or have a value that is not allowed.
 #[derive(Debug, PartialEq, Eq)]
@@ -53,6 +55,10 @@ impl Writer {
         for item in items {
             each(self, item);
         }
+    }
+
+    pub(crate) fn names(&mut self, names: &[Name]) {
+        self.list(names, |writer, name| writer.raw(&name.0));
     }
 }
 
@@ -133,6 +139,10 @@ impl<'a> Reader<'a> {
             items.push(each(self)?);
         }
         Ok(items)
+    }
+
+    pub(crate) fn names(&mut self) -> Decoded<Vec<Name>> {
+        self.list(Name::LEN, |reader| Ok(Name(reader.array()?)))
     }
 
     pub(crate) fn end(self) -> Decoded<()> {

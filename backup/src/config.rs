@@ -1,30 +1,21 @@
-//! The configuration of a repository: its version, its parameters, fixed when it was created, and
-//! how its master key is reached. Knows nothing of chunks.
+//! The configuration of a repository: its parameters, fixed when it was created, and how its master
+//! key is reached. Knows nothing of chunks.
 //!
-//! It is stored twice. If both copies are lost, the keys of an encrypted repository of version 2
-//! have all that is in it.
+//! It is stored twice. If both copies are lost, the keys of an encrypted repository have all that is
+//! in it.
 
 use crate::codec::{Decoded, Malformed, Reader, Writer};
 use crate::error::{Error, Result};
-use crate::key::{self, Kdf, Scheme};
+use crate::key::{self, Kdf};
 use crate::seal::{Keys, Master};
 use crate::store::{ObjectKind, SINGLETON, Store};
 
 /// The last byte of the magic bytes is the format version.
-pub(crate) const MAGIC: [u8; 8] = *b"CUCBACK2";
-const MAGIC_V1: [u8; 8] = *b"CUCBACK1";
+pub(crate) const MAGIC: [u8; 8] = *b"CUCBACK1";
 const MAGIC_STEM: [u8; 7] = *b"CUCBACK";
 
 /// The objects that hold the configuration.
 pub(crate) const COPIES: [ObjectKind; 2] = [ObjectKind::Config, ObjectKind::ConfigCopy];
-
-/// The format version of a repository.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Version {
-    /// Read for ever, and written as it was.
-    V1,
-    V2,
-}
 
 /// The parameters of a repository, chosen once when it is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,9 +32,6 @@ pub struct Parameters {
     pub pack_size: u32,
     /// The zstd compression level.
     pub compression_level: i32,
-    /// Without effect: earlier versions had one filter for the whole index, and this was its false
-    /// positive rate in parts per million. It is part of the format.
-    pub digest_rate_ppm: u32,
     /// The memory that turning a passphrase into a key takes, in KiB: 19 to 256 MiB.
     pub kdf_memory_kib: u32,
     /// How often that memory is filled: at least twice, and at most 1 GiB in all.
@@ -67,7 +55,6 @@ impl Parameters {
             group_size: mean_chunk_size.saturating_mul(32).clamp(256 * 1024, 4 * 1024 * 1024),
             pack_size: 8 * 1024 * 1024,
             compression_level: 5,
-            digest_rate_ppm: 10_000,
             kdf_memory_kib: 64 * 1024,
             kdf_passes: 3,
         }
@@ -94,7 +81,6 @@ impl Parameters {
             && u64::from(self.group_size) + u64::from(self.max_chunk_size) <= 12 << 20
             && (1 << 16..=1 << 30).contains(&self.pack_size)
             && (-7..=22).contains(&self.compression_level)
-            && (10..=200_000).contains(&self.digest_rate_ppm)
             && Kdf::allows(self.kdf_memory_kib, self.kdf_passes);
         if sound {
             return Ok(());
@@ -114,7 +100,6 @@ impl Parameters {
             writer.u32(number);
         }
         writer.u32(self.compression_level as u32);
-        writer.u32(self.digest_rate_ppm);
     }
 
     pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Self> {
@@ -125,7 +110,6 @@ impl Parameters {
             group_size: reader.u32()?,
             pack_size: reader.u32()?,
             compression_level: reader.u32()? as i32,
-            digest_rate_ppm: reader.u32()?,
             ..Self::default()
         };
         parameters.check().map(|()| parameters).map_err(|_| Malformed)
@@ -140,15 +124,11 @@ pub(crate) fn create(
 ) -> Result<()> {
     parameters.check()?;
     let master = Master::random()?;
-    let access = match passphrase {
-        None => Access::Open(Master(master.0)),
-        Some(passphrase) => {
-            let kdf = Kdf::new(parameters)?;
-            key::add(store, &Scheme::Shared(kdf), (&master, parameters), passphrase)?;
-            Access::Shared(kdf)
-        }
-    };
-    write(store, &encode(&access, &master, parameters)?)
+    let kdf = passphrase.map(|_| Kdf::new(parameters)).transpose()?;
+    if let (Some(kdf), Some(passphrase)) = (&kdf, passphrase) {
+        kdf.hash(passphrase)?.put(store, kdf, &master, parameters)?;
+    }
+    write(store, &encode(kdf.as_ref(), &master, parameters)?)
 }
 
 fn write(store: &dyn Store, bytes: &[u8]) -> Result<()> {
@@ -159,33 +139,23 @@ fn write(store: &dyn Store, bytes: &[u8]) -> Result<()> {
 enum Access {
     /// It is in the configuration: the repository is not encrypted.
     Open(Master),
-    /// Version 1: in keys with a salt each.
-    PerKey,
-    /// In keys that share a salt.
-    Shared(Kdf),
+    /// It is in the keys.
+    Encrypted(Kdf),
 }
 
-/// The configuration in version 2. The header, with the mode and the cost of a passphrase, is
-/// authenticated by the seal of the parameters.
-fn encode(access: &Access, master: &Master, parameters: &Parameters) -> Result<Vec<u8>> {
+/// The configuration. Its header, with the mode and the cost of a passphrase, is authenticated by the
+/// seal of the parameters.
+fn encode(kdf: Option<&Kdf>, master: &Master, parameters: &Parameters) -> Result<Vec<u8>> {
     let mut writer = Writer::default();
     writer.raw(&MAGIC);
-    match access {
-        Access::Open(master) => {
-            writer.u8(0);
-            writer.raw(&master.0);
-        }
-        Access::PerKey => return Err(Error::InvalidParameters),
-        Access::Shared(kdf) => {
-            writer.u8(1);
-            kdf.encode(&mut writer);
-        }
+    writer.u8(kdf.is_some().into());
+    match kdf {
+        None => writer.raw(&master.0),
+        Some(kdf) => kdf.encode(&mut writer),
     }
-    let encrypted = !matches!(access, Access::Open(_));
-    let keys = Keys::new(master, encrypted, Version::V2);
     let (header, mut body) = (writer.0.clone(), Writer::default());
     parameters.encode(&mut body);
-    keys.seal.seal(&header, &body.0, &mut writer.0)?;
+    Keys::new(master, kdf.is_some()).seal.seal(&header, &body.0, &mut writer.0)?;
     Ok(writer.0)
 }
 
@@ -198,7 +168,6 @@ pub(crate) struct Locked {
 }
 
 struct Candidate {
-    version: Version,
     access: Access,
     /// The bytes of the whole configuration, of which the sealed ones begin at `body`; none if it
     /// was lost and the keys replace it.
@@ -208,10 +177,10 @@ struct Candidate {
 
 /// What an opened configuration yields.
 pub(crate) struct Unlocked {
-    pub(crate) version: Version,
     pub(crate) parameters: Parameters,
     pub(crate) keys: Keys,
-    pub(crate) scheme: Scheme,
+    /// The cost of a passphrase, if the repository is encrypted.
+    pub(crate) kdf: Option<Kdf>,
     /// The bytes that every copy should have.
     pub(crate) bytes: Vec<u8>,
 }
@@ -231,7 +200,7 @@ impl Locked {
             candidates.extend(Candidate::decode(bytes));
         }
         if candidates.is_empty() {
-            if let Some(found) = versions.iter().find(|version| !matches!(version, b'1' | b'2')) {
+            if let Some(found) = versions.iter().find(|version| **version != b'1') {
                 return Err(Error::UnknownVersion { found: char::from(*found) });
             }
             let headers = key::headers(store).or_else(|error| match missing {
@@ -301,67 +270,56 @@ impl Locked {
 impl Candidate {
     /// Without a configuration: by the header of a key, which has the rest too.
     fn of_key(kdf: Kdf) -> Self {
-        let (version, access) = (Version::V2, Access::Shared(kdf));
-        Self { version, access, bytes: Vec::new(), body: 0 }
+        Self { access: Access::Encrypted(kdf), bytes: Vec::new(), body: 0 }
     }
 
     fn kdf(&self) -> Option<Kdf> {
         match self.access {
-            Access::Shared(kdf) => Some(kdf),
-            Access::Open(_) | Access::PerKey => None,
+            Access::Encrypted(kdf) => Some(kdf),
+            Access::Open(_) => None,
         }
     }
 
     fn decode(bytes: Vec<u8>) -> Option<Self> {
-        let read = || -> Decoded<(Version, Access, usize)> {
+        let read = || -> Decoded<(Access, usize)> {
             let mut reader = Reader(&bytes);
-            let version = match reader.array()? {
-                MAGIC => Version::V2,
-                MAGIC_V1 => Version::V1,
+            let access = match (reader.array()?, reader.u8()?) {
+                (MAGIC, 0) => Access::Open(Master(reader.array()?)),
+                (MAGIC, 1) => Access::Encrypted(Kdf::decode(&mut reader)?),
                 _ => return Err(Malformed),
             };
-            let access = match (reader.u8()?, version) {
-                (0, _) => Access::Open(Master(reader.array()?)),
-                (1, Version::V1) => Access::PerKey,
-                (1, Version::V2) => Access::Shared(Kdf::decode(&mut reader)?),
-                _ => return Err(Malformed),
-            };
-            Ok((version, access, bytes.len() - reader.0.len()))
+            Ok((access, bytes.len() - reader.0.len()))
         };
-        let (version, access, body) = read().ok()?;
-        Some(Self { version, access, bytes, body })
+        let (access, body) = read().ok()?;
+        Some(Self { access, bytes, body })
     }
 
     /// What this configuration yields. If it is damaged or lost, the key may have all of it: then the
     /// bytes that it yields are not its own.
     fn unlock(&self, store: &dyn Store, passphrase: Option<&str>) -> Result<Unlocked> {
-        let scheme = match &self.access {
-            Access::Shared(kdf) => Scheme::Shared(*kdf),
-            Access::Open(_) | Access::PerKey => Scheme::PerKey,
-        };
-        let from_key;
         let (master, in_key) = match (&self.access, passphrase) {
             (Access::Open(_), Some(_)) => return Err(Error::UnwantedPassphrase),
-            (Access::Open(master), None) => (master, None),
-            (_, Some(passphrase)) => {
-                from_key = key::open(store, &scheme, passphrase)?;
-                (&from_key.0, from_key.1)
+            (Access::Open(master), None) => (Master(master.0), None),
+            (Access::Encrypted(_), None) => return Err(Error::PassphraseNeeded),
+            (Access::Encrypted(kdf), Some(passphrase)) => {
+                let opened = key::open(store, kdf, passphrase)?;
+                (opened.master, Some(opened.parameters))
             }
-            (_, None) => return Err(Error::PassphraseNeeded),
         };
-        let encrypted = !matches!(self.access, Access::Open(_));
-        let keys = Keys::new(master, encrypted, self.version);
+        let kdf = self.kdf();
+        let keys = Keys::new(&master, kdf.is_some());
         let (header, body) = self.bytes.split_at(self.body);
-        let place = if self.version == Version::V1 { &MAGIC_V1 } else { header };
-        let own = keys.seal.open(place, body.to_vec());
+        let own = keys.seal.open(header, body.to_vec());
         let own = own.and_then(|body| Parameters::decode(&mut Reader(&body)));
         let (mut parameters, bytes) = match (own, in_key) {
             (Ok(own), _) => (own, self.bytes.clone()),
-            (Err(Malformed), Some(in_key)) => (in_key, encode(&self.access, master, &in_key)?),
+            (Err(Malformed), Some(in_key)) => (in_key, encode(kdf.as_ref(), &master, &in_key)?),
             (Err(Malformed), None) => return Err(damaged()),
         };
-        scheme.apply(&mut parameters);
-        Ok(Unlocked { version: self.version, parameters, keys, scheme, bytes })
+        if let Some(Kdf { memory_kib, passes, .. }) = kdf {
+            (parameters.kdf_memory_kib, parameters.kdf_passes) = (memory_kib, passes);
+        }
+        Ok(Unlocked { parameters, keys, kdf, bytes })
     }
 }
 

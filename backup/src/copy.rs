@@ -1,5 +1,5 @@
-//! Copies snapshots from another repository. Files are cut anew, because every repository cuts at
-//! other places; so a copy into a repository of version 2 converts what version 1 stored.
+//! Copies snapshots from another repository. Files are cut again, because every repository cuts at
+//! other places.
 
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -77,16 +77,16 @@ struct Copy<'a> {
 impl Copy<'_> {
     fn dir(&mut self, dir: &DirRef) -> Result<DirRef> {
         let mut nodes = DirReader::new(dir);
-        let mut copied = self.out.dir_writer();
+        let mut copied = self.out.tree.dir_writer();
         while let Some(node) = self.source.next_node(&mut nodes)? {
             let kind = match &node.kind {
                 NodeKind::Dir(below) => NodeKind::Dir(self.dir(below)?),
                 NodeKind::File { size, content } => self.file(&node, *size, content)?,
                 other => other.clone(),
             };
-            self.out.add_node(&mut copied, Node { kind, ..node })?;
+            self.out.tree.add_node(&mut copied, Node { kind, ..node })?;
         }
-        self.out.end_dir(copied)
+        self.out.tree.end_dir(copied)
     }
 
     fn file(&mut self, node: &Node, size: u64, content: &Content) -> Result<NodeKind> {
@@ -102,12 +102,20 @@ impl Copy<'_> {
             hole: None,
             failed: None,
         };
-        let saved = self.out.save_file(&mut bytes, FileBytes::take_hole);
+        let saved = self.out.tree.save_file(|file| {
+            loop {
+                file.bytes(&mut bytes)?;
+                match bytes.hole.take() {
+                    Some(len) => file.hole(len)?,
+                    None => return Ok(bytes.total),
+                }
+            }
+        });
         let (total, failed) = (bytes.total, bytes.failed.take());
         let content = match (saved, failed) {
             (_, Some(error)) | (Err(SaveError::Repository(error)), None) => return Err(error),
             (Err(SaveError::File(error)), None) => return Err(Error::io("cannot copy")(error)),
-            (Ok(content), None) => content,
+            (Ok((_, content)), None) => content,
         };
         if total != size {
             let detail = format!("{total} of {size} bytes");
@@ -135,10 +143,6 @@ struct FileBytes<'a, 'b> {
 }
 
 impl FileBytes<'_, '_> {
-    fn take_hole(&mut self) -> Option<u64> {
-        self.hole.take()
-    }
-
     fn fill(&mut self) -> Result<()> {
         while self.position == self.buffer.len() && self.hole.is_none() {
             match self.source.next_piece(&mut self.pieces)? {

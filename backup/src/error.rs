@@ -9,10 +9,11 @@ use crate::id::{ChunkId, Name};
 use crate::store::ObjectKind;
 
 /// Why an operation on a repository or on files failed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The operating system or a server reported an error.
+    #[error("{what}: {source}")]
     Io {
         /// What was tried, for example "cannot read /a/b".
         what: String,
@@ -20,18 +21,27 @@ pub enum Error {
         source: io::Error,
     },
     /// Stored bytes are not what was written.
+    #[error("{0}; `cuculus-backup check` lists the damage, and `repair` removes it")]
     Damaged(Damage),
     /// There is no repository at this location.
+    #[error(
+        "{location} is not a repository; create one with `cuculus-backup --repo {location} init`"
+    )]
     NotARepository {
         /// The directory, `s3://BUCKET/PREFIX` or `sftp://HOST/PATH`.
         location: String,
     },
     /// The repository has a format version that this program does not read.
+    #[error(
+        "the repository has format version {found:?}, and this program reads version 1; \
+         use a newer cuculus-backup"
+    )]
     UnknownVersion {
-        /// The last byte of the magic bytes; `1` and `2` are supported.
+        /// The last byte of the magic bytes; `1` is supported.
         found: char,
     },
     /// A new repository, or a restore, needs an empty place.
+    #[error("{location} is not empty; {remedy}")]
     NotEmpty {
         /// The directory, `s3://BUCKET/PREFIX` or `sftp://HOST/PATH`.
         location: String,
@@ -39,14 +49,33 @@ pub enum Error {
         remedy: &'static str,
     },
     /// A parameter of a new repository is out of range.
+    #[error(
+        "the mean chunk size must be a power of two from 1 KiB to 1 MiB, the zstd level from -7 to 22, \
+         the memory for a passphrase from 19 to 256 MiB, and its passes from 2 to 16 with at most 1 GiB \
+         in all"
+    )]
     InvalidParameters,
     /// The repository is encrypted, and no passphrase was given.
+    #[error(
+        "the repository is encrypted; set CUCULUS_BACKUP_PASSPHRASE, or use --passphrase-file or \
+         --passphrase-command"
+    )]
     PassphraseNeeded,
     /// No key of the repository opens with this passphrase.
+    #[error("wrong passphrase (or a damaged key); try again")]
     WrongPassphrase,
     /// A passphrase was given, and the repository is not encrypted: somebody may have replaced it.
+    #[error(
+        "a passphrase was given, but the repository is not encrypted: somebody may have replaced it, \
+         and what is backed up could be read; if it should be like this, give no passphrase"
+    )]
     UnwantedPassphrase,
     /// The repository is not the one that this machine knows at this location.
+    #[error(
+        "{location} has changed: it was repository {} ({}) and is now {} ({}); somebody may have \
+         replaced it; if you did, use --new-repository-id",
+        short(&.known.0), mode(.known.1), .found.0.as_deref().map_or("another one", short), mode(.found.1)
+    )]
     RepositoryChanged {
         /// Where it is.
         location: String,
@@ -57,35 +86,53 @@ pub enum Error {
         found: (Option<String>, bool),
     },
     /// What this machine remembers of a repository cannot be read.
+    #[error(
+        "{} is damaged, so nobody knows whether this is the same repository as before; remove the \
+         file to trust the repository as it is",
+        .path.display()
+    )]
     DamagedPin {
         /// The file.
         path: PathBuf,
     },
     /// The repository is not encrypted, so it has no passphrases.
+    #[error("the repository is not encrypted, so it has no passphrase")]
     NotEncrypted,
     /// The repository is encrypted, and its last key file is gone.
+    #[error("the repository has no key left; restore its `keys` directory from a copy")]
     NoKeys,
     /// The new passphrase already opens the repository.
+    #[error("the new passphrase already opens the repository; choose another")]
     PassphraseInUse,
     /// This is the last key; without it nobody can read the repository.
+    #[error(
+        "this is the only key, and without one nobody can read the repository; \
+         `cuculus-backup key change` replaces its passphrase"
+    )]
     LastKey,
     /// The key to remove belongs to the passphrase that opened the repository.
+    #[error("this key belongs to the passphrase that you gave; give another one to remove it")]
     KeyInUse,
     /// The repository has no snapshot yet.
+    #[error("the repository has no snapshot yet; `backup PATH` takes one")]
     NoSnapshots,
     /// There are snapshots, but none that the filter chooses.
+    #[error("no snapshot has this host, these tags and these paths; `snapshots` lists them")]
     NoMatchingSnapshot,
     /// A path of a snapshot is a directory or a link, not a file.
+    #[error("{} is not a file; `restore --include` restores directories and links", .path.display())]
     NotAFile {
         /// The path.
         path: PathBuf,
     },
     /// The name for what is read from standard input is not a name of a file.
+    #[error("{name:?} is not the name of a file; choose one without a slash")]
     InvalidFileName {
         /// What was given.
         name: String,
     },
     /// No snapshot or key has a name that begins like this.
+    #[error("there is no {} {prefix:?}; `cuculus-backup {}` lists them", .kind.noun(), list(*.kind))]
     NotFound {
         /// What was looked for.
         kind: ObjectKind,
@@ -93,6 +140,7 @@ pub enum Error {
         prefix: String,
     },
     /// Several snapshots or keys have names that begin like this.
+    #[error("several {}s begin with {prefix:?}; give more digits of the name", .kind.noun())]
     Ambiguous {
         /// What was looked for.
         kind: ObjectKind,
@@ -100,6 +148,9 @@ pub enum Error {
         prefix: String,
     },
     /// A path is not in a snapshot.
+    #[error(
+        "{} is not in snapshot {id}; `ls {id}` lists its paths", .path.display(), id = .snapshot.short()
+    )]
     PathNotFound {
         /// The path.
         path: PathBuf,
@@ -107,8 +158,10 @@ pub enum Error {
         snapshot: Name,
     },
     /// A directory stands where a restore would write a file.
+    #[error("a directory is in the way; remove it, or restore to another directory")]
     DirectoryInTheWay,
     /// An exclude pattern is not a valid glob.
+    #[error("the pattern {pattern:?} is not valid: {reason}")]
     InvalidPattern {
         /// The pattern.
         pattern: String,
@@ -116,14 +169,18 @@ pub enum Error {
         reason: String,
     },
     /// A backup was called without any path.
+    #[error("nothing to back up; name a file or a directory")]
     NothingToBackUp,
     /// `forget` was called with neither names nor rules.
+    #[error("nothing to forget; name snapshots, or use a rule such as --keep-last 10")]
     NothingToForget,
     /// [`PruneOptions::max_unused`](crate::PruneOptions::max_unused) is negative or not a number.
+    #[error("--max-unused must be a percentage from 0 to 100000000, not {}", 100.0 * .0)]
     InvalidMaxUnused(f64),
-    /// A directory is too large for a repository of version 1, which could not read it back.
-    TooLargeForVersion1,
     /// The store confirmed a write, and what was written cannot be found.
+    #[error(
+        "{} was written and cannot be found; the storage loses data: use another", .kind.describe(.name)
+    )]
     LostWrite {
         /// What was written.
         kind: ObjectKind,
@@ -131,22 +188,41 @@ pub enum Error {
         name: Name,
     },
     /// Another process is changing the index of the repository.
+    #[error("{by} is changing this repository; try again when it has finished")]
     Busy {
         /// The process and its machine.
         by: String,
     },
     /// Another machine saw no sign of life from this run for a day and declared it dead.
+    #[error(
+        "another machine saw no sign of life from this run for a day and declared it dead; run the \
+         command again"
+    )]
     DeclaredDead,
     /// Objects cannot be read, for reasons that may not be damage.
+    #[error(
+        "not everything can be read, which may not be damage: {}; copy the repository to another disk \
+         and repair the copy",
+        .errors.join("; ")
+    )]
     Unreadable {
         /// What was reported, one entry per object.
         errors: Vec<String>,
     },
     /// The location is in a bucket, and this program was built without S3.
+    #[error(
+        "this cuculus-backup was built without S3; install it with `cargo install cuculus-backup \
+         --features s3`"
+    )]
     BuiltWithoutS3,
     /// The location is on another machine, and this program was built without SFTP.
+    #[error(
+        "this cuculus-backup was built without SFTP; install it with `cargo install cuculus-backup \
+         --features sftp`"
+    )]
     BuiltWithoutSftp,
     /// The location is not of the form that its beginning promises.
+    #[error("{location}: {reason}; use {form}")]
     InvalidLocation {
         /// What was given.
         location: String,
@@ -156,6 +232,7 @@ pub enum Error {
         form: &'static str,
     },
     /// An environment variable has a value that cannot be used.
+    #[error("{variable} {reason}")]
     InvalidSetting {
         /// The variable.
         variable: &'static str,
@@ -163,6 +240,10 @@ pub enum Error {
         reason: String,
     },
     /// An SFTP server cannot do what a repository needs.
+    #[error(
+        "{server} cannot {what}, so a crash could lose what it stores; use a server such as OpenSSH \
+         6.5 or newer"
+    )]
     ServerLacks {
         /// The server.
         server: String,
@@ -170,6 +251,7 @@ pub enum Error {
         what: &'static str,
     },
     /// There is no such bucket.
+    #[error("{what}: there is no such bucket at {server}; create it first")]
     NoSuchBucket {
         /// What was tried.
         what: String,
@@ -177,6 +259,10 @@ pub enum Error {
         server: String,
     },
     /// The S3 server refused access.
+    #[error(
+        "{what}: {server} refuses access ({code}); check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, \
+         AWS_REGION and their permissions"
+    )]
     AccessDenied {
         /// What was tried.
         what: String,
@@ -185,6 +271,23 @@ pub enum Error {
         /// The code in its answer.
         code: String,
     },
+}
+
+fn short(id: &str) -> &str {
+    id.get(..8).unwrap_or(id)
+}
+
+fn mode(is_encrypted: bool) -> &'static str {
+    if is_encrypted { "encrypted" } else { "not encrypted" }
+}
+
+/// The command that lists the objects of a kind.
+fn list(kind: ObjectKind) -> &'static str {
+    match kind {
+        ObjectKind::Key => "key list",
+        ObjectKind::Intent => "unlock",
+        _ => "snapshots",
+    }
 }
 
 /// Part of a repository whose bytes are not what was written.
@@ -270,186 +373,6 @@ impl fmt::Display for Damage {
         match &self.snapshot {
             Some(snapshot) => write!(f, ", needed by a directory of snapshot {snapshot}"),
             None => Ok(()),
-        }
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io { what, source } => write!(f, "{what}: {source}"),
-            Self::Damaged(damage) => write!(
-                f,
-                "{damage}; `cuculus-backup check` lists the damage, and `repair` removes it"
-            ),
-            Self::NotARepository { location } => write!(
-                f,
-                "{location} is not a repository; create one with \
-                 `cuculus-backup --repo {location} init`"
-            ),
-            Self::UnknownVersion { found } => write!(
-                f,
-                "the repository has format version {found:?}, and this program reads versions 1 and \
-                 2; \
-                 use a newer cuculus-backup"
-            ),
-            Self::NotEmpty { location, remedy } => write!(f, "{location} is not empty; {remedy}"),
-            Self::InvalidParameters => f.write_str(
-                "the mean chunk size must be a power of two from 1 KiB to 1 MiB, the zstd level \
-                 from -7 to 22, the memory for a passphrase from 19 to 256 MiB, and its passes from \
-                 2 to 16 with at most 1 GiB in all",
-            ),
-            Self::PassphraseNeeded => f.write_str(
-                "the repository is encrypted; set CUCULUS_BACKUP_PASSPHRASE, or use \
-                 --passphrase-file or --passphrase-command",
-            ),
-            Self::WrongPassphrase => f.write_str("wrong passphrase (or a damaged key); try again"),
-            Self::UnwantedPassphrase => f.write_str(
-                "a passphrase was given, but the repository is not encrypted: somebody may have \
-                 replaced it, and what is backed up could be read; if it should be like this, give \
-                 no passphrase",
-            ),
-            Self::RepositoryChanged { location, known, found } => {
-                let mode = |encrypted: bool| if encrypted { "encrypted" } else { "not encrypted" };
-                let short = |id: &str| id.get(..8).unwrap_or(id).to_owned();
-                let id = found.0.as_deref().map_or("another one".into(), short);
-                write!(
-                    f,
-                    "{location} has changed: it was repository {} ({}) and is now {id} ({}); \
-                     somebody may have replaced it; if you did, use --new-repository-id",
-                    short(&known.0),
-                    mode(known.1),
-                    mode(found.1),
-                )
-            }
-            Self::DamagedPin { path } => write!(
-                f,
-                "{} is damaged, so nobody knows whether this is the same repository as before; \
-                 remove the file to trust the repository as it is",
-                path.display()
-            ),
-            Self::NotEncrypted => {
-                f.write_str("the repository is not encrypted, so it has no passphrase")
-            }
-            Self::NoKeys => f.write_str(
-                "the repository has no key left; restore its `keys` directory from a copy",
-            ),
-            Self::PassphraseInUse => {
-                f.write_str("the new passphrase already opens the repository; choose another")
-            }
-            Self::LastKey => f.write_str(
-                "this is the only key, and without one nobody can read the repository; \
-                 `cuculus-backup key change` replaces its passphrase",
-            ),
-            Self::KeyInUse => f.write_str(
-                "this key belongs to the passphrase that you gave; give another one to remove it",
-            ),
-            Self::NoSnapshots => {
-                f.write_str("the repository has no snapshot yet; `backup PATH` takes one")
-            }
-            Self::NoMatchingSnapshot => f.write_str(
-                "no snapshot has this host, these tags and these paths; `snapshots` lists them",
-            ),
-            Self::NotAFile { path } => write!(
-                f,
-                "{} is not a file; `restore --include` restores directories and links",
-                path.display()
-            ),
-            Self::InvalidFileName { name } => {
-                write!(f, "{name:?} is not the name of a file; choose one without a slash")
-            }
-            Self::NotFound { kind, prefix } => {
-                let list = match kind {
-                    ObjectKind::Key => "key list",
-                    ObjectKind::Intent => "unlock",
-                    _ => "snapshots",
-                };
-                write!(
-                    f,
-                    "there is no {} {prefix:?}; `cuculus-backup {list}` lists them",
-                    kind.noun()
-                )
-            }
-            Self::Ambiguous { kind, prefix } => write!(
-                f,
-                "several {}s begin with {prefix:?}; give more digits of the name",
-                kind.noun()
-            ),
-            Self::PathNotFound { path, snapshot } => {
-                let (path, snapshot) = (path.display(), snapshot.short());
-                write!(f, "{path} is not in snapshot {snapshot}; `ls {snapshot}` lists its paths")
-            }
-            Self::DirectoryInTheWay => {
-                f.write_str("a directory is in the way; remove it, or restore to another directory")
-            }
-            Self::InvalidPattern { pattern, reason } => {
-                write!(f, "the pattern {pattern:?} is not valid: {reason}")
-            }
-            Self::NothingToBackUp => f.write_str("nothing to back up; name a file or a directory"),
-            Self::NothingToForget => f.write_str(
-                "nothing to forget; name snapshots, or use a rule such as --keep-last 10",
-            ),
-            Self::InvalidMaxUnused(found) => write!(
-                f,
-                "--max-unused must be a percentage from 0 to 100000000, not {}",
-                100.0 * found
-            ),
-            Self::TooLargeForVersion1 => f.write_str(
-                "a directory is too large for a repository of version 1; `copy` its snapshots to a \
-                 new repository and back up there",
-            ),
-            Self::LostWrite { kind, name } => write!(
-                f,
-                "{} was written and cannot be found; the storage loses data: use another",
-                kind.describe(name)
-            ),
-            Self::Busy { by } => {
-                write!(f, "{by} is changing this repository; try again when it has finished")
-            }
-            Self::DeclaredDead => f.write_str(
-                "another machine saw no sign of life from this run for a day and declared it dead; \
-                 run the command again",
-            ),
-            Self::Unreadable { errors } => write!(
-                f,
-                "not everything can be read, which may not be damage: {}; copy the repository to \
-                 another disk and repair the copy",
-                errors.join("; ")
-            ),
-            Self::BuiltWithoutS3 => f.write_str(
-                "this cuculus-backup was built without S3; \
-                 install it with `cargo install cuculus-backup --features s3`",
-            ),
-            Self::BuiltWithoutSftp => f.write_str(
-                "this cuculus-backup was built without SFTP; \
-                 install it with `cargo install cuculus-backup --features sftp`",
-            ),
-            Self::InvalidLocation { location, reason, form } => {
-                write!(f, "{location}: {reason}; use {form}")
-            }
-            Self::InvalidSetting { variable, reason } => write!(f, "{variable} {reason}"),
-            Self::ServerLacks { server, what } => write!(
-                f,
-                "{server} cannot {what}, so a crash could lose what it stores; use a server such as \
-                 OpenSSH 6.5 or newer"
-            ),
-            Self::NoSuchBucket { what, server } => {
-                write!(f, "{what}: there is no such bucket at {server}; create it first")
-            }
-            Self::AccessDenied { what, server, code } => write!(
-                f,
-                "{what}: {server} refuses access ({code}); check AWS_ACCESS_KEY_ID, \
-                 AWS_SECRET_ACCESS_KEY, AWS_REGION and their permissions"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Io { source, .. } => Some(source),
-            _ => None,
         }
     }
 }

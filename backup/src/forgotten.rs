@@ -3,10 +3,11 @@
 
 use std::collections::HashSet;
 
-use crate::codec::{Decoded, Malformed, Reader, Writer};
-use crate::error::{Error, Result};
+use crate::codec::{Decoded, Reader, Writer};
+use crate::error::Result;
 use crate::id::Name;
 use crate::seal::Keys;
+use crate::sealed;
 use crate::store::{ObjectKind, Store};
 
 /// More records than this are merged by the next prune.
@@ -14,32 +15,21 @@ const MAX_RECORDS: usize = 32;
 /// Listings while others merge all the time.
 const MAX_LISTINGS: u32 = 10;
 
-pub(crate) fn place(name: &Name) -> Vec<u8> {
-    [b"forgotten".as_slice(), &name.0].concat()
-}
-
 /// Records that these snapshots are about to be removed.
 pub(crate) fn record(store: &dyn Store, keys: &Keys, snapshots: &[Name]) -> Result<()> {
     if snapshots.is_empty() {
         return Ok(());
     }
-    let (name, mut writer, mut sealed) = (Name::random()?, Writer::default(), Vec::new());
-    writer.list(snapshots, |writer, name| writer.raw(&name.0));
-    keys.seal.seal(&place(&name), &writer.0, &mut sealed)?;
-    store.put(ObjectKind::Forgotten, &name, &sealed)
+    let mut writer = Writer::default();
+    writer.names(snapshots);
+    sealed::save(store, keys, (ObjectKind::Forgotten, &Name::random()?), &writer.0)
 }
 
 fn decode(bytes: &[u8]) -> Decoded<Vec<Name>> {
     let mut reader = Reader(bytes);
-    let names = reader.list(Name::LEN, |reader| Ok(Name(reader.array()?)))?;
+    let names = reader.names()?;
     reader.end()?;
     Ok(names)
-}
-
-fn load(store: &dyn Store, keys: &Keys, name: &Name) -> Result<Vec<Name>> {
-    let plain = keys.seal.open(&place(name), store.get(ObjectKind::Forgotten, name)?);
-    let names = plain.and_then(|plain| decode(&plain));
-    names.map_err(|Malformed| Error::damaged(ObjectKind::Forgotten, name))
 }
 
 /// All snapshots that were removed on purpose. A record that is gone since the listing was merged
@@ -52,8 +42,8 @@ pub(crate) fn all(store: &dyn Store, keys: &Keys) -> Result<HashSet<Name>> {
     loop {
         let mut names = HashSet::new();
         let mut is_complete = true;
-        for (record, _) in store.list(ObjectKind::Forgotten)? {
-            match load(store, keys, &record) {
+        for record in store.names(ObjectKind::Forgotten)? {
+            match sealed::load(store, keys, (ObjectKind::Forgotten, &record), decode) {
                 Ok(some) => names.extend(some),
                 Err(error) if error.is_missing() => is_complete = false,
                 Err(error) => return Err(error),
@@ -68,8 +58,7 @@ pub(crate) fn all(store: &dyn Store, keys: &Keys) -> Result<HashSet<Name>> {
 
 /// Writes one record in place of many.
 pub(crate) fn merge(store: &dyn Store, keys: &Keys) -> Result<()> {
-    let records: Vec<Name> =
-        store.list(ObjectKind::Forgotten)?.into_iter().map(|(name, _)| name).collect();
+    let records = store.names(ObjectKind::Forgotten)?;
     if records.len() <= MAX_RECORDS {
         return Ok(());
     }
@@ -85,7 +74,6 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
-    use crate::config::Version;
     use crate::seal::Master;
     use crate::store::local::LocalStore;
     use crate::store::{Draft, Object};
@@ -127,7 +115,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let store = LocalStore::new(directory.path().join("repository"));
         store.prepare().expect("folders");
-        let keys = Keys::new(&Master([1; 32]), true, Version::V2);
+        let keys = Keys::new(&Master([1; 32]), true);
         let snapshots: Vec<Name> = (0..=MAX_RECORDS as u8).map(|one| Name([one; 16])).collect();
         for snapshot in &snapshots {
             record(&store, &keys, &[*snapshot]).expect("a record");

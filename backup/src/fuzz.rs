@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::config::{self, Locked, Parameters, Version};
+use crate::config::{self, Locked, Parameters};
 use crate::error::{Error, Result};
 use crate::id::{ChunkId, Name};
 use crate::index::{self, Index, Run};
@@ -12,7 +12,7 @@ use crate::pack::{self, Decompressor, read_footer};
 use crate::seal::{Keys, Master};
 use crate::snapshot::Snapshot;
 use crate::store::{Draft, Object, ObjectKind, SINGLETON, Store};
-use crate::{intent, key, marks, tree};
+use crate::{intent, key, marks, sealed, tree};
 
 const MASTER: [u8; 32] = [7; 32];
 
@@ -20,7 +20,7 @@ const MASTER: [u8; 32] = [7; 32];
 /// may panic, and nothing may be accepted that cannot be used.
 pub fn decode(input: &[u8]) {
     let Some((&kind, bytes)) = input.split_first() else { return };
-    let keys = Arc::new(Keys::new(&Master(MASTER), false, Version::V2));
+    let keys = Arc::new(Keys::new(&Master(MASTER), false));
     match kind % 11 {
         0 => pack_footer(&keys, bytes),
         1 => group(&keys, bytes),
@@ -30,8 +30,11 @@ pub fn decode(input: &[u8]) {
         5 => _ = Locked::read(&One::new(bytes.to_vec()), "here").map(|locked| open(&locked)),
         6 => parameters(&keys, bytes),
         7 => passphrase(bytes),
-        8 => _ = intent::live_writers(&sealed(&keys, intent::place, bytes), &keys, &Name([1; 16])),
-        9 => _ = marks::all(&sealed(&keys, marks::place, bytes), &keys),
+        8 => {
+            let intents = object(&keys, ObjectKind::Intent, bytes);
+            let _ = intent::live_writers(&intents, &keys, &Name([1; 16]));
+        }
+        9 => _ = marks::all(&object(&keys, ObjectKind::Mark, bytes), &keys),
         _ => filter(&keys, bytes),
     }
 }
@@ -56,18 +59,15 @@ fn group(keys: &Keys, bytes: &[u8]) {
     }
 }
 
-/// A run whose tail is the first bytes, and whose blocks are the rest.
+/// A run whose tail is the first bytes, and whose blocks are the rest. All its ids are in one bucket of
+/// the filter.
 fn run(keys: &Arc<Keys>, bytes: &[u8]) {
     let Some((&len, bytes)) = bytes.split_first() else { return };
     let (tail, entries) = bytes.split_at(bytes.len().min(usize::from(len)));
-    let mut head = index::MAGIC_V1.to_vec();
-    for (number, block) in entries.chunks(index::BLOCK_LEN).enumerate() {
-        head.extend(seal(keys, &index::block_place(&SINGLETON, number as u64), block));
-    }
-    let object = with_tail(keys, &head, &index::tail_place(&SINGLETON), tail, |len| {
-        (len as u64).to_le_bytes().to_vec()
-    });
-    let Ok(run) = Run::open(&One::new(object), keys, &SINGLETON) else { return };
+    let count = entries.len() / index::ENTRY_LEN;
+    let mut filter = vec![0; (count + 1).div_ceil(64) * 8 + count];
+    (0..count).for_each(|id| filter[id / 8] |= 1 << (id % 8));
+    let Some(run) = opened_run(keys, entries, &filter, &[tail, &[1]].concat()) else { return };
     let _ = run.filter();
     let index = Index::of_runs(vec![run]);
     let read = index.entries().filter_map(Result::ok).count() as u64;
@@ -78,9 +78,20 @@ fn run(keys: &Arc<Keys>, bytes: &[u8]) {
     }
 }
 
+fn opened_run(keys: &Arc<Keys>, entries: &[u8], filter: &[u8], tail: &[u8]) -> Option<Run> {
+    let mut head = index::MAGIC.to_vec();
+    for (number, block) in entries.chunks(index::BLOCK_LEN).enumerate() {
+        head.extend(seal(keys, &index::block_place(&SINGLETON, number as u64), block));
+    }
+    head.extend(seal(keys, &index::filter_place(&SINGLETON, 0), filter));
+    let object = with_tail(keys, &head, &index::tail_place(&SINGLETON), tail, |len| {
+        (len as u64).to_le_bytes().to_vec()
+    });
+    Run::open(&One::new(object), keys, &SINGLETON).ok()
+}
+
 fn snapshot(keys: &Keys, bytes: &[u8]) {
-    let object = One::new(seal(keys, &crate::snapshot::place(&SINGLETON), bytes));
-    let _ = Snapshot::load(&object, keys, &SINGLETON);
+    let _ = Snapshot::load(&object(keys, ObjectKind::Snapshot, bytes), keys, &SINGLETON);
 }
 
 /// A directory whose contents are the first bytes, and whose metadata is the rest.
@@ -91,11 +102,6 @@ fn directory(bytes: &[u8]) {
     if let Ok(nodes) = tree::decode(contents, metadata) {
         let (contents, metadata) = tree::encode(&nodes);
         let again = tree::decode(&contents, &metadata);
-        assert!(again.is_ok_and(|again| again == nodes), "a directory is not what it was");
-    }
-    if let Ok(nodes) = tree::decode_v1(contents, metadata) {
-        let (contents, metadata) = tree::encode_v1(&nodes);
-        let again = tree::decode_v1(&contents, &metadata);
         assert!(again.is_ok_and(|again| again == nodes), "a directory is not what it was");
     }
 }
@@ -114,12 +120,8 @@ fn parameters(keys: &Keys, bytes: &[u8]) {
     }
 }
 
-/// A key with these bytes; its memory and passes are bounded to keep the fuzzer fast.
+/// A key with these bytes, for a passphrase that was hashed already.
 fn passphrase(bytes: &[u8]) {
-    let Some((&[memory, passes], bytes)) = bytes.split_first_chunk() else { return };
-    let numbers = [u32::from(memory % 64), u32::from(passes % 4)].map(u32::to_le_bytes);
-    let object = [&key::MAGIC_V1[..], numbers.as_flattened(), bytes].concat();
-    let _ = key::open_v1(&One::new(object), "a passphrase");
     let _ = key::Hashed::of([7; 32]).open(bytes);
 }
 
@@ -128,18 +130,12 @@ fn filter(keys: &Arc<Keys>, bytes: &[u8]) {
     let Some((&buckets, bytes)) = bytes.split_first() else { return };
     let ids = [1, 2, 3].map(|byte| ChunkId([byte; ChunkId::LEN]));
     let block: Vec<u8> = ids.iter().flat_map(|id| [&id.0[..], &[0; 17]].concat()).collect();
-    let mut head = index::MAGIC.to_vec();
-    head.extend(seal(keys, &index::block_place(&SINGLETON, 0), &block));
-    head.extend(seal(keys, &index::filter_place(&SINGLETON, 0), bytes));
     let mut tail = vec![3, 1];
     tail.extend([0; 18]);
     tail.extend([0, 1]);
-    tail.extend(ids.map(|id| id.prefix()).first().copied().unwrap_or_default().to_le_bytes());
+    tail.extend(ids[0].prefix().to_le_bytes());
     tail.push(buckets & 0x7f);
-    let object = with_tail(keys, &head, &index::tail_place(&SINGLETON), &tail, |len| {
-        (len as u64).to_le_bytes().to_vec()
-    });
-    let Ok(run) = Run::open(&One::new(object), keys, &SINGLETON) else { return };
+    let Some(run) = opened_run(keys, &block, bytes, &tail) else { return };
     if let Ok(filter) = run.filter() {
         ids.iter().for_each(|id| _ = filter.may_have(id));
         assert!(filter.size_in_bytes() < 1_000, "a filter of {} bytes", filter.size_in_bytes());
@@ -152,8 +148,8 @@ fn seal(keys: &Keys, place: &[u8], bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-fn sealed(keys: &Keys, place: fn(&Name) -> Vec<u8>, bytes: &[u8]) -> One {
-    One::new(seal(keys, &place(&SINGLETON), bytes))
+fn object(keys: &Keys, kind: ObjectKind, bytes: &[u8]) -> One {
+    One::new(seal(keys, &sealed::place(kind, &SINGLETON), bytes))
 }
 
 /// A head, a sealed tail, and an end that depends on the length of the sealed tail.

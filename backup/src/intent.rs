@@ -8,15 +8,17 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
+use crate::clock::now;
 use crate::codec::{Decoded, Malformed, Reader, Writer};
 use crate::error::{Error, Result};
 use crate::id::Name;
-use crate::origin::{self, Origin};
+use crate::origin::Origin;
 use crate::repository::Repository;
 use crate::seal::Keys;
-use crate::store::{ObjectKind, Store, by_prefix};
+use crate::sealed;
+use crate::store::{ObjectKind, Store, by_prefix, load_all};
 
 /// How often an intent is renewed.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(60);
@@ -94,10 +96,6 @@ impl Intent {
     }
 }
 
-pub(crate) fn place(name: &Name) -> Vec<u8> {
-    [b"intent".as_slice(), &name.0].concat()
-}
-
 /// An intent that exists as long as this value.
 pub(crate) struct Announcement {
     name: Name,
@@ -164,9 +162,18 @@ impl Drop for Announcement {
 }
 
 fn write(store: &dyn Store, keys: &Keys, name: &Name, work: Work) -> Result<()> {
-    let mut sealed = Vec::new();
-    keys.seal.seal(&place(name), &Intent::of_this_process(work).encode(), &mut sealed)?;
-    store.put(ObjectKind::Intent, name, &sealed)
+    let bytes = Intent::of_this_process(work).encode();
+    sealed::save(store, keys, (ObjectKind::Intent, name), &bytes)
+}
+
+/// All intents; `None` for one that cannot be read, which no live writer of this repository writes.
+fn intents(store: &dyn Store, keys: &Keys) -> Result<Vec<(Name, Option<Intent>)>> {
+    load_all(store, ObjectKind::Intent, |name| {
+        match sealed::load(store, keys, (ObjectKind::Intent, name), Intent::decode) {
+            Err(Error::Damaged(_)) => Ok((*name, None)),
+            intent => Ok((*name, Some(intent?))),
+        }
+    })
 }
 
 /// The intents of live processes, except `own`. Those of dead processes are removed.
@@ -176,19 +183,9 @@ pub(crate) fn live_writers(
     own: &Name,
 ) -> Result<Vec<(Name, Work, String)>> {
     let mut live_writers = Vec::new();
-    for (name, _) in store.list(ObjectKind::Intent)? {
-        if name == *own {
-            continue;
-        }
-        let bytes = match store.get(ObjectKind::Intent, &name) {
-            Ok(bytes) => bytes,
-            Err(error) if error.is_missing() => continue,
-            Err(error) => return Err(error),
-        };
-        // No live writer of this repository writes an intent that cannot be read.
-        let plain = keys.seal.open(&place(&name), bytes);
-        match plain.and_then(|plain| Intent::decode(&plain)) {
-            Ok(intent) if intent.may_still_write(now(), store.late_writes()) => {
+    for (name, intent) in intents(store, keys)?.into_iter().filter(|(name, _)| name != own) {
+        match intent {
+            Some(intent) if intent.may_still_write(now(), store.late_writes()) => {
                 live_writers.push((name, intent.work, intent.describe(now())));
             }
             _ => store.remove(ObjectKind::Intent, &name)?,
@@ -208,18 +205,6 @@ pub(crate) fn maintenance(store: &Arc<dyn Store>, keys: &Arc<Keys>) -> Result<An
     }
 }
 
-/// Seconds since 1970.
-pub(crate) fn now() -> u64 {
-    now_in_nanoseconds() / 1_000_000_000
-}
-
-pub(crate) fn now_in_nanoseconds() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
-}
-
-pub(crate) use origin::host;
-
 /// A process at work, as `unlock` shows it.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Lock {
@@ -237,43 +222,32 @@ pub struct Lock {
     pub counts: bool,
 }
 
-/// All intents, whether they count or not; nothing is removed.
-pub(crate) fn locks(store: &dyn Store, keys: &Keys) -> Result<Vec<Lock>> {
-    let mut locks = Vec::new();
-    for (name, _) in store.list(ObjectKind::Intent)? {
-        let bytes = match store.get(ObjectKind::Intent, &name) {
-            Ok(bytes) => bytes,
-            Err(error) if error.is_missing() => continue,
-            Err(error) => return Err(error),
-        };
-        let plain = keys.seal.open(&place(&name), bytes);
-        let intent = plain.and_then(|plain| Intent::decode(&plain)).ok();
-        let work = match intent.as_ref().map(|intent| intent.work) {
-            Some(Work::Backup) => "backup",
-            Some(Work::Maintenance) => "maintenance",
-            None => "unknown",
-        };
-        let (late, now) = (store.late_writes(), now());
-        locks.push(Lock {
-            name: name.to_string(),
-            work: work.into(),
-            host: intent.as_ref().map(|i| i.origin.host.clone()).unwrap_or_default(),
-            process: intent.as_ref().map_or(0, |intent| intent.origin.process),
-            heartbeat: intent.as_ref().map_or(0, |intent| intent.heartbeat),
-            counts: intent.is_some_and(|intent| intent.may_still_write(now, late)),
-        });
-    }
-    locks.sort_by_key(|lock| lock.heartbeat);
-    Ok(locks)
-}
-
 impl Repository {
     /// The processes that are at work in the repository, or were.
     ///
     /// # Errors
     /// If the intents cannot be listed.
     pub fn locks(&self) -> Result<Vec<Lock>> {
-        locks(&*self.store, &self.keys)
+        let (late, now) = (self.store.late_writes(), now());
+        let lock = |(name, intent): (Name, Option<Intent>)| {
+            let work = match intent.as_ref().map(|intent| intent.work) {
+                Some(Work::Backup) => "backup",
+                Some(Work::Maintenance) => "maintenance",
+                None => "unknown",
+            };
+            Lock {
+                name: name.to_string(),
+                work: work.into(),
+                host: intent.as_ref().map(|i| i.origin.host.clone()).unwrap_or_default(),
+                process: intent.as_ref().map_or(0, |intent| intent.origin.process),
+                heartbeat: intent.as_ref().map_or(0, |intent| intent.heartbeat),
+                counts: intent.is_some_and(|intent| intent.may_still_write(now, late)),
+            }
+        };
+        let intents = intents(&*self.store, &self.keys)?;
+        let mut locks: Vec<Lock> = intents.into_iter().map(lock).collect();
+        locks.sort_by_key(|lock| lock.heartbeat);
+        Ok(locks)
     }
 
     /// Removes the intents whose names begin like this, whatever state their processes are in. A
@@ -282,8 +256,7 @@ impl Repository {
     /// # Errors
     /// If a name matches no intent or several; nothing is removed then.
     pub fn unlock(&self, prefixes: &[String]) -> Result<Vec<Lock>> {
-        let names: Vec<Name> =
-            self.store.list(ObjectKind::Intent)?.into_iter().map(|(name, _)| name).collect();
+        let names = self.store.names(ObjectKind::Intent)?;
         let mut chosen = Vec::new();
         for prefix in prefixes {
             chosen.push(*by_prefix(ObjectKind::Intent, &names, |name| name, prefix)?);

@@ -30,11 +30,13 @@
 //! # }
 //! ```
 
+mod clock; // the time
 mod error; // one variant per situation
 
 mod codec; // integers and byte strings as bytes
 mod id; // names of chunks and objects
 mod seal; // encryption, checksums, keyed ids
+mod sealed; // small objects that are sealed whole
 mod store; // objects in a directory or a bucket
 
 mod config; // the parameters of a repository
@@ -80,11 +82,19 @@ mod source; // trees and files read while others may change the repository
 
 mod progress; // callbacks of long operations
 
+#[cfg(test)]
+#[allow(dead_code, reason = "the tests of the command use the rest")]
+#[path = "../tests/suite/trees.rs"]
+mod trees; // trees to back up
+
 #[cfg(feature = "fuzz")]
 #[doc(hidden)]
 pub mod fuzz; // every decoder, for the fuzzer
+#[cfg(feature = "lab")]
+#[doc(hidden)]
+pub mod lab; // what only measurements need
 
-pub use backup::{BackupOptions, BackupReport, FilterMode, LookupOptions};
+pub use backup::{BackupOptions, BackupReport};
 pub use check::{CheckReport, ReadData};
 pub use config::Parameters;
 pub use copy::CopyReport;
@@ -92,7 +102,6 @@ pub use error::{Damage, DamagedPart, Error, Result};
 pub use filter::SnapshotFilter;
 pub use forget::{ForgetReport, GroupBy, Keep};
 pub use id::{ChunkId, Name};
-pub use index::RunFilter;
 pub use inspect::{Change, ListEntry, Stats};
 pub use intent::Lock;
 pub use lookup::Lookups;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::id::{ChunkId, Name};
 use crate::index::Index;
-use crate::locality::Locality;
+use crate::locality::{self, Locality};
 use crate::pack::{Location, read_footer};
 use crate::seal::Keys;
 use crate::store::Store;
@@ -40,24 +40,29 @@ pub(crate) enum Answer {
     New,
 }
 
-/// The filters of the runs, or what replaces them in measurements and tests.
-pub(crate) enum Prefilter {
-    Filters,
-    /// Answers "maybe" for every chunk: the index decides alone.
-    AlwaysMaybe,
-    /// Gives the wrong answer half of the time.
-    RandomErrors(u64),
+/// How a backup looks chunks up. Anything but the default is for measurements and tests; no setting
+/// loses data.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LookupSettings {
+    /// Whether the filters of the runs are asked before the runs.
+    pub(crate) filters: bool,
+    /// How many chunk locations the locality cache holds, about 104 bytes each; 0 turns it off.
+    pub(crate) cached_chunks: usize,
+    /// Whether every chunk that is looked up is recorded.
+    pub(crate) trace: bool,
+    /// Whether the filters wrongly say "no" to every second chunk.
+    #[cfg(test)]
+    pub(crate) spoiled: bool,
 }
 
-impl Prefilter {
-    fn may_have(&mut self, index: &Index, id: &ChunkId) -> Result<bool> {
-        match self {
-            Self::Filters => index.may_have(id),
-            Self::AlwaysMaybe => Ok(true),
-            Self::RandomErrors(state) => {
-                *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                Ok(index.may_have(id)? ^ (*state >> 63 == 1))
-            }
+impl Default for LookupSettings {
+    fn default() -> Self {
+        Self {
+            filters: true,
+            cached_chunks: locality::DEFAULT_CHUNKS,
+            trace: false,
+            #[cfg(test)]
+            spoiled: false,
         }
     }
 }
@@ -66,9 +71,8 @@ pub(crate) struct Lookup {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) keys: Arc<Keys>,
     pub(crate) index: Index,
-    pub(crate) prefilter: Prefilter,
     pub(crate) cache: Locality,
-    /// Every chunk that was looked up, if requested.
+    /// Every chunk that was looked up, in order, if requested.
     pub(crate) trace: Option<Vec<ChunkId>>,
     counts: Lookups,
 }
@@ -78,11 +82,10 @@ impl Lookup {
         store: &Arc<dyn Store>,
         keys: &Arc<Keys>,
         index: Index,
-        prefilter: Prefilter,
         cache: Locality,
     ) -> Self {
         let (store, keys) = (Arc::clone(store), Arc::clone(keys));
-        Self { store, keys, index, prefilter, cache, trace: None, counts: Lookups::default() }
+        Self { store, keys, index, cache, trace: None, counts: Lookups::default() }
     }
 
     pub(crate) fn counts(&self) -> Lookups {
@@ -99,7 +102,7 @@ impl Lookup {
             self.counts.from_cache += 1;
             return Ok(Answer::At(location));
         }
-        if !self.prefilter.may_have(&self.index, id)? {
+        if !self.index.may_have(id)? {
             self.counts.from_filters += 1;
             return Ok(Answer::New);
         }

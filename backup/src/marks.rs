@@ -1,12 +1,13 @@
 //! Marks: packs that a prune is about to remove, and the writers that it waits for. Knows the
-//! object; why this is safe is in docs/design, and `prune` uses it.
+//! object; why this is safe is in docs/design.md, and `prune` uses it.
 
 use std::collections::HashSet;
 
 use crate::codec::{Decoded, Malformed, Reader, Writer};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::id::Name;
 use crate::seal::Keys;
+use crate::sealed;
 use crate::store::{ObjectKind, Store, load_all};
 
 pub(crate) struct Mark {
@@ -19,38 +20,24 @@ pub(crate) struct Mark {
     pub(crate) waits_for: Option<Vec<Name>>,
 }
 
-pub(crate) fn place(name: &Name) -> Vec<u8> {
-    [b"mark".as_slice(), &name.0].concat()
-}
-
-fn write_names(writer: &mut Writer, names: &[Name]) {
-    writer.list(names, |writer, name| writer.raw(&name.0));
-}
-
-fn read_names(reader: &mut Reader<'_>) -> Decoded<Vec<Name>> {
-    reader.list(Name::LEN, |reader| Ok(Name(reader.array()?)))
-}
-
 impl Mark {
     pub(crate) fn save(&self, store: &dyn Store, keys: &Keys) -> Result<()> {
         let mut writer = Writer::default();
-        write_names(&mut writer, &self.packs);
-        write_names(&mut writer, &self.seen);
+        writer.names(&self.packs);
+        writer.names(&self.seen);
         writer.u8(self.waits_for.is_some().into());
         if let Some(writers) = &self.waits_for {
-            write_names(&mut writer, writers);
+            writer.names(writers);
         }
-        let mut sealed = Vec::new();
-        keys.seal.seal(&place(&self.name), &writer.0, &mut sealed)?;
-        store.put(ObjectKind::Mark, &self.name, &sealed)
+        sealed::save(store, keys, (ObjectKind::Mark, &self.name), &writer.0)
     }
 
     fn decode(name: Name, bytes: &[u8]) -> Decoded<Self> {
         let mut reader = Reader(bytes);
-        let (packs, seen) = (read_names(&mut reader)?, read_names(&mut reader)?);
+        let (packs, seen) = (reader.names()?, reader.names()?);
         let waits_for = match reader.u8()? {
             0 => None,
-            1 => Some(read_names(&mut reader)?),
+            1 => Some(reader.names()?),
             _ => return Err(Malformed),
         };
         reader.end()?;
@@ -65,9 +52,7 @@ pub(crate) fn all(store: &dyn Store, keys: &Keys) -> Result<Vec<Mark>> {
 }
 
 pub(crate) fn load(store: &dyn Store, keys: &Keys, name: &Name) -> Result<Mark> {
-    let plain = keys.seal.open(&place(name), store.get(ObjectKind::Mark, name)?);
-    let mark = plain.and_then(|plain| Mark::decode(*name, &plain));
-    mark.map_err(|Malformed| Error::damaged(ObjectKind::Mark, name))
+    sealed::load(store, keys, (ObjectKind::Mark, name), |plain| Mark::decode(*name, plain))
 }
 
 /// Packs that new backups must not rely on.

@@ -22,8 +22,8 @@ const REBOOT_TIMEOUT_SECONDS: u64 = 3 * 60;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
     pub(crate) host: String,
-    /// The boot, the process namespace and the machine id, separated by spaces; older programs
-    /// wrote no machine id. Empty if the system did not say.
+    /// The boot, the process namespace and, if there is one, the machine id, separated by spaces. Empty
+    /// if the system did not say.
     pub(crate) machine: String,
     pub(crate) process: u64,
     /// When the process started, in ticks since boot.
@@ -160,7 +160,7 @@ mod tests {
         let alive = Origin::of_this_process();
         assert!(alive.may_be_alive(1000, 1000 + 10 * DAY));
         assert!(!origin(None, None, None).may_be_alive(1000, 1000), "it started at another time");
-        // Written by an older program: without the machine id.
+        // Of a machine without an id.
         let machine = alive.machine.rsplit_once(' ').map_or("", |(old, _)| old);
         let dead = Origin { machine: machine.into(), started: 1, ..alive };
         assert!(machine.is_empty() || !dead.may_be_alive(1000, 1000));

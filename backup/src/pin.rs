@@ -22,9 +22,6 @@ struct Pinned {
     location: String,
     repository: String,
     encrypted: bool,
-    /// Older programs kept the snapshots here.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    snapshots: BTreeSet<String>,
 }
 
 /// The pin of one location.
@@ -138,7 +135,6 @@ impl Pin {
             location: self.location.clone(),
             repository: repository.to_string(),
             encrypted,
-            snapshots: BTreeSet::new(),
         };
         let failed = Error::at("write", &self.path);
         let Some(known) = known else {
@@ -154,15 +150,10 @@ impl Pin {
         if !(accept || same && known.encrypted == encrypted) {
             return Err(self.changed(&known, Some(repository), encrypted));
         }
-        if same {
-            let (old, names) = (!known.snapshots.is_empty(), known.snapshots.iter());
-            if old {
-                self.add(&known.repository, names.filter(|name| Name::parse(name).is_some()))?;
-            }
-            if !old && known.encrypted == encrypted {
-                return Ok(());
-            }
-        } else {
+        if same && known.encrypted == encrypted {
+            return Ok(());
+        }
+        if !same {
             let _ = fs::remove_dir_all(self.snapshots(&known.repository));
         }
         self.write(&pinned, true).map_err(failed)
@@ -266,22 +257,5 @@ mod tests {
         assert!(pin.compare(present, || Ok(HashSet::new()), false).expect("compared").is_empty());
         let gone = pin.compare(|| Ok(HashSet::new()), || Ok(HashSet::new()), false);
         assert_eq!(gone.expect("compared"), [finished.to_string()]);
-    }
-
-    #[test]
-    fn pins_of_older_programs_are_read() {
-        let dir = tempfile::tempdir().expect("a directory");
-        let pin = Pin::new(dir.path(), "/somewhere".into()).expect("a pin");
-        let (repository, seen) = (Name([9; 16]), Name([1; 16]).to_string());
-        let text = format!(
-            "{{\"location\": \"/somewhere\", \"repository\": \"{repository}\", \
-             \"encrypted\": true, \"snapshots\": [\"{seen}\"]}}"
-        );
-        fs::write(&pin.path, text).expect("a file");
-        pin.confirm(&repository, true, false).expect("the same");
-        let none = || Ok(HashSet::new());
-        assert_eq!(pin.compare(none, none, false).expect("compared"), [seen]);
-        pin.confirm(&Name([8; 16]), true, true).expect("accepted");
-        assert!(pin.compare(none, none, false).expect("compared").is_empty());
     }
 }

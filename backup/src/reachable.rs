@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 
 use crate::chunks::Chunks;
 use crate::codec::Writer;
-use crate::config::Version;
 use crate::error::{Damage, DamagedPart, Error, Result};
 use crate::id::{ChunkId, IdMap, Name};
 use crate::snapshot::Snapshot;
@@ -29,7 +28,7 @@ const MAX_LISTS: usize = 1 << 17;
 pub(crate) enum Visited<'a> {
     /// A chunk of a tree: part of a directory, or a list of chunks.
     Tree(&'a ChunkId),
-    /// A chunk of the file that follows; its length is 0 in version 1.
+    /// A chunk of the file that follows.
     Data { id: &'a ChunkId, len: u64 },
     /// A file, after its chunks, and the bytes that they stand for.
     File { node: &'a Node, bytes: u64 },
@@ -42,7 +41,7 @@ pub(crate) type Each<'a> = &'a mut dyn FnMut(Visited<'_>) -> Result<()>;
 /// Stands for some content in sets: sixteen bytes instead of a list.
 pub(crate) fn key_of(contents: &[&Content]) -> Name {
     let mut writer = Writer::default();
-    contents.iter().for_each(|c| tree::encode_content(Version::V2, &mut writer, c));
+    contents.iter().for_each(|c| tree::encode_content(&mut writer, c));
     Name::of(&writer.0)
 }
 

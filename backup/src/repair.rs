@@ -102,13 +102,13 @@ impl Repository {
     /// Snapshots and marks that cannot be opened make every other command fail. A mark only says
     /// what was about to be removed.
     fn remove_unreadable(&self, report: &mut RepairReport) -> Result<()> {
-        for (name, _) in self.store.list(ObjectKind::Snapshot)? {
+        for name in self.store.names(ObjectKind::Snapshot)? {
             if let Err(Error::Damaged(_)) = Snapshot::load(&*self.store, &self.keys, &name) {
                 self.remove_snapshots(&[name])?;
                 report.snapshots.push(name.to_string());
             }
         }
-        for (name, _) in self.store.list(ObjectKind::Mark)? {
+        for name in self.store.names(ObjectKind::Mark)? {
             if let Err(Error::Damaged(_)) = marks::load(&*self.store, &self.keys, &name) {
                 self.store.remove(ObjectKind::Mark, &name)?;
             }
@@ -131,7 +131,7 @@ impl Repository {
         }
         let going = marks::marked_packs(&*self.store, &self.keys)?;
         let (mut entries, mut packs) = (Vec::new(), HashMap::new());
-        for (name, _) in self.store.list(ObjectKind::Pack)? {
+        for name in self.store.names(ObjectKind::Pack)? {
             if sound.pack(&name).is_some() || going.contains(&name) {
                 continue;
             }

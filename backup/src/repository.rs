@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::chunks::Chunks;
-use crate::config::{self, Locked, Parameters, Unlocked, Version};
+use crate::config::{self, Locked, Parameters, Unlocked};
 use crate::error::Result;
 use crate::forgotten;
 use crate::id::Name;
 use crate::index::Index;
-use crate::key::Scheme;
+use crate::key::Kdf;
 use crate::local_state;
 use crate::locality::{self, Locality};
-use crate::lookup::{Lookup, Prefilter};
+use crate::lookup::Lookup;
 use crate::pack::PackInfo;
 use crate::pin::Pin;
 use crate::seal::Keys;
@@ -28,8 +28,8 @@ pub struct Repository {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) keys: Arc<Keys>,
     pub(crate) parameters: Parameters,
-    pub(crate) version: Version,
-    pub(crate) scheme: Scheme,
+    /// The cost of a passphrase, if the repository is encrypted.
+    pub(crate) kdf: Option<Kdf>,
     /// What every copy of the configuration should be.
     pub(crate) config: Vec<u8>,
     pin: Option<Pin>,
@@ -90,10 +90,7 @@ impl Repository {
     /// If the snapshots cannot be listed.
     pub fn missing_snapshots(&self, accept: bool) -> Result<Vec<String>> {
         let Some(pin) = &self.pin else { return Ok(Vec::new()) };
-        let present = || {
-            let listed = self.store.list(ObjectKind::Snapshot)?;
-            Ok(listed.into_iter().map(|(name, _)| name).collect())
-        };
+        let present = || Ok(self.store.names(ObjectKind::Snapshot)?.into_iter().collect());
         pin.compare(present, || forgotten::all(&*self.store, &self.keys), accept)
     }
 
@@ -157,7 +154,7 @@ impl Repository {
 
     pub(crate) fn chunks_of(&self, index: Index) -> Result<Chunks> {
         let cache = Locality::new(locality::DEFAULT_CHUNKS);
-        let lookup = Lookup::new(&self.store, &self.keys, index, Prefilter::AlwaysMaybe, cache);
+        let lookup = Lookup::new(&self.store, &self.keys, index, cache);
         Chunks::new(lookup, &self.parameters)
     }
 }
@@ -215,16 +212,12 @@ impl LockedRepository {
             pin.expects(encrypted)?;
         }
         let store = self.location.store();
-        let Unlocked { version, parameters, keys, scheme, bytes } =
-            self.locked.unlock(store, passphrase)?;
+        let Unlocked { parameters, keys, kdf, bytes } = self.locked.unlock(store, passphrase)?;
         for kind in self.locked.damaged_copies(&bytes) {
-            // Version 1 had no copy; the next backup adds one.
-            if version == Version::V2 || kind == ObjectKind::Config {
-                warnings.push(format!(
-                    "warning: the {} is damaged or missing; `cuculus-backup repair` replaces it",
-                    kind.noun()
-                ));
-            }
+            warnings.push(format!(
+                "warning: the {} is damaged or missing; `cuculus-backup repair` replaces it",
+                kind.noun()
+            ));
         }
         if let Some((pin, accept)) = &pin {
             pin.confirm(&keys.repository, encrypted, *accept)?;
@@ -235,8 +228,7 @@ impl LockedRepository {
             store,
             keys: Arc::new(keys),
             parameters,
-            version,
-            scheme,
+            kdf,
             config: bytes,
             pin: pin.map(|(pin, _)| pin),
             warnings,

@@ -9,8 +9,7 @@ use poly1305::Poly1305;
 use poly1305::universal_hash::UniversalHash;
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::codec::{Malformed, Reader};
-use crate::config::Version;
+use crate::codec::Malformed;
 use crate::error::Result;
 use crate::id::{ChunkId, Name, random_bytes};
 
@@ -33,10 +32,6 @@ impl Master {
         blake3::derive_key(&format!("cuculus-backup v1 {use_of_key}"), &self.0)
     }
 
-    fn derive_u64(&self, use_of_key: &str) -> u64 {
-        Reader(&self.derive(use_of_key)).u64().unwrap_or_default()
-    }
-
     /// Names the repository. Nobody can make a repository with the same id without the master key.
     pub(crate) fn repository_id(&self) -> Name {
         let mut id = [0; Name::LEN];
@@ -57,15 +52,6 @@ impl Master {
     }
 }
 
-/// What the cuts of the chunker depend on.
-pub(crate) enum Cuts {
-    /// Version 1: a public table, each entry xored with this seed. Chunk lengths of chosen files
-    /// reveal the seed.
-    Seed(u64),
-    /// A secret table.
-    Table(Box<[u64; 256]>),
-}
-
 impl Drop for Master {
     fn drop(&mut self) {
         self.0.zeroize();
@@ -75,16 +61,14 @@ impl Drop for Master {
 /// The derived keys. Without encryption, whoever can read the repository knows them.
 pub(crate) struct Keys {
     chunk_ids: [u8; 32],
-    /// So that chunk lengths do not reveal known files.
-    pub(crate) cuts: Cuts,
+    /// The table of the chunker, so that chunk lengths do not reveal known files.
+    pub(crate) gear: Box<[u64; 256]>,
     pub(crate) seal: Seal,
     pub(crate) repository: Name,
-    /// Which encoding of trees the repository has.
-    pub(crate) version: Version,
 }
 
 impl Keys {
-    pub(crate) fn new(master: &Master, encrypted: bool, version: Version) -> Self {
+    pub(crate) fn new(master: &Master, encrypted: bool) -> Self {
         let seal = if encrypted {
             Seal::with_key(master.derive("seal"))
         } else {
@@ -92,13 +76,9 @@ impl Keys {
         };
         Self {
             chunk_ids: master.derive("chunk ids"),
-            cuts: match version {
-                Version::V1 => Cuts::Seed(master.derive_u64("cuts")),
-                Version::V2 => Cuts::Table(master.gear_table()),
-            },
+            gear: master.gear_table(),
             seal,
             repository: master.repository_id(),
-            version,
         }
     }
 
@@ -113,10 +93,7 @@ impl Keys {
 impl Drop for Keys {
     fn drop(&mut self) {
         self.chunk_ids.zeroize();
-        match &mut self.cuts {
-            Cuts::Seed(seed) => seed.zeroize(),
-            Cuts::Table(table) => table.zeroize(),
-        }
+        self.gear.zeroize();
     }
 }
 
@@ -275,7 +252,7 @@ mod tests {
     #[test]
     fn every_changed_bit_and_every_other_place_is_noticed() {
         for encrypted in [false, true] {
-            let keys = Keys::new(&Master([7; 32]), encrypted, Version::V2);
+            let keys = Keys::new(&Master([7; 32]), encrypted);
             let mut sealed = vec![];
             keys.seal.seal(b"here", b"some bytes", &mut sealed).expect("sealed");
             assert_eq!(sealed.len(), 10 + keys.seal.overhead());
@@ -300,7 +277,7 @@ mod tests {
     fn bytes_are_sound_if_they_open() {
         let mut random = fastrand::Rng::with_seed(5);
         for encrypted in [false, true] {
-            let keys = Keys::new(&Master([8; 32]), encrypted, Version::V2);
+            let keys = Keys::new(&Master([8; 32]), encrypted);
             for len in (0..200).chain([4095, 4096, 70_001]) {
                 let place: Vec<u8> = (0..len % 80).map(|_| random.u8(..)).collect();
                 let plain: Vec<u8> = (0..len).map(|_| random.u8(..)).collect();
@@ -320,28 +297,20 @@ mod tests {
 
     #[test]
     fn chunk_ids_depend_on_the_key() {
-        let [one, other] = [1, 2].map(|byte| Keys::new(&Master([byte; 32]), true, Version::V2));
+        let [one, other] = [1, 2].map(|byte| Keys::new(&Master([byte; 32]), true));
         assert_eq!(one.chunk_id(b"chunk"), one.chunk_id(b"chunk"));
         assert_ne!(one.chunk_id(b"chunk"), other.chunk_id(b"chunk"));
         assert_ne!(one.chunk_id(b"chunk"), one.chunk_id(b"chunks"));
     }
 
-    /// Version 2 hides every entry of the chunker's table; version 1 hid 64 bits for all of them.
+    /// One word xored over a public table would leave one difference.
     #[test]
     fn the_table_of_the_chunker_depends_on_the_key_in_every_entry() {
-        let table = |byte, version| match &Keys::new(&Master([byte; 32]), true, version).cuts {
-            Cuts::Table(table) => table.to_vec(),
-            Cuts::Seed(seed) => fastcdc::v2020::get_gear_with_seed(*seed).0.into_owned(),
-        };
-        let differences = |version| {
-            let (one, other) = (table(1, version), table(2, version));
-            let pairs = one.iter().zip(other.iter());
-            pairs.map(|(one, other)| one ^ other).collect::<std::collections::HashSet<u64>>().len()
-        };
-        assert_eq!(differences(Version::V2), 256);
-        // One word xored over a public table leaves one difference.
-        assert_eq!(differences(Version::V1), 1);
-        assert_eq!(table(1, Version::V2), table(1, Version::V2));
+        let [one, again, other] = [1, 1, 2].map(|byte| Master([byte; 32]).gear_table());
+        let pairs = one.iter().zip(other.iter());
+        let differences: std::collections::HashSet<u64> = pairs.map(|(a, b)| a ^ b).collect();
+        assert_eq!(differences.len(), 256);
+        assert_eq!(one, again);
     }
 
     #[test]

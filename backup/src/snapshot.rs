@@ -1,12 +1,12 @@
 //! A snapshot: the root of a tree, with its time, host and paths. Knows nothing of the contents of
 //! the tree.
 
-use crate::codec::{Decoded, Malformed, Reader, Writer};
-use crate::config::Version;
+use crate::codec::{Decoded, Reader, Writer};
 use crate::error::{Error, Result};
 use crate::forgotten;
 use crate::id::Name;
 use crate::seal::Keys;
+use crate::sealed;
 use crate::store::{ObjectKind, Store, by_prefix, load_all, read_or_refetch};
 use crate::tree::{self, DirRef};
 
@@ -32,12 +32,8 @@ pub struct Snapshot {
     pub(crate) root: DirRef,
 }
 
-pub(crate) fn place(name: &Name) -> Vec<u8> {
-    [b"snapshot".as_slice(), &name.0].concat()
-}
-
 impl Snapshot {
-    fn encode(&self, version: Version) -> Vec<u8> {
+    fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::default();
         writer.varint(self.time);
         writer.bytes(self.host.as_bytes());
@@ -46,12 +42,12 @@ impl Snapshot {
         writer.varint(self.files);
         writer.varint(self.bytes);
         writer.varint(self.unreadable);
-        tree::encode_content(version, &mut writer, &self.root.contents);
-        tree::encode_content(version, &mut writer, &self.root.metadata);
+        tree::encode_content(&mut writer, &self.root.contents);
+        tree::encode_content(&mut writer, &self.root.metadata);
         writer.0
     }
 
-    fn decode(version: Version, name: Name, bytes: &[u8]) -> Decoded<Self> {
+    fn decode(name: Name, bytes: &[u8]) -> Decoded<Self> {
         let mut reader = Reader(bytes);
         let snapshot = Self {
             name,
@@ -63,8 +59,8 @@ impl Snapshot {
             bytes: reader.varint()?,
             unreadable: reader.varint()?,
             root: DirRef {
-                contents: tree::decode_content(version, &mut reader)?,
-                metadata: tree::decode_content(version, &mut reader)?,
+                contents: tree::decode_content(&mut reader)?,
+                metadata: tree::decode_content(&mut reader)?,
             },
         };
         reader.end()?;
@@ -72,36 +68,28 @@ impl Snapshot {
     }
 
     pub(crate) fn save(&self, store: &dyn Store, keys: &Keys) -> Result<()> {
-        let mut sealed = Vec::new();
-        keys.seal.seal(&place(&self.name), &self.encode(keys.version), &mut sealed)?;
-        store.put(ObjectKind::Snapshot, &self.name, &sealed)
+        sealed::save(store, keys, (ObjectKind::Snapshot, &self.name), &self.encode())
     }
 
     /// Reads it back from the store, not from a cache. It may be gone if somebody has forgotten it
     /// already: then there is a record of that.
     pub(crate) fn confirm(&self, store: &dyn Store, keys: &Keys) -> Result<()> {
-        let lost = Error::LostWrite { kind: ObjectKind::Snapshot, name: self.name };
-        let sealed = match store.get(ObjectKind::Snapshot, &self.name) {
-            Ok(sealed) => sealed,
-            Err(error) if error.is_missing() => {
-                let is_forgotten = forgotten::all(store, keys)?.contains(&self.name);
-                return if is_forgotten { Ok(()) } else { Err(lost) };
-            }
-            Err(error) => return Err(error),
+        let kind = ObjectKind::Snapshot;
+        let is_same = |plain: &[u8]| Ok(plain == self.encode());
+        let found = match sealed::load(store, keys, (kind, &self.name), is_same) {
+            Err(error) if error.is_missing() => forgotten::all(store, keys)?.contains(&self.name),
+            Err(Error::Damaged(_)) => false,
+            outcome => outcome?,
         };
-        match keys.seal.open(&place(&self.name), sealed) {
-            Ok(plain) if plain == self.encode(keys.version) => Ok(()),
-            _ => Err(lost),
-        }
+        if found { Ok(()) } else { Err(Error::LostWrite { kind, name: self.name }) }
     }
 
     pub(crate) fn load(store: &dyn Store, keys: &Keys, name: &Name) -> Result<Self> {
-        let object = store.open(ObjectKind::Snapshot, name)?;
-        let damaged = |Malformed| Error::damaged(ObjectKind::Snapshot, name);
+        let kind = ObjectKind::Snapshot;
+        let object = store.open(kind, name)?;
         read_or_refetch(&*object, || {
             let sealed = object.read_at(0, object.len())?;
-            let plain = keys.seal.open(&place(name), sealed).map_err(damaged)?;
-            Self::decode(keys.version, *name, &plain).map_err(damaged)
+            sealed::open(keys, (kind, name), sealed, |plain| Self::decode(*name, plain))
         })
     }
 }
@@ -137,7 +125,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let store = LocalStore::new(directory.path());
         store.prepare().expect("folders");
-        let keys = Keys::new(&Master([7; 32]), true, Version::V2);
+        let keys = Keys::new(&Master([7; 32]), true);
         let snapshot = Snapshot {
             name: Name([3; 16]),
             time: 1,

@@ -6,24 +6,11 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use cuculus::{ElasticFilter, Filter, Insert, KeyHasher};
-use cuculus_backup::{ChunkId, RunFilter};
+use cuculus_backup::ChunkId;
+use cuculus_backup::lab::{self, RunFilter};
 use rustix::time::{ClockId, clock_gettime};
-use serde::Serialize;
 
 use crate::Failure;
-
-#[derive(Serialize)]
-pub(crate) struct Row {
-    name: &'static str,
-    bytes: usize,
-    bits_per_id: f64,
-    /// Blocks of the index read for chunks that are new, and for chunks that are stored.
-    reads_new: u64,
-    reads_stored: u64,
-    /// Thread CPU time to build and to ask, in nanoseconds per id and per look-up.
-    build_ns: f64,
-    ask_ns: f64,
-}
 
 fn cpu() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
@@ -59,7 +46,9 @@ fn add(runs: &mut Vec<Run>, ids: Vec<ChunkId>) -> usize {
     written
 }
 
-pub(crate) fn run(trace: &[Vec<ChunkId>]) -> Result<Vec<Row>, Failure> {
+/// Prints blocks read for chunks that are new and for chunks that are stored, and the processor time of
+/// the thread per id that is added and per look-up.
+pub(crate) fn run(trace: &[Vec<ChunkId>]) -> Result<(), Failure> {
     let hasher = KeyHasher::siphash(7);
     let mut digest = ElasticFilter::builder().false_positive_rate(0.01).hasher(hasher).build()?;
     let mut runs: Vec<Run> = Vec::new();
@@ -70,7 +59,7 @@ pub(crate) fn run(trace: &[Vec<ChunkId>]) -> Result<Vec<Row>, Failure> {
     for questions in trace {
         let start = cpu();
         let in_digest: Vec<bool> =
-            questions.iter().map(|id| digest.contains(id.as_bytes())).collect();
+            questions.iter().map(|id| digest.contains(lab::bytes(id))).collect();
         digest_ask += cpu() - start;
         let start = cpu();
         let in_runs: Vec<u32> = questions
@@ -108,7 +97,7 @@ pub(crate) fn run(trace: &[Vec<ChunkId>]) -> Result<Vec<Row>, Failure> {
         }
         let start = cpu();
         for id in &new {
-            digest.insert(id.as_bytes())?;
+            digest.insert(lab::bytes(id))?;
         }
         digest_build += cpu() - start;
         let mut sorted: Vec<ChunkId> = new.iter().copied().collect();
@@ -118,51 +107,26 @@ pub(crate) fn run(trace: &[Vec<ChunkId>]) -> Result<Vec<Row>, Failure> {
         built += add(&mut runs, sorted) as u64;
         run_build += cpu() - start;
     }
-    let ids = stored.len().max(1);
-    let row = |name, bytes: usize, reads: [u64; 2], build_ns: f64, ask: Duration| Row {
-        name,
-        bytes,
-        bits_per_id: 8.0 * bytes as f64 / ids as f64,
-        reads_new: reads[0],
-        reads_stored: reads[1],
-        build_ns,
-        ask_ns: ask.as_nanos() as f64 / asked.max(1) as f64,
-    };
-    let lost = stored.iter().filter(|id| !runs.iter().any(|run| run.filter.may_have(id)));
-    let lost = lost.count();
-    if lost > 0 {
-        return Err(format!("the filters of the runs lost {lost} ids").into());
+    if let Some(lost) = stored.iter().find(|id| !runs.iter().any(|run| run.filter.may_have(id))) {
+        return Err(format!("the filters of the runs lost {lost}").into());
     }
-    // With the sorting of the merges, which the index does anyway.
-    let per_id = run_build.as_nanos() as f64 / built.max(1) as f64;
-    let run_bytes = runs.iter().map(|run| run.filter.size_in_bytes() as usize).sum();
-    Ok(vec![
-        row(
-            "digest (elastic)",
-            digest.size_in_bytes(),
-            reads[0],
-            digest_build.as_nanos() as f64 / ids as f64,
-            digest_ask,
-        ),
-        row("filter in each run", run_bytes, reads[1], per_id, run_ask),
-    ])
-}
-
-pub(crate) fn print(rows: &[Row]) {
+    println!("## filters\n");
     println!(
-        "{:<20} {:>10} {:>10} {:>12} {:>12} {:>10} {:>10}",
-        "", "KiB", "bits/id", "reads, new", "reads, old", "build ns", "ask ns"
+        "| what is asked | bits per chunk | reads for new chunks | reads for stored chunks | ns to add a \
+         chunk | ns to ask |\n|---|---|---|---|---|---|"
     );
-    for row in rows {
-        println!(
-            "{:<20} {:>10} {:>10.1} {:>12} {:>12} {:>10.1} {:>10.1}",
-            row.name,
-            row.bytes / 1024,
-            row.bits_per_id,
-            row.reads_new,
-            row.reads_stored,
-            row.build_ns,
-            row.ask_ns
-        );
-    }
+    let ids = stored.len().max(1) as u64;
+    let row = |name, bytes: u64, reads: [u64; 2], (build, added): (Duration, u64), ask: Duration| {
+        let bits = 8.0 * bytes as f64 / ids as f64;
+        let per = |time: Duration, count: u64| time.as_nanos() as f64 / count.max(1) as f64;
+        let (build, ask) = (per(build, added), per(ask, asked));
+        println!("| {name} | {bits:.1} | {} | {} | {build:.0} | {ask:.0} |", reads[0], reads[1]);
+    };
+    let (bytes, build) = (digest.size_in_bytes() as u64, (digest_build, ids));
+    row("digest (elastic filter)", bytes, reads[0], build, digest_ask);
+    // With the sorting of the merges, which the index does anyway.
+    let bytes = runs.iter().map(|run| run.filter.size_in_bytes()).sum();
+    row("filter in each run", bytes, reads[1], (run_build, built), run_ask);
+    println!("\n{asked} look-ups of {ids} chunks, without the cache.\n");
+    Ok(())
 }

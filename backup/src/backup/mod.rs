@@ -4,24 +4,28 @@
 
 mod copying; // the writing half of a copy
 mod exclude; // which paths to leave out
-mod files; // the content of one file
 mod metadata; // metadata of one file
 mod names; // the names of one directory
 mod roots; // several paths as one tree
 mod saver; // store a chunk unless it is stored already
 mod walk; // walk directories
+mod writing; // directories and files as chunks
+
+#[cfg(test)]
+mod tests; // wrong answers of filters and cache
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
-use crate::config::{self, Version};
+use crate::clock;
 use crate::error::{Error, Result};
 use crate::id::{ChunkId, Name};
 use crate::index::{Entry, Index, Merged, Run, RunWriter};
 use crate::intent::{self, Announcement, Work};
-use crate::locality::{self, Locality};
-use crate::lookup::{Lookup, Lookups, Prefilter};
+use crate::locality::Locality;
+use crate::lookup::{Lookup, LookupSettings, Lookups};
 use crate::marks;
+use crate::origin;
 use crate::pack::PackInfo;
 use crate::progress::Progress;
 use crate::repository::Repository;
@@ -34,36 +38,7 @@ use saver::Saver;
 use walk::Walk;
 
 pub(crate) use copying::Copying;
-pub(crate) use files::SaveError;
-
-/// How a backup finds out which chunks are stored already. Anything but the default is for
-/// measurements and tests; no setting loses data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LookupOptions {
-    /// What is consulted before the index.
-    pub filters: FilterMode,
-    /// How many chunk locations the locality cache holds, about 104 bytes each; 0 turns it off.
-    pub cached_chunks: usize,
-    /// Whether the report lists every chunk that was looked up, in order.
-    pub trace: bool,
-}
-
-/// What is consulted before the index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FilterMode {
-    /// The filters of the index runs.
-    Normal,
-    /// A substitute that answers "maybe" for every chunk, so that the index decides alone.
-    AlwaysMaybe,
-    /// Filters whose answer is wrong half of the time. A wrong "no" stores a chunk twice.
-    RandomErrors,
-}
-
-impl Default for LookupOptions {
-    fn default() -> Self {
-        Self { filters: FilterMode::Normal, cached_chunks: locality::DEFAULT_CHUNKS, trace: false }
-    }
-}
+pub(crate) use writing::SaveError;
 
 /// What to back up, and how.
 #[derive(Clone, Debug, Default)]
@@ -87,8 +62,6 @@ pub struct BackupOptions {
     pub time: Option<u64>,
     /// Write nothing.
     pub dry_run: bool,
-    /// For measurements and tests.
-    pub lookup: LookupOptions,
 }
 
 /// What a backup did.
@@ -118,9 +91,6 @@ pub struct BackupReport {
     pub filter_bytes: u64,
     /// How the look-ups were answered.
     pub lookups: Lookups,
-    /// The chunks looked up, in order, if [`LookupOptions::trace`] is set.
-    #[serde(skip)]
-    pub trace: Vec<ChunkId>,
 }
 
 impl Repository {
@@ -131,8 +101,18 @@ impl Repository {
     /// If a path does not exist, or the repository cannot be read or written. There is no snapshot
     /// then; chunks that were stored are used by the next attempt.
     pub fn backup(&self, options: &BackupOptions, progress: &dyn Progress) -> Result<BackupReport> {
+        self.backup_with(options, &LookupSettings::default(), progress).map(|(report, _)| report)
+    }
+
+    /// Also returns the chunks that were looked up, in order, if the settings say so.
+    pub(crate) fn backup_with(
+        &self,
+        options: &BackupOptions,
+        settings: &LookupSettings,
+        progress: &dyn Progress,
+    ) -> Result<(BackupReport, Vec<ChunkId>)> {
         let roots = roots::Roots::of(&options.paths)?;
-        self.run_backup(options, roots.paths(), progress, |walk, parent| {
+        self.run_backup(options, settings, roots.paths(), progress, |walk, parent| {
             walk.save_roots(&roots, parent)
         })
     }
@@ -153,31 +133,30 @@ impl Repository {
             return Err(Error::InvalidFileName { name: name.into() });
         }
         let paths = vec![[b"/", name.as_bytes()].concat()];
-        self.run_backup(options, paths, progress, |walk, _| walk.save_stream(name, source))
+        let save = |walk: &mut Walk<'_>, _: Option<&Snapshot>| walk.save_stream(name, source);
+        let saved = self.run_backup(options, &LookupSettings::default(), paths, progress, save);
+        saved.map(|(report, _)| report)
     }
 
     fn run_backup(
         &self,
         options: &BackupOptions,
+        settings: &LookupSettings,
         paths: Vec<Vec<u8>>,
         progress: &dyn Progress,
         save: impl FnOnce(&mut Walk<'_>, Option<&Snapshot>) -> Result<DirRef>,
-    ) -> Result<BackupReport> {
+    ) -> Result<(BackupReport, Vec<ChunkId>)> {
         // A dry run writes nothing at all, so that it works with a repository that cannot be
         // written. A prune beside it may make it fail.
         let announcement = match options.dry_run {
             true => None,
             false => Some(Announcement::new(&self.store, &self.keys, Work::Backup)?),
         };
-        if self.version == Version::V1 && !options.dry_run {
-            // Repositories were made without a copy of their configuration.
-            config::repair_copies(&*self.store, &self.config)?;
-        }
-        let (lookup, missing) = self.begin_lookups(&options.lookup, progress)?;
+        let (lookup, missing) = self.begin_lookups(settings, progress)?;
         let sink = if options.dry_run { None } else { Some(self.sink(Purpose::NewChunks)?) };
 
-        let host = options.host.clone().unwrap_or_else(intent::host);
-        let time = options.time.unwrap_or_else(intent::now_in_nanoseconds);
+        let host = options.host.clone().unwrap_or_else(origin::host);
+        let time = options.time.unwrap_or_else(clock::now_in_nanoseconds);
         let saver = Saver::new(lookup, sink, &self.parameters);
         let mut walk = Walk::new(self, options, &paths, saver, progress)?;
         let parent = self.parent(&host, &paths)?;
@@ -187,11 +166,11 @@ impl Repository {
         report.stored_bytes = written.bytes;
         report.missing_packs = missing;
         report.lookups = lookup.counts();
-        report.trace = lookup.trace.take().unwrap_or_default();
-        if matches!(lookup.prefilter, Prefilter::Filters) {
+        let trace = lookup.trace.take().unwrap_or_default();
+        if lookup.index.uses_filters() {
             report.filter_bytes = lookup.index.filter_bytes()?;
         }
-        let Some(announcement) = announcement else { return Ok(report) };
+        let Some(announcement) = announcement else { return Ok((report, trace)) };
 
         let snapshot = Snapshot {
             name: Name::random()?,
@@ -209,14 +188,16 @@ impl Repository {
         report.snapshot = Some(snapshot.name.to_string());
 
         drop(announcement);
-        self.tidy(lookup).map(|()| report)
+        // The snapshot is safe without this, which saves work later.
+        self.merge_runs(&mut lookup.index)?;
+        Ok((report, trace))
     }
 
     /// Reads the marks and the index, in this order, and prepares to look chunks up. Also returns
     /// the number of packs that the index names and that are gone.
     fn begin_lookups(
         &self,
-        options: &LookupOptions,
+        settings: &LookupSettings,
         progress: &dyn Progress,
     ) -> Result<(Lookup, u64)> {
         let marked = marks::marked_packs(&*self.store, &self.keys)?;
@@ -231,20 +212,17 @@ impl Repository {
             ));
         }
         index.hide(missing.iter().copied());
-        let (index, prefilter) = match options.filters {
-            FilterMode::Normal => (index.with_filters()?, Prefilter::Filters),
-            FilterMode::AlwaysMaybe => (index, Prefilter::AlwaysMaybe),
-            FilterMode::RandomErrors => (index, Prefilter::RandomErrors(1)),
-        };
-        let cache = Locality::new(options.cached_chunks);
-        let mut lookup = Lookup::new(&self.store, &self.keys, index, prefilter, cache);
-        lookup.trace = options.trace.then(Vec::new);
+        if settings.filters {
+            index = index.with_filters()?;
+        }
+        #[cfg(test)]
+        if settings.spoiled {
+            index.spoil_filters();
+        }
+        let cache = Locality::new(settings.cached_chunks);
+        let mut lookup = Lookup::new(&self.store, &self.keys, index, cache);
+        lookup.trace = settings.trace.then(Vec::new);
         Ok((lookup, missing.len() as u64))
-    }
-
-    /// After a snapshot: what saves work later. The snapshot is safe without it.
-    fn tidy(&self, mut lookup: Lookup) -> Result<()> {
-        self.merge_runs(&mut lookup.index)
     }
 
     pub(crate) fn sink(&self, purpose: Purpose) -> Result<Sink> {

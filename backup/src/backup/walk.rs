@@ -13,28 +13,24 @@ use std::path::Path;
 use rustix::fs::OFlags;
 
 use super::exclude::Exclude;
-use super::files::{self, SaveError};
 use super::metadata::{self, FileKind, MUST_READ};
 use super::names::Names;
 use super::roots::Roots;
 use super::saver::Saver;
+use super::writing::{SaveError, TreeWriter};
 use super::{BackupOptions, BackupReport};
-use crate::chunker::Chunker;
 use crate::chunks::Chunks;
-use crate::config::{Parameters, Version};
+use crate::clock::{now, now_in_nanoseconds};
 use crate::error::Result;
-use crate::intent::{now, now_in_nanoseconds};
 use crate::progress::Progress;
 use crate::repository::Repository;
-use crate::sink::ChunkKind;
 use crate::snapshot::Snapshot;
 use crate::tree::{
-    self, Content, ContentBuilder, DirReader, DirRef, DirWriter, Meta, Node, NodeKind, Piece,
+    self, Content, DirReader, DirRef, DirWriter, Meta, Node, NodeKind, Piece,
 };
 
 pub(super) struct Walk<'a> {
-    saver: Saver,
-    chunker: Chunker,
+    tree: TreeWriter,
     /// Trees of the last snapshot.
     earlier: Chunks,
     exclude: Exclude,
@@ -45,8 +41,6 @@ pub(super) struct Walk<'a> {
     read_all: bool,
     /// Files with several hard links that were saved already.
     links: HashMap<(u64, u64), NodeKind>,
-    version: Version,
-    parameters: Parameters,
     progress: &'a dyn Progress,
     report: BackupReport,
 }
@@ -90,8 +84,7 @@ impl<'a> Walk<'a> {
         progress: &'a dyn Progress,
     ) -> Result<Self> {
         Ok(Self {
-            saver,
-            chunker: Chunker::new(&repository.parameters, &repository.keys.cuts),
+            tree: TreeWriter::new(repository, saver),
             earlier: repository.chunks()?,
             exclude: Exclude::new(&options.exclude, roots)?,
             exclude_caches: options.exclude_caches,
@@ -99,17 +92,15 @@ impl<'a> Walk<'a> {
             one_file_system: options.one_file_system,
             read_all: options.read_all,
             links: HashMap::new(),
-            version: repository.version,
-            parameters: repository.parameters,
             progress,
             report: BackupReport::default(),
         })
     }
 
     pub(super) fn finish(mut self) -> (BackupReport, Saver) {
-        self.report.new_chunks = self.saver.new_chunks;
-        self.report.new_bytes = self.saver.new_bytes;
-        (self.report, self.saver)
+        let saver = self.tree.saver;
+        (self.report.new_chunks, self.report.new_bytes) = (saver.new_chunks, saver.new_bytes);
+        (self.report, saver)
     }
 
     /// Saves all paths; returns the root of the tree.
@@ -135,10 +126,8 @@ impl<'a> Walk<'a> {
     /// Saves a stream as a file of this name in the root directory.
     pub(super) fn save_stream(&mut self, name: &str, source: &mut dyn Read) -> Result<DirRef> {
         self.progress.phase("saving");
-        let list = ContentBuilder::new(self.version, &self.parameters);
         let mut counted = Counted { source, progress: self.progress };
-        let saved = files::save_stream(&mut counted, &mut self.chunker, &mut self.saver, list);
-        self.saver.end_stream();
+        let saved = self.tree.save_file(|file| file.bytes(&mut counted));
         let (size, content) = saved.map_err(|error| match error {
             // Half of what a program writes looks like all of it.
             SaveError::File(error) => crate::Error::io("cannot read standard input")(error),
@@ -154,10 +143,10 @@ impl<'a> Walk<'a> {
             modified: ((time / 1_000_000_000) as i64, (time % 1_000_000_000) as u32),
             ..Meta::default()
         };
-        let mut dir = self.dir_writer();
+        let mut dir = self.tree.dir_writer();
         let kind = NodeKind::File { size, content };
-        self.add_node(&mut dir, Some(Node { name: name.as_bytes().to_vec(), kind, meta }))?;
-        self.end_dir(dir)
+        self.tree.add_node(&mut dir, Node { name: name.as_bytes().to_vec(), kind, meta })?;
+        self.tree.end_dir(dir)
     }
 
     /// A parent directory of what is saved: it contains only what leads there.
@@ -168,7 +157,7 @@ impl<'a> Walk<'a> {
         earlier: Option<&DirRef>,
     ) -> Result<DirRef> {
         let mut earlier = Earlier::new(earlier);
-        let mut dir = self.dir_writer();
+        let mut dir = self.tree.dir_writer();
         for (name, below) in &roots.below {
             let path = path.join(name);
             let before = earlier.take(name.as_bytes(), &mut self.earlier);
@@ -186,24 +175,11 @@ impl<'a> Walk<'a> {
             };
             self.add_node(&mut dir, node)?;
         }
-        self.end_dir(dir)
-    }
-
-    fn dir_writer(&self) -> DirWriter {
-        DirWriter::new(self.version, &self.parameters)
+        self.tree.end_dir(dir)
     }
 
     fn add_node(&mut self, dir: &mut DirWriter, node: Option<Node>) -> Result<()> {
-        let Some(node) = node else { return Ok(()) };
-        dir.add(node, &self.chunker, &mut |chunk| self.saver.save(ChunkKind::Tree, chunk))?;
-        self.saver.end_stream();
-        Ok(())
-    }
-
-    fn end_dir(&mut self, dir: DirWriter) -> Result<DirRef> {
-        let dir = dir.finish(&self.chunker, &mut |chunk| self.saver.save(ChunkKind::Tree, chunk));
-        self.saver.end_stream();
-        dir
+        node.map_or(Ok(()), |node| self.tree.add_node(dir, node))
     }
 
     /// Reports something that could not be saved. The backup goes on.
@@ -238,13 +214,13 @@ impl<'a> Walk<'a> {
         }
         let mut names = names.sorted();
         let mut earlier = Earlier::new(earlier);
-        let mut dir = self.dir_writer();
+        let mut dir = self.tree.dir_writer();
         while let Some(name) = names.next() {
             let before = earlier.take(name.as_bytes(), &mut self.earlier);
             let node = self.save_node(&path.join(name), before, device)?;
             self.add_node(&mut dir, node)?;
         }
-        self.end_dir(dir)
+        self.tree.end_dir(dir)
     }
 
     /// Saves one path; `None` if it cannot be saved, or need not be.
@@ -273,7 +249,7 @@ impl<'a> Walk<'a> {
                 let earlier = before.as_ref().and_then(dir_of);
                 // A mount point is kept as an empty directory.
                 let dir = if elsewhere {
-                    self.end_dir(self.dir_writer())?
+                    DirRef::default()
                 } else {
                     self.save_dir(path, earlier, device)?
                 };
@@ -354,7 +330,7 @@ impl<'a> Walk<'a> {
     fn has_all(&mut self, content: &Content) -> Result<bool> {
         for piece in &content.pieces {
             let Piece::Chunk { id, len } = piece else { continue };
-            if !self.saver.has(id)? {
+            if !self.tree.saver.has(id)? {
                 return Ok(false);
             }
             if content.levels > 0 {
@@ -380,10 +356,7 @@ impl<'a> Walk<'a> {
         if !opened.is_file() || opened.ino() != found.ino() {
             return Err(io::Error::other("it was replaced while it was read").into());
         }
-        let list = ContentBuilder::new(self.version, &self.parameters);
-        let saved = files::save(&mut file, &mut self.chunker, &mut self.saver, list);
-        self.saver.end_stream();
-        let (size, content) = saved?;
+        let (size, content) = self.tree.save_file(|pieces| pieces.file(&mut file))?;
         if !metadata::same(found, &file.metadata()?) || size != found.len() {
             meta.stamp = MUST_READ;
             self.problem::<()>(path, &"it changed while it was read; what was read is saved");

@@ -1,12 +1,12 @@
 //! Where a passphrase comes from: a file, a command, the environment, or the terminal.
 
 use std::fs;
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use console::Term;
 use cuculus_backup::Error;
-use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use zeroize::Zeroizing;
 
 use super::Arguments;
@@ -80,7 +80,7 @@ impl Source<'_> {
             Some(output_of(command).map_err(|error| failed(&format!("`{command}`"), error))?)
         } else if let Ok(text) = std::env::var(self.variable) {
             Some(text)
-        } else if io::stdin().is_terminal() {
+        } else if Term::stderr().is_term() {
             Some(self.ask().map_err(|error| failed("the terminal", error))?)
         } else {
             None
@@ -115,19 +115,9 @@ fn output_of(command: &str) -> io::Result<String> {
     String::from_utf8(output.stdout).map_err(io::Error::other)
 }
 
-/// Reads a line without echoing it.
+/// Reads a line from the terminal without echoing it, also if standard input is a file or a pipe.
 fn ask_once(prompt: &str) -> io::Result<String> {
-    let input = io::stdin();
-    write!(io::stderr(), "{prompt}")?;
-    let shown = tcgetattr(&input)?;
-    let mut hidden = shown.clone();
-    hidden.local_modes.remove(LocalModes::ECHO);
-    tcsetattr(&input, OptionalActions::Flush, &hidden)?;
-    let mut line = String::new();
-    let read = input.lock().read_line(&mut line);
-    tcsetattr(&input, OptionalActions::Flush, &shown)?;
-    writeln!(io::stderr())?;
-    read?;
-    line.truncate(line.trim_end_matches(['\r', '\n']).len());
-    Ok(line)
+    let terminal = Term::stderr();
+    terminal.write_str(prompt)?;
+    terminal.read_secure_line()
 }

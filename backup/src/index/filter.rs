@@ -17,11 +17,9 @@ pub(super) const MAX_LEN: u64 = 1 << 48;
 /// the price of at most a sixteenth more of them.
 const ROUNDING: u32 = 4;
 
-/// The filter of one run of the index. Public for measurements only: a [`Repository`] uses it by itself.
-///
-/// [`Repository`]: crate::Repository
+/// The filter of one run of the index.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RunFilter {
+pub(crate) struct RunFilter {
     buckets: u64,
     /// For each bucket its ids as ones, and a zero after them.
     unary: Vec<u64>,
@@ -42,14 +40,14 @@ fn words(bits: u64) -> u64 {
 
 impl RunFilter {
     /// The filter of these ids, which must be sorted.
-    #[must_use]
-    pub fn of(ids: &[ChunkId]) -> Self {
+    #[cfg(any(test, feature = "lab"))]
+    pub(crate) fn of(ids: &[ChunkId]) -> Self {
         let mut builder = FilterBuilder::new(ids.len() as u64);
         ids.iter().for_each(|id| builder.push(id));
         builder.finish()
     }
 
-    /// The bytes of a filter with so many buckets and ids.
+    /// The bytes of a filter with these numbers of buckets and ids.
     pub(super) fn encoded_len(buckets: u64, ids: u64) -> u64 {
         words(buckets + ids) * 8 + ids
     }
@@ -63,7 +61,7 @@ impl RunFilter {
         unary.chain(self.remainders.iter().copied())
     }
 
-    /// Of the bytes of a filter with so many buckets and ids.
+    /// Decodes a filter with these numbers of buckets and ids.
     pub(super) fn decode(buckets: u64, ids: u64, bytes: &[u8]) -> Decoded<Self> {
         if buckets == 0 || buckets > MAX_LEN || ids > MAX_LEN {
             return Err(Malformed);
@@ -103,8 +101,7 @@ impl RunFilter {
     }
 
     /// Whether the run may have this id. If not, it does not have it.
-    #[must_use]
-    pub fn may_have(&self, id: &ChunkId) -> bool {
+    pub(crate) fn may_have(&self, id: &ChunkId) -> bool {
         let (bucket, wanted) = place(self.buckets, id);
         let Some(mut at) = self.samples.get((bucket / SAMPLE) as usize).copied() else {
             return true;
@@ -137,12 +134,11 @@ impl RunFilter {
     }
 
     /// Memory of the filter.
-    #[must_use]
-    pub fn size_in_bytes(&self) -> u64 {
+    pub(crate) fn size_in_bytes(&self) -> u64 {
         (self.unary.len() * 8 + self.remainders.len() + self.samples.len() * 8) as u64
     }
 
-    /// The same filter as with half of the buckets: the last bit of a bucket's number becomes the
+    /// The filter with half of the buckets: the last bit of a bucket's number becomes the
     /// first of what its ids left.
     fn halve(self) -> Self {
         let (mut unary, mut remainders) = (Bits::default(), self.remainders);

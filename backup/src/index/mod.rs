@@ -16,11 +16,12 @@ use crate::pack::{Location, PackInfo};
 use crate::seal::Keys;
 use crate::store::{ObjectKind, Store};
 
-pub use filter::RunFilter;
+#[cfg(any(test, feature = "lab"))]
+pub(crate) use filter::RunFilter;
 pub(crate) use merged::Merged;
 pub(crate) use run::Run;
 #[cfg(feature = "fuzz")]
-pub(crate) use run::{BLOCK_LEN, MAGIC, MAGIC_V1, block_place, filter_place, tail_place};
+pub(crate) use run::{BLOCK_LEN, ENTRY_LEN, MAGIC, block_place, filter_place, tail_place};
 pub(crate) use writing::{RunWriter, write_sorted};
 
 /// Where one chunk is.
@@ -67,7 +68,7 @@ impl Index {
 
     fn load_once(store: &dyn Store, keys: &Arc<Keys>) -> Result<Self> {
         let mut runs = Vec::new();
-        for (name, _) in store.list(ObjectKind::Run)? {
+        for name in store.names(ObjectKind::Run)? {
             runs.push(Run::open(store, keys, &name)?);
         }
         Ok(Self::of_runs(runs))
@@ -99,7 +100,7 @@ impl Index {
         Ok(self)
     }
 
-    /// The same runs once more, with nothing hidden: one index to read with, one to look up in.
+    /// A second index of these runs, with nothing hidden: one to read with, one to look up in.
     pub(crate) fn twin(&self) -> Self {
         Self::of_runs(self.runs.clone())
     }
@@ -129,14 +130,32 @@ impl Index {
         self.reads.load(Ordering::Relaxed)
     }
 
-    /// Whether a filter says that some run may have this chunk. If not, it is not stored.
+    /// Whether some run may have this chunk, as far as the filters say. If not, it is not stored.
+    /// Without filters the answer is yes.
     pub(crate) fn may_have(&self, id: &ChunkId) -> Result<bool> {
+        if !self.uses_filters {
+            return Ok(true);
+        }
         for run in &self.runs {
             if run.filter()?.may_have(id) {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    pub(crate) fn uses_filters(&self) -> bool {
+        self.uses_filters
+    }
+
+    /// Gives each run a filter of every second id: a filter that wrongly says "no".
+    #[cfg(test)]
+    pub(crate) fn spoil_filters(&mut self) {
+        for run in &mut self.runs {
+            let ids: Vec<ChunkId> =
+                run.entries().map(|entry| entry.expect("an entry").id).step_by(2).collect();
+            *run = run.clone().with_spoiled_filter(RunFilter::of(&ids));
+        }
     }
 
     /// Memory of all filters, which this reads.

@@ -13,14 +13,12 @@ use crate::pack::{Location, PackInfo};
 use crate::seal::Keys;
 use crate::store::{Object, ObjectKind, Store, read_or_refetch};
 
-/// Without a filter, in repositories of version 1.
-pub(crate) const MAGIC_V1: [u8; 8] = *b"CUCINDX1";
-pub(crate) const MAGIC: [u8; 8] = *b"CUCINDX2";
+pub(crate) const MAGIC: [u8; 8] = *b"CUCINDX1";
 /// Bytes of a filter that are sealed together.
 pub(super) const FILTER_FRAME: usize = 256 * 1024;
 /// After the sealed tail: its length in eight bytes.
 pub(super) const TRAILER_LEN: u64 = 8;
-pub(super) const ENTRY_LEN: usize = ChunkId::LEN + 4 + 4 + 3 + 3 + 3;
+pub(crate) const ENTRY_LEN: usize = ChunkId::LEN + 4 + 4 + 3 + 3 + 3;
 /// With this many entries a block is just below 4 KiB, the smallest read of a disk.
 pub(super) const BLOCK_ENTRIES: usize = 98;
 pub(crate) const BLOCK_LEN: usize = BLOCK_ENTRIES * ENTRY_LEN;
@@ -35,7 +33,7 @@ pub(super) struct Tail {
     pub(super) predecessors: Vec<Name>,
     /// The prefix of the first id of each block.
     pub(super) fences: Vec<u64>,
-    /// Of the filter; 0 if there is none.
+    /// Of the filter.
     pub(super) buckets: u64,
 }
 
@@ -59,12 +57,8 @@ impl Tail {
             Some(last) => self.block_range(last, overhead).end,
             None => MAGIC.len() as u64,
         };
-        let plain = self.filter_len();
+        let plain = RunFilter::encoded_len(self.buckets, self.len);
         start..start + plain + plain.div_ceil(FILTER_FRAME as u64) * overhead
-    }
-
-    fn filter_len(&self) -> u64 {
-        if self.buckets == 0 { 0 } else { RunFilter::encoded_len(self.buckets, self.len) }
     }
 }
 
@@ -123,15 +117,19 @@ impl Run {
         self
     }
 
-    /// The filter. It is read at the first call, or built from the entries if there is none that can
-    /// be used.
+    #[cfg(test)]
+    pub(super) fn with_spoiled_filter(self, filter: RunFilter) -> Self {
+        Self { filter: Arc::default(), ..self }.with_filter(filter)
+    }
+
+    /// The filter. It is read at the first call, or built from the entries if it is damaged.
     pub(crate) fn filter(&self) -> Result<&RunFilter> {
         if let Some(filter) = self.filter.get() {
             return Ok(filter);
         }
         let filter = match self.stored_filter() {
-            Ok(Some(filter)) => filter,
-            Ok(None) | Err(Error::Damaged(_)) => {
+            Ok(filter) => filter,
+            Err(Error::Damaged(_)) => {
                 let mut builder = FilterBuilder::new(self.len());
                 for entry in self.entries() {
                     builder.push(&entry?.id);
@@ -143,15 +141,11 @@ impl Run {
         Ok(self.filter.get_or_init(|| filter))
     }
 
-    /// The filter as it is stored; `None` if the run was written without one.
-    pub(crate) fn stored_filter(&self) -> Result<Option<RunFilter>> {
-        let buckets = self.tail.buckets;
-        if buckets == 0 {
-            return Ok(None);
-        }
+    /// The filter as it is stored.
+    pub(crate) fn stored_filter(&self) -> Result<RunFilter> {
         let bytes = read_or_refetch(&*self.object, || self.read_filter())?;
-        let filter = RunFilter::decode(buckets, self.len(), &bytes);
-        filter.map(Some).map_err(|Malformed| self.damaged().with_detail("its filter"))
+        let filter = RunFilter::decode(self.tail.buckets, self.len(), &bytes);
+        filter.map_err(|Malformed| self.damaged().with_detail("its filter"))
     }
 
     /// Whether the filter is in memory and says that the run does not have this id.
@@ -395,11 +389,9 @@ pub(super) fn encode_tail(tail: &Tail) -> Vec<u8> {
         writer.varint(pack.size);
         writer.varint(pack.footer_len.into());
     });
-    writer.list(&tail.predecessors, |writer, name| writer.raw(&name.0));
+    writer.names(&tail.predecessors);
     writer.list(&tail.fences, |writer, &fence| writer.u64(fence));
-    if tail.buckets > 0 {
-        writer.varint(tail.buckets);
-    }
+    writer.varint(tail.buckets);
     writer.0
 }
 
@@ -413,29 +405,28 @@ fn read_tail(object: &dyn Object, keys: &Keys, name: &Name) -> Result<Tail> {
     let head = object.read_at(0, (MAGIC.len() as u64).min(size))?;
     let sealed = object.read_at(start, tail_len)?;
     let plain = keys.seal.open(&tail_place(name), sealed).map_err(|Malformed| damaged())?;
-    let has_filter = head == MAGIC;
-    let tail = decode_tail(&plain, has_filter).map_err(|Malformed| damaged())?;
+    let tail = decode_tail(&plain).map_err(|Malformed| damaged())?;
     let overhead = keys.seal.overhead() as u64;
-    let sound = (has_filter || head == MAGIC_V1)
+    let sound = head == MAGIC
         && tail.fences.len() as u64 == tail.blocks()
         && tail.fences.is_sorted()
-        && (tail.filter_range(overhead).end == start || (tail.len == 0 && !has_filter));
+        && tail.filter_range(overhead).end == start;
     if sound { Ok(tail) } else { Err(damaged()) }
 }
 
-fn decode_tail(bytes: &[u8], has_filter: bool) -> Decoded<Tail> {
+fn decode_tail(bytes: &[u8]) -> Decoded<Tail> {
     let mut reader = Reader(bytes);
     let len = reader.varint()?;
     let packs = reader.list(Name::LEN + 2, |reader| {
         let name = Name(reader.array()?);
         Ok(PackInfo { name, size: reader.varint()?, footer_len: reader.number()? })
     })?;
-    let predecessors = reader.list(Name::LEN, |reader| Ok(Name(reader.array()?)))?;
+    let predecessors = reader.names()?;
     let fences = reader.list(8, Reader::u64)?;
-    let buckets = if has_filter { reader.varint()? } else { 0 };
+    let buckets = reader.varint()?;
     reader.end()?;
     // Otherwise offsets in the file could overflow.
-    if len > MAX_LEN || buckets > MAX_LEN || (has_filter && buckets == 0) {
+    if len > MAX_LEN || buckets > MAX_LEN || buckets == 0 {
         return Err(Malformed);
     }
     Ok(Tail { len, packs, predecessors, fences, buckets })

@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use super::Entry;
 use super::filter::FilterBuilder;
-use super::run::{self, BLOCK_LEN, FILTER_FRAME, MAGIC, MAGIC_V1, Run, Tail};
-use crate::config::Version;
+use super::run::{self, BLOCK_LEN, FILTER_FRAME, MAGIC, Run, Tail};
 use crate::error::{Error, Result};
 use crate::id::Name;
 use crate::pack::PackInfo;
@@ -39,8 +38,7 @@ impl<'a> RunWriter<'a> {
         let (name, numbers) = (Name::random()?, HashMap::new());
         let draft = store.draft(ObjectKind::Run, &name)?;
         let block = Vec::with_capacity(BLOCK_LEN);
-        let sealed = if keys.version == Version::V1 { MAGIC_V1 } else { MAGIC }.to_vec();
-        let filter = FilterBuilder::new(most);
+        let (sealed, filter) = (MAGIC.to_vec(), FilterBuilder::new(most));
         Ok(Self { store, keys, name, draft, numbers, tail, filter, block, sealed })
     }
 
@@ -94,19 +92,18 @@ impl<'a> RunWriter<'a> {
         }
         self.write()?;
         let filter = mem::replace(&mut self.filter, FilterBuilder::new(0)).finish();
-        if self.keys.version != Version::V1 {
-            self.tail.buckets = filter.buckets();
-            let mut bytes = filter.encode();
-            for frame in 0.. {
-                let plain: Vec<u8> = bytes.by_ref().take(FILTER_FRAME).collect();
-                if plain.is_empty() {
-                    break;
-                }
-                let place = run::filter_place(&self.name, frame);
-                self.keys.seal.seal(&place, &plain, &mut self.sealed)?;
-                self.write()?;
+        self.tail.buckets = filter.buckets();
+        let mut bytes = filter.encode();
+        for frame in 0.. {
+            let plain: Vec<u8> = bytes.by_ref().take(FILTER_FRAME).collect();
+            if plain.is_empty() {
+                break;
             }
+            let place = run::filter_place(&self.name, frame);
+            self.keys.seal.seal(&place, &plain, &mut self.sealed)?;
+            self.write()?;
         }
+        drop(bytes);
         let tail = run::encode_tail(&self.tail);
         self.keys.seal.seal(&run::tail_place(&self.name), &tail, &mut self.sealed)?;
         let len = self.sealed.len() as u64;

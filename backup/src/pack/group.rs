@@ -192,12 +192,11 @@ impl Decompressor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Version;
     use crate::seal::Master;
 
     /// A group of these chunks, sealed; every group that comes out opens to what went in.
     fn sealed_groups(chunks: &[Vec<u8>]) -> SealedGroups {
-        let keys = Keys::new(&Master([7; 32]), true, Version::V2);
+        let keys = Keys::new(&Master([7; 32]), true);
         let parameters = Parameters::default();
         let mut group = Group::default();
         chunks.iter().for_each(|chunk| group.add(keys.chunk_id(chunk), chunk));

@@ -1,5 +1,5 @@
 //! Removes what no snapshot needs from packs and index. Knows the two phases that protect
-//! running backups; docs/design has the argument.
+//! running backups; docs/design.md has the argument.
 //!
 //! Phase 1 rewrites packs that are partly in use and marks packs for removal: a backup that begins
 //! later relies on none of them. Phase 2 waits for backups that began earlier, keeps the packs that
@@ -21,7 +21,7 @@ use crate::reachable::Reachable;
 use crate::repository::Repository;
 use crate::sink::Sink;
 use crate::snapshot::Snapshot;
-use crate::store::{ObjectKind, SINGLETON};
+use crate::store::ObjectKind;
 
 use live::{Live, LookupBatch, Usage};
 
@@ -85,8 +85,6 @@ impl Repository {
             report.freed_bytes += self.store.sweep_drafts()?;
         }
         self.remove_replaced_runs()?;
-        // Left by earlier versions of this program.
-        self.store.remove(ObjectKind::Digest, &SINGLETON)?;
         forgotten::merge(&*self.store, &self.keys)?;
         let mut plan = self.plan(options, progress, &mut report)?;
         if plan.going.is_empty() {

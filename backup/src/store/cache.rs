@@ -6,17 +6,15 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 use super::ObjectKind;
-use super::local::LocalObject;
+use super::local::{LocalObject, STALE_DRAFT_AGE};
+use crate::clock::is_past;
 use crate::error::{Error, Result};
 use crate::id::Name;
 use crate::local_state;
 
 const DRAFTS: &str = "tmp";
-/// A draft that is older was left by a killed process.
-const STALE_DRAFT_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[derive(Clone)]
 pub(super) struct ObjectCache {
@@ -55,8 +53,7 @@ impl ObjectCache {
         let Ok(drafts) = fs::read_dir(self.folder.join(DRAFTS)) else { return };
         for draft in drafts.flatten() {
             let modified = draft.metadata().and_then(|draft| draft.modified());
-            let age = modified.ok().and_then(|time| SystemTime::now().duration_since(time).ok());
-            if age.is_some_and(|age| age > STALE_DRAFT_AGE) {
+            if is_past(modified.ok(), STALE_DRAFT_AGE) {
                 let _ = fs::remove_file(draft.path());
             }
         }

@@ -12,6 +12,7 @@ use rustix::fs::{FlockOperation, OFlags, fcntl_getfl, fcntl_setfl, flock};
 use rustix::io::{Errno, pread};
 
 use super::{Draft, Object, ObjectKind, Store};
+use crate::clock::is_past;
 use crate::error::{Error, Result};
 use crate::id::Name;
 
@@ -19,7 +20,7 @@ use crate::id::Name;
 pub(super) const DRAFTS: &str = "tmp";
 /// How the drafts of other machines begin. They have no locks: their age decides.
 pub(super) const REMOTE_DRAFT: &str = "remote-";
-/// A draft of another machine that was not written to for so long belongs to a dead process.
+/// A draft that nobody has written to for this long was left by a dead process.
 pub(super) const STALE_DRAFT_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[derive(Clone)]
@@ -110,16 +111,7 @@ impl Store for LocalStore {
         let mut folders = vec![root.clone()];
         let mut tries = 0;
         while let Some(folder) = folders.pop() {
-            let entries = match fs::read_dir(&folder) {
-                // Repositories of version 1 were made without it.
-                Err(error)
-                    if kind == ObjectKind::Forgotten && error.kind() == io::ErrorKind::NotFound =>
-                {
-                    continue;
-                }
-                entries => entries.map_err(Error::at("read", &folder))?,
-            };
-            for entry in entries {
+            for entry in fs::read_dir(&folder).map_err(Error::at("read", &folder))? {
                 let entry = entry.map_err(Error::at("read", &folder))?;
                 let name = entry.file_name();
                 let Some(text) = name.to_str() else { continue };
@@ -174,8 +166,7 @@ impl Store for LocalStore {
             let Ok(file) = File::open(&path) else { continue };
             if entry.file_name().as_encoded_bytes().starts_with(REMOTE_DRAFT.as_bytes()) {
                 let changed = file.metadata().and_then(|file| file.modified());
-                let age = changed.ok().and_then(|time| time.elapsed().ok());
-                if age.is_none_or(|age| age < STALE_DRAFT_AGE) {
+                if !is_past(changed.ok(), STALE_DRAFT_AGE) {
                     continue;
                 }
             }
@@ -235,7 +226,7 @@ impl Draft for LocalDraft {
         let path = self.store.path(self.kind, &self.name);
         self.settle().and_then(|()| self.file.sync_all()).map_err(Error::at("write", &path))?;
         let folder = path.parent().unwrap_or(&self.store.root);
-        if matches!(self.kind, ObjectKind::Pack | ObjectKind::Forgotten) && !folder.exists() {
+        if self.kind == ObjectKind::Pack && !folder.exists() {
             let made = DirBuilder::new().mode(0o700).recursive(true).create(folder);
             made.map_err(Error::at("create", folder))?;
             sync_folder(folder.parent().unwrap_or(&self.store.root))?;

@@ -45,12 +45,10 @@ pub enum ObjectKind {
     Mark,
     /// Snapshots that were removed on purpose.
     Forgotten,
-    /// A filter of all chunk ids that earlier versions of this program wrote.
-    Digest,
 }
 
 impl ObjectKind {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Config,
         Self::ConfigCopy,
         Self::Key,
@@ -60,7 +58,6 @@ impl ObjectKind {
         Self::Snapshot,
         Self::Mark,
         Self::Forgotten,
-        Self::Digest,
     ];
 
     /// The directory of the objects, or the file if there is only one.
@@ -75,7 +72,6 @@ impl ObjectKind {
             Self::Snapshot => "snapshots",
             Self::Mark => "marks",
             Self::Forgotten => "forgotten",
-            Self::Digest => "digest",
         }
     }
 
@@ -96,7 +92,7 @@ impl ObjectKind {
     }
 
     pub(crate) fn is_single(self) -> bool {
-        matches!(self, Self::Config | Self::ConfigCopy | Self::Digest)
+        matches!(self, Self::Config | Self::ConfigCopy)
     }
 
     /// Whether objects of a remote repository are cached locally: those that are read in small
@@ -111,7 +107,6 @@ impl ObjectKind {
         match self {
             Self::Config => "configuration",
             Self::ConfigCopy => "copy of the configuration",
-            Self::Digest => "digest",
             Self::Key => "key",
             Self::Intent => "intent",
             Self::Pack => "pack",
@@ -126,7 +121,6 @@ impl ObjectKind {
     pub(crate) fn describe(self, name: &Name) -> String {
         match self {
             Self::Config => "the repository's configuration".into(),
-            Self::Digest => "the digest".into(),
             _ => format!("{} {name}", self.noun()),
         }
     }
@@ -159,6 +153,11 @@ pub(crate) trait Store: Send + Sync {
 
     /// All names of a kind with their sizes in bytes, in any order.
     fn list(&self, kind: ObjectKind) -> Result<Vec<(Name, u64)>>;
+
+    /// All names of a kind, in any order.
+    fn names(&self, kind: ObjectKind) -> Result<Vec<Name>> {
+        Ok(self.list(kind)?.into_iter().map(|(name, _)| name).collect())
+    }
 
     /// Opens an object for random reads.
     fn open(&self, kind: ObjectKind, name: &Name) -> Result<Box<dyn Object>>;
@@ -245,7 +244,7 @@ pub(crate) fn load_all<T>(
     load: impl Fn(&Name) -> Result<T>,
 ) -> Result<Vec<T>> {
     let mut loaded = Vec::new();
-    for (name, _) in store.list(kind)? {
+    for name in store.names(kind)? {
         match load(&name) {
             Ok(object) => loaded.push(object),
             Err(error) if error.is_missing() => {}

@@ -8,7 +8,7 @@
 use super::encoding::{decode_list, encode_list};
 use crate::chunks::Chunks;
 use crate::codec::Malformed;
-use crate::config::{Parameters, Version};
+use crate::config::Parameters;
 use crate::error::{DamagedPart, Error, Result};
 use crate::id::ChunkId;
 
@@ -23,8 +23,7 @@ const ENTRY_BYTES: usize = 1 + ChunkId::LEN + 10;
 /// Part of some content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Piece {
-    /// A chunk that holds this many bytes of the content, or a list of pieces that do. The length is
-    /// 0 in version 1, where only the index has it.
+    /// A chunk that holds this many bytes of the content, or a list of pieces that do.
     Chunk { id: ChunkId, len: u64 },
     /// This many bytes that were never written.
     Hole(u64),
@@ -136,16 +135,9 @@ pub(crate) struct ContentBuilder {
 }
 
 impl ContentBuilder {
-    pub(crate) fn new(version: Version, parameters: &Parameters) -> Self {
-        // Version 1 has one list of any length.
-        let fits = (parameters.max_chunk_size as usize / ENTRY_BYTES).min(MAX_ENTRIES);
-        let most = if version == Version::V1 { usize::MAX } else { fits };
-        Self { levels: vec![Vec::new()], least: fits / 8, most }
-    }
-
-    /// Whether there is one list of any length, without lengths of chunks.
-    pub(crate) fn is_flat(&self) -> bool {
-        self.most == usize::MAX
+    pub(crate) fn new(parameters: &Parameters) -> Self {
+        let most = (parameters.max_chunk_size as usize / ENTRY_BYTES).min(MAX_ENTRIES);
+        Self { levels: vec![Vec::new()], least: most / 8, most }
     }
 
     /// Appends a piece; `save` stores the bytes of a list.
@@ -166,14 +158,13 @@ impl ContentBuilder {
         if self.levels.len() == level {
             self.levels.push(Vec::new());
         }
-        let flat = self.is_flat();
         let Some(list) = self.levels.get_mut(level) else { return Ok(()) };
         list.push(piece);
         let ends = match &piece {
             Piece::Chunk { id, .. } => id.0[ChunkId::LEN - 1] % MEAN_ENTRIES == 0,
             Piece::Hole(_) => false,
         };
-        let full = list.len() >= self.most || (ends && list.len() >= self.least && !flat);
+        let full = list.len() >= self.most || (ends && list.len() >= self.least);
         if full { self.end_list(level, save) } else { Ok(()) }
     }
 
@@ -218,7 +209,7 @@ mod tests {
         ChunkId(id)
     }
 
-    fn build(pieces: impl Iterator<Item = Piece>, version: Version) -> (Content, Saved) {
+    fn build(pieces: impl Iterator<Item = Piece>) -> (Content, Saved) {
         let mut saved = Saved::new();
         let mut save = |bytes: &[u8]| {
             let mut id = [0; ChunkId::LEN];
@@ -227,7 +218,7 @@ mod tests {
             saved.insert(ChunkId(id), bytes.to_vec());
             Ok::<_, ()>(ChunkId(id))
         };
-        let mut builder = ContentBuilder::new(version, &Parameters::default());
+        let mut builder = ContentBuilder::new(&Parameters::default());
         pieces.for_each(|piece| builder.push(piece, &mut save).expect("saved"));
         let content = builder.finish(&mut save).expect("saved");
         (content, saved)
@@ -255,21 +246,19 @@ mod tests {
     #[test]
     fn lists_of_any_length_come_back() {
         for count in [0, 1, 30, 31, 32, 33, 255, 256, 257, 5000, 100_000] {
-            let (content, saved) = build(pieces(count), Version::V2);
+            let (content, saved) = build(pieces(count));
             assert!(flat(&content, &saved).into_iter().eq(pieces(count)), "{count}");
             assert!(content.pieces.len() <= MAX_ENTRIES && content.is_sound(), "{count}");
-            let (flat, saved) = build(pieces(count), Version::V1);
-            assert!(flat.levels == 0 && saved.is_empty() && flat.pieces.len() == count as usize);
         }
     }
 
     #[test]
     fn an_insertion_changes_few_lists() {
-        let (_, before) = build(pieces(50_000), Version::V2);
+        let (_, before) = build(pieces(50_000));
         let inserted = pieces(20_000)
             .chain([Piece::Chunk { id: id(1 << 40), len: 5 }])
             .chain(pieces(50_000).skip(20_000));
-        let (_, after) = build(inserted, Version::V2);
+        let (_, after) = build(inserted);
         let new = after.keys().filter(|id| !before.contains_key(id)).count();
         assert!(new <= 8, "{new} of {}", after.len());
     }

@@ -2,15 +2,15 @@
 //! directory in memory. Knows how nodes become the bytes of two contents; nothing of file systems.
 //!
 //! A segment is some hundred nodes in the order of their names. It ends after a name whose hash says
-//! so: a new file changes its own segment and no other. Version 1 had one segment of any length.
+//! so: a new file changes its own segment and no other.
 
 use super::content::{Content, ContentBuilder, Piece, Pieces};
-use super::encoding::{decode, decode_v1, encode, encode_v1};
+use super::encoding::{decode, encode};
 use super::node::{DirRef, Node, NodeKind};
 use crate::chunker::Chunker;
 use crate::chunks::Chunks;
 use crate::codec::{Malformed, Writer};
-use crate::config::{Parameters, Version};
+use crate::config::Parameters;
 use crate::error::{DamagedPart, Error, Result};
 use crate::id::ChunkId;
 
@@ -22,8 +22,6 @@ const MAX_NODES: usize = 1024;
 const SEGMENT_BYTES: usize = 64 * 1024;
 /// A longer segment is forged: attributes of one file may take some MiB.
 const MAX_SEGMENT_BYTES: usize = 64 << 20;
-/// The largest directory of version 1, which must fit in memory: about ten million names.
-const MAX_BYTES_V1: usize = 1 << 30;
 
 /// Stores a chunk.
 pub(crate) type Save<'a> = &'a mut dyn FnMut(&[u8]) -> Result<ChunkId>;
@@ -32,13 +30,11 @@ pub(crate) type Save<'a> = &'a mut dyn FnMut(&[u8]) -> Result<ChunkId>;
 struct StreamWriter {
     buffer: Vec<u8>,
     content: ContentBuilder,
-    version: Version,
 }
 
 impl StreamWriter {
-    fn new(version: Version, parameters: &Parameters) -> Self {
-        let content = ContentBuilder::new(version, parameters);
-        Self { buffer: Vec::new(), content, version }
+    fn new(parameters: &Parameters) -> Self {
+        Self { buffer: Vec::new(), content: ContentBuilder::new(parameters) }
     }
 
     /// Cuts chunks off the buffer while it has at least `left` bytes.
@@ -47,10 +43,9 @@ impl StreamWriter {
         while self.buffer.len() - start >= left.max(1) {
             let rest = self.buffer.get(start..).unwrap_or_default();
             let chunk = rest.get(..chunker.cut(rest)).unwrap_or(rest);
-            let len = if self.version == Version::V1 { 0 } else { chunk.len() as u64 };
-            let id = save(chunk)?;
+            let piece = Piece::Chunk { id: save(chunk)?, len: chunk.len() as u64 };
             start += chunk.len();
-            self.content.push(Piece::Chunk { id, len }, &mut *save)?;
+            self.content.push(piece, &mut *save)?;
         }
         self.buffer.drain(..start);
         Ok(())
@@ -71,7 +66,6 @@ impl StreamWriter {
 
 /// A directory that is being written. Nodes come in the order of their names.
 pub(crate) struct DirWriter {
-    version: Version,
     nodes: Vec<Node>,
     /// About the bytes of these nodes.
     bytes: usize,
@@ -80,18 +74,15 @@ pub(crate) struct DirWriter {
 }
 
 impl DirWriter {
-    pub(crate) fn new(version: Version, parameters: &Parameters) -> Self {
-        let stream = || StreamWriter::new(version, parameters);
-        Self { version, nodes: Vec::new(), bytes: 0, contents: stream(), metadata: stream() }
+    pub(crate) fn new(parameters: &Parameters) -> Self {
+        let stream = || StreamWriter::new(parameters);
+        Self { nodes: Vec::new(), bytes: 0, contents: stream(), metadata: stream() }
     }
 
     pub(crate) fn add(&mut self, node: Node, chunker: &Chunker, save: Save<'_>) -> Result<()> {
         self.bytes += size(&node);
         let [hash, ..] = *blake3::hash(&node.name).as_bytes();
         self.nodes.push(node);
-        if self.version == Version::V1 {
-            return Ok(());
-        }
         let count = self.nodes.len();
         let ends = count >= MIN_NODES && hash % MEAN_NODES == 0;
         if ends || count >= MAX_NODES || self.bytes >= SEGMENT_BYTES {
@@ -112,13 +103,7 @@ impl DirWriter {
     }
 
     pub(crate) fn finish(mut self, chunker: &Chunker, save: Save<'_>) -> Result<DirRef> {
-        if self.version == Version::V1 {
-            let (contents, metadata) = encode_v1(&self.nodes);
-            if contents.len().max(metadata.len()) > MAX_BYTES_V1 {
-                return Err(Error::TooLargeForVersion1);
-            }
-            (self.contents.buffer, self.metadata.buffer) = (contents, metadata);
-        } else if !self.nodes.is_empty() {
+        if !self.nodes.is_empty() {
             self.end_segment(chunker, save)?;
         }
         let contents = self.contents.finish(chunker, save)?;
@@ -166,16 +151,6 @@ impl StreamReader {
         Ok(true)
     }
 
-    fn all(&mut self, chunks: &mut Chunks) -> Result<&[u8]> {
-        while self.more(chunks)? {
-            // A forged list can name the same chunk any number of times.
-            if self.buffer.len() > MAX_BYTES_V1 {
-                return Err(damaged("larger than 1 GiB"));
-            }
-        }
-        Ok(&self.buffer)
-    }
-
     /// Makes sure that the next segment is in the buffer; returns where it is, or `None` at the
     /// end.
     fn segment(&mut self, chunks: &mut Chunks) -> Result<Option<std::ops::Range<usize>>> {
@@ -211,8 +186,6 @@ pub(crate) struct DirReader {
     metadata: StreamReader,
     nodes: std::vec::IntoIter<Node>,
     last: Vec<u8>,
-    /// Version 1: whether the whole directory was read.
-    done: bool,
 }
 
 impl DirReader {
@@ -222,7 +195,6 @@ impl DirReader {
             metadata: StreamReader::new(&dir.metadata),
             nodes: Vec::new().into_iter(),
             last: Vec::new(),
-            done: false,
         }
     }
 
@@ -231,19 +203,7 @@ impl DirReader {
             if let Some(node) = self.nodes.next() {
                 return Ok(Some(node));
             }
-            if self.done {
-                return Ok(None);
-            }
-            let nodes = match chunks.lookup.keys.version {
-                Version::V1 => self.whole(chunks)?,
-                Version::V2 => match self.segment(chunks)? {
-                    Some(nodes) => nodes,
-                    None => {
-                        self.done = true;
-                        return Ok(None);
-                    }
-                },
-            };
+            let Some(nodes) = self.segment(chunks)? else { return Ok(None) };
             // Names are in order within a segment, and must be from one to the next.
             let first = nodes.first().map(|node| node.name.as_slice());
             if first.is_some_and(|first| first <= self.last.as_slice()) {
@@ -254,13 +214,6 @@ impl DirReader {
             }
             self.nodes = nodes.into_iter();
         }
-    }
-
-    fn whole(&mut self, chunks: &mut Chunks) -> Result<Vec<Node>> {
-        let contents = self.contents.all(chunks)?;
-        let nodes = decode_v1(contents, self.metadata.all(chunks)?);
-        self.done = true;
-        nodes.map_err(|Malformed| damaged(""))
     }
 
     fn segment(&mut self, chunks: &mut Chunks) -> Result<Option<Vec<Node>>> {

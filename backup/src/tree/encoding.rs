@@ -1,33 +1,14 @@
-//! Encodes nodes as two byte strings, contents and metadata, and decodes them (FORMAT.md). The two
-//! versions differ in how a content is written: version 1 has one flat list without lengths.
+//! Encodes nodes as two byte strings, contents and metadata, and decodes them (FORMAT.md).
 
 use super::content::{Content, Piece};
 use super::node::{DirRef, Meta, Node, NodeKind};
 use crate::codec::{Decoded, Malformed, Reader, Writer};
-use crate::config::Version;
 use crate::id::ChunkId;
 
 /// The nodes, sorted by name, as contents and metadata.
 pub(crate) fn encode(nodes: &[Node]) -> (Vec<u8>, Vec<u8>) {
-    encode_as(Version::V2, nodes)
-}
-
-pub(crate) fn encode_v1(nodes: &[Node]) -> (Vec<u8>, Vec<u8>) {
-    encode_as(Version::V1, nodes)
-}
-
-/// The inverse of [`encode`]; refuses names that no directory can have.
-pub(crate) fn decode(contents: &[u8], metadata: &[u8]) -> Decoded<Vec<Node>> {
-    decode_as(Version::V2, contents, metadata)
-}
-
-pub(crate) fn decode_v1(contents: &[u8], metadata: &[u8]) -> Decoded<Vec<Node>> {
-    decode_as(Version::V1, contents, metadata)
-}
-
-fn encode_as(version: Version, nodes: &[Node]) -> (Vec<u8>, Vec<u8>) {
     let (mut contents, mut metadata) = (Writer::default(), Writer::default());
-    contents.list(nodes, |writer, node| encode_contents(version, writer, node));
+    contents.list(nodes, encode_contents);
     // Column by column: similar values stand together and compress well.
     let mut column = |encode: &dyn Fn(&mut Writer, &Node)| {
         nodes.iter().for_each(|node| encode(&mut metadata, node));
@@ -43,7 +24,7 @@ fn encode_as(version: Version, nodes: &[Node]) -> (Vec<u8>, Vec<u8>) {
     column(&encode_link);
     column(&|writer, node| {
         if let NodeKind::Dir(dir) = &node.kind {
-            encode_content(version, writer, &dir.metadata);
+            encode_content(writer, &dir.metadata);
         }
     });
     column(&|writer, node| {
@@ -54,9 +35,10 @@ fn encode_as(version: Version, nodes: &[Node]) -> (Vec<u8>, Vec<u8>) {
     (contents.0, metadata.0)
 }
 
-fn decode_as(version: Version, contents: &[u8], metadata: &[u8]) -> Decoded<Vec<Node>> {
+/// The inverse of [`encode`]; refuses names that no directory can have.
+pub(crate) fn decode(contents: &[u8], metadata: &[u8]) -> Decoded<Vec<Node>> {
     let mut reader = Reader(contents);
-    let mut nodes = reader.list(2, |reader| decode_contents(version, reader))?;
+    let mut nodes = reader.list(2, decode_contents)?;
     reader.end()?;
     if !nodes.is_sorted_by(|a, b| a.name < b.name) {
         return Err(Malformed);
@@ -65,60 +47,38 @@ fn decode_as(version: Version, contents: &[u8], metadata: &[u8]) -> Decoded<Vec<
     let mut column = |decode: &dyn Fn(&mut Reader<'_>, &mut Node) -> Decoded<()>| {
         nodes.iter_mut().try_for_each(|node| decode(&mut reader, node))
     };
-    column(&|reader, node| {
-        node.meta.mode = reader.number()?;
-        Ok(())
-    })?;
-    column(&|reader, node| {
-        node.meta.uid = reader.number()?;
-        Ok(())
-    })?;
-    column(&|reader, node| {
-        node.meta.gid = reader.number()?;
-        Ok(())
-    })?;
+    column(&|reader, node| reader.number().map(|mode| node.meta.mode = mode))?;
+    column(&|reader, node| reader.number().map(|user| node.meta.uid = user))?;
+    column(&|reader, node| reader.number().map(|group| node.meta.gid = group))?;
     column(&|reader, node| {
         node.meta.modified = (reader.signed()?, reader.number()?);
         Ok(())
     })?;
-    column(&|reader, node| {
-        node.meta.xattrs = reader.list(2, decode_xattr)?;
-        Ok(())
+    column(&|reader, node| reader.list(2, decode_xattr).map(|found| node.meta.xattrs = found))?;
+    column(&|reader, node| decode_link(reader).map(|link| node.meta.link = link))?;
+    column(&|reader, node| match &mut node.kind {
+        NodeKind::Dir(dir) => decode_content(reader).map(|content| dir.metadata = content),
+        _ => Ok(()),
     })?;
-    column(&|reader, node| {
-        node.meta.link = decode_link(reader)?;
-        Ok(())
-    })?;
-    column(&|reader, node| {
-        if let NodeKind::Dir(dir) = &mut node.kind {
-            dir.metadata = decode_content(version, reader)?;
-        }
-        Ok(())
-    })?;
-    column(&|reader, node| {
-        if matches!(node.kind, NodeKind::File { .. }) {
-            node.meta.stamp = reader.u32()?;
-        }
-        Ok(())
+    column(&|reader, node| match node.kind {
+        NodeKind::File { .. } => reader.u32().map(|stamp| node.meta.stamp = stamp),
+        _ => Ok(()),
     })?;
     reader.end()?;
     Ok(nodes)
 }
 
-fn encode_contents(version: Version, writer: &mut Writer, node: &Node) {
+fn encode_contents(writer: &mut Writer, node: &Node) {
     writer.bytes(&node.name);
     match &node.kind {
         NodeKind::File { size, content } => {
             writer.u8(0);
             writer.varint(*size);
-            match version {
-                Version::V1 => writer.list(&content.pieces, encode_piece_v1),
-                Version::V2 => encode_content(version, writer, content),
-            }
+            encode_content(writer, content);
         }
         NodeKind::Dir(dir) => {
             writer.u8(1);
-            encode_content(version, writer, &dir.contents);
+            encode_content(writer, &dir.contents);
         }
         NodeKind::Symlink(target) => {
             writer.u8(2);
@@ -136,7 +96,7 @@ fn encode_contents(version: Version, writer: &mut Writer, node: &Node) {
     }
 }
 
-fn decode_contents(version: Version, reader: &mut Reader<'_>) -> Decoded<Node> {
+fn decode_contents(reader: &mut Reader<'_>) -> Decoded<Node> {
     let name = reader.bytes()?.to_vec();
     // Such a name could lead out of the target of a restore.
     let leads_elsewhere = name.is_empty() || name == b"." || name == b"..";
@@ -144,16 +104,9 @@ fn decode_contents(version: Version, reader: &mut Reader<'_>) -> Decoded<Node> {
         return Err(Malformed);
     }
     let what = match reader.u8()? {
-        0 => {
-            let size = reader.varint()?;
-            let content = match version {
-                Version::V1 => Content { levels: 0, pieces: reader.list(2, decode_piece_v1)? },
-                Version::V2 => decode_content(version, reader)?,
-            };
-            NodeKind::File { size, content }
-        }
+        0 => NodeKind::File { size: reader.varint()?, content: decode_content(reader)? },
         1 => {
-            let contents = decode_content(version, reader)?;
+            let contents = decode_content(reader)?;
             NodeKind::Dir(DirRef { contents, metadata: Content::default() })
         }
         2 => NodeKind::Symlink(reader.bytes()?.to_vec()),
@@ -165,11 +118,12 @@ fn decode_contents(version: Version, reader: &mut Reader<'_>) -> Decoded<Node> {
     Ok(Node { name, kind: what, meta: Meta::default() })
 }
 
-fn encode_piece_v1(writer: &mut Writer, piece: &Piece) {
+fn encode_piece(writer: &mut Writer, piece: &Piece) {
     match piece {
-        Piece::Chunk { id, .. } => {
+        Piece::Chunk { id, len } => {
             writer.u8(0);
             writer.raw(&id.0);
+            writer.varint(*len);
         }
         Piece::Hole(len) => {
             writer.u8(1);
@@ -178,30 +132,15 @@ fn encode_piece_v1(writer: &mut Writer, piece: &Piece) {
     }
 }
 
-fn decode_piece_v1(reader: &mut Reader<'_>) -> Decoded<Piece> {
+fn decode_piece(reader: &mut Reader<'_>) -> Decoded<Piece> {
     match reader.u8()? {
-        0 => Ok(Piece::Chunk { id: ChunkId(reader.array()?), len: 0 }),
+        0 => match (ChunkId(reader.array()?), reader.varint()?) {
+            // No chunk is empty, so that a list that goes on makes progress.
+            (_, 0) => Err(Malformed),
+            (id, len) => Ok(Piece::Chunk { id, len }),
+        },
         1 => Ok(Piece::Hole(reader.varint()?)),
         _ => Err(Malformed),
-    }
-}
-
-/// As version 1, with the length after the id of a chunk.
-fn encode_piece(writer: &mut Writer, piece: &Piece) {
-    encode_piece_v1(writer, piece);
-    if let Piece::Chunk { len, .. } = piece {
-        writer.varint(*len);
-    }
-}
-
-fn decode_piece(reader: &mut Reader<'_>) -> Decoded<Piece> {
-    match decode_piece_v1(reader)? {
-        // No chunk is empty, so that a list that goes on makes progress.
-        Piece::Chunk { id, .. } => match reader.varint()? {
-            0 => Err(Malformed),
-            len => Ok(Piece::Chunk { id, len }),
-        },
-        hole => Ok(hole),
     }
 }
 
@@ -219,26 +158,14 @@ pub(super) fn decode_list(bytes: &[u8]) -> Decoded<Vec<Piece>> {
     Ok(pieces)
 }
 
-/// Half of a directory, or in version 2 any content.
-pub(crate) fn encode_content(version: Version, writer: &mut Writer, content: &Content) {
-    if version == Version::V2 {
-        writer.u8(content.levels);
-        return writer.list(&content.pieces, encode_piece);
-    }
-    writer.list(&content.pieces, |writer, piece| {
-        if let Piece::Chunk { id, .. } = piece {
-            writer.raw(&id.0);
-        }
-    });
+pub(crate) fn encode_content(writer: &mut Writer, content: &Content) {
+    writer.u8(content.levels);
+    writer.list(&content.pieces, encode_piece);
 }
 
-pub(crate) fn decode_content(version: Version, reader: &mut Reader<'_>) -> Decoded<Content> {
-    if version == Version::V2 {
-        let content = Content { levels: reader.u8()?, pieces: reader.list(2, decode_piece)? };
-        return if content.is_sound() { Ok(content) } else { Err(Malformed) };
-    }
-    let id = |reader: &mut Reader<'_>| Ok(Piece::Chunk { id: ChunkId(reader.array()?), len: 0 });
-    Ok(Content { levels: 0, pieces: reader.list(ChunkId::LEN, id)? })
+pub(crate) fn decode_content(reader: &mut Reader<'_>) -> Decoded<Content> {
+    let content = Content { levels: reader.u8()?, pieces: reader.list(2, decode_piece)? };
+    if content.is_sound() { Ok(content) } else { Err(Malformed) }
 }
 
 fn encode_xattr(writer: &mut Writer, (name, value): &(Vec<u8>, Vec<u8>)) {
@@ -270,16 +197,14 @@ fn decode_link(reader: &mut Reader<'_>) -> Decoded<Option<(u64, u64)>> {
 mod tests {
     use super::*;
 
-    fn nodes(version: Version) -> Vec<Node> {
-        let len = |len| if version == Version::V1 { 0 } else { len };
-        let chunk = |byte, n| Piece::Chunk { id: ChunkId([byte; ChunkId::LEN]), len: len(n) };
+    fn nodes() -> Vec<Node> {
+        let chunk = |byte, len| Piece::Chunk { id: ChunkId([byte; ChunkId::LEN]), len };
         let content = |levels, pieces: &[Piece]| Content { levels, pieces: pieces.to_vec() };
-        let levels = u8::from(version == Version::V2);
         let pieces = [chunk(1, 7), Piece::Hole(1 << 40), chunk(2, 1 << 50)];
         let whats = [
-            NodeKind::File { size: 1 << 41, content: content(levels, &pieces) },
+            NodeKind::File { size: 1 << 41, content: content(1, &pieces) },
             NodeKind::Dir(DirRef {
-                contents: content(levels, &[chunk(3, 9)]),
+                contents: content(1, &[chunk(3, 9)]),
                 metadata: content(0, &[chunk(4, 1), chunk(5, 300)]),
             }),
             NodeKind::Symlink(b"../\xff\n".to_vec()),
@@ -303,33 +228,27 @@ mod tests {
         whats.into_iter().enumerate().map(node).collect()
     }
 
-    const VERSIONS: [Version; 2] = [Version::V1, Version::V2];
-
     #[test]
     fn decode_inverts_encode() {
-        for version in VERSIONS {
-            let (contents, metadata) = encode_as(version, &nodes(version));
-            assert_eq!(decode_as(version, &contents, &metadata), Ok(nodes(version)));
-        }
+        let (contents, metadata) = encode(&nodes());
+        assert_eq!(decode(&contents, &metadata), Ok(nodes()));
     }
 
     #[test]
     fn what_is_cut_short_is_refused() {
-        for version in VERSIONS {
-            let (contents, metadata) = encode_as(version, &nodes(version));
-            for len in 0..contents.len() {
-                assert_eq!(decode_as(version, &contents[..len], &metadata), Err(Malformed));
-            }
-            for len in 0..metadata.len() {
-                assert_eq!(decode_as(version, &contents, &metadata[..len]), Err(Malformed));
-            }
+        let (contents, metadata) = encode(&nodes());
+        for len in 0..contents.len() {
+            assert_eq!(decode(&contents[..len], &metadata), Err(Malformed));
+        }
+        for len in 0..metadata.len() {
+            assert_eq!(decode(&contents, &metadata[..len]), Err(Malformed));
         }
     }
 
     #[test]
     fn names_that_lead_elsewhere_are_refused() {
         for name in ["", ".", "..", "a/b", "a\0b"] {
-            let mut nodes = nodes(Version::V2);
+            let mut nodes = nodes();
             nodes.truncate(1);
             nodes[0].name = name.into();
             let (contents, metadata) = encode(&nodes);

@@ -14,7 +14,7 @@ pub(crate) const PATH_TOO_LONG: &str = "its path is too long";
 pub(crate) use content::{Content, ContentBuilder, Piece, Pieces, read_list};
 pub(crate) use dir::{DirReader, DirWriter};
 #[cfg(feature = "fuzz")]
-pub(crate) use encoding::{decode, decode_v1, encode, encode_v1};
+pub(crate) use encoding::{decode, encode};
 pub(crate) use encoding::{decode_content, encode_content};
 pub(crate) use node::{DirRef, Meta, Node, NodeKind};
 #[cfg(feature = "mount")]

@@ -8,7 +8,6 @@ mod commands; // snapshots and paths that are chosen
 mod crash; // killed and concurrent processes
 mod damage; // changed and missing bytes
 mod golden; // repositories of earlier versions
-mod lookups; // wrong answers of filters and cache
 #[cfg(feature = "mount")]
 mod mount; // snapshots as a file system
 mod passphrases; // added, changed, removed

@@ -6,8 +6,6 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use cuculus_backup::{BackupOptions, FilterMode, LookupOptions, Parameters, Repository};
-
 use crate::binary::{Backend, Place, is_refused, text};
 use crate::trees::{self, manifest};
 
@@ -99,7 +97,7 @@ fn every_line_of_the_threat_model_has_a_test() {
     let known: Vec<&str> = LINES.iter().map(|(line, _)| *line).collect();
     assert_eq!(lines, known);
     let suite = ["threats", "damage", "safety"].map(|name| format!("tests/suite/{name}.rs"));
-    let units = ["src/seal.rs", "src/key.rs"].map(str::to_owned);
+    let units = ["src/seal.rs", "src/key.rs", "src/backup/tests.rs"].map(str::to_owned);
     let source: String = suite.into_iter().chain(units).map(|name| read(root.join(name))).collect();
     for test in LINES.iter().flat_map(|(_, tests)| *tests) {
         assert!(
@@ -128,33 +126,6 @@ fn names_contents_and_metadata_cannot_be_read() {
         found.push((has(b"unmistakable"), has(&trees::noise(1, 100_000)[5000..5032])));
     }
     assert_eq!(found, [(false, false), (false, false), (true, true)]);
-}
-
-/// The same files in two repositories have no chunk id in common: not even files that are too short to
-/// be cut, so that their chunks are the same bytes in both.
-#[test]
-fn known_files_have_other_ids_in_each_repository() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let source = dir.path().join("source");
-    trees::files(&source, 1, 10);
-    for number in 0..10 {
-        fs::write(source.join(format!("short{number}")), trees::noise(number, 500))
-            .expect("a file");
-    }
-    let ids = |name: &str| {
-        let (kdf_memory_kib, kdf_passes) = (19 * 1024, 2);
-        let parameters = Parameters { kdf_memory_kib, kdf_passes, ..Parameters::default() };
-        let repo = dir.path().join(name);
-        Repository::create(&repo, &parameters, Some("a passphrase")).expect("made");
-        let repository = Repository::open(&repo, Some("a passphrase")).expect("opened");
-        let lookup = LookupOptions { filters: FilterMode::Normal, cached_chunks: 0, trace: true };
-        let options =
-            BackupOptions { paths: vec![source.clone()], lookup, ..BackupOptions::default() };
-        repository.backup(&options, &()).expect("saved").trace
-    };
-    let (one, other) = (ids("one"), ids("other"));
-    assert!(one.len() > 30);
-    assert!(one.iter().all(|id| !other.contains(id)));
 }
 
 /// The same files have another number of chunks in each repository, and the same in a copy of one. The

@@ -9,7 +9,7 @@ mod object; // read an object
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use futures_util::future::{try_join, try_join_all};
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -22,6 +22,7 @@ use super::cached::Remote;
 use super::local::{DRAFTS, REMOTE_DRAFT, STALE_DRAFT_AGE};
 use super::read_ahead::ReadAhead;
 use super::{Draft, GoOn, Object, ObjectKind, SINGLETON, Store};
+use crate::clock::is_past;
 use crate::error::{Error, Result};
 use crate::id::Name;
 use address::Address;
@@ -99,11 +100,7 @@ impl Directory {
                     }
                 }
             };
-            match self.entries(&root).await {
-                // Repositories of version 1 were made without it.
-                Err(error) if kind == ObjectKind::Forgotten && is_missing(&error) => {}
-                entries => add(entries?),
-            }
+            add(self.entries(&root).await?);
             let below = folders.iter().map(|folder| self.entries(folder));
             let mut below = stream::iter(below).buffer_unordered(REQUESTS);
             while let Some(entries) = below.try_next().await? {
@@ -276,9 +273,8 @@ impl Store for SftpStore {
         for draft in drafts {
             let meta = draft.metadata();
             let changed = meta.modified().map(UnixTimeStamp::as_system_time);
-            let age = changed.and_then(|time| SystemTime::now().duration_since(time).ok());
             let is_file = meta.file_type().is_some_and(|kind| kind.is_file());
-            if is_file && age.is_some_and(|age| age > STALE_DRAFT_AGE) {
+            if is_file && is_past(changed, STALE_DRAFT_AGE) {
                 let path = folder.join(draft.filename());
                 match connection.written(connection.wait(sftp.fs().remove_file(path))) {
                     Err(error) if is_missing(&error) => {}

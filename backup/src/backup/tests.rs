@@ -2,12 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use cuculus_backup::{
-    BackupOptions, BackupReport, FilterMode, GroupBy, Keep, LookupOptions, Parameters,
-    PruneOptions, ReadData, Repository, RestoreOptions, SnapshotFilter,
-};
-
+use super::{BackupOptions, BackupReport, LookupSettings};
 use crate::trees::{self, manifest};
+use crate::{
+    GroupBy, Keep, Parameters, PruneOptions, ReadData, Repository, RestoreOptions, SnapshotFilter,
+};
 
 struct Versions {
     dir: tempfile::TempDir,
@@ -28,12 +27,18 @@ impl Versions {
         self.dir.path().join("source")
     }
 
-    fn backup(&self, filters: FilterMode, cached_chunks: usize) -> BackupReport {
-        let lookup = LookupOptions { filters, cached_chunks, trace: true };
+    fn backup(&self, filters: Filters, cached_chunks: usize) -> BackupReport {
+        let settings = LookupSettings {
+            filters: filters != Filters::Off,
+            spoiled: filters == Filters::Spoiled,
+            cached_chunks,
+            trace: true,
+        };
         let paths = vec![self.source()];
-        let options = BackupOptions { paths, lookup, read_all: true, ..Default::default() };
-        let report = self.repository.backup(&options, &()).expect("saved");
-        assert_eq!(report.trace.len() as u64, report.lookups.total);
+        let options = BackupOptions { paths, read_all: true, ..Default::default() };
+        let saved = self.repository.backup_with(&options, &settings, &());
+        let (report, trace) = saved.expect("saved");
+        assert_eq!(trace.len() as u64, report.lookups.total);
         report
     }
 
@@ -61,15 +66,25 @@ impl Versions {
     }
 }
 
+/// What is asked before the index.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Filters {
+    On,
+    /// Nothing: the index decides alone, as if a filter said "maybe" to every chunk.
+    Off,
+    /// Filters that wrongly say "no" to every second chunk.
+    Spoiled,
+}
+
 const CACHE: usize = 100_000;
 
 #[test]
 fn every_chunk_is_stored_once_whatever_helps() {
     for (filters, cached) in [
-        (FilterMode::AlwaysMaybe, 0),
-        (FilterMode::Normal, 0),
-        (FilterMode::AlwaysMaybe, CACHE),
-        (FilterMode::Normal, CACHE),
+        (Filters::Off, 0),
+        (Filters::On, 0),
+        (Filters::Off, CACHE),
+        (Filters::On, CACHE),
     ] {
         let versions = Versions::new();
         for seed in 0..4 {
@@ -83,9 +98,9 @@ fn every_chunk_is_stored_once_whatever_helps() {
         let answered = lookups.from_cache + lookups.from_filters + lookups.from_index;
         assert_eq!(lookups.total, answered);
         match (filters, cached) {
-            (FilterMode::AlwaysMaybe, 0) => assert_eq!(lookups.from_index, lookups.total),
-            (FilterMode::Normal, 0) => assert!(lookups.from_filters > 0 && lookups.from_cache == 0),
-            (FilterMode::AlwaysMaybe, _) => assert!(lookups.from_cache > 3 * lookups.from_index),
+            (Filters::Off, 0) => assert_eq!(lookups.from_index, lookups.total),
+            (Filters::On, 0) => assert!(lookups.from_filters > 0 && lookups.from_cache == 0),
+            (Filters::Off, _) => assert!(lookups.from_cache > 3 * lookups.from_index),
             _ => assert!(lookups.from_index * 20 < lookups.total, "{lookups:?}"),
         }
         versions.restores("latest");
@@ -97,31 +112,31 @@ fn every_chunk_is_stored_once_whatever_helps() {
 #[test]
 fn filters_that_say_maybe_to_everything_lose_nothing() {
     let versions = Versions::new();
-    versions.backup(FilterMode::AlwaysMaybe, 0);
-    let again = versions.backup(FilterMode::AlwaysMaybe, 0);
+    versions.backup(Filters::Off, 0);
+    let again = versions.backup(Filters::Off, 0);
     // Stamps of files have settled, and parent directories may have other times.
     assert!(again.new_bytes < 20_000, "{again:?}");
     trees::change(&versions.source(), 5);
-    let third = versions.backup(FilterMode::AlwaysMaybe, 0);
+    let third = versions.backup(Filters::Off, 0);
     assert!(third.new_chunks > 0 && third.lookups.false_positives == third.new_chunks);
     versions.restores("latest");
     versions.is_sound();
 }
 
-/// Wrong half of the time: a wrong "maybe" costs a look-up, a wrong "no" a second copy.
+/// A wrong "no" costs a second copy.
 #[test]
-fn filters_that_err_half_of_the_time_lose_nothing() {
+fn filters_that_say_no_to_half_of_what_is_stored_lose_nothing() {
     let versions = Versions::new();
-    let first = versions.backup(FilterMode::RandomErrors, 0);
-    let again = versions.backup(FilterMode::RandomErrors, 0);
+    let first = versions.backup(Filters::Spoiled, 0);
+    let again = versions.backup(Filters::Spoiled, 0);
     let share = again.new_chunks as f64 / first.new_chunks as f64;
     assert!((0.3..0.7).contains(&share), "{share}");
     trees::change(&versions.source(), 5);
-    versions.backup(FilterMode::RandomErrors, 0);
+    versions.backup(Filters::Spoiled, 0);
     versions.restores("latest");
     versions.is_sound();
     // The second copies are removed.
-    versions.backup(FilterMode::Normal, 0);
+    versions.backup(Filters::On, 0);
     versions.forget_all_but_one();
     let options = PruneOptions { max_unused: Some(0.0), dry_run: false };
     let pruned = versions.repository.prune(&options, &()).expect("pruned");
@@ -144,7 +159,7 @@ fn what_is_eliminated_leaves_the_filters_too() {
     for seed in 0..8 {
         std::fs::remove_dir_all(&source).expect("a directory");
         trees::files(&source, seed, 200);
-        versions.backup(FilterMode::Normal, CACHE);
+        versions.backup(Filters::On, CACHE);
         assert!(run_files(versions.dir.path()) <= 6, "runs are merged");
     }
     let before = versions.repository.stats().expect("read");
@@ -166,4 +181,30 @@ fn what_is_eliminated_leaves_the_filters_too() {
     versions.is_sound();
     let again = versions.repository.prune(&options, &()).expect("pruned");
     assert_eq!((again.unused_bytes, again.freed_bytes), (0, 0));
+}
+
+/// The same files in two repositories have no chunk id in common: not even files that are too short to
+/// be cut, so that their chunks are the same bytes in both.
+#[test]
+fn known_files_have_other_ids_in_each_repository() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let source = dir.path().join("source");
+    trees::files(&source, 1, 10);
+    for number in 0..10 {
+        let path = source.join(format!("short{number}"));
+        std::fs::write(path, trees::noise(number, 500)).expect("a file");
+    }
+    let ids = |name: &str| {
+        let (kdf_memory_kib, kdf_passes) = (19 * 1024, 2);
+        let parameters = Parameters { kdf_memory_kib, kdf_passes, ..Parameters::default() };
+        let repo = dir.path().join(name);
+        Repository::create(&repo, &parameters, Some("a passphrase")).expect("made");
+        let repository = Repository::open(&repo, Some("a passphrase")).expect("opened");
+        let settings = LookupSettings { cached_chunks: 0, trace: true, ..Default::default() };
+        let options = BackupOptions { paths: vec![source.clone()], ..Default::default() };
+        repository.backup_with(&options, &settings, &()).expect("saved").1
+    };
+    let (one, other) = (ids("one"), ids("other"));
+    assert!(one.len() > 30);
+    assert!(one.iter().all(|id| !other.contains(id)));
 }
