@@ -55,8 +55,7 @@ impl Kdf {
         let refused = |error: argon2::Error| {
             Error::io("cannot use the passphrase")(std::io::Error::other(error.to_string()))
         };
-        let parameters =
-            Params::new(self.memory_kib, self.passes, 1, Some(32)).map_err(refused)?;
+        let parameters = Params::new(self.memory_kib, self.passes, 1, Some(32)).map_err(refused)?;
         let argon = Argon2::new(Algorithm::Argon2id, argon2::Version::V0x13, parameters);
         let blocks = ZeroedBlocks::new(argon.params().block_count());
         let mut blocks = blocks.ok_or_else(|| refused(argon2::Error::OutOfMemory))?;

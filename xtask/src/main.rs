@@ -7,6 +7,7 @@ mod bench_cli;
 mod bench_dedup;
 mod consent;
 mod dist;
+mod document;
 mod fuzz;
 mod package;
 mod promises;
@@ -60,10 +61,10 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "bench-backup",
-        arguments: "[--peers [--versions N]] [--large [--files N]] [--json]",
+        arguments: "[--peers [--workload NAME] [--versions N] | --large [--files N]] [--write]",
         summary: "measure what the filters of the index save the backup; with --peers compare the backup with \
                   restic and borg (downloads 1 GB of packages); with --large save a file of 2 TB and a \
-                  directory of two million files",
+                  directory of two million files; with --write put the table into backup/benchmarks.md",
         run: backup::run,
     },
     Command {

@@ -116,7 +116,11 @@ pub(crate) fn run(trace: &[Vec<ChunkId>]) -> Result<(), Failure> {
          chunk | ns to ask |\n|---|---|---|---|---|---|"
     );
     let ids = stored.len().max(1) as u64;
-    let row = |name, bytes: u64, reads: [u64; 2], (build, added): (Duration, u64), ask: Duration| {
+    let row = |name,
+               bytes: u64,
+               reads: [u64; 2],
+               (build, added): (Duration, u64),
+               ask: Duration| {
         let bits = 8.0 * bytes as f64 / ids as f64;
         let per = |time: Duration, count: u64| time.as_nanos() as f64 / count.max(1) as f64;
         let (build, ask) = (per(build, added), per(ask, asked));

@@ -80,12 +80,9 @@ const CACHE: usize = 100_000;
 
 #[test]
 fn every_chunk_is_stored_once_whatever_helps() {
-    for (filters, cached) in [
-        (Filters::Off, 0),
-        (Filters::On, 0),
-        (Filters::Off, CACHE),
-        (Filters::On, CACHE),
-    ] {
+    for (filters, cached) in
+        [(Filters::Off, 0), (Filters::On, 0), (Filters::Off, CACHE), (Filters::On, CACHE)]
+    {
         let versions = Versions::new();
         for seed in 0..4 {
             versions.backup(filters, cached);

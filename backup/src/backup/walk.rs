@@ -25,9 +25,7 @@ use crate::error::Result;
 use crate::progress::Progress;
 use crate::repository::Repository;
 use crate::snapshot::Snapshot;
-use crate::tree::{
-    self, Content, DirReader, DirRef, DirWriter, Meta, Node, NodeKind, Piece,
-};
+use crate::tree::{self, Content, DirReader, DirRef, DirWriter, Meta, Node, NodeKind, Piece};
 
 pub(super) struct Walk<'a> {
     tree: TreeWriter,

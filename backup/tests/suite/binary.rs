@@ -1,16 +1,23 @@
 //! Runs the binary as a user does, with a repository and a directory of its own. Shared by the
 //! tests.
 
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 #[cfg(feature = "s3")]
 use loopback_s3::Server;
 use tempfile::TempDir;
 
+use rustix::process::{Pid, Signal, kill_process};
+
 #[cfg(feature = "sftp")]
 use crate::sshd::Sshd;
-use crate::trees;
+use crate::trees::{self, Seen, manifest};
+
+pub(crate) type Manifest = BTreeMap<PathBuf, Seen>;
 
 /// Where a repository can be. The laws hold everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +80,7 @@ impl Place {
         let place = Self::empty(Backend::Directory, encrypted);
         let copied = Command::new("cp").arg("-r").arg(repository).arg(place.repo()).status();
         assert!(copied.expect("cp runs").success());
-        for folder in ["intents", "marks", "tmp"] {
+        for folder in ["forgotten", "intents", "marks", "tmp"] {
             std::fs::create_dir_all(place.repo().join(folder)).expect("a directory");
         }
         place
@@ -138,20 +145,38 @@ impl Place {
         std::fs::read_dir(self.repo().join(folder)).map_or(0, Iterator::count)
     }
 
-    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+    /// All files in a directory of the repository, the largest first.
+    pub(crate) fn objects(&self, folder: &str) -> Vec<PathBuf> {
+        trees::largest(&self.repo().join(folder))
+    }
+
+    /// The names of the snapshots, oldest first.
+    pub(crate) fn snapshots(&self) -> Vec<String> {
+        names(&self.json(&["snapshots"]))
+    }
+
+    /// The location of the repository.
+    fn location(&self) -> PathBuf {
         if self.is_in_a_bucket() {
-            return self.command_on(Path::new("s3://bucket/some/repo"), arguments);
+            return "s3://bucket/some/repo".into();
         }
         #[cfg(feature = "sftp")]
         if let Some(sshd) = &self.sshd {
-            return self.command_on(&sshd.location(&self.repo()), arguments);
+            return sshd.location(&self.repo());
         }
-        self.command_on(&self.repo(), arguments)
+        self.repo()
     }
 
-    /// The same for another repository.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        self.command_on(&self.location(), arguments)
+    }
+
+    /// Runs a command on another repository.
     pub(crate) fn command_on(&self, repo: &Path, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_cuculus-backup"));
+        self.complete(Command::new(BINARY), repo, arguments)
+    }
+
+    fn complete(&self, mut command: Command, repo: &Path, arguments: &[&str]) -> Command {
         command.arg("--repo").arg(repo).args(arguments).current_dir(self.dir.path());
         command.env_remove("CUCULUS_BACKUP_REPO").env_remove("CUCULUS_BACKUP_PASSPHRASE");
         command.env("XDG_CACHE_HOME", self.path("cache")).env_remove("CUCULUS_BACKUP_CACHE_DIR");
@@ -171,17 +196,32 @@ impl Place {
 
     /// Runs a command; one that hangs is ended after five minutes, with status 124.
     pub(crate) fn run(&self, arguments: &[&str]) -> Output {
-        let command = self.command(arguments);
         let mut bounded = Command::new("timeout");
-        bounded.args(["--kill-after=5", "300"]).arg(command.get_program()).args(command.get_args());
-        bounded.current_dir(self.dir.path());
-        for (name, value) in command.get_envs() {
-            match value {
-                Some(value) => bounded.env(name, value),
-                None => bounded.env_remove(name),
-            };
+        bounded.args(["--kill-after=5", "300", BINARY]);
+        self.complete(bounded, &self.location(), arguments).output().expect("timeout runs")
+    }
+
+    /// Runs a command that reads these bytes.
+    pub(crate) fn with_input(&self, arguments: &[&str], input: &[u8]) -> Output {
+        let mut command = self.command(arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut running = command.spawn().expect("the binary runs");
+        running.stdin.take().expect("a pipe").write_all(input).expect("written");
+        running.wait_with_output().expect("a process")
+    }
+
+    /// Starts a command and does not wait for it.
+    pub(crate) fn start(&self, arguments: &[&str]) -> Running {
+        let mut command = self.command(arguments);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+        Running(child.expect("the binary runs"))
+    }
+
+    /// Waits until the command is at work, or has ended.
+    pub(crate) fn wait_for_intent(&self, running: &mut Running) {
+        while self.count("intents") == 0 && !running.has_ended() {
+            std::thread::sleep(Duration::from_millis(1));
         }
-        bounded.output().expect("timeout runs")
     }
 
     /// Runs a command that must succeed; returns what it printed.
@@ -192,9 +232,23 @@ impl Place {
         out
     }
 
+    /// Runs a command that must succeed and must not warn.
+    pub(crate) fn is_quiet(&self, arguments: &[&str]) {
+        let output = self.run(arguments);
+        assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output.stderr));
+    }
+
     /// Runs a command that must fail with one line that contains the hint.
     pub(crate) fn refused(&self, arguments: &[&str], hint: &str) {
         is_refused(&self.run(arguments), hint);
+    }
+
+    /// Runs a command that must end with this code; returns its messages.
+    pub(crate) fn ends_with(&self, code: i32, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+        said
     }
 
     pub(crate) fn json(&self, arguments: &[&str]) -> serde_json::Value {
@@ -202,14 +256,117 @@ impl Place {
         serde_json::from_str(&out).expect("JSON")
     }
 
+    /// Every byte that is stored is right.
+    pub(crate) fn is_sound(&self) {
+        self.succeeds(&["check", "--read-data"]);
+    }
+
     /// Restores a snapshot to a new directory; returns where the tree at `source` is now.
     pub(crate) fn restored(&self, snapshot: &str, source: &Path) -> (TempDir, PathBuf) {
         let target = tempfile::tempdir_in(self.dir.path()).expect("a directory");
         let path = target.path().to_str().expect("text");
         self.succeeds(&["restore", snapshot, "--target", path]);
-        let tree = target.path().join(source.strip_prefix("/").expect("a full path"));
+        let tree = trees::below(target.path(), source);
         (target, tree)
     }
+
+    /// The tree at `source` comes back from a snapshot as it was.
+    pub(crate) fn restores_as(&self, snapshot: &str, source: &Path, saved: &Manifest, when: &str) {
+        let (_kept, restored) = self.restored(snapshot, source);
+        assert!(manifest(&restored) == *saved, "{snapshot} {when}");
+    }
+
+    /// The tree at `source` comes back from the newest snapshot as it is.
+    pub(crate) fn restores(&self, source: &Path) {
+        self.restores_as("latest", source, &manifest(source), "");
+    }
+
+    /// Restores a snapshot that may be damaged: every file that comes back is the one that was saved,
+    /// and if some do not, it is said. Returns whether all came back.
+    pub(crate) fn restores_or_complains(
+        &self,
+        snapshot: &str,
+        source: &Path,
+        saved: &Manifest,
+        when: &str,
+    ) -> bool {
+        let target = tempfile::tempdir_in(self.dir.path()).expect("a directory");
+        let path = target.path().to_str().expect("text");
+        let output = self.run(&["restore", snapshot, "--target", path]);
+        let tree = trees::below(target.path(), source);
+        let found = if tree.exists() { manifest(&tree) } else { Manifest::new() };
+        for (name, seen) in found.iter().filter(|(_, seen)| seen.is_file()) {
+            assert!(saved.get(name) == Some(seen), "{when}: {name:?} came back wrong");
+        }
+        let files = |manifest: &Manifest| manifest.values().filter(|seen| seen.is_file()).count();
+        let said = text(&output.stderr);
+        assert!(matches!(output.status.code(), Some(0 | 2 | 3)), "{when}: {said}");
+        assert_eq!(output.status.success(), files(&found) == files(saved), "{when}: {said}");
+        assert!(output.status.success() || !said.is_empty(), "{when}: nothing was said");
+        output.status.success()
+    }
+}
+
+const BINARY: &str = env!("CARGO_BIN_EXE_cuculus-backup");
+
+/// A command that was started. Killed when the test ends, in any case.
+pub(crate) struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Running {
+    pub(crate) fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.0.try_wait().expect("a process").is_some()
+    }
+
+    pub(crate) fn stop(&self) {
+        kill_process(Pid::from_child(&self.0), Signal::STOP).expect("a signal");
+    }
+
+    pub(crate) fn go_on(&self) {
+        kill_process(Pid::from_child(&self.0), Signal::CONT).expect("a signal");
+    }
+
+    /// Waits for its end; returns the exit code and the messages.
+    pub(crate) fn end(&mut self) -> (Option<i32>, String) {
+        let mut said = String::new();
+        if let Some(mut stderr) = self.0.stderr.take() {
+            stderr.read_to_string(&mut said).expect("text");
+        }
+        (self.0.wait().expect("a process").code(), said)
+    }
+
+    pub(crate) fn succeeds(&mut self, when: &str) {
+        let (code, said) = self.end();
+        assert_eq!(code, Some(0), "{when}: {said}");
+    }
+
+    /// It failed with one line that contains the hint.
+    pub(crate) fn is_refused(&mut self, hint: &str) {
+        let (code, said) = self.end();
+        assert_eq!((code, said.lines().count()), (Some(2), 1), "{said}");
+        assert!(said.contains(hint), "{said}");
+    }
+}
+
+/// The names in a list of snapshots or keys.
+pub(crate) fn names(value: &serde_json::Value) -> Vec<String> {
+    let list = value.as_array().expect("a list");
+    list.iter().map(|one| one["name"].as_str().expect("text").to_owned()).collect()
+}
+
+/// A number in a report.
+pub(crate) fn number(report: &serde_json::Value, field: &str) -> u64 {
+    report[field].as_u64().unwrap_or_else(|| panic!("{field}: {report}"))
 }
 
 /// The command failed with one line that contains the hint, and printed nothing else.

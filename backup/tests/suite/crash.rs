@@ -2,62 +2,31 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use crate::binary::{Backend, Place, text};
+use crate::binary::{Backend, Manifest, Place, names, number, text};
 use crate::trees::{self, Seen, manifest};
-
-type Manifest = BTreeMap<PathBuf, Seen>;
 
 /// The tags and names of all snapshots; the tag says which state of the tree was saved.
 fn tags(place: &Place) -> Vec<(String, String)> {
     let list = place.json(&["snapshots"]);
-    let text = |value: &serde_json::Value| value.as_str().expect("text").to_owned();
-    let list = list.as_array().expect("a list");
-    list.iter().map(|one| (text(&one["tags"][0]), text(&one["name"]))).collect()
+    let tags = list.as_array().expect("a list").iter();
+    let tags = tags.map(|one| one["tags"][0].as_str().expect("text").to_owned());
+    tags.zip(names(&list)).collect()
 }
 
 fn is_sound(place: &Place, source: &Path, states: &BTreeMap<String, Manifest>, doing: &str) {
-    let output = place.run(&["check", "--read-data"]);
-    assert!(output.status.success(), "after {doing}: {}", text(&output.stderr));
+    place.is_sound();
     for (tag, name) in tags(place) {
-        let (_kept, restored) = place.restored(&name, source);
-        assert!(manifest(&restored) == states[&tag], "{tag} after {doing}");
-    }
-}
-
-/// Killed when the test ends, in any case.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn start(place: &Place, arguments: &[&str]) -> Running {
-    let mut command = place.command(arguments);
-    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
-    Running(child.expect("the binary runs"))
-}
-
-impl Running {
-    fn succeeds(&mut self, when: &str) {
-        let status = self.0.wait().expect("a process");
-        let mut errors = String::new();
-        let read = self.0.stderr.take().map(|mut stderr| stderr.read_to_string(&mut errors));
-        assert!(status.success(), "{when}: {errors} {read:?}");
+        place.restores_as(&name, source, &states[&tag], &format!("{tag} after {doing}"));
     }
 }
 
 /// The number of kills; `cargo xtask soak-backup` sets more.
 fn kills(at: Backend) -> u64 {
     let asked = std::env::var("CUCULUS_BACKUP_KILLS").ok().and_then(|text| text.parse().ok());
-    asked.unwrap_or(at.choose(100, 15))
+    asked.unwrap_or(at.choose(30, 10))
 }
 
 fn intents(place: &Place) -> BTreeSet<OsString> {
@@ -95,17 +64,14 @@ fn a_killed_process_at(at: Backend) {
             _ => &["prune", "--max-unused", "0"],
         };
         let before = intents(&place);
-        let mut running = start(&place, work);
+        let mut running = place.start(work);
         // Half of the processes get as far as their intent, however slow the machine is.
-        while step % 2 == 0
-            && intents(&place).is_subset(&before)
-            && running.0.try_wait().expect("a process").is_none()
-        {
+        while step % 2 == 0 && intents(&place).is_subset(&before) && !running.has_ended() {
             std::thread::sleep(Duration::from_millis(1));
         }
         let longest = &mut longest[step as usize % 5];
         std::thread::sleep(longest.mul_f64(random.f64()));
-        if running.0.try_wait().expect("a process").is_some() {
+        if running.has_ended() {
             ended += 1;
             *longest = longest.mul_f64(0.7).max(Duration::from_millis(1));
         } else {
@@ -137,7 +103,7 @@ fn a_killed_process_at(at: Backend) {
     assert_eq!((left("tmp"), left("intents"), left("marks"), left("snapshots")), (0, 0, 0, 1));
     let stats = place.json(&["stats"]);
     let size: u64 = states["last"].values().map(Seen::size).sum();
-    assert!(stats["chunk_bytes"].as_u64().expect("a number") < size + 100_000, "{stats}");
+    assert!(number(&stats, "chunk_bytes") < size + 100_000, "{stats}");
     assert_eq!(stats["chunks"], stats["distinct_chunks"], "{stats}");
 }
 
@@ -178,8 +144,7 @@ fn a_run_that_was_replaced_does_not_come_back() {
         }
     }
     assert!(put_back.len() > 5, "{put_back:?}");
-    let (_kept, restored) = place.restored("latest", &source);
-    assert!(manifest(&restored) == manifest(&source));
+    place.restores(&source);
 }
 
 /// Two backups, a prune and a forget at the same time, repeatedly.
@@ -195,7 +160,7 @@ fn writers_at_the_same_time(at: Backend) {
         trees::files(source, i as u64, 60);
     }
     let mut states = BTreeMap::new();
-    for round in 0..at.choose(8, 3) {
+    for round in 0..at.choose(4, 2) {
         let mut running = vec![];
         for (i, source) in sources.iter().enumerate() {
             // They share most data, so that one relies on what the other stores or removes.
@@ -203,23 +168,21 @@ fn writers_at_the_same_time(at: Backend) {
             let tag = format!("round{round} source{i}");
             states.insert(tag.clone(), (source.clone(), manifest(source)));
             let path = source.to_str().expect("text");
-            running.push(start(&place, &["backup", path, "--tag", &tag]));
+            running.push(place.start(&["backup", path, "--tag", &tag]));
         }
-        running.push(start(&place, &["forget", "--keep-last", "1", "--prune"]));
-        running.push(start(&place, &["prune", "--max-unused", "0"]));
+        running.push(place.start(&["forget", "--keep-last", "1", "--prune"]));
+        running.push(place.start(&["prune", "--max-unused", "0"]));
         for running in &mut running[..2] {
             running.succeeds(&format!("round {round}"));
         }
         for running in &mut running[2..] {
             // Of two prunes, one may be told to wait.
-            running.0.wait().expect("a process");
+            running.end();
         }
-        let output = place.run(&["check", "--read-data"]);
-        assert!(output.status.success(), "round {round}: {}", text(&output.stderr));
+        place.is_sound();
         for (tag, name) in tags(&place) {
             let (source, state) = &states[&tag];
-            let (_kept, restored) = place.restored(&name, source);
-            assert!(manifest(&restored) == *state, "{tag} in round {round}");
+            place.restores_as(&name, source, state, &format!("{tag} in round {round}"));
         }
     }
 }
@@ -231,20 +194,16 @@ fn a_prune_waits_for_a_backup_that_began_before() {
 }
 
 fn a_prune_waits(at: Backend) {
-    let (place, source) = Place::with_files(at, false, 3, 300);
+    let (place, source) = Place::with_files(at, false, 3, 150);
     place.succeeds(&["backup", "source", "--tag", "old"]);
     let state = manifest(&source);
     let mut stopped_in_time = 0;
-    for round in 0..at.choose(6, 3) {
+    for round in 0..at.choose(4, 2) {
         let tag = format!("new{round}");
-        let mut running = start(&place, &["backup", "source", "--read-all", "--tag", &tag]);
-        while place.count("intents") == 0 && running.0.try_wait().expect("a process").is_none() {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        let mut running = place.start(&["backup", "source", "--read-all", "--tag", &tag]);
+        place.wait_for_intent(&mut running);
         std::thread::sleep(Duration::from_millis(at.choose(4, 30) * round));
-        let pid = rustix::process::Pid::from_child(&running.0);
-        let signal = |signal| rustix::process::kill_process(pid, signal);
-        signal(rustix::process::Signal::STOP).expect("a signal");
+        running.stop();
         // All snapshots are removed; the running backup may rely on their chunks.
         let at_work = place.count("intents");
         let snapshots = tags(&place);
@@ -257,20 +216,18 @@ fn a_prune_waits(at: Backend) {
         let waits = report["waits_for"].as_array().expect("a list").len();
         assert!(waits <= at_work, "{report}");
         stopped_in_time += if is_finished { 0 } else { waits };
-        signal(rustix::process::Signal::CONT).expect("a signal");
+        running.go_on();
         running.succeeds(&format!("round {round}, is_finished {is_finished}, waits {waits}"));
-        place.succeeds(&["check", "--read-data"]);
+        place.is_sound();
         if waits > 0 && !is_finished {
-            let (_kept, restored) = place.restored("latest", &source);
-            assert!(manifest(&restored) == state, "round {round}");
+            place.restores_as("latest", &source, &state, &format!("in round {round}"));
         } else {
             place.succeeds(&["backup", "source", "--tag", "again"]);
         }
         // Marked packs that are needed stay, and the others go with the next prune.
         place.succeeds(&["prune", "--max-unused", "0"]);
-        place.succeeds(&["check", "--read-data"]);
-        let (_kept, restored) = place.restored("latest", &source);
-        assert!(manifest(&restored) == state, "round {round}");
+        place.is_sound();
+        place.restores_as("latest", &source, &state, &format!("in round {round}"));
     }
     assert!(stopped_in_time > 0, "no backup was caught at work");
 }
@@ -279,16 +236,14 @@ fn a_prune_waits(at: Backend) {
 #[test]
 fn a_stopped_process_stops_no_other() {
     let (place, source) = Place::with_files(Backend::Directory, false, 5, 30);
-    for moment in 0..60 {
+    for moment in 0..30 {
         trees::change(&source, moment);
-        let mut running = start(&place, &["backup", "source"]);
-        std::thread::sleep(Duration::from_micros(500 * moment));
-        let pid = rustix::process::Pid::from_child(&running.0);
-        let signal = |signal| rustix::process::kill_process(pid, signal);
-        signal(rustix::process::Signal::STOP).expect("a signal");
+        let mut running = place.start(&["backup", "source"]);
+        std::thread::sleep(Duration::from_micros(1000 * moment));
+        running.stop();
         place.succeeds(&["snapshots"]);
         place.succeeds(&["backup", "source"]);
-        signal(rustix::process::Signal::CONT).expect("a signal");
+        running.go_on();
         running.succeeds(&format!("moment {moment}"));
     }
     place.succeeds(&["check"]);

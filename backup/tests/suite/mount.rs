@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::binary::{Backend, Place, text};
+use crate::binary::{Backend, Place};
 use crate::trees::{self, manifest};
 
 /// Unmounted when the test ends, in any case.
@@ -72,7 +72,7 @@ fn a_mounted_snapshot_is_what_was_saved() {
 
     let mounted = mount(&place, &[]);
     assert_eq!(fs::read_dir(&mounted.1).expect("a directory").count(), 3);
-    let tree = mounted.1.join("latest").join(source.strip_prefix("/").expect("a full path"));
+    let tree = trees::below(&mounted.1.join("latest"), &source);
     assert_eq!(fs::read(tree.join("later")).expect("a file"), b"later");
     assert_eq!(fs::read_dir(tree.join("many")).expect("a directory").count(), 3000);
     assert_eq!(fs::read(tree.join("many/1234")).expect("a file"), b"1234");
@@ -99,7 +99,7 @@ fn a_mounted_snapshot_is_what_was_saved() {
     drop((large, sparse, mounted));
 
     let one = mount(&place, &["--tag", "one"]);
-    let tree = one.1.join("latest").join(source.strip_prefix("/").expect("a full path"));
+    let tree = trees::below(&one.1.join("latest"), &source);
     assert!(tree.join("large").exists() && !tree.join("later").exists());
 }
 
@@ -113,15 +113,9 @@ fn what_is_damaged_cannot_be_read() {
     fs::create_dir(&source).expect("a directory");
     fs::write(source.join("file"), trees::noise(1, 400_000)).expect("a file");
     place.succeeds(&["backup", "source"]);
-    let root = place.repo().join("packs");
-    let packs = manifest(&root).into_iter().filter(|(_, seen)| seen.is_file());
-    let (pack, _) = packs.max_by_key(|(_, seen)| seen.size()).expect("a pack");
-    let mut bytes = fs::read(root.join(&pack)).expect("a pack");
-    bytes[100] ^= 1;
-    fs::write(root.join(&pack), bytes).expect("a pack");
+    trees::flip(&place.objects("packs")[0], 100);
     let mounted = mount(&place, &[]);
-    let tree = mounted.1.join("latest").join(source.strip_prefix("/").expect("a full path"));
+    let tree = trees::below(&mounted.1.join("latest"), &source);
     assert!(fs::read(tree.join("file")).is_err());
-    let output = place.run(&["mount", "/nowhere/at/all"]);
-    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    place.ends_with(2, &["mount", "/nowhere/at/all"]);
 }

@@ -1,17 +1,16 @@
 //! Damage, repair, another backup: what was lost is stored again, and every snapshot is intact.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::binary::{Backend, Place, text};
-use crate::trees::{Seen, manifest};
+use crate::binary::{Backend, Manifest, Place, text};
+use crate::trees::{self, flip, manifest};
 
 /// A repository with two snapshots, and their contents.
 struct Sample {
     place: Place,
     source: PathBuf,
-    saved: Vec<BTreeMap<PathBuf, Seen>>,
+    saved: Vec<Manifest>,
 }
 
 impl Sample {
@@ -26,18 +25,6 @@ impl Sample {
         Self { place, source, saved }
     }
 
-    /// The files of one directory of the repository, the largest first.
-    fn objects(&self, folder: &str) -> Vec<PathBuf> {
-        let root = self.place.repo().join(folder);
-        let mut files: Vec<PathBuf> = manifest(&root)
-            .iter()
-            .filter(|(_, seen)| seen.is_file())
-            .map(|(name, _)| root.join(name))
-            .collect();
-        files.sort_by_key(|path| std::cmp::Reverse(fs::metadata(path).expect("a file").len()));
-        files
-    }
-
     /// Runs `repair`; returns the exit code and the report.
     fn repair(&self) -> (Option<i32>, serde_json::Value) {
         let output = self.place.run(&["repair", "--json"]);
@@ -47,11 +34,9 @@ impl Sample {
 
     /// Everything is as it was saved, and no problem is reported.
     fn is_whole(&self) {
-        self.place.succeeds(&["check", "--read-data"]);
+        self.place.is_sound();
         assert_eq!(self.repair().0, Some(0));
-        let snapshots = self.place.json(&["snapshots"]);
-        for (i, saved) in self.saved.iter().enumerate() {
-            let name = snapshots[i]["name"].as_str().expect("text");
+        for (name, saved) in self.place.snapshots().iter().zip(&self.saved) {
             let (_kept, restored) = self.place.restored(name, &self.source);
             for (name, seen) in saved {
                 // Directories and their times have changed since.
@@ -59,14 +44,8 @@ impl Sample {
             }
         }
         self.place.succeeds(&["prune", "--max-unused", "0"]);
-        self.place.succeeds(&["check", "--read-data"]);
+        self.place.is_sound();
     }
-}
-
-fn flip(path: &Path, at: usize) {
-    let mut bytes = fs::read(path).expect("a file");
-    bytes[at] ^= 0x10;
-    fs::write(path, bytes).expect("a file");
 }
 
 fn len(path: &Path) -> usize {
@@ -77,9 +56,9 @@ fn len(path: &Path) -> usize {
 fn what_a_damaged_pack_has_lost_is_stored_again() {
     for encrypted in [false, true] {
         let sample = Sample::new(encrypted);
-        let pack = &sample.objects("packs")[0];
+        let pack = &sample.place.objects("packs")[0];
         flip(pack, len(pack) / 2);
-        assert_eq!(sample.place.run(&["check", "--read-data"]).status.code(), Some(1));
+        sample.place.ends_with(1, &["check", "--read-data"]);
         let (code, report) = sample.repair();
         assert_eq!((code, &report["packs"]), (Some(1), &1.into()), "{report}");
         assert!(report["lost_chunks"].as_u64() > Some(0), "{report}");
@@ -96,10 +75,8 @@ fn what_a_damaged_pack_has_lost_is_stored_again() {
         assert!(!pack.exists());
         // Files that are listed cannot be restored; the others can.
         let target = sample.place.path("partly");
-        let restored = sample.place.run(&["restore", "latest", "--target", "partly"]);
-        assert_eq!(restored.status.code(), Some(3));
-        let root = target.join(sample.source.strip_prefix("/").expect("a full path"));
-        let found = manifest(&root);
+        sample.place.ends_with(3, &["restore", "latest", "--target", "partly"]);
+        let found = manifest(&trees::below(&target, &sample.source));
         for (name, seen) in sample.saved[1].iter().filter(|(_, seen)| seen.is_file()) {
             let is_damaged = damaged.contains(&sample.source.join(name));
             assert_eq!(found.get(name) != Some(seen), is_damaged, "{name:?}");
@@ -114,21 +91,21 @@ fn what_a_damaged_pack_has_lost_is_stored_again() {
 #[test]
 fn a_pack_that_is_gone_or_has_lost_its_list_is_replaced() {
     let sample = Sample::new(false);
-    fs::remove_file(&sample.objects("packs")[0]).expect("a file");
+    fs::remove_file(&sample.place.objects("packs")[0]).expect("a file");
     assert_eq!(sample.repair().0, Some(1));
     // The first snapshot needs its own version of the file to become intact.
     for step in 0..2 {
         fs::write(sample.source.join("step"), format!("step {step}")).expect("a file");
         sample.place.succeeds(&["backup", "source"]);
     }
-    sample.place.succeeds(&["check", "--read-data"]);
+    sample.place.is_sound();
     assert_eq!(sample.repair().0, Some(0));
     // All chunks are intact, only the footer is damaged: nothing is lost.
-    let pack = &sample.objects("packs")[0];
+    let pack = &sample.place.objects("packs")[0];
     flip(pack, len(pack) - 20);
     let (code, report) = sample.repair();
     assert_eq!((code, &report["lost_chunks"]), (Some(0), &0.into()), "{report}");
-    sample.place.succeeds(&["check", "--read-data"]);
+    sample.place.is_sound();
 }
 
 /// Directories of old snapshots cannot be rebuilt, but the current state can be saved, and damaged
@@ -136,19 +113,18 @@ fn a_pack_that_is_gone_or_has_lost_its_list_is_replaced() {
 #[test]
 fn snapshots_that_have_lost_directories_are_named_and_can_be_forgotten() {
     let mut sample = Sample::new(true);
-    for pack in &sample.objects("packs")[1..] {
+    for pack in &sample.place.objects("packs")[1..] {
         fs::remove_file(pack).expect("a file");
     }
-    let names = sample.place.json(&["snapshots"]);
+    let names = sample.place.snapshots();
     let (code, report) = sample.repair();
     assert_eq!(code, Some(1));
     let damaged = report["damaged_paths"].as_array().expect("a list");
-    let root = |i: usize| serde_json::json!({ "snapshot": names[i]["name"], "path": "/" });
+    let root = |i: usize| serde_json::json!({ "snapshot": names[i], "path": "/" });
     assert!(damaged.contains(&root(0)) && damaged.contains(&root(1)), "{report}");
     sample.place.refused(&["prune"], "a directory of snapshot");
     sample.place.succeeds(&["backup", "source"]);
-    let old = |i: usize| names[i]["name"].as_str().expect("text");
-    sample.place.succeeds(&["forget", old(0), old(1)]);
+    sample.place.succeeds(&["forget", &names[0], &names[1]]);
     sample.saved.remove(0);
     sample.is_whole();
 }
@@ -156,16 +132,16 @@ fn snapshots_that_have_lost_directories_are_named_and_can_be_forgotten() {
 #[test]
 fn a_lost_index_is_made_again_from_the_packs() {
     let sample = Sample::new(true);
-    for run in sample.objects("index") {
+    for run in sample.place.objects("index") {
         flip(&run, len(&run) / 3);
     }
-    assert_eq!(sample.place.run(&["backup", "source"]).status.code(), Some(2));
+    sample.place.ends_with(2, &["backup", "source"]);
     let (code, report) = sample.repair();
     assert_eq!((code, &report["lost_chunks"]), (Some(0), &0.into()), "{report}");
     assert!(report["runs"].as_u64() > Some(0), "{report}");
     sample.place.succeeds(&["backup", "source"]);
     sample.is_whole();
-    for run in sample.objects("index") {
+    for run in sample.place.objects("index") {
         fs::remove_file(run).expect("a file");
     }
     assert_eq!(sample.repair().0, Some(0));
@@ -178,7 +154,7 @@ fn a_lost_index_is_made_again_from_the_packs() {
 #[test]
 fn a_damaged_snapshot_is_taken_out() {
     let mut sample = Sample::new(false);
-    let name = sample.place.json(&["snapshots"])[0]["name"].as_str().expect("text").to_owned();
+    let name = sample.place.snapshots().remove(0);
     flip(&sample.place.repo().join("snapshots").join(&name), 30);
     sample.place.refused(&["backup", "source"], "damaged");
     let (code, report) = sample.repair();

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::binary::{Backend, Place, text};
+use crate::binary::{Backend, Place, number, text};
 use crate::trees::{self, manifest};
 
 #[test]
@@ -27,7 +27,7 @@ fn everything_comes_back_as_it_was() {
         for (name, seen) in &before {
             assert!(after[name] == *seen, "{name:?}");
         }
-        place.succeeds(&["check", "--read-data"]);
+        place.is_sound();
         // Reading changed nothing.
         assert!(manifest(&source) == before);
     }
@@ -44,14 +44,14 @@ fn the_second_backup_stores_little(at: Backend) {
     let first = place.json(&["backup", "source"]);
     let second = place.json(&["backup", "source"]);
     // Times of parent directories may have changed, and stamps of files have settled.
-    let new = second["new_bytes"].as_u64().expect("a number");
+    let new = number(&second, "new_bytes");
     assert!(new < 10_000, "{second}");
     assert_eq!(first["files"], second["files"]);
     let mut bytes = fs::read(source.join("large")).expect("a file");
     bytes.insert(1_234_567, 0);
     fs::write(source.join("large"), bytes).expect("a file");
     let third = place.json(&["backup", "source"]);
-    let new = third["new_bytes"].as_u64().expect("a number");
+    let new = number(&third, "new_bytes");
     assert!((1..100_000).contains(&new), "{third}");
 }
 
@@ -73,8 +73,7 @@ fn unchanged_files_are_not_read_and_changed_ones_are() {
     let before = manifest(&source);
     let third = place.json(&["backup", "source"]);
     assert_eq!(third["unchanged_files"], 29, "{third}");
-    let (_kept, restored) = place.restored("latest", &source);
-    assert!(manifest(&restored) == before);
+    place.restores_as("latest", &source, &before, "");
     let all = place.json(&["backup", "source", "--read-all"]);
     assert_eq!(all["unchanged_files"], 0);
 }
@@ -85,9 +84,8 @@ fn what_cannot_be_read_is_named_and_the_rest_is_saved() {
     if trees::is_root() {
         // Root can read everything except what the system itself refuses.
         let place = Place::new(false);
-        let output = place.run(&["backup", "/proc/self/mem", "/proc/self/status"]);
-        assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
-        assert!(text(&output.stderr).contains("/proc/self/mem"), "{}", text(&output.stderr));
+        let said = place.ends_with(3, &["backup", "/proc/self/mem", "/proc/self/status"]);
+        assert!(said.contains("/proc/self/mem"), "{said}");
         assert!(place.succeeds(&["ls", "latest"]).contains("/status"));
         return;
     }
@@ -97,9 +95,7 @@ fn what_cannot_be_read_is_named_and_the_rest_is_saved() {
     };
     closed("dir1/file1");
     closed("dir2");
-    let output = place.run(&["backup", "source"]);
-    assert_eq!(output.status.code(), Some(3));
-    let problems = text(&output.stderr);
+    let problems = place.ends_with(3, &["backup", "source"]);
     assert!(problems.contains("dir1/file1") && problems.contains("dir2"), "{problems}");
     assert!(place.succeeds(&["ls", "latest"]).contains("dir3/file3"));
     fs::set_permissions(source.join("dir2"), fs::Permissions::from_mode(0o700)).expect("a mode");
@@ -140,7 +136,7 @@ fn files_that_change_while_they_are_read_do_no_harm() {
         let code = output.status.code();
         assert!(matches!(code, Some(0 | 3)), "{code:?} {}", text(&output.stderr));
     }
-    place.succeeds(&["check", "--read-data"]);
+    place.is_sound();
     let (_kept, restored) = place.restored("latest", &source);
     assert!(fs::read(restored.join("dir3/file3")).expect("a file") == steady);
 }
@@ -159,7 +155,7 @@ fn parts_of_a_snapshot(at: Backend) {
     assert!(listed.lines().all(|line| line.starts_with(part)), "{listed}");
     assert!(listed.contains("file3") && !listed.contains("dir4"));
     place.succeeds(&["restore", "latest", "--target", "out", "--include", part]);
-    let out = place.path("out").join(source.strip_prefix("/").expect("a full path"));
+    let out = trees::below(&place.path("out"), &source);
     assert!(manifest(&out.join("dir3")) == manifest(&source.join("dir3")));
     assert!(!out.join("dir4").exists());
     place.refused(&["restore", "latest", "--target", "out2", "--include", "/nowhere"], "not in");
@@ -179,9 +175,8 @@ fn chunks_may_be_of_other_sizes() {
         trees::files(&source, 12, 20);
         fs::write(source.join("large"), trees::noise(13, 20_000_000)).expect("a file");
         place.succeeds(&["backup", "source"]);
-        place.succeeds(&["check", "--read-data"]);
-        let (_kept, restored) = place.restored("latest", &source);
-        assert!(manifest(&restored) == manifest(&source), "{size}");
+        place.is_sound();
+        place.restores(&source);
     }
     let place = Place::new(false);
     fs::remove_dir_all(place.repo()).expect("a directory");
@@ -201,25 +196,8 @@ fn a_repository_does_not_save_itself() {
 }
 
 #[test]
-fn patterns_leave_things_out() {
-    let (place, source) = Place::with_files(Backend::Directory, false, 7, 20);
-    fs::write(source.join("keep.o.txt"), "").expect("a file");
-    fs::write(source.join("dir1/drop.o"), "").expect("a file");
-    let whole = format!("{}/dir2", source.display());
-    place.succeeds(&["backup", "source", "--exclude", "*.o", "--exclude", &whole]);
-    let listed = place.succeeds(&["ls", "latest"]);
-    assert!(listed.contains("keep.o.txt") && listed.contains("dir1/file1"));
-    assert!(!listed.contains("drop.o") && !listed.contains("dir2"), "{listed}");
-}
-
-#[test]
 fn a_diff_names_every_change_once() {
     let (place, source) = Place::with_files(Backend::Directory, false, 8, 20);
-    let names = |place: &Place| -> Vec<String> {
-        let list = place.json(&["snapshots"]);
-        let list = list.as_array().expect("a list");
-        list.iter().map(|one| one["name"].as_str().expect("a name").to_owned()).collect()
-    };
     place.succeeds(&["backup", "source"]);
     fs::write(source.join("dir1/new"), "new").expect("a file");
     fs::write(source.join("dir1/file1"), "other").expect("a file");
@@ -227,7 +205,7 @@ fn a_diff_names_every_change_once() {
     fs::set_permissions(source.join("dir3/file3"), fs::Permissions::from_mode(0o600))
         .expect("mode");
     place.succeeds(&["backup", "source"]);
-    let names = names(&place);
+    let names = place.snapshots();
     let diff = place.succeeds(&["diff", &names[0], &names[1]]);
     let has = |sign: &str, path: &str| {
         let line = format!("{sign} {}", source.join(path).display());
@@ -247,7 +225,7 @@ fn a_diff_names_every_change_once() {
 fn a_link_in_the_target_is_not_followed() {
     let (place, source) = Place::with_files(Backend::Directory, false, 9, 8);
     place.succeeds(&["backup", "source"]);
-    let inside = place.path("out").join(source.strip_prefix("/").expect("a full path"));
+    let inside = trees::below(&place.path("out"), &source);
     fs::create_dir_all(&inside).expect("a directory");
     let outside = place.path("outside");
     fs::create_dir(&outside).expect("a directory");

@@ -4,11 +4,10 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
 use crate::binary::{Backend, Place, is_refused, text};
-use crate::trees::{self, manifest};
+use crate::{places, trees};
 
 #[test]
 fn what_is_wrong_on_the_way_is_said_in_one_line() {
@@ -113,8 +112,7 @@ fn copies_follow_the_repository() {
     same(&place);
     // Without a cache everything is fetched again.
     fs::remove_dir_all(place.path("cache")).expect("a directory");
-    let (_kept, restored) = place.restored("latest", &place.path("source"));
-    assert!(manifest(&restored) == manifest(&place.path("source")));
+    place.restores(&place.path("source"));
     assert_eq!(names(&copies(&place, "index")), stored(&place, "index"));
 }
 
@@ -138,15 +136,14 @@ fn a_damaged_copy_is_thrown_away() {
                 fs::write(copy, &bytes).expect("a copy");
                 let report = place.json(&["stats"]);
                 assert_eq!(report["chunks"], report["distinct_chunks"], "{kind}: {report}");
-                let (_kept, restored) = place.restored("latest", &source);
-                assert!(manifest(&restored) == manifest(&source), "{kind}");
+                place.restores(&source);
                 // Only what was read was verified.
                 if fs::read(copy).expect("a copy") != good {
                     place.succeeds(&["backup", "source", "--dry-run", "--read-all"]);
                 }
             }
         }
-        place.succeeds(&["check", "--read-data"]);
+        place.is_sound();
     }
 }
 
@@ -173,26 +170,14 @@ fn a_server_that_dies_costs_no_more_than_this_attempt() {
     let source = place.path("source");
     fs::create_dir(&source).expect("a directory");
     fs::write(source.join("large"), trees::noise(4, 60_000_000)).expect("a file");
-    let mut backup = place.command(&["backup", "source"]);
-    let running = backup.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let running = running.expect("the binary runs");
+    let mut running = place.start(&["backup", "source"]);
     while place.count("packs") == 0 {
         std::thread::sleep(Duration::from_millis(5));
     }
     place.server().stop();
-    let output = running.wait_with_output().expect("a process");
-    is_refused(&output, "no connection to http://127.0.0.1");
+    running.is_refused("no connection to http://127.0.0.1");
     place.refused(&["snapshots"], "no connection");
     place.server().resume();
-    assert_eq!(place.json(&["snapshots"]).as_array().map(Vec::len), Some(0));
-    place.succeeds(&["backup", "source"]);
-    place.succeeds(&["check", "--read-data"]);
-    let (_kept, restored) = place.restored("latest", &source);
-    assert!(manifest(&restored) == manifest(&source));
-    // The last requests of the first attempt may take effect late, so nothing is removed yet, if
-    // there is anything to remove.
-    let report = place.json(&["prune", "--max-unused", "0"]);
-    let waits = report["waits_for"].to_string().contains("has ended");
-    assert!(waits || report["dead_packs"] == 0, "{report}");
+    let report = places::another_attempt_goes_on(&place, &source);
     assert_eq!(report["removed_chunks"], 0, "{report}");
 }

@@ -4,21 +4,11 @@
 use std::fs;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::PathBuf;
-use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::binary::{Backend, Place, text};
 use crate::trees::{self, manifest};
-
-/// Packs, the largest first.
-fn packs(place: &Place) -> Vec<PathBuf> {
-    let root = place.repo().join("packs");
-    let mut files: Vec<PathBuf> = manifest(&root).into_keys().map(|name| root.join(name)).collect();
-    files.retain(|path| path.is_file());
-    files.sort_by_key(|path| std::cmp::Reverse(fs::metadata(path).expect("a file").len()));
-    files
-}
 
 /// A file that cannot be restored does not take the place of the one that is there.
 #[test]
@@ -27,17 +17,16 @@ fn a_restore_that_fails_leaves_the_old_file() {
         let (place, source) = Place::with_files(Backend::Directory, encrypted, 1, 30);
         place.succeeds(&["backup", "source"]);
         place.succeeds(&["restore", "latest", "--target", "out"]);
-        let out = place.path("out").join(source.strip_prefix("/").expect("a full path"));
+        let out = trees::below(&place.path("out"), &source);
         for i in 0..30 {
             fs::write(out.join(format!("dir{}/file{i}", i % 7)), "older").expect("a file");
         }
-        let pack = &packs(&place)[0];
+        let pack = &place.objects("packs")[0];
         let mut bytes = fs::read(pack).expect("a pack");
         let half = bytes.len() / 2;
         bytes[half..half + 20].fill(7);
         fs::write(pack, bytes).expect("a pack");
-        let output = place.run(&["restore", "latest", "--target", "out", "--overwrite"]);
-        assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+        place.ends_with(3, &["restore", "latest", "--target", "out", "--overwrite"]);
         let (saved, found) = (manifest(&source), manifest(&out));
         let mut kept = 0;
         for (name, seen) in saved.iter().filter(|(_, seen)| seen.is_file()) {
@@ -71,28 +60,25 @@ fn a_large_file_is_restored_whole_or_not_at_all() {
     fs::write(source.join("small"), "small").expect("a file");
     fs::set_permissions(&source, fs::Permissions::from_mode(0o750)).expect("a mode");
     place.succeeds(&["backup", "source"]);
-    let out = place.path("out").join(source.strip_prefix("/").expect("a full path"));
+    let out = trees::below(&place.path("out"), &source);
     for round in 0..2 {
         place.succeeds(&["restore", "latest", "--target", "out", "--overwrite"]);
         assert!(manifest(&out) == manifest(&source), "round {round}");
     }
     // Any part of it.
-    let pack = &packs(&place)[0];
+    let pack = &place.objects("packs")[0];
     let whole = fs::read(pack).expect("a pack");
     for place_of_damage in [100, whole.len() / 3, whole.len() / 2] {
         let mut damaged = whole.clone();
         damaged[place_of_damage] ^= 1;
         fs::write(pack, damaged).expect("a pack");
         fs::write(out.join("large"), "older").expect("a file");
-        let output = place.run(&["restore", "latest", "--target", "out", "--overwrite"]);
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(3), "{said}");
+        let said = place.ends_with(3, &["restore", "latest", "--target", "out", "--overwrite"]);
         assert_eq!(said.matches("out/").count(), 1, "named once: {said}");
         assert_eq!(fs::read(out.join("large")).expect("a file"), b"older");
         assert_eq!(fs::read_dir(&out).expect("a directory").count(), 2, "something is left beside");
-        let output = place.run(&["restore", "latest", "--target", "new"]);
-        assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
-        let new = place.path("new").join(source.strip_prefix("/").expect("a full path"));
+        place.ends_with(3, &["restore", "latest", "--target", "new"]);
+        let new = trees::below(&place.path("new"), &source);
         assert!(!new.join("large").exists() && new.join("small").exists());
         fs::remove_dir_all(place.path("new")).expect("a directory");
     }
@@ -108,7 +94,7 @@ fn everything_can_be_replaced() {
     place.succeeds(&["backup", "source"]);
     for round in 0..2 {
         place.succeeds(&["restore", "latest", "--target", "out", "--overwrite"]);
-        let out = place.path("out").join(source.strip_prefix("/").expect("a full path"));
+        let out = trees::below(&place.path("out"), &source);
         assert!(manifest(&out) == manifest(&source), "round {round}");
     }
 }
@@ -151,9 +137,8 @@ fn a_damaged_configuration_is_rebuilt() {
         let output = place.run(&["snapshots"]);
         let said = text(&output.stderr);
         assert!(output.status.success() && said.contains("`cuculus-backup repair`"), "{said}");
-        assert_eq!(place.run(&["check"]).status.code(), Some(1));
-        let (_kept, restored) = place.restored("latest", &source);
-        assert!(manifest(&restored) == manifest(&source));
+        place.ends_with(1, &["check"]);
+        place.restores(&source);
         place.succeeds(&["repair"]);
         let [one, other] = copies.each_ref().map(|path| fs::read(path).expect("a file"));
         assert!(one == other && one.len() > 50);
@@ -175,7 +160,7 @@ fn a_backup_does_not_rely_on_a_pack_that_is_gone() {
         let (place, source) = Place::with_files(*at, true, 3, 40);
         std::thread::sleep(Duration::from_millis(3100));
         place.succeeds(&["backup", "source"]);
-        let pack = &packs(&place)[0];
+        let pack = &place.objects("packs")[0];
         let name = pack.file_name().expect("a name").to_string_lossy().into_owned();
         fs::remove_file(pack).expect("a pack");
         let output = place.run(&["backup", "source", "--json"]);
@@ -183,14 +168,12 @@ fn a_backup_does_not_rely_on_a_pack_that_is_gone() {
         assert!(text(&output.stderr).contains(&name), "{}", text(&output.stderr));
         let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
         assert_eq!((&report["missing_packs"], &report["unchanged_files"]), (&1.into(), &0.into()));
-        let (_kept, restored) = place.restored("latest", &source);
-        assert!(manifest(&restored) == manifest(&source));
+        place.restores(&source);
         // A prune keeps the copy that is there, and drops what the index says of the other.
         place.succeeds(&["forget", "--keep-last", "1"]);
         place.succeeds(&["prune", "--max-unused", "0"]);
-        place.succeeds(&["check", "--read-data"]);
-        let (_kept, restored) = place.restored("latest", &source);
-        assert!(manifest(&restored) == manifest(&source));
+        place.is_sound();
+        place.restores(&source);
     }
 }
 
@@ -199,10 +182,10 @@ fn a_backup_does_not_rely_on_a_pack_that_is_gone() {
 fn a_prune_does_not_count_on_a_pack_that_is_gone() {
     let (place, _) = Place::with_files(Backend::Directory, true, 6, 20);
     place.succeeds(&["backup", "source"]);
-    let before = packs(&place);
+    let before = place.objects("packs");
     fs::remove_file(&before[0]).expect("a pack");
     place.refused(&["prune", "--max-unused", "0"], "nothing was removed");
-    assert_eq!(packs(&place), before[1..]);
+    assert_eq!(place.objects("packs"), before[1..]);
 }
 
 /// A disk that confirms writes and loses them: the backup fails, and leaves no snapshot.
@@ -243,15 +226,9 @@ fn packs_if_any(place: &Place) -> Option<PathBuf> {
 fn a_lock_can_be_shown_and_removed() {
     let (place, _) = Place::with_files(Backend::Directory, true, 5, 400);
     assert!(place.succeeds(&["unlock"]).contains("no locks"));
-    let mut command = place.command(&["backup", "source"]);
-    let running = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let mut running = running.expect("the binary runs");
-    while place.count("intents") == 0 && running.try_wait().expect("a process").is_none() {
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    let pid = rustix::process::Pid::from_child(&running);
-    let signal = |signal| rustix::process::kill_process(pid, signal).expect("a signal");
-    signal(rustix::process::Signal::STOP);
+    let mut running = place.start(&["backup", "source"]);
+    place.wait_for_intent(&mut running);
+    running.stop();
     let locks = place.json(&["unlock"]);
     let lock = &locks["locks"][0];
     assert_eq!((&lock["work"], &lock["counts"]), (&"backup".into(), &true.into()), "{locks}");
@@ -259,19 +236,13 @@ fn a_lock_can_be_shown_and_removed() {
     place.refused(&["unlock", "nothing"], "unlock");
     let name = lock["name"].as_str().expect("text").to_owned();
     assert!(place.succeeds(&["unlock", &name[..8]]).contains("removed"));
-    signal(rustix::process::Signal::CONT);
-    let output = running.wait_with_output().expect("a process");
-    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("declared it dead"), "{}", text(&output.stderr));
+    running.go_on();
+    running.is_refused("declared it dead");
     assert_eq!(place.count("snapshots"), 0);
     // What a killed process leaves is shown as dead, and needs no `unlock`.
-    let mut killed =
-        place.command(&["backup", "source"]).stdout(Stdio::null()).spawn().expect("run");
-    while place.count("intents") == 0 && killed.try_wait().expect("a process").is_none() {
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    killed.kill().expect("killed");
-    killed.wait().expect("a process");
+    let mut killed = place.start(&["backup", "source"]);
+    place.wait_for_intent(&mut killed);
+    drop(killed);
     if place.count("intents") == 1 {
         assert_eq!(place.json(&["unlock"])["locks"][0]["counts"], false);
     }

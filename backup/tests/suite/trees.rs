@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, Timespec, Timestamps, Uid, XattrFlags};
+use rustix::fs::{
+    AtFlags, CWD, FileType, Gid, Mode, SeekFrom, Timespec, Timestamps, Uid, XattrFlags, seek,
+};
 
 /// What must be the same after a restore.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,6 +21,7 @@ pub(crate) struct Seen {
     device: u64,
     /// The first name of the same file.
     link: PathBuf,
+    /// Of a file a hash.
     contents: Vec<u8>,
     attributes: Vec<(Vec<u8>, Vec<u8>)>,
     is_sparse: bool,
@@ -52,7 +54,7 @@ pub(crate) fn manifest(root: &Path) -> BTreeMap<PathBuf, Seen> {
             paths.sort_unstable_by(|a, b| b.cmp(a));
         }
         let contents = if kind.is_file() {
-            fs::read(&path).expect("a file")
+            hash(&path)
         } else if kind.is_symlink() {
             fs::read_link(&path).expect("a link").into_os_string().into_encoded_bytes()
         } else {
@@ -77,6 +79,32 @@ pub(crate) fn manifest(root: &Path) -> BTreeMap<PathBuf, Seen> {
     seen
 }
 
+/// A hash of all bytes that are not zero, with their places; holes are not read.
+fn hash(path: &Path) -> Vec<u8> {
+    let file = File::open(path).expect("a file");
+    let (mut hasher, mut buffer) = (blake3::Hasher::new(), vec![0; 64 << 10]);
+    let mut at = 0;
+    loop {
+        match seek(&file, SeekFrom::Data(at)) {
+            Ok(data) => at = data / 4096 * 4096,
+            // After the last data.
+            Err(rustix::io::Errno::NXIO) => break,
+            Err(error) => panic!("{}: {error}", path.display()),
+        }
+        let read = file.read_at(&mut buffer, at).expect("bytes");
+        for (number, block) in (0..).zip(buffer[..read].chunks(4096)) {
+            let len = block.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+            if len > 0 {
+                let place: u64 = at + number * 4096;
+                hasher.update(&place.to_le_bytes()).update(&len.to_le_bytes());
+                hasher.update(&block[..len]);
+            }
+        }
+        at += read.max(1) as u64;
+    }
+    hasher.finalize().as_bytes().to_vec()
+}
+
 fn attributes(path: &Path) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut names = vec![0; 65536];
     let len = rustix::fs::llistxattr(path, &mut names[..]).unwrap_or(0);
@@ -97,7 +125,7 @@ pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Incompressible bytes; the same for the same seed.
+/// Incompressible bytes, a function of the seed.
 pub(crate) fn noise(seed: u64, len: usize) -> Vec<u8> {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut bytes = vec![0; len];
@@ -130,10 +158,9 @@ pub(crate) fn hostile(root: &Path) {
     fs::write(root.join("n".repeat(255)), "a long name").expect("a file");
 
     // Holes at the beginning, in the middle and at the end.
-    let mut sparse = File::create(root.join("sparse")).expect("a file");
+    let sparse = File::create(root.join("sparse")).expect("a file");
     sparse.set_len(20 << 20).expect("a hole");
-    std::io::Seek::seek(&mut sparse, std::io::SeekFrom::Start(5 << 20)).expect("a position");
-    sparse.write_all(&noise(2, 100_000)).expect("bytes");
+    sparse.write_all_at(&noise(2, 100_000), 5 << 20).expect("bytes");
     File::create(root.join("hole")).expect("a file").set_len(1 << 30).expect("a hole");
 
     std::os::unix::fs::symlink("nowhere/at all", root.join("dangling")).expect("a link");
@@ -180,7 +207,7 @@ pub(crate) fn hostile(root: &Path) {
     set_time(root, 1_000_000_000, 5);
 }
 
-/// A tree of small files of many sizes; the same for the same seed.
+/// A tree of small files of many sizes, a function of the seed.
 pub(crate) fn files(root: &Path, seed: u64, count: usize) {
     let mut random = fastrand::Rng::with_seed(seed);
     for i in 0..count {
@@ -207,4 +234,24 @@ pub(crate) fn change(root: &Path, seed: u64) {
     }
     fs::remove_file(root.join(&paths[random.usize(..paths.len())])).expect("a file");
     fs::write(root.join(format!("added{seed}")), noise(seed, 20_000)).expect("a file");
+}
+
+/// Where the tree at `source` is after a restore to `target`.
+pub(crate) fn below(target: &Path, source: &Path) -> PathBuf {
+    target.join(source.strip_prefix("/").expect("a full path"))
+}
+
+/// All files below a directory, the largest first.
+pub(crate) fn largest(root: &Path) -> Vec<PathBuf> {
+    let found = manifest(root);
+    let mut files: Vec<_> = found.iter().filter(|(_, seen)| seen.is_file()).collect();
+    files.sort_by_key(|(_, seen)| std::cmp::Reverse(seen.size));
+    files.into_iter().map(|(name, _)| root.join(name)).collect()
+}
+
+/// Changes one bit of a file.
+pub(crate) fn flip(path: &Path, at: usize) {
+    let mut bytes = fs::read(path).expect("a file");
+    bytes[at] ^= 0x10;
+    fs::write(path, bytes).expect("a file");
 }

@@ -2,6 +2,7 @@
 //! files, saved, checked, listed and restored in part. Knows what is made and compared; the limit on
 //! memory is a promise of the documentation.
 
+use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
@@ -22,24 +23,29 @@ const DATA: usize = 8 << 10;
 struct Large {
     binary: PathBuf,
     place: PathBuf,
+    /// The rows of the table so far.
+    rows: RefCell<String>,
 }
 
-pub(super) fn run(arguments: &[String]) -> Result<(), Failure> {
+pub(super) fn run(arguments: &[&str], show: super::Show<'_>) -> Result<(), Failure> {
     let files = match arguments {
-        [_] => 2_000_000,
-        [_, word, number] if word == "--files" => {
+        [] => 2_000_000,
+        [word, number] if *word == "--files" => {
             number.parse().map_err(|_| Failure::Usage("--files needs a number".into()))?
         }
-        _ => return Err(Failure::Usage("bench-backup --large takes [--files N]".into())),
+        _ => return Err(Failure::Usage("bench-backup --large takes [--files N] [--write]".into())),
     };
     step("build", &mut cargo(["build", "--release", "-p", "cuculus-backup"]))?;
     let place = std::env::current_dir()?.join(target_directory().join("backup-large"));
     let _ = fs::remove_dir_all(&place);
     fs::create_dir_all(&place)?;
-    let large = Large { binary: target_directory().join("release/cuculus-backup"), place };
+    let head = "| step | CPU s | peak, MB |\n|---|---|---|\n";
+    let binary = target_directory().join("release/cuculus-backup");
+    let large = Large { binary, place, rows: RefCell::new(head.into()) };
     let outcome = large.file().and_then(|()| large.directory(files));
     fs::remove_dir_all(&large.place)?;
-    outcome
+    outcome?;
+    show("large", "cargo xtask bench-backup --large", &large.rows.take())
 }
 
 /// Bytes that do not compress, and differ from place to place.
@@ -55,11 +61,11 @@ fn noise(seed: u64) -> Vec<u8> {
 }
 
 impl Large {
-    /// Runs a command of the backup and prints what it took.
-    fn took(&self, repository: &str, words: &[&str], out: Stdio) -> Result<Usage, Failure> {
+    /// Runs a command of the backup and adds a row with what it took.
+    fn took(&self, what: &str, step: &str, words: &[&str], out: Stdio) -> Result<(), Failure> {
         let mut command: Command = program(&self.binary, words.iter().copied());
         command
-            .env("CUCULUS_BACKUP_REPO", self.place.join(repository))
+            .env("CUCULUS_BACKUP_REPO", self.place.join(what))
             .env("CUCULUS_BACKUP_PASSPHRASE", "a passphrase")
             .env("XDG_CACHE_HOME", self.place.join("cache"))
             .stdin(Stdio::null())
@@ -67,17 +73,21 @@ impl Large {
             .stderr(Stdio::piped());
         let start = Instant::now();
         let (status, usage, said) = usage::of(command.spawn()?, start)?;
-        let first = words.first().copied().unwrap_or_default();
         if !status.success() {
-            return Err(Failure::Failed(format!("{first} failed: {}", said.trim())));
+            return Err(Failure::Failed(format!("{step} failed: {}", said.trim())));
         }
-        let Usage { wall_seconds, cpu_seconds, peak_bytes } = usage;
+        let Usage { cpu_seconds, peak_bytes, .. } = usage;
         let peak = peak_bytes as f64 / 1e6;
-        println!("{first:<12} {cpu_seconds:>8.1} CPU s {wall_seconds:>8.1} s {peak:>8.1} MB");
-        if peak_bytes > MAX_BYTES {
-            return Err(Failure::Failed(format!("{first} took {peak:.1} MB of memory")));
+        eprintln!("    {what}: {step}: {cpu_seconds:.1} CPU s, {peak:.1} MB");
+        if step != "init" {
+            self.rows
+                .borrow_mut()
+                .push_str(&format!("| {what}: {step} | {cpu_seconds:.1} | {peak:.1} |\n"));
         }
-        Ok(usage)
+        if peak_bytes > MAX_BYTES {
+            return Err(Failure::Failed(format!("{step} took {peak:.1} MB of memory")));
+        }
+        Ok(())
     }
 
     fn file(&self) -> Result<(), Failure> {
@@ -92,14 +102,18 @@ impl Large {
         drop(file);
         println!("a file of {FILE_SIZE} bytes with {places} stretches of {DATA} bytes");
         let text = path.display().to_string();
-        self.took("file-repo", &["init"], Stdio::null())?;
-        for words in [&["backup", &text][..], &["backup", &text, "--read-all"], &["check"]] {
-            self.took("file-repo", words, Stdio::null())?;
-        }
-        self.took("file-repo", &["ls", "latest"], Stdio::null())?;
         let target = self.place.join("restored");
         let into = target.display().to_string();
-        self.took("file-repo", &["restore", "latest", "--target", &into], Stdio::null())?;
+        for (step, words) in [
+            ("init", &["init"][..]),
+            ("backup", &["backup", &text]),
+            ("backup --read-all", &["backup", &text, "--read-all"]),
+            ("check", &["check"]),
+            ("ls", &["ls", "latest"]),
+            ("restore", &["restore", "latest", "--target", &into]),
+        ] {
+            self.took("file", step, words, Stdio::null())?;
+        }
         let restored = File::open(target.join(text.trim_start_matches('/')))?;
         if restored.metadata()?.len() != FILE_SIZE {
             return Err(Failure::Failed("the restored file has another size".into()));
@@ -114,7 +128,7 @@ impl Large {
         println!("all stretches came back");
         fs::remove_dir_all(&target)?;
         fs::remove_file(&path)?;
-        fs::remove_dir_all(self.place.join("file-repo"))?;
+        fs::remove_dir_all(self.place.join("file"))?;
         Ok(())
     }
 
@@ -127,12 +141,16 @@ impl Large {
         }
         println!("a directory of {files} files");
         let text = path.display().to_string();
-        self.took("dir-repo", &["init"], Stdio::null())?;
-        self.took("dir-repo", &["backup", &text], Stdio::null())?;
-        self.took("dir-repo", &["backup", &text], Stdio::null())?;
-        self.took("dir-repo", &["check"], Stdio::null())?;
+        for (step, words) in [
+            ("init", &["init"][..]),
+            ("backup", &["backup", &text]),
+            ("backup, unchanged", &["backup", &text]),
+            ("check", &["check"]),
+        ] {
+            self.took("files", step, words, Stdio::null())?;
+        }
         let listing = self.place.join("listing");
-        self.took("dir-repo", &["ls", "latest"], File::create(&listing)?.into())?;
+        self.took("files", "ls", &["ls", "latest"], File::create(&listing)?.into())?;
         let mut lines = 0;
         let mut buffer = vec![0; 1 << 20];
         let mut listed = File::open(&listing)?;
@@ -157,7 +175,7 @@ impl Large {
             words.extend(["--include".to_owned(), format!("{text}/{}", name(*number))]);
         }
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        self.took("dir-repo", &words, Stdio::null())?;
+        self.took("files", "restore of ten", &words, Stdio::null())?;
         for number in &chosen {
             let restored = target.join(text.trim_start_matches('/')).join(name(*number));
             if fs::read_to_string(restored)? != format!("contents of {number}") {

@@ -8,25 +8,45 @@ mod tools; // the command lines of the three tools
 mod versions; // many versions of one large package
 mod workloads; // what is backed up in the comparison
 
-use crate::run::{Failure, cargo, step};
+use crate::document::write_table;
+use crate::run::{Failure, cargo, output_of, step};
+
+/// Where the tables go.
+const DOCUMENT: &str = "backup/benchmarks.md";
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    if arguments.iter().any(|word| word == "--peers") {
-        return peers::run(arguments);
+    let mut words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let is_written = words.contains(&"--write");
+    words.retain(|word| *word != "--write");
+    // Prints a table and, with `--write`, puts it into the document.
+    let show = |name: &str, command: &str, table: &str| {
+        println!("{table}");
+        if is_written { write_table(DOCUMENT, name, command, table) } else { Ok(()) }
+    };
+    match words.split_first() {
+        Some((&"--peers", rest)) => peers::run(rest, &show),
+        Some((&"--large", rest)) => large::run(rest, &show),
+        None => filters(&show),
+        Some((word, _)) => Err(Failure::Usage(format!(
+            "bench-backup does not take {word:?}; it takes [--peers | --large] [--write]"
+        ))),
     }
-    if arguments.first().is_some_and(|word| word == "--large") {
-        return large::run(arguments);
-    }
-    let mut command = cargo(["bench", "-p", "cuculus-backup", "--bench", "backup", "--"]);
-    command.args(arguments);
+}
+
+type Show<'a> = &'a dyn Fn(&str, &str, &str) -> Result<(), Failure>;
+
+fn filters(show: Show<'_>) -> Result<(), Failure> {
+    versions::fetched(versions::VERSIONS.len())?;
+    let words = ["bench", "-p", "cuculus-backup", "--features", "lab", "--bench", "backup", "--"];
+    let mut command = cargo(words);
+    command.arg("--trees").arg(versions::directory());
     // The row for fjall, whose 30 crates no test compiles.
-    command.env("RUSTFLAGS", "--cfg bench_fjall");
-    if !arguments.iter().any(|word| word.starts_with("--trees")) {
-        let all = versions::VERSIONS.len();
-        versions::fetched(all)?;
-        command.arg("--trees").arg(versions::directory());
+    let printed = output_of(command.env("RUSTFLAGS", "--cfg bench_fjall"))?;
+    for part in printed.split("## ").skip(1) {
+        let (name, table) = part.split_once('\n').unwrap_or_default();
+        show(name, "cargo xtask bench-backup", table.trim())?;
     }
-    step("bench-backup", &mut command)
+    Ok(())
 }
 
 /// `cargo xtask soak-backup`: more kills, rounds of damage and changed bytes than the tests have time

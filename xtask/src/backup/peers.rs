@@ -18,18 +18,14 @@ use crate::usage::{self, Usage};
 struct Options {
     workload: Workload,
     versions: usize,
-    json: bool,
 }
 
 impl Options {
-    fn parse(words: &[String]) -> Result<Self, Failure> {
-        let mut options =
-            Self { workload: Workload::Versions, versions: VERSIONS.len(), json: false };
+    fn parse(words: &[&str]) -> Result<Self, Failure> {
+        let mut options = Self { workload: Workload::Versions, versions: VERSIONS.len() };
         let mut words = words.iter();
         while let Some(word) = words.next() {
-            match word.as_str() {
-                "--peers" => {}
-                "--json" => options.json = true,
+            match *word {
                 "--workload" => {
                     let workload = words.next().and_then(|word| Workload::parse(word));
                     options.workload = workload.ok_or_else(|| {
@@ -47,7 +43,7 @@ impl Options {
                 _ => {
                     return Err(Failure::Usage(format!(
                         "bench-backup --peers does not take {word:?}; it takes \
-                         [--workload versions|image|small] [--versions N] [--json]"
+                         [--workload versions|image|small] [--versions N] [--write]"
                     )));
                 }
             }
@@ -84,7 +80,7 @@ const SIZES: [Size; 3] = [
     ("repository after the prune", |figures| figures.bytes_after),
 ];
 
-pub(super) fn run(arguments: &[String]) -> Result<(), Failure> {
+pub(super) fn run(arguments: &[&str], show: super::Show<'_>) -> Result<(), Failure> {
     let options = Options::parse(arguments)?;
     let sources = options.workload.sources(options.versions)?;
     let directory = env::current_dir()?.join(target_directory().join("backup-peers"));
@@ -96,11 +92,10 @@ pub(super) fn run(arguments: &[String]) -> Result<(), Failure> {
     });
     remove(&directory)?;
     let measured = measured?;
-    if options.json {
-        println!("{}", json(sources.len(), &measured));
-    } else {
-        print(sources.len(), &measured);
-    }
+    let name = format!("peers-{}", options.workload.name());
+    let command =
+        format!("cargo xtask bench-backup {}", [&["--peers"], arguments].concat().join(" "));
+    show(&name, &command, &table(&measured))?;
     judge(&measured)
 }
 
@@ -219,47 +214,25 @@ fn judge(measured: &[(Tool, Figures)]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn print(versions: usize, measured: &[(Tool, Figures)]) {
-    println!("{versions} versions; each tool in turn; CPU seconds (wall seconds in brackets)");
-    print!("{:<28}", "");
-    measured.iter().for_each(|(tool, _)| {
-        print!("{:>24}", format!("{} {}", tool.name, tool.version));
-    });
-    println!();
+/// CPU seconds, with wall seconds in brackets, and sizes.
+fn table(measured: &[(Tool, Figures)]) -> String {
+    let row = |name: &str, cell: &dyn Fn(&(Tool, Figures)) -> String| {
+        let cells: Vec<String> = measured.iter().map(cell).collect();
+        format!("| {name} | {} |\n", cells.join(" | "))
+    };
+    let mut text = row("measured", &|(tool, _)| format!("{} {}", tool.name, tool.version));
+    text += &row("---", &|_| "---".into()).replace(' ', "");
     for (name, step) in STEPS {
-        print!("{name:<28}");
-        for (_, figures) in measured {
+        text += &row(&format!("{name}, CPU s"), &|(_, figures)| {
             let Usage { cpu_seconds, wall_seconds, .. } = step(figures);
-            print!("{:>24}", format!("{cpu_seconds:.1} ({wall_seconds:.1})"));
-        }
-        println!();
+            format!("{cpu_seconds:.1} ({wall_seconds:.1})")
+        });
     }
     for (name, size) in SIZES {
-        print!("{:<28}", format!("{name}, MB"));
-        measured.iter().for_each(|(_, figures)| print!("{:>24.1}", size(figures) as f64 / 1e6));
-        println!();
+        let cell = |(_, figures): &(Tool, Figures)| format!("{:.1}", size(figures) as f64 / 1e6);
+        text += &row(&format!("{name}, MB"), &cell);
     }
-}
-
-fn json(versions: usize, measured: &[(Tool, Figures)]) -> String {
-    let key = |name: &str| name.replace(' ', "_");
-    let tools = measured.iter().map(|(tool, figures)| {
-        let steps = STEPS.iter().map(|(name, step)| {
-            let Usage { cpu_seconds, wall_seconds, peak_bytes } = step(figures);
-            format!(
-                "{:?}:{{\"cpu_seconds\":{cpu_seconds:.3},\"wall_seconds\":{wall_seconds:.3},\
-                 \"peak_bytes\":{peak_bytes}}}",
-                key(name)
-            )
-        });
-        let sizes =
-            SIZES.iter().map(|(name, size)| format!("\"{}_bytes\":{}", key(name), size(figures)));
-        let fields: Vec<String> = steps.chain(sizes).collect();
-        let Tool { name, version, .. } = tool;
-        format!("{{\"name\":{name:?},\"version\":{version:?},{}}}", fields.join(","))
-    });
-    let tools: Vec<String> = tools.collect();
-    format!("{{\"versions\":{versions},\"tools\":[{}]}}", tools.join(","))
+    text
 }
 
 #[cfg(test)]
@@ -269,12 +242,12 @@ mod tests {
     #[test]
     fn the_number_of_versions_is_one_that_there_is() {
         let parse = |line: &str| {
-            let words: Vec<String> = line.split_whitespace().map(String::from).collect();
-            Options::parse(&words).map(|o| (o.versions, o.json)).map_err(|f| f.exit_code())
+            let words: Vec<&str> = line.split_whitespace().collect();
+            Options::parse(&words).map(|options| options.versions).map_err(|f| f.exit_code())
         };
-        assert_eq!(parse("--peers"), Ok((23, false)));
-        assert_eq!(parse("--json --peers --versions 2"), Ok((2, true)));
-        for line in ["--peers --versions", "--peers --versions 0", "--versions 24", "--peers 3"] {
+        assert_eq!(parse(""), Ok(23));
+        assert_eq!(parse("--workload image --versions 2"), Ok(2));
+        for line in ["--versions", "--versions 0", "--versions 24", "3"] {
             assert_eq!(parse(line), Err(2), "{line}");
         }
     }

@@ -24,11 +24,14 @@ const SMALL_FILES: usize = 200_000;
 
 impl Workload {
     pub(super) fn parse(word: &str) -> Option<Self> {
-        match word {
-            "versions" => Some(Self::Versions),
-            "image" => Some(Self::Image),
-            "small" => Some(Self::Small),
-            _ => None,
+        [Self::Versions, Self::Image, Self::Small].into_iter().find(|one| one.name() == word)
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Versions => "versions",
+            Self::Image => "image",
+            Self::Small => "small",
         }
     }
 
@@ -43,7 +46,7 @@ impl Workload {
     }
 }
 
-/// A generator of numbers; the same for the same seed.
+/// A generator of numbers, a function of its seed.
 struct Numbers(u64);
 
 impl Numbers {
