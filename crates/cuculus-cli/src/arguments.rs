@@ -92,6 +92,12 @@ fn with_negative_numbers(command: clap::Command) -> clap::Command {
 /// Words that other programs know, by the command that does not, and what does it here.
 const HINTS: &[(&str, &str, &str)] = &[
     ("cuculus", "stats", "`cuculus info` describes a filter, `cuculus cluster stats` a set"),
+    #[cfg(not(feature = "cluster"))]
+    (
+        "cuculus",
+        "cluster",
+        "this build is without it; install cuculus-cli with `--features cluster`",
+    ),
     ("cuculus", "delete", "`cuculus remove` removes keys"),
     ("cuculus", "contains", "`cuculus query` prints the keys that a filter contains"),
     ("cuculus", "exists", "`cuculus query` prints the keys that a filter contains"),
