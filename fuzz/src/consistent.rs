@@ -1,7 +1,7 @@
 //! A consistent cuckoo filter, or an index-independent one, that gains and loses buckets.
 
 use arbitrary::Arbitrary;
-use cuculus::papers::{ConsistentCuckooFilter, IndexIndependentCuckooFilter};
+use cuculus_papers::{ConsistentCuckooFilter, IndexIndependentCuckooFilter};
 
 use crate::followed::{self, Follow, Followed, Limits, Operation};
 use crate::parameters::RingParameters;

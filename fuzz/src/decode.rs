@@ -3,11 +3,11 @@
 use std::io::Read;
 
 use arbitrary::Arbitrary;
-use cuculus::papers::{ConsistentCuckooFilter, DynamicCuckooFilter, IndexIndependentCuckooFilter};
 use cuculus::{
     CuckooFilter, CuckooMaplet, DecodeError, ElasticFilter, Filter, Insert, Persist, Remove,
     SharedFilter,
 };
+use cuculus_papers::{ConsistentCuckooFilter, DynamicCuckooFilter, IndexIndependentCuckooFilter};
 
 use crate::container::{self, Change, Parts};
 use crate::judge;

@@ -2,7 +2,7 @@
 
 use arbitrary::Arbitrary;
 use cuculus::Filter;
-use cuculus::papers::DynamicCuckooFilter;
+use cuculus_papers::DynamicCuckooFilter;
 
 use crate::followed::{self, Common, Follow, Followed, Limits, Operation};
 use crate::parameters::DynamicParameters;

@@ -3,14 +3,14 @@
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use cuculus::lab::{Instructions, PlacementKind, Search};
-use cuculus::papers::{
-    ConsistentCuckooFilter, ConsistentCuckooFilterBuilder, DynamicCuckooFilter,
-    DynamicCuckooFilterBuilder, Extension, IndexIndependentCuckooFilter,
-    IndexIndependentCuckooFilterBuilder, Resizing,
-};
 use cuculus::{
     CuckooFilter, CuckooFilterBuilder, CuckooMaplet, CuckooMapletBuilder, ElasticFilter,
     ElasticFilterBuilder, KeyHasher,
+};
+use cuculus_papers::{
+    ConsistentCuckooFilter, ConsistentCuckooFilterBuilder, DynamicCuckooFilter,
+    DynamicCuckooFilterBuilder, Extension, IndexIndependentCuckooFilter,
+    IndexIndependentCuckooFilterBuilder, Resizing,
 };
 
 #[derive(Arbitrary, Clone, Debug)]

@@ -5,8 +5,8 @@ use crate::run::{Failure, cargo, output_of};
 use crate::test::Steps;
 
 /// Each after those it depends on.
-const PUBLISHED: [&str; 5] =
-    ["cuculus", "cuculus-file", "cuculus-page", "cuculus-cli", "cuculus-backup"];
+const PUBLISHED: [&str; 6] =
+    ["cuculus", "cuculus-file", "cuculus-page", "cuculus-papers", "cuculus-cli", "cuculus-backup"];
 const REQUIRED: [&str; 3] = ["README.md", "LICENSE-APACHE", "LICENSE-MIT"];
 
 /// Packages all crates, in one call because they depend on each other, and checks their files.

@@ -13,18 +13,28 @@ const LOADED: &str = "CUCULUS_LOADED_KEYS";
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let Numbers { keys, files, loaded, kind } = Numbers::parse(arguments)?;
     let shown = ["--", "--nocapture", "--test-threads", "1"];
-    let suite =
-        |name, test| ["test", "-p", "cuculus", "--test", name].into_iter().chain(test).chain(shown);
+    let of = |package, name, test| {
+        ["test", "-p", package, "--test", name].into_iter().chain(test).chain(shown)
+    };
+    let suite = |name, test| of("cuculus", name, test);
+    let papers = |test| of("cuculus-papers", "all", Some(test));
     if keys > 0 {
         let mut command = cargo(suite("enemy", Some("chosen_keys")));
         step("chosen keys", command.env(KEYS, keys.to_string()))?;
+        let mut command = cargo(papers("chosen_keys"));
+        step("chosen keys, filters of the papers", command.env(KEYS, keys.to_string()))?;
         let mut command = cargo(suite("enemy", Some("hashes")));
         step("hash functions", command.env(KEYS, keys.to_string()))?;
         step("memory that is refused", &mut cargo(suite("failing_memory", None)))?;
+        let mut command = cargo(papers("failing_memory"));
+        step("memory that is refused, filters of the papers", &mut command)?;
     }
     if loaded > 0 {
         let mut command = cargo(suite("loaded_memory", None));
         step("memory after loading", command.env(LOADED, loaded.to_string()))?;
+        let mut command = cargo(papers("loaded_memory"));
+        let loaded = loaded.to_string();
+        step("memory after loading, filters of the papers", command.env(LOADED, loaded))?;
     }
     if files > 0 {
         let words = ["test", "-p", "cuculus-fuzz", "--lib", "forged"];

@@ -27,8 +27,14 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     }
     valkey::prepare()?;
     let mut steps = Steps::default();
-    let packages =
-        ["--package", "cuculus-valkey", "--package", "cuculus-cli", "--features", "cuculus-cli/cluster"];
+    let packages = [
+        "--package",
+        "cuculus-valkey",
+        "--package",
+        "cuculus-cli",
+        "--features",
+        "cuculus-cli/cluster",
+    ];
     let built = valkey::build_for_tests(&mut steps, &packages)?;
     test(&mut steps, &built)?;
     println!("\n{steps}");

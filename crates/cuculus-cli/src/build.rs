@@ -7,7 +7,6 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use cuculus::papers::{ConsistentCuckooFilter, DynamicCuckooFilter, IndexIndependentCuckooFilter};
 use cuculus::{BuildError, CuckooFilter, ElasticFilter, Filter, KeyHash, KeyHasher};
 
 use crate::change::{self, Added};
@@ -73,12 +72,6 @@ enum FilterKind {
     Cuckoo,
     /// Fixed size; one bit per key smaller, and slower
     SemiSorted,
-    /// A list of fixed filters (DCF), as in the paper
-    Dynamic,
-    /// Buckets on a ring (I2CF), as in the paper
-    IndexIndependent,
-    /// Filters on rings that follow their keys (CCF), as in the paper
-    Consistent,
 }
 
 pub(crate) fn run(options: &Options, out: &mut impl Write) -> Result<ExitCode> {
@@ -157,18 +150,6 @@ fn build(options: &Options, hasher: &KeyHasher, capacity: Option<usize>) -> Resu
         }
         FilterKind::Cuckoo => cuckoo().build().map(AnyFilter::Cuckoo),
         FilterKind::SemiSorted => cuckoo().semi_sorted(true).build().map(AnyFilter::Cuckoo),
-        FilterKind::Dynamic => {
-            let builder = DynamicCuckooFilter::builder().hasher(hasher).capacity(keys);
-            builder.false_positive_rate(rate).build().map(AnyFilter::Dynamic)
-        }
-        FilterKind::IndexIndependent => {
-            let builder = IndexIndependentCuckooFilter::builder().hasher(hasher).capacity(keys);
-            builder.false_positive_rate(rate).build().map(AnyFilter::IndexIndependent)
-        }
-        FilterKind::Consistent => {
-            let builder = ConsistentCuckooFilter::builder().hasher(hasher).capacity(keys);
-            builder.false_positive_rate(rate).build().map(AnyFilter::Consistent)
-        }
     };
     built.with_context(|| format!("cannot build this filter with --fpr {}", options.fpr.typed()))
 }

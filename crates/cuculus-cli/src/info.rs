@@ -146,40 +146,6 @@ fn details(saved: &AnyFilter) -> Map<String, Value> {
                 "refused": stats.refused,
             })
         }
-        AnyFilter::Dynamic(filter) => {
-            let stats = filter.stats();
-            json!({
-                "capacity": stats.capacity,
-                "filters": stats.filters,
-                "capacity_per_filter": stats.capacity_per_filter,
-                "slots_per_bucket": stats.slots_per_bucket,
-                "fingerprint_bits": stats.fingerprint_bits,
-                "refused": stats.refused,
-            })
-        }
-        AnyFilter::IndexIndependent(filter) => {
-            let stats = filter.stats();
-            json!({
-                "capacity": stats.capacity,
-                "buckets": stats.buckets,
-                "slots_per_bucket": stats.slots_per_bucket,
-                "fingerprint_bits": stats.fingerprint_bits,
-                "candidates": stats.candidates,
-                "virtual_nodes": stats.virtual_nodes,
-                "ring_bytes": stats.ring_bytes,
-                "refused": stats.refused,
-            })
-        }
-        AnyFilter::Consistent(filter) => {
-            let stats = filter.stats();
-            json!({
-                "filters": stats.filters.len(),
-                "buckets": filter.buckets(),
-                "fingerprint_bits": stats.fingerprint_bits,
-                "ring_bytes": stats.ring_bytes,
-                "refused": stats.refused,
-            })
-        }
     };
     match details {
         Value::Object(details) => details,

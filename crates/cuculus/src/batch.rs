@@ -8,7 +8,7 @@ use crate::prefetch::prefetch;
 /// Keys whose candidates are worked out together. One to two groups are on their way at any time;
 /// of 4 to 128 keys this is the best in and out of cache, since the processor follows sixteen
 /// requests at a time and more only wait in line.
-pub(crate) const GROUP: usize = 16;
+pub const GROUP: usize = 16;
 /// How many groups ahead the keys themselves are prefetched. They come one after the other,
 /// but the processor's own guess at that gives way to all the other requests.
 const KEYS_AHEAD: usize = 8;

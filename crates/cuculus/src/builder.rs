@@ -13,52 +13,52 @@ const DEFAULT_RATE: f64 = 0.01;
 const DEFAULT_SLOTS: u32 = 4;
 /// The share of filters that may refuse a key within their capacity because too many keys look
 /// alike.
-pub(crate) const ACCEPTED_OVERFULL: f64 = 0.001;
+pub const ACCEPTED_OVERFULL: f64 = 0.001;
 
 /// The parameters as they were given; `None` where the filter is to choose.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Parameters {
-    pub(crate) capacity: Option<usize>,
-    pub(crate) buckets: Option<u64>,
-    pub(crate) rate: Option<f64>,
-    pub(crate) fingerprint_bits: Option<u32>,
-    pub(crate) slots_per_bucket: Option<u32>,
+pub struct Parameters {
+    pub capacity: Option<usize>,
+    pub buckets: Option<u64>,
+    pub rate: Option<f64>,
+    pub fingerprint_bits: Option<u32>,
+    pub slots_per_bucket: Option<u32>,
     /// `None`: any size, or what a filter finds better.
-    pub(crate) placement: Option<PlacementKind>,
-    pub(crate) search: Search,
-    pub(crate) max_kicks: Option<u32>,
-    pub(crate) hasher: Option<KeyHasher>,
-    pub(crate) instructions: Instructions,
-    pub(crate) small_pages: bool,
+    pub placement: Option<PlacementKind>,
+    pub search: Search,
+    pub max_kicks: Option<u32>,
+    pub hasher: Option<KeyHasher>,
+    pub instructions: Instructions,
+    pub small_pages: bool,
 }
 
 impl Parameters {
-    pub(crate) fn slots_per_bucket(&self) -> u32 {
+    pub fn slots_per_bucket(&self) -> u32 {
         self.slots_per_bucket.unwrap_or(DEFAULT_SLOTS)
     }
 
     /// The rate to keep. A fingerprint length without a rate sets none.
-    pub(crate) fn rate(&self) -> Result<Option<f64>, BuildError> {
+    pub fn rate(&self) -> Result<Option<f64>, BuildError> {
         let default = self.fingerprint_bits.is_none().then_some(DEFAULT_RATE);
         self.rate.or(default).map(check_rate).transpose()
     }
 
     /// The rate given, or the default one.
-    pub(crate) fn rate_or_default(&self) -> f64 {
+    pub fn rate_or_default(&self) -> f64 {
         self.rate.unwrap_or(DEFAULT_RATE)
     }
 
-    pub(crate) fn kicks(&self) -> Result<Kicks, BuildError> {
+    pub fn kicks(&self) -> Result<Kicks, BuildError> {
         Kicks::new(self.search, self.max_kicks)
     }
 
-    pub(crate) fn hasher(&self) -> Result<KeyHasher, BuildError> {
+    pub fn hasher(&self) -> Result<KeyHasher, BuildError> {
         KeyHasher::given_or_random(self.hasher.as_ref())
     }
 
     /// The keys to plan for, and the buckets: those given, or as many as `buckets_for` says that
     /// the keys need. A table of given size is planned to be filled to `load`.
-    pub(crate) fn keys_and_buckets(
+    pub fn keys_and_buckets(
         &self,
         load: f64,
         buckets_for: impl FnOnce(usize) -> u64,
@@ -75,7 +75,7 @@ impl Parameters {
 
     /// The length of a fingerprint: the one given, or the shortest with which `rate_with` keeps
     /// the rate and the keys are likely to `fit`.
-    pub(crate) fn bits(
+    pub fn bits(
         &self,
         mut allowed: RangeInclusive<u32>,
         rate_with: impl Fn(u32) -> f64,
@@ -107,7 +107,7 @@ pub(crate) fn check_rate(got: f64) -> Result<f64, BuildError> {
 }
 
 /// Refuses a number outside of its range.
-pub(crate) fn check_range<N: Into<u64> + Copy>(
+pub fn check_range<N: Into<u64> + Copy>(
     parameter: &'static str,
     got: N,
     range: RangeInclusive<N>,
@@ -123,6 +123,8 @@ pub(crate) fn check_range<N: Into<u64> + Copy>(
 /// Writes the setters of a builder, each from its documentation, its name, its argument and the
 /// field that keeps the argument. `seed` and `hasher`, which every builder has, come with them;
 /// `hasher in` names their field.
+#[cfg_attr(feature = "lab", macro_export)]
+#[doc(hidden)]
 macro_rules! setters {
     ($builder:ident, hasher in $($hasher:ident).+; $(
         $(#[$attribute:meta])*
@@ -156,6 +158,8 @@ pub(crate) use setters;
 
 /// Writes the setters for what only measurements choose, of a builder with a field `parameters`.
 #[cfg(any(test, feature = "lab"))]
+#[cfg_attr(feature = "lab", macro_export)]
+#[doc(hidden)]
 macro_rules! lab_setters {
     ($builder:ident) => {
         impl $builder {

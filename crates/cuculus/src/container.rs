@@ -60,7 +60,8 @@ pub trait Persist: Sized {
     fn read_from<R: Read>(reader: R) -> Result<Self, DecodeError>;
 }
 
-/// The kinds of filter that a file can hold. A number is never used again.
+/// The kinds of filter that a file can hold. A number is never used again; 4 to 6 are those of the
+/// papers' filters, which are in a crate of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 #[repr(u16)]
@@ -71,24 +72,11 @@ pub enum Kind {
     Maplet = 2,
     /// [`ElasticFilter`](crate::ElasticFilter)
     Elastic = 3,
-    /// [`DynamicCuckooFilter`](crate::papers::DynamicCuckooFilter)
-    Dynamic = 4,
-    /// [`IndexIndependentCuckooFilter`](crate::papers::IndexIndependentCuckooFilter)
-    IndexIndependent = 5,
-    /// [`ConsistentCuckooFilter`](crate::papers::ConsistentCuckooFilter)
-    Consistent = 6,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: &'static [Self] = &[
-        Self::Cuckoo,
-        Self::Maplet,
-        Self::Elastic,
-        Self::Dynamic,
-        Self::IndexIndependent,
-        Self::Consistent,
-    ];
+    pub const ALL: &'static [Self] = &[Self::Cuckoo, Self::Maplet, Self::Elastic];
 
     /// How every saved filter begins.
     pub const MAGIC: [u8; 8] = MAGIC;
@@ -121,8 +109,14 @@ impl Kind {
         kind.copied().ok_or(DecodeError::Invalid {
             field: "kind of filter",
             got: u64::from(got),
-            expected: "one of 1 to 6; a newer release may know it",
+            expected: "one of 1 to 3; a newer release may know it",
         })
+    }
+}
+
+impl From<Kind> for u16 {
+    fn from(kind: Kind) -> Self {
+        kind as Self
     }
 }
 
@@ -139,7 +133,7 @@ const PIECE: usize = 1 << 20;
 
 /// The parameters of a filter on their way to a file. They are few, and take no memory of their own:
 /// a filter can be saved when there is none left.
-pub(crate) struct Parameters {
+pub struct Parameters {
     bytes: [u8; Self::MOST],
     len: usize,
 }
@@ -148,24 +142,24 @@ impl Parameters {
     /// More than any kind writes.
     const MOST: usize = 256;
 
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self { bytes: [0; Self::MOST], len: 0 }
     }
 
-    pub(crate) fn extend_from_slice(&mut self, bytes: &[u8]) {
+    pub fn extend_from_slice(&mut self, bytes: &[u8]) {
         self.bytes[self.len..self.len + bytes.len()].copy_from_slice(bytes);
         self.len += bytes.len();
     }
 
-    pub(crate) fn as_slice(&self) -> &[u8] {
+    pub fn as_slice(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 }
 
 /// Writes a container.
-pub(crate) fn write<W: Write>(
+pub fn write<W: Write>(
     mut writer: W,
-    kind: Kind,
+    kind: impl Into<u16>,
     hasher: &KeyHasher,
     parameters: &Parameters,
     payload: &[&[u8]],
@@ -177,7 +171,7 @@ pub(crate) fn write<W: Write>(
 }
 
 /// Takes a piece of a payload.
-pub(crate) type Put<'a> = dyn FnMut(&[u8]) -> std::io::Result<()> + 'a;
+pub type Put<'a> = dyn FnMut(&[u8]) -> std::io::Result<()> + 'a;
 
 /// Small pieces on their way to a writer, collected without memory from the allocator.
 struct Collected<W> {
@@ -206,23 +200,23 @@ impl<W: Write> Collected<W> {
 }
 
 /// Writes a container whose payload comes in small pieces, which are collected.
-pub(crate) fn write_pieces<W: Write>(
+pub fn write_pieces<W: Write>(
     writer: W,
-    kind: Kind,
+    kind: impl Into<u16>,
     hasher: &KeyHasher,
     parameters: &Parameters,
     payload_len: u64,
     payload: impl FnOnce(&mut Put<'_>) -> std::io::Result<()>,
 ) -> std::io::Result<()> {
     let mut writer = Collected { writer, bytes: [0; COLLECTED], len: 0 };
-    let (hash_id, seed) = hasher.to_parts();
+    let (kind, (hash_id, seed)) = (kind.into(), hasher.to_parts());
     let parameters = parameters.as_slice();
     let mut header = [0; HEADER];
     let mut rest = &mut header[..];
     for field in [
         &MAGIC[..],
         &VERSION.to_le_bytes(),
-        &(kind as u16).to_le_bytes(),
+        &kind.to_le_bytes(),
         &[hash_id, 0, 0, 0],
         &seed.to_le_bytes(),
         &(parameters.len() as u64).to_le_bytes(),
@@ -251,17 +245,17 @@ pub(crate) fn write_pieces<W: Write>(
 }
 
 /// A container whose header is whole and whose payload is still to be read.
-pub(crate) struct Incoming<R> {
+pub struct Incoming<R> {
     reader: R,
-    pub(crate) hasher: KeyHasher,
-    pub(crate) parameters: Vec<u8>,
-    pub(crate) payload_len: u64,
+    pub hasher: KeyHasher,
+    pub parameters: Vec<u8>,
+    pub payload_len: u64,
 }
 
 impl<R: Read> Incoming<R> {
     /// Reads and checks everything before the payload.
-    pub(crate) fn open(mut reader: R, kind: Kind) -> Result<Self, DecodeError> {
-        let mut header = [0; HEADER];
+    pub fn open(mut reader: R, kind: impl Into<u16>) -> Result<Self, DecodeError> {
+        let (kind, mut header) = (kind.into(), [0; HEADER]);
         let got = read_some(&mut reader, &mut header)?;
         check_magic(&header[..got])?;
         if got < HEADER {
@@ -296,8 +290,8 @@ impl<R: Read> Incoming<R> {
         if sum != digest.digest().to_le_bytes() {
             return Err(DecodeError::Checksum { part: "header" });
         }
-        if got != kind as u16 {
-            return Err(DecodeError::Kind { got, expected: kind as u16 });
+        if got != kind {
+            return Err(DecodeError::Kind { got, expected: kind });
         }
         let hasher = KeyHasher::from_parts(hash_id, seed).ok_or(DecodeError::Invalid {
             field: "hash function",
@@ -309,7 +303,7 @@ impl<R: Read> Incoming<R> {
 
     /// Reads the payload, which must be `expected` bytes long, and checks it. The vector has room for
     /// the payload and `room` bytes more, and for nothing else.
-    pub(crate) fn payload(mut self, expected: u64, room: usize) -> Result<Vec<u8>, DecodeError> {
+    pub fn payload(mut self, expected: u64, room: usize) -> Result<Vec<u8>, DecodeError> {
         if self.payload_len != expected {
             return Err(DecodeError::Invalid {
                 field: "length of the payload",
@@ -391,7 +385,7 @@ pub(crate) fn read_up_to(
 }
 
 /// Little-endian fields, one after the other.
-pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
+pub struct Fields<'a>(pub &'a [u8]);
 
 impl Fields<'_> {
     fn take<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
@@ -404,19 +398,19 @@ impl Fields<'_> {
         Ok(*field)
     }
 
-    pub(crate) fn u8(&mut self) -> Result<u8, DecodeError> {
+    pub fn u8(&mut self) -> Result<u8, DecodeError> {
         Ok(u8::from_le_bytes(self.take()?))
     }
 
-    pub(crate) fn u16(&mut self) -> Result<u16, DecodeError> {
+    pub fn u16(&mut self) -> Result<u16, DecodeError> {
         Ok(u16::from_le_bytes(self.take()?))
     }
 
-    pub(crate) fn u32(&mut self) -> Result<u32, DecodeError> {
+    pub fn u32(&mut self) -> Result<u32, DecodeError> {
         Ok(u32::from_le_bytes(self.take()?))
     }
 
-    pub(crate) fn u64(&mut self) -> Result<u64, DecodeError> {
+    pub fn u64(&mut self) -> Result<u64, DecodeError> {
         Ok(u64::from_le_bytes(self.take()?))
     }
 
@@ -425,7 +419,7 @@ impl Fields<'_> {
     }
 
     /// Reserved bytes, so that a later version can give them a meaning.
-    pub(crate) fn zeros(&mut self, count: usize) -> Result<(), DecodeError> {
+    pub fn zeros(&mut self, count: usize) -> Result<(), DecodeError> {
         for _ in 0..count {
             let got = u64::from(self.u8()?);
             if got != 0 {
@@ -437,7 +431,7 @@ impl Fields<'_> {
     }
 
     /// Nothing may be left.
-    pub(crate) fn end(self) -> Result<(), DecodeError> {
+    pub fn end(self) -> Result<(), DecodeError> {
         match self.0.len() as u64 {
             0 => Ok(()),
             got => Err(DecodeError::Invalid {

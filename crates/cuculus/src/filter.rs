@@ -293,6 +293,8 @@ macro_rules! changes_by_reference {
 changes_by_reference!(&mut F, Box<F>);
 
 /// `Extend` for a filter with a counter `refused`: an iterator's consumer cannot return an error.
+#[cfg_attr(feature = "lab", macro_export)]
+#[doc(hidden)]
 macro_rules! extend_counting_refused {
     ($filter:ident) => {
         /// Inserts the keys that fit. The others are counted by [`refused`](Self::refused). To stop

@@ -26,7 +26,6 @@
 //! | [`CuckooFilter`] | the number of keys is known in advance |
 //! | [`CuckooFilter`] with [`semi_sorted`](CuckooFilterBuilder::semi_sorted) | the same, one bit per key less, and slower |
 //! | [`CuckooMaplet`] | each key needs a small value |
-//! | [`papers`] | you want the growing filters of the papers, to compare with |
 //!
 //! # Promises
 //! * A key that was inserted and not removed is found: through kicks, growing, shrinking, merging,
@@ -48,6 +47,14 @@
 //! * `conformance`: the laws that every filter obeys, to test a filter of your own.
 //! * `lab`: choices that only measurements need. Not stable.
 
+// `lab` hands insides to the crate of the papers' filters (lab.rs). What it makes public is judged
+// with the feature, and everything else without it.
+#![cfg_attr(not(feature = "lab"), allow(unreachable_pub))]
+#![cfg_attr(
+    feature = "lab",
+    allow(missing_docs, clippy::must_use_candidate, clippy::new_without_default)
+)]
+
 // In the order in which a key passes through them. (The empty lines keep the order: rustfmt sorts
 // modules that follow each other.)
 mod key; // what can be a key
@@ -58,7 +65,11 @@ mod partition; // 64 bits → one of several filters
 
 mod placement; // 64 bits → fingerprint and candidate buckets
 
+#[cfg(not(feature = "lab"))]
 mod table; // buckets of packed fingerprints
+#[cfg(feature = "lab")]
+#[doc(hidden)]
+pub mod table;
 
 mod relocate; // kicks: room in full buckets
 
@@ -76,14 +87,17 @@ mod memory; // lists whose memory may be refused
 mod note; // what a program writes after a saved filter
 #[cfg(feature = "serde")]
 mod serde; // the same bytes, as serde values
+#[cfg(not(feature = "lab"))]
 mod stats; // figures to print
+#[cfg(feature = "lab")]
+#[doc(hidden)]
+pub mod stats;
 mod work; // counted for the tests
 
 // The filters.
 mod cuckoo; // of fixed size, and with values
 mod elastic; // grows and shrinks with its set
-pub mod papers;
-mod shared; // elastic, for many threads at once // the growing filters of the papers
+mod shared; // elastic, for many threads at once
 
 pub mod analysis;
 #[cfg(any(test, feature = "conformance"))]

@@ -8,28 +8,28 @@ fn failed<T>(items: usize) -> OutOfMemory {
 }
 
 /// An empty list with room for exactly this many items.
-pub(crate) fn with_room<T>(items: usize) -> Result<Vec<T>, OutOfMemory> {
+pub fn with_room<T>(items: usize) -> Result<Vec<T>, OutOfMemory> {
     let mut list = Vec::new();
     list.try_reserve_exact(items).map_err(|_| failed::<T>(items))?;
     Ok(list)
 }
 
 /// A copy of a slice, with room for exactly this many items more.
-pub(crate) fn copied<T: Copy>(items: &[T], more: usize) -> Result<Vec<T>, OutOfMemory> {
+pub fn copied<T: Copy>(items: &[T], more: usize) -> Result<Vec<T>, OutOfMemory> {
     let mut list = with_room(items.len() + more)?;
     list.extend_from_slice(items);
     Ok(list)
 }
 
 /// Copies of one item.
-pub(crate) fn filled<T: Copy>(item: T, items: usize) -> Result<Vec<T>, OutOfMemory> {
+pub fn filled<T: Copy>(item: T, items: usize) -> Result<Vec<T>, OutOfMemory> {
     let mut list = with_room(items)?;
     list.resize(items, item);
     Ok(list)
 }
 
 /// What an iterator yields, at most `most` items.
-pub(crate) fn collected<T>(
+pub fn collected<T>(
     items: impl IntoIterator<Item = T>,
     most: usize,
 ) -> Result<Vec<T>, OutOfMemory> {
@@ -39,7 +39,7 @@ pub(crate) fn collected<T>(
 }
 
 /// Adds an item to a list that grows by doubling: for work that is thrown away.
-pub(crate) fn push<T>(list: &mut Vec<T>, item: T) -> Result<(), OutOfMemory> {
+pub fn push<T>(list: &mut Vec<T>, item: T) -> Result<(), OutOfMemory> {
     if list.len() == list.capacity() {
         list.try_reserve(1).map_err(|_| failed::<T>(list.len() + 1))?;
     }
@@ -49,7 +49,8 @@ pub(crate) fn push<T>(list: &mut Vec<T>, item: T) -> Result<(), OutOfMemory> {
 
 /// Makes room for one item more in a list that is kept: the list then has room for a share more
 /// than it holds, at least for one.
-pub(crate) fn reserve_one<T>(list: &mut Vec<T>, share: usize) -> Result<(), OutOfMemory> {
+#[cfg(any(test, feature = "lab"))]
+pub fn reserve_one<T>(list: &mut Vec<T>, share: usize) -> Result<(), OutOfMemory> {
     if list.len() == list.capacity() {
         let more = (list.len() / share).max(1);
         list.try_reserve_exact(more).map_err(|_| failed::<T>(list.len() + more))?;
@@ -59,7 +60,7 @@ pub(crate) fn reserve_one<T>(list: &mut Vec<T>, share: usize) -> Result<(), OutO
 
 /// Gives back what a list does not need, but for room for some items more. (The standard library's
 /// way aborts if there is no memory for the copy.)
-pub(crate) fn shrink<T>(list: &mut Vec<T>, more: usize) {
+pub fn shrink<T>(list: &mut Vec<T>, more: usize) {
     let room = list.len() + more;
     if list.capacity() > room
         && let Ok(mut smaller) = with_room(room)

@@ -5,16 +5,16 @@ use crate::KeyHash;
 
 /// A stored part of a key's hash: `1..2^bits`. Zero is kept for the empty slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Fingerprint(pub(crate) u32);
+pub struct Fingerprint(pub u32);
 
 impl Fingerprint {
     /// What an empty slot holds.
-    pub(crate) const EMPTY: Self = Self(0);
+    pub const EMPTY: Self = Self(0);
 }
 
 /// The position of a bucket in its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct BucketIndex(pub(crate) u32);
+pub struct BucketIndex(pub u32);
 
 /// How a hash becomes a fingerprint of a given length.
 ///
@@ -22,28 +22,28 @@ pub(crate) struct BucketIndex(pub(crate) u32);
 /// two different keys agree with probability 1/(2^bits − 1). Mapping zero to one instead, as the
 /// reference code does, makes one value twice as frequent and costs as much again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FingerprintSize {
+pub struct FingerprintSize {
     values: u32,
 }
 
 impl FingerprintSize {
-    pub(crate) const MIN_BITS: u32 = 4;
-    pub(crate) const MAX_BITS: u32 = 32;
+    pub const MIN_BITS: u32 = 4;
+    pub const MAX_BITS: u32 = 32;
 
     /// `bits` must be within `MIN_BITS..=MAX_BITS`; builders and decoders check it.
-    pub(crate) fn new(bits: u32) -> Self {
+    pub fn new(bits: u32) -> Self {
         debug_assert!((Self::MIN_BITS..=Self::MAX_BITS).contains(&bits));
         Self { values: u32::MAX >> (32 - bits) }
     }
 
     /// The number of fingerprints.
     #[cfg(target_arch = "x86_64")]
-    pub(crate) fn values(self) -> u32 {
+    pub fn values(self) -> u32 {
         self.values
     }
 
     #[inline(always)]
-    pub(crate) fn fingerprint(self, hash: KeyHash) -> Fingerprint {
+    pub fn fingerprint(self, hash: KeyHash) -> Fingerprint {
         let low = hash.get() & 0xffff_ffff;
         Fingerprint(((low * u64::from(self.values)) >> 32) as u32 + 1)
     }
@@ -53,7 +53,7 @@ impl FingerprintSize {
 ///
 /// Law: `alternate` is its own inverse for every bucket and fingerprint, and stays below
 /// `buckets()`. Without it a relocated fingerprint could not be found again.
-pub(crate) trait Placement: Copy {
+pub trait Placement: Copy {
     fn buckets(self) -> u32;
 
     fn alternate(self, bucket: BucketIndex, fingerprint: Fingerprint) -> BucketIndex;
@@ -94,7 +94,7 @@ fn spread(fingerprint: Fingerprint) -> u32 {
 /// then for one bucket per fingerprint. (With two buckets and any sum, half of all fingerprints
 /// would have one candidate only.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct AnySize {
+pub struct AnySize {
     buckets: u32,
     even_part: u32,
     odd_bit: u32,
@@ -125,7 +125,7 @@ impl Placement for AnySize {
 /// The Cuckoo Filter paper's form (§3.1, Eq. 1): `i ⊕ hash(fingerprint)`, which needs a power of
 /// two of buckets. The offset is odd for the reason given at [`AnySize`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Xor {
+pub struct Xor {
     mask: u32,
 }
 
@@ -133,7 +133,7 @@ pub(crate) struct Xor {
 /// fingerprint values than buckets, a key's candidates stay within one aligned block of the
 /// table, and the load that can be reached is that of the unluckiest block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Simplified {
+pub struct Simplified {
     mask: u32,
 }
 
@@ -146,7 +146,7 @@ pub(crate) struct Simplified {
 /// subtraction. The price is that chance fills some chunks more than others, and the fullest one
 /// decides ([`analysis::chunked_load`](crate::analysis::chunked_load)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Chunked {
+pub struct Chunked {
     buckets: u32,
     mask: u32,
 }
@@ -253,10 +253,10 @@ pub enum PlacementKind {
 }
 
 impl PlacementKind {
-    pub(crate) const ALL: [Self; 4] = [Self::AnySize, Self::Xor, Self::Simplified, Self::Chunked];
+    pub const ALL: [Self; 4] = [Self::AnySize, Self::Xor, Self::Simplified, Self::Chunked];
 
     /// The number of buckets that this form makes of at least `wanted`.
-    pub(crate) fn round_up(self, wanted: u64) -> u64 {
+    pub fn round_up(self, wanted: u64) -> u64 {
         let wanted = wanted.max(1);
         match self {
             Self::AnySize => wanted,
@@ -268,15 +268,15 @@ impl PlacementKind {
     }
 
     /// Whether a table of this many buckets can use the form.
-    pub(crate) fn accepts(self, buckets: u64) -> bool {
+    pub fn accepts(self, buckets: u64) -> bool {
         (1..=MAX_BUCKETS).contains(&buckets) && self.round_up(buckets) == buckets
     }
 
-    pub(crate) fn id(self) -> u8 {
+    pub fn id(self) -> u8 {
         self as u8
     }
 
-    pub(crate) fn from_id(id: u8) -> Option<Self> {
+    pub fn from_id(id: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.id() == id)
     }
 }
@@ -284,7 +284,7 @@ impl PlacementKind {
 /// One of the forms, chosen at run time. A filter's operations take the branch once per key, and
 /// it always goes the same way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AnyPlacement {
+pub enum AnyPlacement {
     AnySize(AnySize),
     Xor(Xor),
     Simplified(Simplified),
@@ -293,7 +293,7 @@ pub(crate) enum AnyPlacement {
 
 impl AnyPlacement {
     /// `kind` must accept this number of buckets.
-    pub(crate) fn new(kind: PlacementKind, buckets: u32) -> Self {
+    pub fn new(kind: PlacementKind, buckets: u32) -> Self {
         match kind {
             PlacementKind::AnySize => Self::AnySize(AnySize::new(buckets)),
             PlacementKind::Xor => Self::Xor(Xor::new(buckets)),
@@ -302,7 +302,7 @@ impl AnyPlacement {
         }
     }
 
-    pub(crate) fn kind(self) -> PlacementKind {
+    pub fn kind(self) -> PlacementKind {
         match self {
             Self::AnySize(_) => PlacementKind::AnySize,
             Self::Xor(_) => PlacementKind::Xor,

@@ -32,19 +32,19 @@ pub enum Search {
 }
 
 impl Search {
-    pub(crate) const ALL: [Self; 3] = [Self::BreadthFirst, Self::RandomWalk, Self::PaperWalk];
+    pub const ALL: [Self; 3] = [Self::BreadthFirst, Self::RandomWalk, Self::PaperWalk];
 
-    pub(crate) fn id(self) -> u8 {
+    pub fn id(self) -> u8 {
         self as u8
     }
 
-    pub(crate) fn from_id(id: u8) -> Option<Self> {
+    pub fn from_id(id: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|search| search.id() == id)
     }
 }
 
 /// What the engine needs to know of the table that it works on.
-pub(crate) trait Space {
+pub trait Space {
     /// Buckets that are opened before the targets of their entries are looked at: more than one
     /// if these come from far away, so that the waits overlap.
     const OPENED_TOGETHER: usize;
@@ -96,7 +96,7 @@ pub(crate) trait Space {
 
 /// Why no room was made. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stuck {
+pub enum Stuck {
     /// No path was found.
     NoPath,
     /// There is no memory to search further.
@@ -112,7 +112,7 @@ impl From<OutOfMemory> for Stuck {
 /// Makes room in one of the `starts`, all of them full, by opening at most `max_kicks` buckets;
 /// returns the one that has room now. After an error nothing has changed.
 #[inline(always)]
-pub(crate) fn make_room(
+pub fn make_room(
     space: &mut impl Space,
     starts: &[BucketIndex],
     search: Search,

@@ -7,7 +7,6 @@ use core::marker::PhantomData;
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::papers::{ConsistentCuckooFilter, DynamicCuckooFilter, IndexIndependentCuckooFilter};
 use crate::{CuckooFilter, CuckooMaplet, ElasticFilter, Persist, SharedFilter};
 
 /// The most bytes that are allocated because a sequence says how long it is.
@@ -54,12 +53,4 @@ macro_rules! serde_as_container {
         }
     )*};
 }
-serde_as_container!(
-    ElasticFilter,
-    SharedFilter,
-    CuckooFilter,
-    CuckooMaplet,
-    DynamicCuckooFilter,
-    IndexIndependentCuckooFilter,
-    ConsistentCuckooFilter
-);
+serde_as_container!(ElasticFilter, SharedFilter, CuckooFilter, CuckooMaplet);

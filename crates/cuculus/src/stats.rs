@@ -4,28 +4,28 @@
 use core::fmt;
 
 /// All memory, divided by the keys held; infinite for an empty filter.
-pub(crate) fn bits_per_key(size_in_bytes: usize, len: usize) -> f64 {
+pub fn bits_per_key(size_in_bytes: usize, len: usize) -> f64 {
     size_in_bytes as f64 * 8.0 / len as f64
 }
 
 /// A share of the whole, as it is printed.
-pub(crate) fn percent(share: f64, digits: usize) -> String {
+pub fn percent(share: f64, digits: usize) -> String {
     format!("{:.digits$} %", 100.0 * share)
 }
 
 /// The figures that every filter has.
-pub(crate) struct Common {
-    pub(crate) len: usize,
-    pub(crate) slots: usize,
-    pub(crate) utilization: f64,
-    pub(crate) size_in_bytes: usize,
-    pub(crate) rate: f64,
-    pub(crate) refused: u64,
+pub struct Common {
+    pub len: usize,
+    pub slots: usize,
+    pub utilization: f64,
+    pub size_in_bytes: usize,
+    pub rate: f64,
+    pub refused: u64,
 }
 
 impl Common {
     /// Prints a line for each figure; those of one filter alone stand before the memory.
-    pub(crate) fn print(
+    pub fn print(
         &self,
         f: &mut fmt::Formatter<'_>,
         own: impl IntoIterator<Item = (&'static str, String)>,
@@ -51,6 +51,8 @@ impl Common {
 /// Defines the figures of a filter: the fields that all have, and those of its own, each with the
 /// expression that computes it. The type prints as a table; `own_rows` gives the lines between
 /// "slots" and "memory".
+#[cfg_attr(feature = "lab", macro_export)]
+#[doc(hidden)]
 macro_rules! stats {
     (
         $(#[$attribute:meta])*

@@ -31,7 +31,7 @@ pub(crate) enum Vectors {
 
 /// Work that is worth compiling twice. `run` must be `#[inline(always)]` all the way down: what
 /// is not inlined is compiled for the baseline.
-pub(crate) trait Job {
+pub trait Job {
     type Output;
     fn run(self) -> Self::Output;
 
@@ -84,7 +84,7 @@ impl Instructions {
 }
 
 #[inline]
-pub(crate) fn run<J: Job>(instructions: Instructions, job: J) -> J::Output {
+pub fn run<J: Job>(instructions: Instructions, job: J) -> J::Output {
     run_chosen(instructions.choose(), job)
 }
 

@@ -12,7 +12,7 @@ thread_local! {
 
 /// Counts work of this thread.
 #[inline(always)]
-pub(crate) fn add(units: usize) {
+pub fn add(units: usize) {
     #[cfg(any(test, feature = "lab"))]
     DONE.set(DONE.get() + units as u64);
     #[cfg(not(any(test, feature = "lab")))]

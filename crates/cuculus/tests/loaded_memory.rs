@@ -2,38 +2,12 @@
 //! every kind and layout. `cargo xtask promises` shows it, with more keys.
 
 use cuculus::conformance::loads_as_it_is;
-use cuculus::papers::{ConsistentCuckooFilter, DynamicCuckooFilter, IndexIndependentCuckooFilter};
-use cuculus::{
-    CuckooFilter, CuckooMaplet, ElasticFilter, Filter, Insert, Persist, Remove, SharedFilter,
-};
+use cuculus::{CuckooFilter, CuckooMaplet, ElasticFilter, Remove, SharedFilter};
+use testkit::filled;
+use testkit::loading::{key_counts, row, row_within};
 
-/// The share by which the second may be larger, and the bytes.
-const SHARE: f64 = 0.02;
 /// For a shared filter: all of its parts have as many segments after loading as the largest had.
 const SHARE_OF_SHARED: f64 = 0.08;
-const BYTES: usize = 640;
-
-fn row<F: Filter + Persist>(name: &str, filter: &F) {
-    row_within(SHARE, name, filter);
-}
-
-fn row_within<F: Filter + Persist>(most: f64, name: &str, filter: &F) {
-    let bytes = filter.to_bytes();
-    let loaded = F::from_bytes(&bytes).expect("own bytes");
-    let (built, loaded) = (filter.size_in_bytes(), loaded.size_in_bytes());
-    let share = loaded as f64 / built as f64 - 1.0;
-    let (keys, file) = (filter.len(), bytes.len());
-    println!("| {name} | {keys} | {file} | {built} | {loaded} | {:+.2} % |", 100.0 * share);
-    let most = (most * built as f64) as usize + BYTES;
-    assert!(loaded <= built + most, "{name}: {built} built, {loaded} loaded");
-}
-
-fn filled<F: Insert>(mut filter: F, keys: u64) -> F {
-    for key in 0..keys {
-        filter.insert(&key).expect("room");
-    }
-    filter
-}
 
 /// Regions that were filled by many segments kept their length when few were left in them: 17,232 bytes for
 /// 2,363 keys of a million, and 9,032 after loading.
@@ -55,11 +29,7 @@ fn a_filter_that_was_large_takes_no_more_memory_than_a_loaded_one() {
 
 #[test]
 fn a_loaded_filter_takes_the_memory_of_the_one_that_was_built() {
-    println!(
-        "| kind | keys | bytes of the file | built | loaded | more |\n|---|---|---|---|---|---|"
-    );
-    let most = std::env::var("CUCULUS_LOADED_KEYS").ok().and_then(|keys| keys.parse().ok());
-    for keys in [1000, 30_000, 100_000].into_iter().chain(most) {
+    for keys in key_counts() {
         let capacity = keys as usize;
         for semi_sorted in [false, true] {
             let name = if semi_sorted { "cuckoo, semi-sorted" } else { "cuckoo, packed" };
@@ -84,11 +54,5 @@ fn a_loaded_filter_takes_the_memory_of_the_one_that_was_built() {
         row("elastic, shrunk to fit", &grown);
         let shared = SharedFilter::builder().seed(1).build().expect("valid");
         row_within(SHARE_OF_SHARED, "shared, 64 parts", &filled(shared, keys));
-        let dynamic = DynamicCuckooFilter::builder().capacity(capacity / 8).seed(1);
-        row("dynamic", &filled(dynamic.build().expect("valid"), keys));
-        let ring = IndexIndependentCuckooFilter::builder().capacity(capacity).seed(1);
-        row("index-independent", &filled(ring.build().expect("valid"), keys));
-        let rings = ConsistentCuckooFilter::builder().buckets_per_filter(keys / 64 + 8).seed(1);
-        row("consistent", &filled(rings.build().expect("valid"), keys));
     }
 }

@@ -2,8 +2,8 @@
 //! order of keys.
 
 use anyhow::{Context, Result};
-use cuculus::papers::{ConsistentCuckooFilter, DynamicCuckooFilter, Resizing};
 use cuculus::{BuildError, CuckooFilter, ElasticFilter, Insert, Persist, Remove};
+use cuculus_papers::{ConsistentCuckooFilter, DynamicCuckooFilter, Resizing};
 
 use super::RATE;
 use crate::text::thousands;

@@ -2,8 +2,7 @@
 
 use std::thread;
 
-use cuculus::papers::{ConsistentCuckooFilter, DynamicCuckooFilter, Resizing};
-use cuculus::{CuckooFilter, ElasticFilter, Filter};
+use cuculus::{CuckooFilter, ElasticFilter};
 
 use super::cost::{Cost, Part};
 use super::formulas;
@@ -11,14 +10,10 @@ use super::{Line, Need};
 
 /// Filters of fixed size take the same bits per key in a part as in the whole.
 const FIXED_PART: u64 = 1 << 18;
-/// A consistent filter inserts slowly; its bits per key are constant from a few thousand keys on.
-const CONSISTENT_PART: u64 = 1 << 14;
 
 /// The description of a segment, then two buckets.
 const ELASTIC_READS: u64 = 3;
 const TWO_BUCKETS: u64 = 2;
-/// Per candidate: two reads of the ring, two for the name of the bucket, and the bucket.
-const RING_READS: u64 = 2 * 5;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -26,8 +21,6 @@ pub(super) enum Kind {
     ElasticSized,
     Fixed,
     SemiSorted,
-    Dynamic,
-    Consistent,
     Bloom,
     BlockedBloom,
     CountingBloom,
@@ -35,13 +28,11 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 10] = [
+    pub(super) const ALL: [Self; 8] = [
         Self::Elastic,
         Self::ElasticSized,
         Self::Fixed,
         Self::SemiSorted,
-        Self::Dynamic,
-        Self::Consistent,
         Self::Bloom,
         Self::BlockedBloom,
         Self::CountingBloom,
@@ -54,8 +45,6 @@ impl Kind {
             Self::ElasticSized => "elastic, sized",
             Self::Fixed => "fixed cuckoo",
             Self::SemiSorted => "semi-sorted",
-            Self::Dynamic => "dynamic (DCF)",
-            Self::Consistent => "consistent (CCF)",
             Self::Bloom => "Bloom",
             Self::BlockedBloom => "blocked Bloom",
             Self::CountingBloom => "counting Bloom",
@@ -69,7 +58,7 @@ impl Kind {
 
     /// Whether its memory follows the set.
     pub(super) fn grows(self) -> bool {
-        matches!(self, Self::Elastic | Self::ElasticSized | Self::Dynamic | Self::Consistent)
+        matches!(self, Self::Elastic | Self::ElasticSized)
     }
 
     fn cost(self, need: &Need) -> Result<Cost, String> {
@@ -91,15 +80,6 @@ impl Kind {
             Self::SemiSorted => {
                 part.fixed(build!(CuckooFilter).semi_sorted(true).build(), |_| TWO_BUCKETS)
             }
-            Self::Dynamic => {
-                let at_peak = Part { items: part.capacity, ..part };
-                let filter = at_peak.filled(build!(DynamicCuckooFilter).build())?;
-                let peak_bytes = part.scaled(&filter);
-                let reads = |now: &DynamicCuckooFilter| TWO_BUCKETS * now.filters() as u64;
-                let now = part.fixed(build!(DynamicCuckooFilter).build(), reads)?;
-                Ok(Cost { peak_bytes, ..now })
-            }
-            Self::Consistent => consistent(need),
             Self::Bloom => Ok(formulas::bloom(need)),
             Self::BlockedBloom => formulas::blocked_bloom(need),
             Self::CountingBloom => Ok(formulas::counting_bloom(need)),
@@ -124,23 +104,6 @@ fn elastic(need: &Need, hint: Option<u64>) -> Result<Cost, String> {
     })
 }
 
-fn consistent(need: &Need) -> Result<Cost, String> {
-    let part = Part::of(need.items, need.items, CONSISTENT_PART);
-    // The length of fingerprints depends on the capacity, so it is that of the whole set.
-    let peak = usize::try_from(need.peak).map_err(|error| error.to_string())?;
-    let builder = ConsistentCuckooFilter::builder()
-        .capacity(peak)
-        .false_positive_rate(need.rate)
-        .resizing(Resizing::Buckets)
-        .seed(1);
-    let filter = part.filled(builder.build())?;
-    let bytes = part.scaled(&filter);
-    let peak_bytes = (bytes as f64 * need.peak as f64 / need.items as f64) as u64;
-    // The rate is n/2^f: it grows with the keys.
-    let expected_rate = (filter.expected_false_positive_rate() * part.times).min(1.0);
-    Ok(Cost { bytes, peak_bytes, expected_rate, reads: RING_READS * filter.filters() as u64 })
-}
-
 /// The cost of each kind, in the order of [`Kind::ALL`].
 pub(super) fn costs(need: &Need) -> Vec<Line> {
     thread::scope(|scope| {
@@ -156,6 +119,8 @@ pub(super) fn costs(need: &Need) -> Vec<Line> {
 
 #[cfg(test)]
 mod tests {
+    use cuculus::Filter;
+
     use super::*;
 
     fn cost(kind: Kind, need: &Need) -> Cost {
@@ -179,7 +144,6 @@ mod tests {
         let mut built = built! {
             Kind::Fixed => CuckooFilter;
             Kind::SemiSorted => CuckooFilter, semi_sorted(true);
-            Kind::Dynamic => DynamicCuckooFilter;
         }
         .to_vec();
         for (kind, hint) in [(Kind::Elastic, 0), (Kind::ElasticSized, items as usize)] {
@@ -194,22 +158,6 @@ mod tests {
             let off = planned.expected_rate / rate - 1.0;
             assert!(off.abs() < 0.15, "{kind:?}: {planned:?}, {rate}");
         }
-    }
-
-    /// Slower than the others, so with fewer items. Its rate is n/2^f.
-    #[test]
-    fn the_plan_of_a_consistent_filter_agrees_with_one_that_is_built() {
-        let items = 80_000;
-        let need = Need { items, peak: items, rate: 0.01, delete: false };
-        let builder = ConsistentCuckooFilter::builder().capacity(items as usize);
-        let builder = builder.false_positive_rate(0.01).resizing(Resizing::Buckets).seed(2);
-        let whole = Part { items: items as usize, capacity: items as usize, times: 1.0 };
-        let filter = whole.filled(builder.build()).expect("built");
-        let planned = cost(Kind::Consistent, &need);
-        let off = planned.bytes as f64 / filter.size_in_bytes() as f64 - 1.0;
-        assert!(off.abs() < 0.05, "{planned:?} {}", filter.size_in_bytes());
-        let off = planned.expected_rate / filter.expected_false_positive_rate() - 1.0;
-        assert!(off.abs() < 0.05, "{planned:?} {}", filter.expected_false_positive_rate());
     }
 
     /// A fixed filter always takes the memory of the peak; a filter that grows takes less before.

@@ -5,7 +5,6 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 
-use cuculus::papers::{ConsistentCuckooFilter, DynamicCuckooFilter, IndexIndependentCuckooFilter};
 use cuculus::{
     CuckooFilter, CuckooMaplet, DecodeError, ElasticFilter, Filter, Insert, Kind, Note, Persist,
     Remove,
@@ -20,9 +19,6 @@ pub(crate) enum AnyFilter {
     Cuckoo(CuckooFilter),
     Maplet(CuckooMaplet),
     Elastic(ElasticFilter),
-    Dynamic(DynamicCuckooFilter),
-    IndexIndependent(IndexIndependentCuckooFilter),
-    Consistent(ConsistentCuckooFilter),
 }
 
 /// Binds the filter, whatever its type.
@@ -32,9 +28,6 @@ macro_rules! with_filter {
             AnyFilter::Cuckoo($filter) => $body,
             AnyFilter::Maplet($filter) => $body,
             AnyFilter::Elastic($filter) => $body,
-            AnyFilter::Dynamic($filter) => $body,
-            AnyFilter::IndexIndependent($filter) => $body,
-            AnyFilter::Consistent($filter) => $body,
         }
     };
 }
@@ -46,9 +39,6 @@ macro_rules! with_set {
             AnyFilter::Cuckoo($filter) => Ok($body),
             AnyFilter::Maplet(_) => Err(HoldsValues),
             AnyFilter::Elastic($filter) => Ok($body),
-            AnyFilter::Dynamic($filter) => Ok($body),
-            AnyFilter::IndexIndependent($filter) => Ok($body),
-            AnyFilter::Consistent($filter) => Ok($body),
         }
     };
 }
@@ -64,9 +54,6 @@ impl AnyFilter {
             Kind::Cuckoo => Self::Cuckoo(Persist::read_from(&mut whole)?),
             Kind::Maplet => Self::Maplet(Persist::read_from(&mut whole)?),
             Kind::Elastic => Self::Elastic(Persist::read_from(&mut whole)?),
-            Kind::Dynamic => Self::Dynamic(Persist::read_from(&mut whole)?),
-            Kind::IndexIndependent => Self::IndexIndependent(Persist::read_from(&mut whole)?),
-            Kind::Consistent => Self::Consistent(Persist::read_from(&mut whole)?),
             // A kind that the library knows but this program does not.
             other => return Err(DecodeError::Kind { got: other as u16, expected: 3 }),
         };
@@ -93,9 +80,6 @@ impl AnyFilter {
             Self::Cuckoo(_) => Kind::Cuckoo,
             Self::Maplet(_) => Kind::Maplet,
             Self::Elastic(_) => Kind::Elastic,
-            Self::Dynamic(_) => Kind::Dynamic,
-            Self::IndexIndependent(_) => Kind::IndexIndependent,
-            Self::Consistent(_) => Kind::Consistent,
         }
     }
 
@@ -135,9 +119,6 @@ pub(crate) fn kind_name(kind: Kind) -> &'static str {
         Kind::Cuckoo => "cuckoo filter",
         Kind::Maplet => "cuckoo maplet",
         Kind::Elastic => "elastic filter",
-        Kind::Dynamic => "dynamic cuckoo filter",
-        Kind::IndexIndependent => "index-independent cuckoo filter",
-        Kind::Consistent => "consistent cuckoo filter",
         _ => "filter of a newer kind",
     }
 }

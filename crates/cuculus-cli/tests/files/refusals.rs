@@ -110,7 +110,7 @@ fn a_set_in_parts_is_named() {
 #[test]
 fn damage_is_found_wherever_it_is() {
     let workshop = Workshop::new();
-    for kind in ["elastic", "cuckoo", "semi-sorted", "dynamic", "index-independent", "consistent"] {
+    for kind in ["elastic", "cuckoo", "semi-sorted"] {
         workshop.build("whole", &["--kind", kind, "--force"], &lines("key", 2000));
         let whole = workshop.read("whole");
         for at in [0, 9, 11, 20, 50, 60, 100, whole.len() / 2, whole.len() - 1] {

@@ -1,7 +1,5 @@
 //! Keys that look alike: more of them than their buckets have slots can never be stored.
 
-#[cfg(any(test, feature = "lab"))]
-use super::bisection;
 use super::poisson;
 
 /// How many sets of more than 2b keys with equal fingerprints and equal buckets to expect: each
@@ -23,60 +21,8 @@ pub fn overfull_classes(bits: u32, slots_per_bucket: u32, buckets: f64, keys: f6
     overfull(buckets * fingerprints(bits) / 2.0, 2 * u64::from(slots_per_bucket), keys)
 }
 
-/// How many fingerprints to expect that more than `candidates`·`slots` of the keys share: in an
-/// index-independent or consistent filter each is a key that can never be stored.
-///
-/// There the candidates follow from the fingerprint alone, so the classes are the fingerprints
-/// themselves, and no bucket that is added makes more of them. The CCF paper adds buckets "until"
-/// the key fits, which then never ends.
-///
-/// With two candidates, buckets of three and 16 bits the first such set is likely to appear at some
-/// forty or fifty thousand keys: the number expected is .05 at 31 thousand, .6 at 46 thousand and
-/// one at 50 thousand.
-///
-/// ```
-/// use cuculus::analysis::overfull_fingerprints;
-///
-/// assert!((overfull_fingerprints(16, 2, 3, 46_000.0) - 0.59).abs() < 0.01);
-/// assert!(overfull_fingerprints(30, 2, 3, 1e7) < 1e-8);
-/// ```
-#[must_use]
-pub fn overfull_fingerprints(bits: u32, candidates: u32, slots_per_bucket: u32, keys: f64) -> f64 {
-    overfull(fingerprints(bits), u64::from(candidates) * u64::from(slots_per_bucket), keys)
-}
-
-/// The keys at which [`overfull_fingerprints`] reaches `expected`: for instance .001 to size a
-/// filter, so that one in a thousand meets a key that it can never store, or ln 2 for the number
-/// of keys that every other filter gets to.
-///
-/// Infinite if no number of keys is enough, because `expected` is not below the number of
-/// fingerprints. Takes time in proportion to the square root of `candidates`·`slots`.
-///
-/// ```
-/// let keys = cuculus::analysis::keys_until_overfull(16, 2, 3, core::f64::consts::LN_2);
-/// assert_eq!((keys / 1000.0).round(), 47.0);
-/// ```
-#[cfg(any(test, feature = "lab"))]
-#[must_use]
-pub fn keys_until_overfull(
-    bits: u32,
-    candidates: u32,
-    slots_per_bucket: u32,
-    expected: f64,
-) -> f64 {
-    if expected >= fingerprints(bits) {
-        return f64::INFINITY;
-    }
-    // Where every fingerprint has many times as many keys as fit, hardly one is not overfull.
-    let fit = f64::from(candidates) * f64::from(slots_per_bucket);
-    let many = fingerprints(bits) * (8.0 * fit + 800.0);
-    bisection::last(0.0, many, |keys| {
-        overfull_fingerprints(bits, candidates, slots_per_bucket, keys) < expected
-    })
-}
-
 /// How many of `classes` classes more than `fit` of the keys fall into.
-fn overfull(classes: f64, fit: u64, keys: f64) -> f64 {
+pub fn overfull(classes: f64, fit: u64, keys: f64) -> f64 {
     if classes.is_nan() || classes <= 0.0 {
         return 0.0;
     }
@@ -85,7 +31,7 @@ fn overfull(classes: f64, fit: u64, keys: f64) -> f64 {
     if share > 0.0 { classes * share } else { 0.0 }
 }
 
-fn fingerprints(bits: u32) -> f64 {
+pub fn fingerprints(bits: u32) -> f64 {
     2f64.powi(bits.min(1024) as i32) - 1.0
 }
 
@@ -93,42 +39,6 @@ fn fingerprints(bits: u32) -> f64 {
 mod tests {
     use super::*;
     use crate::conformance::Random;
-
-    /// Draws fingerprints until one was drawn more than `fit` times.
-    fn first_overfull(bits: u32, fit: u32, random: &mut Random) -> usize {
-        let mut held = vec![0; (1 << bits) - 1];
-        (1..)
-            .find(|_| {
-                let fingerprint = random.below(held.len());
-                held[fingerprint] += 1;
-                held[fingerprint] > fit
-            })
-            .expect("some are equal in the end")
-    }
-
-    #[test]
-    fn sixteen_bits_stick_at_some_forty_thousand_keys() {
-        let expected = |keys: f64| overfull_fingerprints(16, 2, 3, keys);
-        assert!((expected(31_000.0) - 0.046).abs() < 0.001);
-        assert!((expected(46_000.0) - 0.592).abs() < 0.001);
-        let keys = keys_until_overfull(16, 2, 3, 1.0);
-        assert!((49_000.0..51_000.0).contains(&keys), "{keys}");
-        assert!((expected(keys) - 1.0).abs() < 1e-9);
-    }
-
-    /// Half of all filters stick before the number expected reaches ln 2.
-    #[test]
-    fn the_first_overfull_fingerprint_comes_when_it_is_expected() {
-        let mut random = Random::new(5);
-        for (bits, candidates, slots) in [(16, 2, 3), (8, 2, 4), (10, 1, 4), (12, 3, 1)] {
-            let keys = keys_until_overfull(bits, candidates, slots, core::f64::consts::LN_2);
-            let before = (0..400)
-                .filter(|_| (first_overfull(bits, candidates * slots, &mut random) as f64) < keys)
-                .count();
-            // Half of 400, and three and a half standard deviations.
-            assert!((165..=235).contains(&before), "{bits} {candidates} {slots}: {before}");
-        }
-    }
 
     #[test]
     fn as_many_classes_are_overfull_as_expected() {
@@ -141,7 +51,7 @@ mod tests {
             overfull += held.iter().filter(|&&held| held > fit).count();
         }
         let got = overfull as f64 / sets as f64;
-        let want = overfull_fingerprints(10, 1, fit, keys as f64);
+        let want = super::overfull(fingerprints as f64, fit, keys as f64);
         // A Poisson number with mean 1.6, a thousand times.
         assert!((got - want).abs() < 4.0 * f64::sqrt(want / sets as f64), "{got} {want}");
     }
@@ -151,14 +61,10 @@ mod tests {
         let numbers =
             [f64::NAN, f64::NEG_INFINITY, -1.0, 0.0, 1e-9, 1.0, 1e9, 1e300, f64::INFINITY];
         for bits in [0, 1, 16, 64, u32::MAX] {
-            for (k, b) in [(0, 0), (0, 3), (1, 1), (2, 3), (1000, 1000)] {
-                for number in numbers {
-                    assert!(overfull_fingerprints(bits, k, b, number) >= 0.0);
-                    assert!(keys_until_overfull(bits, k, b, number) >= 0.0);
-                    assert!(numbers.iter().all(|&m| overfull_classes(bits, b, m, number) >= 0.0));
-                }
+            for (slots, number) in [0, 3, 1000].into_iter().flat_map(|b| numbers.map(|n| (b, n))) {
+                let all = numbers.map(|buckets| overfull_classes(bits, slots, buckets, number));
+                assert!(all.iter().all(|&classes| classes >= 0.0), "{bits} {slots} {number}");
             }
         }
-        assert_eq!(keys_until_overfull(4, 2, 3, 15.0), f64::INFINITY);
     }
 }

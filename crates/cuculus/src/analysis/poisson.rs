@@ -4,7 +4,7 @@
 use core::f64::consts::TAU;
 
 /// P(X ≥ `count`) for a Poisson X. A mean that is not a positive number counts as zero.
-pub(super) fn at_least(mean: f64, count: u64) -> f64 {
+pub fn at_least(mean: f64, count: u64) -> f64 {
     if count == 0 {
         1.0
     } else if mean.is_nan() || mean <= 0.0 {

@@ -53,13 +53,13 @@ impl<T: Buckets, P: Placement> batch::CandidateGroup for Group<'_, T, P> {
 }
 
 /// `contains` for each key, hashed by `hash` on the way.
-pub(crate) struct Contains<'a, T, P, K, H> {
-    pub(crate) table: &'a T,
-    pub(crate) placement: P,
-    pub(crate) size: FingerprintSize,
-    pub(crate) keys: &'a [K],
-    pub(crate) hash: H,
-    pub(crate) hits: &'a mut [bool],
+pub struct Contains<'a, T, P, K, H> {
+    pub table: &'a T,
+    pub placement: P,
+    pub size: FingerprintSize,
+    pub keys: &'a [K],
+    pub hash: H,
+    pub hits: &'a mut [bool],
 }
 
 impl<T: Buckets, P: Placement, K, H: Fn(&K) -> KeyHash> Job for Contains<'_, T, P, K, H> {

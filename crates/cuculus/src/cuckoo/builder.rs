@@ -55,14 +55,14 @@ setters! { CuckooFilterBuilder, hasher in parameters.hasher;
 lab_setters!(CuckooFilterBuilder);
 
 /// Parameters that can be built.
-pub(crate) struct Plan {
-    pub(crate) hasher: KeyHasher,
-    pub(crate) shape: BucketShape,
-    pub(crate) buckets: u32,
-    pub(crate) placement: AnyPlacement,
-    pub(crate) kicks: Kicks,
-    pub(crate) capacity: usize,
-    pub(crate) instructions: Instructions,
+pub struct Plan {
+    pub hasher: KeyHasher,
+    pub shape: BucketShape,
+    pub buckets: u32,
+    pub placement: AnyPlacement,
+    pub kicks: Kicks,
+    pub capacity: usize,
+    pub instructions: Instructions,
 }
 
 impl From<Parameters> for CuckooFilterBuilder {
@@ -120,7 +120,7 @@ impl CuckooFilterBuilder {
     }
 
     /// Checks everything; allocates nothing.
-    pub(crate) fn plan(&self) -> Result<Plan, BuildError> {
+    pub fn plan(&self) -> Result<Plan, BuildError> {
         let (layout, slots) = self.layout()?;
         let load = analysis::planned_load(slots);
         let buckets_for = |keys: usize| analysis::buckets_for(keys as u64, slots);

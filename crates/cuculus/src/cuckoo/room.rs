@@ -1,22 +1,22 @@
 //! Room for one more fingerprint: the emptier of its two buckets, or the kick engine.
 
 use crate::builder::check_range;
-use crate::placement::{AnyPlacement, BucketIndex, Fingerprint, FingerprintSize, Placement};
+use crate::placement::{BucketIndex, Fingerprint, FingerprintSize, Placement};
 use crate::relocate::{Search, Space, Stuck, make_room};
-use crate::table::{Buckets, Table, with_table};
+use crate::table::Buckets;
 use crate::{BuildError, FullCause, KeyHash};
 
 /// A key, as far as a filter is concerned: its fingerprint and where it may lie.
 #[derive(Clone, Copy)]
-pub(crate) struct Candidates {
-    pub(crate) fingerprint: Fingerprint,
-    pub(crate) home: BucketIndex,
-    pub(crate) alternate: BucketIndex,
+pub struct Candidates {
+    pub fingerprint: Fingerprint,
+    pub home: BucketIndex,
+    pub alternate: BucketIndex,
 }
 
 impl Candidates {
     #[inline(always)]
-    pub(crate) fn of(placement: impl Placement, size: FingerprintSize, hash: KeyHash) -> Self {
+    pub fn of(placement: impl Placement, size: FingerprintSize, hash: KeyHash) -> Self {
         let fingerprint = size.fingerprint(hash);
         let home = placement.home(hash);
         let alternate = placement.alternate(home, fingerprint);
@@ -25,7 +25,7 @@ impl Candidates {
 
     /// The distinct buckets: two, or one that is its own alternate.
     #[inline(always)]
-    pub(crate) fn buckets(&self) -> impl Iterator<Item = BucketIndex> + use<> {
+    pub fn buckets(&self) -> impl Iterator<Item = BucketIndex> + use<> {
         let (home, alternate) = (self.home, self.alternate);
         core::iter::once(home).chain((alternate != home).then_some(alternate))
     }
@@ -33,9 +33,9 @@ impl Candidates {
 
 /// The limits of the kick engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Kicks {
-    pub(crate) search: Search,
-    pub(crate) max: u32,
+pub struct Kicks {
+    pub search: Search,
+    pub max: u32,
 }
 
 impl Kicks {
@@ -44,18 +44,18 @@ impl Kicks {
     /// by default. Files may not have more either.
     const MOST: u32 = 2000;
     /// The same in words.
-    pub(crate) const EXPECTED: &'static str = "at most 2000";
+    pub const EXPECTED: &'static str = "at most 2000";
 
     /// Buckets that all searches for one key may open, if a filter has several tables.
     const ALL: u32 = 8192;
 
     /// How many tables besides the first may be searched for one key.
-    pub(crate) fn others(self, most: usize) -> usize {
+    pub fn others(self, most: usize) -> usize {
         (Self::ALL / self.max.max(1)).min(most as u32) as usize
     }
 
     /// The limits, if they are reasonable.
-    pub(crate) fn new(search: Search, max: Option<u32>) -> Result<Self, BuildError> {
+    pub fn new(search: Search, max: Option<u32>) -> Result<Self, BuildError> {
         let max = max.unwrap_or(Self::DEFAULT_MAX);
         check_range("max_kicks", max, 0..=Self::MOST)?;
         Ok(Self { search, max })
@@ -112,7 +112,7 @@ impl<T: Buckets, P: Placement> Space for Placed<'_, T, P> {
 /// Puts a key into a table; nothing has changed after an error. `SINGLE`: not one of a
 /// batch, see [`guess`](crate::guess).
 #[inline(always)]
-pub(crate) fn insert_into<const SINGLE: bool, T: Buckets>(
+pub fn insert_into<const SINGLE: bool, T: Buckets>(
     table: &mut T,
     placement: impl Placement,
     kicks: Kicks,
@@ -143,33 +143,6 @@ pub(super) fn insert_overflowing<T: Buckets>(
     let placed = table.place(bucket, key.fingerprint);
     debug_assert!(placed.is_some(), "the bucket has room");
     Ok(())
-}
-
-// Work on the usual table is inlined into the caller. With every kind of table inlined there,
-// none of them would get enough registers: the others are served here.
-
-#[inline(never)]
-pub(crate) fn contained_in_unusual(table: &Table, key: &Candidates) -> bool {
-    with_table!(table, table => {
-        table.contains_either(key.home, key.alternate, key.fingerprint)
-    })
-}
-
-#[inline(never)]
-pub(crate) fn insert_into_unusual(
-    table: &mut Table,
-    placement: AnyPlacement,
-    kicks: Kicks,
-    key: &Candidates,
-) -> Result<(), FullCause> {
-    with_table!(table, table => insert_into::<true, _>(table, placement, kicks, key))
-}
-
-#[inline(never)]
-pub(crate) fn removed_from_unusual(table: &mut Table, key: &Candidates) -> bool {
-    with_table!(table, table => {
-        table.remove_from_either::<true>(key.home, key.alternate, key.fingerprint)
-    })
 }
 
 /// Makes room for a key both of whose buckets are full; returns the one that has room now. After an

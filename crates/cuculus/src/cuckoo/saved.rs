@@ -15,16 +15,16 @@ use crate::wide::Instructions;
 use crate::{DecodeError, KeyHasher, Persist};
 
 /// What a file says of a table of fingerprints, whatever else the filter holds.
-pub(crate) struct SavedTable {
-    pub(crate) shape: BucketShape,
-    pub(crate) placement: AnyPlacement,
-    pub(crate) kicks: Kicks,
-    pub(crate) len: usize,
-    pub(crate) capacity: usize,
+pub struct SavedTable {
+    pub shape: BucketShape,
+    pub placement: AnyPlacement,
+    pub kicks: Kicks,
+    pub len: usize,
+    pub capacity: usize,
 }
 
 impl SavedTable {
-    pub(crate) fn write(&self, to: &mut Parameters) {
+    pub fn write(&self, to: &mut Parameters) {
         to.extend_from_slice(&[
             self.shape.fingerprint_bits as u8,
             self.shape.slots_per_bucket as u8,
@@ -41,7 +41,7 @@ impl SavedTable {
         to.extend_from_slice(&(self.capacity as u64).to_le_bytes());
     }
 
-    pub(crate) fn read(fields: &mut Fields<'_>) -> Result<Self, DecodeError> {
+    pub fn read(fields: &mut Fields<'_>) -> Result<Self, DecodeError> {
         let invalid = |field, got: u64, expected| DecodeError::Invalid { field, got, expected };
         let fingerprint_bits = u32::from(fields.u8()?);
         let slots_per_bucket = u32::from(fields.u8()?);
@@ -78,13 +78,13 @@ impl SavedTable {
         Ok(Self { shape, placement, kicks, len, capacity })
     }
 
-    pub(crate) fn payload_bytes(&self) -> u64 {
+    pub fn payload_bytes(&self) -> u64 {
         self.shape.payload_bytes(u64::from(self.placement.buckets()))
     }
 
     /// The table in a payload, if every bucket is one that could have been written and the
     /// number of entries is the one promised.
-    pub(crate) fn table(&self, payload: Vec<u8>) -> Result<Table, DecodeError> {
+    pub fn table(&self, payload: Vec<u8>) -> Result<Table, DecodeError> {
         let (table, entries) = self.counted_table(payload)?;
         if entries != self.len as u64 {
             let (field, expected) = ("number of keys", "the number of entries in the table");
@@ -95,7 +95,7 @@ impl SavedTable {
 
     /// The table in a payload, if every bucket is one that could have been written, and the number
     /// of its entries.
-    pub(crate) fn counted_table(&self, payload: Vec<u8>) -> Result<(Table, u64), DecodeError> {
+    pub fn counted_table(&self, payload: Vec<u8>) -> Result<(Table, u64), DecodeError> {
         let buckets = self.placement.buckets();
         let table = Table::from_payload(self.shape, buckets, payload)?;
         let entries = with_table!(&table, table => {

@@ -4,7 +4,7 @@
 use core::ops::{BitAnd, BitOr, BitXor, Not, Shl, Shr};
 
 /// A machine word that a bucket, or a half of one, is read into.
-pub(crate) trait Word:
+pub trait Word:
     Copy
     + Eq
     + From<u32>
@@ -58,7 +58,7 @@ pub(crate) trait Word:
 }
 
 /// The bytes of the widest word.
-pub(crate) const WINDOW: usize = 16;
+pub const WINDOW: usize = 16;
 
 macro_rules! impl_word {
     ($word:ident $($rest:item)*) => {
@@ -162,7 +162,7 @@ impl<W: Copy> Twice<W> {
 /// Equal lanes of `width` bits from the low end of a word. Bits above the last lane may be
 /// anything: no answer depends on them, since borrows and carries only travel upwards.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Lanes<W> {
+pub struct Lanes<W> {
     width: u32,
     /// From the lowest bit of a lane to its highest.
     span: u32,

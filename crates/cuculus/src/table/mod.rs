@@ -12,21 +12,22 @@ mod semi_sorted;
 mod vector;
 mod whole;
 
-pub(crate) use lanes::{WINDOW, fits};
-pub(crate) use packed::Packed;
-pub(crate) use runs::{OutOfMemory, Runs, Spot};
-pub(crate) use semi_sorted::SemiSorted;
+pub use lanes::WINDOW;
+pub(crate) use lanes::fits;
+pub use packed::Packed;
+pub use runs::{OutOfMemory, Runs, Spot};
+pub use semi_sorted::SemiSorted;
 
 use core::ops::RangeInclusive;
 
 use crate::placement::{BucketIndex, Fingerprint, FingerprintSize};
 
 /// The most slots a bucket can have.
-pub(crate) const MAX_SLOTS: usize = 8;
+pub const MAX_SLOTS: usize = 8;
 
 /// What a filter asks of its table. Bucket positions must be below the table's number of buckets
 /// and slots below the number of slots in a bucket.
-pub(crate) trait Buckets {
+pub trait Buckets {
     /// Where a bucket starts.
     fn spot(&self, bucket: BucketIndex) -> Spot;
 
@@ -89,6 +90,7 @@ pub(crate) trait Buckets {
     fn clear_slot(&mut self, bucket: BucketIndex, slot: u32);
 
     /// Makes a bucket hold what `entries` once said, slot by slot.
+    #[cfg_attr(not(feature = "lab"), allow(dead_code, reason = "for tables that undo"))]
     fn restore(&mut self, bucket: BucketIndex, entries: [Fingerprint; MAX_SLOTS]);
 
     #[inline(always)]
@@ -98,6 +100,7 @@ pub(crate) trait Buckets {
 
     fn slots_per_bucket(&self) -> u32;
 
+    #[cfg_attr(not(feature = "lab"), allow(dead_code, reason = "for tables that grow"))]
     fn runs_per_bucket(&self) -> u64;
 
     /// Whether the bits of a bucket are ones that this table writes.
@@ -111,24 +114,24 @@ pub(crate) trait Buckets {
 
 /// How the fingerprints of a bucket are laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Layout {
+pub enum Layout {
     Packed,
     SemiSorted,
 }
 
 impl Layout {
-    pub(crate) const ALL: [Self; 2] = [Self::Packed, Self::SemiSorted];
+    pub const ALL: [Self; 2] = [Self::Packed, Self::SemiSorted];
 
-    pub(crate) fn id(self) -> u8 {
+    pub fn id(self) -> u8 {
         self as u8
     }
 
-    pub(crate) fn from_id(id: u8) -> Option<Self> {
+    pub fn from_id(id: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|layout| layout.id() == id)
     }
 
     /// The numbers of slots in a bucket that the layout has tables for.
-    pub(crate) fn slots_per_bucket(self) -> &'static [u32] {
+    pub fn slots_per_bucket(self) -> &'static [u32] {
         match self {
             Self::Packed => &[1, 2, 3, 4, 5, 6, 7, 8],
             Self::SemiSorted => &[semi_sorted::SLOTS],
@@ -136,7 +139,7 @@ impl Layout {
     }
 
     /// The lengths of a fingerprint that the layout has tables for.
-    pub(crate) fn fingerprint_bits(self) -> RangeInclusive<u32> {
+    pub fn fingerprint_bits(self) -> RangeInclusive<u32> {
         match self {
             Self::Packed => FingerprintSize::MIN_BITS..=FingerprintSize::MAX_BITS,
             Self::SemiSorted => semi_sorted::MIN_WIDTH..=FingerprintSize::MAX_BITS,
@@ -146,20 +149,20 @@ impl Layout {
 
 /// Fingerprint length, slots in a bucket and layout: what fixes the size of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct BucketShape {
-    pub(crate) fingerprint_bits: u32,
-    pub(crate) slots_per_bucket: u32,
-    pub(crate) layout: Layout,
+pub struct BucketShape {
+    pub fingerprint_bits: u32,
+    pub slots_per_bucket: u32,
+    pub layout: Layout,
 }
 
 impl BucketShape {
     /// Whether there is a table of this shape.
-    pub(crate) fn exists(self) -> bool {
+    pub fn exists(self) -> bool {
         self.layout.slots_per_bucket().contains(&self.slots_per_bucket)
             && self.layout.fingerprint_bits().contains(&self.fingerprint_bits)
     }
 
-    pub(crate) fn bucket_bits(self) -> u32 {
+    pub fn bucket_bits(self) -> u32 {
         let packed = self.fingerprint_bits * self.slots_per_bucket;
         match self.layout {
             Layout::Packed => packed,
@@ -168,7 +171,7 @@ impl BucketShape {
     }
 
     /// The length of the payload of a table, saturating.
-    pub(crate) fn payload_bytes(self, buckets: u64) -> u64 {
+    pub fn payload_bytes(self, buckets: u64) -> u64 {
         Runs::payload_bytes(buckets, self.bucket_bits())
     }
 }
@@ -179,7 +182,7 @@ pub(crate) type Octets = Packed<u64, 1, true>;
 /// A table of some shape. Each variant is the narrowest word that holds a bucket wherever its
 /// first bit falls within a byte.
 #[derive(Clone)]
-pub(crate) enum Table {
+pub enum Table {
     /// The usual one: every bucket starts with a byte.
     Octets(Octets),
     Word(Packed<u64, 1, false>),
@@ -193,6 +196,8 @@ pub(crate) enum Table {
 
 /// Runs the same expression on whichever table it is, so that everything above a table is
 /// compiled for each kind and the choice is made once per operation.
+#[cfg_attr(feature = "lab", macro_export)]
+#[doc(hidden)]
 macro_rules! with_table {
     ($table:expr, $name:ident => $body:expr) => {
         match $table {
@@ -211,12 +216,12 @@ pub(crate) use with_table;
 
 impl Table {
     /// An empty table; the shape has been checked by the builder or decoder.
-    pub(crate) fn new(shape: BucketShape, buckets: u32) -> Result<Self, OutOfMemory> {
+    pub fn new(shape: BucketShape, buckets: u32) -> Result<Self, OutOfMemory> {
         Self::over(shape, |count, bits| Runs::new(u64::from(buckets) * count, bits))
     }
 
     /// The table that a payload of the right length holds.
-    pub(crate) fn from_payload(
+    pub fn from_payload(
         shape: BucketShape,
         buckets: u32,
         payload: Vec<u8>,
@@ -260,7 +265,8 @@ impl Table {
     }
 
     /// Adds empty buckets at the end, or takes buckets away there, up to this number.
-    pub(crate) fn resize(&mut self, buckets: u32) -> Result<(), OutOfMemory> {
+    #[cfg(any(test, feature = "lab"))]
+    pub fn resize(&mut self, buckets: u32) -> Result<(), OutOfMemory> {
         with_table!(self, table => {
             let parts = table.runs_per_bucket();
             table.runs_mut().resize(u64::from(buckets) * parts)
@@ -268,12 +274,12 @@ impl Table {
     }
 
     /// Asks the system for huge pages, if the table is large enough to gain from them.
-    pub(crate) fn ask_for_huge_pages(&mut self) {
+    pub fn ask_for_huge_pages(&mut self) {
         with_table!(self, table => table.runs_mut().ask_for_huge_pages());
     }
 
     /// All memory that the table holds beside itself.
-    pub(crate) fn heap_bytes(&self) -> usize {
+    pub fn heap_bytes(&self) -> usize {
         with_table!(self, table => table.runs().heap_bytes())
     }
 }

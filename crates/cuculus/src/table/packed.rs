@@ -11,7 +11,7 @@ use crate::placement::{BucketIndex, Fingerprint};
 /// number of bytes and starts with one: nothing is shifted, and the lanes are the same everywhere.
 /// The bytes of the table are those that it would have otherwise.
 #[derive(Clone)]
-pub(crate) struct Packed<W, const PARTS: usize, const WHOLE: bool> {
+pub struct Packed<W, const PARTS: usize, const WHOLE: bool> {
     pub(super) runs: Runs,
     pub(super) lanes: Lanes<W>,
     lanes_per_part: u32,

@@ -7,19 +7,18 @@ use std::alloc::{self, Layout};
 
 use super::lanes::{WINDOW, Word};
 use super::pages;
-use crate::memory;
 use crate::prefetch::prefetch;
 
 /// The allocator has no such memory.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct OutOfMemory {
-    pub(crate) bytes: u64,
+pub struct OutOfMemory {
+    pub bytes: u64,
 }
 
 /// The first bit of a run, counted from the first of all. Worked out once by those who come back
 /// to the same run.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Spot(u64);
+pub struct Spot(u64);
 
 impl Spot {
     #[inline(always)]
@@ -42,7 +41,7 @@ impl Spot {
 
 /// Runs of `bits` bits each, the first at the lowest bit of the first byte, and after the last a
 /// window's length of zero bytes.
-pub(crate) struct Runs {
+pub struct Runs {
     bytes: Vec<u8>,
     bits: u32,
     /// The whole bytes of a run.
@@ -112,6 +111,7 @@ impl Runs {
     /// Adds zero runs at the end, or takes runs away there, up to this number. What is kept in
     /// reserve, so that many small steps are cheap, is a 64th at most, so that a table that was loaded
     /// takes as much memory; after an error nothing has changed.
+    #[cfg(any(test, feature = "lab"))]
     pub(crate) fn resize(&mut self, count: u64) -> Result<(), OutOfMemory> {
         let failed = OutOfMemory { bytes: Self::payload_bytes(count, self.bits) };
         let payload = usize::try_from(failed.bytes).map_err(|_| failed)?;
@@ -129,7 +129,7 @@ impl Runs {
         self.bytes.resize(len, 0);
         self.count = count;
         if self.bytes.capacity() > len + 2 * reserve {
-            memory::shrink(&mut self.bytes, reserve);
+            crate::memory::shrink(&mut self.bytes, reserve);
         }
         Ok(())
     }
@@ -299,16 +299,16 @@ impl Runs {
     }
 
     /// The runs as they stand in a file. Bits past the last run are zero.
-    pub(crate) fn payload(&self) -> &[u8] {
+    pub fn payload(&self) -> &[u8] {
         &self.bytes[..self.bytes.len() - WINDOW]
     }
 
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.bytes.fill(0);
     }
 
     /// Whether the bits of the last byte that belong to no run are zero.
-    pub(crate) fn ends_in_zeros(&self) -> bool {
+    pub fn ends_in_zeros(&self) -> bool {
         let end = self.spot(self.count);
         self.bytes[end.byte()] >> end.bit() == 0
     }

@@ -68,7 +68,7 @@ static RANKS: [[u16; 16]; 3] = {
 
 /// A table of semi-sorted buckets.
 #[derive(Clone)]
-pub(crate) struct SemiSorted<W> {
+pub struct SemiSorted<W> {
     runs: Runs,
     rests: Lanes<W>,
     /// For each set of the four lanes, in reversed order, the mask of their highest bits.

@@ -3,8 +3,8 @@
 
 use cuculus::{CuckooFilter, ElasticFilter, Insert, Key, KeyHasher};
 
-use crate::clock::Clock;
-use crate::number;
+use testkit::clock::Clock;
+use testkit::number;
 
 const ROUNDS: usize = 9;
 

@@ -3,7 +3,9 @@
 use cuculus::{ElasticFilter, Filter, Full, KeyHash, Persist};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{LIVE, Tally, failing, filled};
+use testkit::failing::Tally;
+use testkit::filled;
+use testkit::heap::{self, failing};
 
 type Bulk<'a> = dyn Fn(&mut ElasticFilter, &[u64]) -> Result<(), Full> + 'a;
 
@@ -20,7 +22,7 @@ fn try_bulk(name: &str, filter: &ElasticFilter, keys: u64, bulk: &Bulk<'_>) {
     let more: Vec<u64> = (keys..keys + 4000).collect();
     let mut tally = Tally { operations: 1, ..Tally::default() };
     for n in 0.. {
-        let (live, mut with_more) = (LIVE.get(), filter.clone());
+        let (live, mut with_more) = (heap::live(), filter.clone());
         let (outcome, failed) = failing(n, || bulk(&mut with_more, &more));
         let is_done = outcome.is_ok();
         tally.failures += usize::from(failed);
@@ -31,7 +33,7 @@ fn try_bulk(name: &str, filter: &ElasticFilter, keys: u64, bulk: &Bulk<'_>) {
         assert!(!is_done || more.iter().all(|key| with_more.contains(key)), "{name} {n}");
         assert!(ElasticFilter::from_bytes(&with_more.to_bytes()).is_ok(), "{name} {n}");
         drop(with_more);
-        assert_eq!(LIVE.get(), live, "{name} leaked at {n}");
+        assert_eq!(heap::live(), live, "{name} leaked at {n}");
         if !failed {
             break;
         }

@@ -5,7 +5,9 @@ use std::thread;
 use cuculus::conformance::Random;
 use cuculus::{ElasticFilter, FullCause, Insert, KeyHash, SharedFilter};
 
-use super::{LIVE, Outcome, REFUSING, Tally, done, failing, filled, of_cause, try_all};
+use testkit::failing::{Outcome, Tally, done, of_cause, try_all};
+use testkit::filled;
+use testkit::heap::{self, failing, with_a_tenth_refused};
 
 fn shared(keys: u64, parts: usize) -> impl Fn() -> SharedFilter {
     let elastic = filled(ElasticFilter::builder().seed(1).build().expect("valid"), keys);
@@ -50,7 +52,7 @@ fn batches_of_shared_filters() {
     let hashes: Vec<KeyHash> = (6250..6700).map(hash).collect();
     let mut tally = Tally { operations: 3, ..Tally::default() };
     for n in 0.. {
-        let live = LIVE.get();
+        let live = heap::live();
         let (filter, mut answers) = (copy(), Vec::new());
         let len = filter.len();
         let (result, failed) = failing(n, || filter.insert_batch(&hashes));
@@ -80,7 +82,7 @@ fn batches_of_shared_filters() {
         let failures = [failed, failed_too, failed_to_remove];
         tally.failures += failures.iter().filter(|&&failed| failed).count();
         drop((filter, answers));
-        assert_eq!(LIVE.get(), live, "leaked at {n}");
+        assert_eq!(heap::live(), live, "leaked at {n}");
         if failures == [false; 3] {
             break;
         }
@@ -96,11 +98,11 @@ fn saving_a_shared_filter() {
     let mut tally = Tally { operations: 1, ..Tally::default() };
     for n in 0.. {
         let mut file = Vec::with_capacity(bytes.len());
-        let live = LIVE.get();
+        let live = heap::live();
         let (saved, failed) = failing(n, || cuculus::Persist::write_to(&filter, &mut file));
         assert_eq!(saved.is_err(), failed);
         assert!(failed || file == bytes);
-        assert_eq!(LIVE.get(), live, "leaked at {n}");
+        assert_eq!(heap::live(), live, "leaked at {n}");
         tally.failures += usize::from(failed);
         tally.refused += usize::from(failed);
         if !failed {
@@ -125,12 +127,12 @@ fn a_first_look_up_needs_no_memory() {
 fn guards_of_others_hold_nothing_back() {
     let empty = shared(0, 64);
     let (filter, guard) = (empty(), crossbeam_epoch::pin());
-    let live = LIVE.get();
+    let live = heap::live();
     for round in 0..3u64 {
         (0..100_000u64).for_each(|key| filter.insert(&(round << 32 | key)).expect("room"));
         (0..100_000u64).for_each(|key| assert!(filter.remove(&(round << 32 | key))));
     }
-    let left = LIVE.get() - live;
+    let left = heap::live() - live;
     drop(guard);
     assert!(filter.is_empty() && left < 64 << 10, "{left} bytes for no keys");
 }
@@ -152,7 +154,7 @@ fn what_is_there_is_removed_without_memory() {
                 // Mostly up, then mostly down.
                 if keys.is_empty() || (random.below(8) < 5) == (tide % 2 == 0) {
                     let key = random.bits();
-                    match with_a_tenth_refused(&mut random, || filter.insert(&key)) {
+                    match with_a_tenth_refused(random.bits(), || filter.insert(&key)) {
                         Ok(()) => keys.push(key),
                         Err(full) => {
                             assert_eq!(full.cause, FullCause::OutOfMemory);
@@ -161,7 +163,7 @@ fn what_is_there_is_removed_without_memory() {
                     }
                 } else {
                     let key = keys.swap_remove(random.below(keys.len()));
-                    assert!(with_a_tenth_refused(&mut random, || filter.remove(&key)));
+                    assert!(with_a_tenth_refused(random.bits(), || filter.remove(&key)));
                 }
                 assert_eq!(filter.len(), keys.len());
             }
@@ -170,12 +172,4 @@ fn what_is_there_is_removed_without_memory() {
         assert!(refused > 0, "{rate}: nothing was refused");
         assert!(keys.iter().all(|key| filter.remove(key)) && filter.is_empty());
     }
-}
-
-/// Runs with each allocation failing one time in ten, in an order of its own.
-fn with_a_tenth_refused<T>(random: &mut Random, f: impl FnOnce() -> T) -> T {
-    REFUSING.set(random.bits() | 1);
-    let result = f();
-    REFUSING.set(0);
-    result
 }

@@ -1,0 +1,214 @@
+//! The Bloom filter.
+
+use cuculus::{BuildError, Filter, Full, Insert, KeyHash, KeyHasher};
+
+use crate::baselines::memory::{MAX_BITS, zeroed};
+use crate::baselines::parameters::{
+    DEFAULT_RATE, Shared, debug_with, in_range, keeps, shared_words,
+};
+use crate::baselines::probes::{MAX_HASHES, probes};
+use crate::baselines::rates;
+
+/// A Bloom filter (Bloom 1970; CF paper, §2.1): k bits of a key are set, and a key is found if all of
+/// its bits are.
+///
+/// It takes 1.44 log2(1/ε) bits per key, any number of bits, and more keys than it was planned for,
+/// at a higher rate. Where it loses: it cannot delete, and a lookup that finds its key reads k
+/// places in memory, log2(1/ε) of them.
+///
+/// ```
+/// use cuculus::{Filter, Insert};
+/// use cuculus_papers::baselines::BloomFilter;
+///
+/// let mut filter = BloomFilter::builder().capacity(1000).false_positive_rate(0.01).build()?;
+/// filter.insert("key")?;
+/// assert!(filter.contains("key"));
+/// assert_eq!(filter.hashes(), 7);
+/// assert!(filter.bits() < 9700);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// A key inserted twice is the same as once, except for [`len`](Filter::len): [`count`](Filter::count)
+/// is zero or one. [`slots`](Filter::slots) are bits, and
+/// [`utilization`](Filter::utilization) is the share of them that is set.
+#[derive(Clone, PartialEq, Eq)]
+pub struct BloomFilter {
+    hasher: KeyHasher,
+    words: Box<[u64]>,
+    bits: u64,
+    hashes: u32,
+    /// How many of the bits are set.
+    ones: u64,
+    len: usize,
+    capacity: usize,
+}
+
+/// Parameters of a [`BloomFilter`]: a capacity, and the rest has defaults.
+#[derive(Clone, Debug, Default)]
+#[must_use = "a builder does nothing until build() is called"]
+pub struct BloomFilterBuilder {
+    shared: Shared,
+    bits: Option<u64>,
+    hashes: Option<u32>,
+}
+
+/// A number of cells and of hashes from what a builder was told.
+pub(crate) struct Cells {
+    pub(crate) cells: u64,
+    pub(crate) hashes: u32,
+    pub(crate) capacity: usize,
+}
+
+impl Cells {
+    /// `word` is the builder's for the number of cells, and `max` the most of them.
+    pub(crate) fn plan(
+        shared: &Shared,
+        (word, max): (&'static str, u64),
+        cells: Option<u64>,
+        hashes: Option<u32>,
+    ) -> Result<Self, BuildError> {
+        let rate = shared.rate()?;
+        if let Some(hashes) = hashes {
+            in_range("hashes", u64::from(hashes), 1..=u64::from(MAX_HASHES))?;
+        }
+        let Some(cells) = cells else {
+            let capacity = shared.capacity()?;
+            let rate = rate.unwrap_or(DEFAULT_RATE);
+            if capacity as u64 > max {
+                return Err(BuildError::TooLarge { buckets: capacity as u64, max });
+            }
+            let (cells, hashes) = rates::cells_and_hashes(capacity, rate, hashes);
+            if cells > max {
+                return Err(BuildError::TooLarge { buckets: cells, max });
+            }
+            // The longest list of hashes may be too short for the rate.
+            keeps(Some(rate), rates::bloom(cells, capacity, hashes))?;
+            return Ok(Self { cells, hashes, capacity });
+        };
+        in_range(word, cells, 1..=max)?;
+        let (capacity, hashes) = match (shared.capacity, hashes) {
+            (Some(capacity), Some(hashes)) => (capacity, hashes),
+            (Some(capacity), None) => (capacity, rates::best_hashes(cells, capacity)),
+            // Half of the bits set.
+            (None, Some(hashes)) => {
+                let fit = cells as f64 * core::f64::consts::LN_2 / f64::from(hashes);
+                (fit as usize, hashes)
+            }
+            (None, None) => return Err(BuildError::MissingCapacity),
+        };
+        keeps(rate, rates::bloom(cells, capacity, hashes))?;
+        Ok(Self { cells, hashes, capacity })
+    }
+}
+
+impl BloomFilterBuilder {
+    shared_words!();
+
+    /// The number of bits, instead of the one that follows from the rate; any number will do.
+    pub fn bits(mut self, bits: u64) -> Self {
+        self.bits = Some(bits);
+        self
+    }
+
+    /// The number of hashes k, 1 to 32, instead of the one that gives the lowest rate.
+    pub fn hashes(mut self, hashes: u32) -> Self {
+        self.hashes = Some(hashes);
+        self
+    }
+
+    /// Builds the filter.
+    ///
+    /// # Errors
+    /// [`BuildError`] says which parameter cannot be satisfied.
+    pub fn build(&self) -> Result<BloomFilter, BuildError> {
+        let plan = Cells::plan(&self.shared, ("bits", MAX_BITS), self.bits, self.hashes)?;
+        let Cells { cells: bits, hashes, capacity } = plan;
+        let hasher = self.shared.hasher()?;
+        let words = zeroed(bits.div_ceil(64))?;
+        Ok(BloomFilter { hasher, words, bits, hashes, ones: 0, len: 0, capacity })
+    }
+}
+
+impl BloomFilter {
+    /// Starts with the defaults: a false positive rate of 1 %.
+    pub fn builder() -> BloomFilterBuilder {
+        BloomFilterBuilder::default()
+    }
+
+    /// The number of keys that the filter was planned for. It takes more.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// The number of bits.
+    #[must_use]
+    pub fn bits(&self) -> u64 {
+        self.bits
+    }
+
+    /// The number of bits of a key.
+    #[must_use]
+    pub fn hashes(&self) -> u32 {
+        self.hashes
+    }
+}
+
+impl Filter for BloomFilter {
+    #[inline]
+    fn hasher(&self) -> &KeyHasher {
+        &self.hasher
+    }
+
+    #[inline]
+    fn contains_hash(&self, hash: KeyHash) -> bool {
+        probes(hash, self.bits, self.hashes)
+            .all(|bit| self.words[(bit / 64) as usize] >> (bit % 64) & 1 == 1)
+    }
+
+    fn count_hash(&self, hash: KeyHash) -> usize {
+        usize::from(self.contains_hash(hash))
+    }
+
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn slots(&self) -> usize {
+        self.bits as usize
+    }
+
+    fn utilization(&self) -> f64 {
+        self.ones as f64 / self.bits as f64
+    }
+
+    fn size_in_bytes(&self) -> usize {
+        size_of::<Self>() + size_of_val(&*self.words)
+    }
+
+    /// From the bits that are set now, so repeated keys do not count.
+    fn expected_false_positive_rate(&self) -> f64 {
+        self.utilization().powi(self.hashes as i32)
+    }
+}
+
+impl Insert for BloomFilter {
+    /// Never refused.
+    #[inline]
+    fn insert_hash(&mut self, hash: KeyHash) -> Result<(), Full> {
+        for bit in probes(hash, self.bits, self.hashes) {
+            let word = &mut self.words[(bit / 64) as usize];
+            self.ones += !*word >> (bit % 64) & 1;
+            *word |= 1 << (bit % 64);
+        }
+        self.len = self.len.saturating_add(1);
+        Ok(())
+    }
+
+    fn clear(&mut self) {
+        self.words.fill(0);
+        (self.ones, self.len) = (0, 0);
+    }
+}
+
+debug_with!(BloomFilter: hashes, capacity);

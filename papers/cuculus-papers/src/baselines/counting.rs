@@ -1,0 +1,236 @@
+//! The counting Bloom filter.
+
+use cuculus::{BuildError, Filter, Full, Insert, KeyHash, KeyHasher, Remove};
+
+use crate::baselines::bloom::Cells;
+use crate::baselines::counters::{Counters, SATURATED};
+use crate::baselines::memory::MAX_BITS;
+use crate::baselines::parameters::{Shared, debug_with, shared_words};
+use crate::baselines::probes::probes;
+
+/// The most counters.
+pub(crate) const MAX_COUNTERS: u64 = MAX_BITS / 4;
+
+/// A counting Bloom filter (Fan, Cao, Almeida and Broder 2000; CF paper, §2.1): a Bloom filter with a
+/// counter of four bits for each bit, so that keys can be removed.
+///
+/// Where it loses: four times the memory of a Bloom filter, and as many places to read. A counter that
+/// has reached fifteen has lost count and is never lowered again. What it belongs to is found for ever
+/// then, which is an error in the harmless direction; with different keys at their planned number
+/// that happens to two counters in 10^15, with copies of a key to its own.
+///
+/// ```
+/// use cuculus::{Filter, Insert, Remove};
+/// use cuculus_papers::baselines::CountingBloomFilter;
+///
+/// let mut filter = CountingBloomFilter::builder().capacity(1000).build()?;
+/// filter.insert("key")?;
+/// assert!(filter.remove("key"));
+/// assert!(!filter.contains("key"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// [`count`](Filter::count) goes up to fifteen. [`slots`](Filter::slots) are counters, and
+/// [`utilization`](Filter::utilization) is the share of them above zero.
+#[derive(Clone, PartialEq, Eq)]
+pub struct CountingBloomFilter {
+    hasher: KeyHasher,
+    counters: Counters,
+    hashes: u32,
+    len: usize,
+    capacity: usize,
+}
+
+/// Parameters of a [`CountingBloomFilter`]: a capacity, and the rest has defaults.
+#[derive(Clone, Debug, Default)]
+#[must_use = "a builder does nothing until build() is called"]
+pub struct CountingBloomFilterBuilder {
+    shared: Shared,
+    counters: Option<u64>,
+    hashes: Option<u32>,
+}
+
+impl CountingBloomFilterBuilder {
+    shared_words!();
+
+    /// The number of counters, instead of the one that follows from the rate; any number will do.
+    pub fn counters(mut self, counters: u64) -> Self {
+        self.counters = Some(counters);
+        self
+    }
+
+    /// The number of hashes k, 1 to 32, instead of the one that gives the lowest rate.
+    pub fn hashes(mut self, hashes: u32) -> Self {
+        self.hashes = Some(hashes);
+        self
+    }
+
+    /// Builds the filter.
+    ///
+    /// # Errors
+    /// [`BuildError`] says which parameter cannot be satisfied.
+    pub fn build(&self) -> Result<CountingBloomFilter, BuildError> {
+        let word = ("counters", MAX_COUNTERS);
+        let plan = Cells::plan(&self.shared, word, self.counters, self.hashes)?;
+        let Cells { cells, hashes, capacity } = plan;
+        let hasher = self.shared.hasher()?;
+        Ok(CountingBloomFilter {
+            hasher,
+            counters: Counters::new(cells)?,
+            hashes,
+            len: 0,
+            capacity,
+        })
+    }
+}
+
+/// The current figures of a [`CountingBloomFilter`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct CountingStats {
+    /// The keys held.
+    pub len: usize,
+    /// The keys that it was planned for.
+    pub capacity: usize,
+    /// The counters that exist.
+    pub counters: u64,
+    /// The counters above zero.
+    pub used: u64,
+    /// The counters that have reached fifteen and are never lowered again.
+    pub saturated: u64,
+    /// The counters of a key.
+    pub hashes: u32,
+    /// All memory held.
+    pub size_in_bytes: usize,
+    /// The false positive rate to expect now.
+    pub expected_false_positive_rate: f64,
+}
+
+impl CountingBloomFilter {
+    /// Starts with the defaults: a false positive rate of 1 %.
+    pub fn builder() -> CountingBloomFilterBuilder {
+        CountingBloomFilterBuilder::default()
+    }
+
+    /// The number of keys that the filter was planned for. It takes more.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// The number of counters of a key.
+    #[must_use]
+    pub fn hashes(&self) -> u32 {
+        self.hashes
+    }
+
+    /// The figures of the filter as it stands.
+    #[must_use]
+    pub fn stats(&self) -> CountingStats {
+        CountingStats {
+            len: self.len,
+            capacity: self.capacity,
+            counters: self.counters.count(),
+            used: self.counters.used(),
+            saturated: self.counters.saturated(),
+            hashes: self.hashes,
+            size_in_bytes: self.size_in_bytes(),
+            expected_false_positive_rate: self.expected_false_positive_rate(),
+        }
+    }
+}
+
+/// The operations of a counting Bloom filter on counters alone: a dynamic one has a list of them.
+impl Counters {
+    #[inline(always)]
+    pub(crate) fn contains_key(&self, hash: KeyHash, hashes: u32) -> bool {
+        probes(hash, self.count(), hashes).all(|at| self.get(at) > 0)
+    }
+
+    /// The least of the key's counters.
+    pub(crate) fn count_key(&self, hash: KeyHash, hashes: u32) -> usize {
+        let counts = probes(hash, self.count(), hashes).map(|at| self.get(at));
+        counts.min().unwrap_or(SATURATED) as usize
+    }
+
+    #[inline(always)]
+    pub(crate) fn add_key(&mut self, hash: KeyHash, hashes: u32) {
+        probes(hash, self.count(), hashes).for_each(|at| self.increment(at));
+    }
+
+    #[inline(always)]
+    pub(crate) fn remove_key(&mut self, hash: KeyHash, hashes: u32) {
+        probes(hash, self.count(), hashes).for_each(|at| self.decrement(at));
+    }
+
+    pub(crate) fn rate(&self, hashes: u32) -> f64 {
+        (self.used() as f64 / self.count() as f64).powi(hashes as i32)
+    }
+}
+
+impl Filter for CountingBloomFilter {
+    #[inline]
+    fn hasher(&self) -> &KeyHasher {
+        &self.hasher
+    }
+
+    #[inline]
+    fn contains_hash(&self, hash: KeyHash) -> bool {
+        self.counters.contains_key(hash, self.hashes)
+    }
+
+    fn count_hash(&self, hash: KeyHash) -> usize {
+        self.counters.count_key(hash, self.hashes)
+    }
+
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn slots(&self) -> usize {
+        self.counters.count() as usize
+    }
+
+    fn utilization(&self) -> f64 {
+        self.counters.used() as f64 / self.counters.count() as f64
+    }
+
+    fn size_in_bytes(&self) -> usize {
+        size_of::<Self>() + self.counters.heap_bytes()
+    }
+
+    /// From the counters above zero now.
+    fn expected_false_positive_rate(&self) -> f64 {
+        self.counters.rate(self.hashes)
+    }
+}
+
+impl Insert for CountingBloomFilter {
+    /// Never refused.
+    #[inline]
+    fn insert_hash(&mut self, hash: KeyHash) -> Result<(), Full> {
+        self.counters.add_key(hash, self.hashes);
+        self.len = self.len.saturating_add(1);
+        Ok(())
+    }
+
+    fn clear(&mut self) {
+        self.counters.clear();
+        self.len = 0;
+    }
+}
+
+impl Remove for CountingBloomFilter {
+    #[inline]
+    fn remove_hash(&mut self, hash: KeyHash) -> bool {
+        // A key whose counters all stick is still found when the last of its copies is gone.
+        let found = self.len > 0 && self.counters.contains_key(hash, self.hashes);
+        if found {
+            self.counters.remove_key(hash, self.hashes);
+            self.len -= 1;
+        }
+        found
+    }
+}
+
+debug_with!(CountingBloomFilter: hashes, capacity);

@@ -1,0 +1,291 @@
+//! The public type of the dynamic filter: hashes in, answers out. Where a key goes is decided in
+//! `growth`.
+
+use core::fmt;
+
+use super::batch::{CHUNK, Lookup};
+use super::block::Block;
+use super::builder::DynamicCuckooFilterBuilder;
+use super::growth::Rules;
+use super::stats::DynamicStats;
+use crate::analysis;
+use cuculus::lab::GROUP;
+use cuculus::lab::extend_counting_refused;
+use cuculus::lab::placement::PlacementKind;
+use cuculus::lab::placement::{AnyPlacement, FingerprintSize, Placement};
+use cuculus::lab::room::{Candidates, Kicks};
+use cuculus::lab::table::BucketShape;
+use cuculus::lab::wide::Instructions;
+use cuculus::{Filter, Full, FullCause, Insert, Key, KeyHash, KeyHasher, Remove, lab::memory};
+
+/// A list of equal cuckoo filters, after Chen, Liao, Jin and Wu (2017).
+///
+/// When the filters of the list are full another is appended; when one can be emptied into the
+/// others, [`compact`](Self::compact) drops it. It is here to be compared with, and for those who
+/// want the paper's structure: [`ElasticFilter`](cuculus::ElasticFilter) follows its set by itself in
+/// small steps, keeps its rate at every size, and reads two buckets for a lookup instead of two for
+/// each filter of the list.
+///
+/// ```
+/// use cuculus::{Filter, Insert, Remove};
+/// use cuculus_papers::DynamicCuckooFilter;
+///
+/// let mut set = DynamicCuckooFilter::builder()
+///     .capacity(60_000) // the rate is kept up to here; more keys are taken all the same
+///     .false_positive_rate(0.01)
+///     .build()?;
+/// assert_eq!(set.filters(), 1);
+/// for key in 0..60_000u64 {
+///     set.insert(&key)?;
+/// }
+/// assert!(set.contains(&77u64) && set.filters() > 1);
+/// assert!(set.expected_false_positive_rate() <= 0.01);
+///
+/// for key in 100..60_000u64 {
+///     assert!(set.remove(&key));
+/// }
+/// set.compact();
+/// assert!(set.contains(&77u64) && set.filters() == 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # What is promised
+/// * A key inserted and not removed is found, however the list grows, is compacted, saved and
+///   loaded; unless [`filter_duplicates`](DynamicCuckooFilterBuilder::filter_duplicates) is on.
+/// * The false positive rate grows with the number of keys, and is kept up to the capacity. Removing
+///   keys lowers it again, compacting does not change it.
+/// * Memory is given back by [`compact`](Self::compact) and
+///   [`shrink_to_fit`](Self::shrink_to_fit) only. With `reuse_holes` the slots of removed keys are
+///   used again before the list gets longer; without, as in the paper, only after compacting, and
+///   a set that changes without growing makes the list longer and longer until then.
+/// * Of one key at least 2b copies fit, b being the slots of a bucket. A copy beyond that is refused
+///   ([`FullCause::EqualEntries`]) when it finds no room, and nothing grows because of it.
+/// * No more than 4,096 filters; a key that would need one more is refused
+///   ([`FullCause::NoRoom`]).
+#[derive(Clone)]
+pub struct DynamicCuckooFilter {
+    pub(super) hasher: KeyHasher,
+    pub(super) shape: BucketShape,
+    pub(super) size: FingerprintSize,
+    pub(super) placement: AnyPlacement,
+    pub(super) kicks: Kicks,
+    pub(super) rules: Rules,
+    pub(super) instructions: Instructions,
+    /// Never empty, and all of the same shape and length.
+    pub(super) blocks: Vec<Block>,
+    /// The filter that takes keys; below the number of filters.
+    pub(super) current: usize,
+    pub(super) len: usize,
+    pub(super) capacity: usize,
+    pub(super) appended: u64,
+    pub(super) refused: u64,
+}
+
+/// Lists smaller than this are looked up key by key.
+const IN_CACHE: usize = 2 << 20;
+
+impl DynamicCuckooFilter {
+    /// Starts with the defaults: a false positive rate of 1 %, buckets of four, active extension,
+    /// and holes that are used again.
+    pub fn builder() -> DynamicCuckooFilterBuilder {
+        DynamicCuckooFilterBuilder::default()
+    }
+
+    /// The number of keys up to which the false positive rate is kept. The filter takes more.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// The filters in the list. A lookup asks each of them.
+    #[must_use]
+    pub fn filters(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// Keys that [`Extend`] could not store since the filter was built or cleared. They are not
+    /// in the filter.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// The current figures of the filter, to read or to print.
+    #[must_use]
+    pub fn stats(&self) -> DynamicStats {
+        DynamicStats::of(self)
+    }
+
+    #[inline(always)]
+    fn candidates(&self, hash: KeyHash) -> Candidates {
+        Candidates::of(self.placement, self.size, hash)
+    }
+
+    #[inline(always)]
+    fn holds(&self, key: &Candidates) -> bool {
+        self.blocks.iter().any(|block| block.contains(key))
+    }
+
+    pub(super) fn count(&self, key: &Candidates) -> usize {
+        self.blocks.iter().map(|block| block.count(key)).sum()
+    }
+
+    pub(super) fn slots_per_filter(&self) -> usize {
+        self.placement.buckets() as usize * self.shape.slots_per_bucket as usize
+    }
+
+    #[inline(always)]
+    fn insert_candidates(&mut self, key: &Candidates) -> Result<(), Full> {
+        if self.rules.filter_duplicates && self.holds(key) {
+            return Ok(());
+        }
+        match self.store(key) {
+            Ok(()) => {
+                self.len += 1;
+                Ok(())
+            }
+            Err(cause) => Err(self.full(cause)),
+        }
+    }
+
+    #[cold]
+    fn full(&self, cause: FullCause) -> Full {
+        Full::new(cause, self.len, self.slots())
+    }
+
+    #[inline(always)]
+    fn contains_each<K>(&self, keys: &[K], hash: impl Fn(&K) -> KeyHash, hits: &mut Vec<bool>) {
+        hits.clear();
+        hits.resize(keys.len(), false);
+        // In the caches there is no wait to overlap, and a key that is found need not go on.
+        if self.blocks.iter().map(Block::heap_bytes).sum::<usize>() < IN_CACHE {
+            for (hit, key) in hits.iter_mut().zip(keys) {
+                *hit = self.holds(&self.candidates(hash(key)));
+            }
+            return;
+        }
+        let Self { placement, size, instructions, .. } = *self;
+        let mut hashes = [KeyHash::new(0); CHUNK];
+        for (keys, hits) in keys.chunks(CHUNK).zip(hits.chunks_mut(CHUNK)) {
+            let hashes = &mut hashes[..keys.len()];
+            hashes.iter_mut().zip(keys).for_each(|(to, key)| *to = hash(key));
+            Lookup { placement, size, instructions }.contains(&self.blocks, hashes, hits);
+        }
+    }
+}
+
+impl Filter for DynamicCuckooFilter {
+    #[inline]
+    fn hasher(&self) -> &KeyHasher {
+        &self.hasher
+    }
+
+    #[inline]
+    fn contains_hash(&self, hash: KeyHash) -> bool {
+        self.holds(&self.candidates(hash))
+    }
+
+    fn count_hash(&self, hash: KeyHash) -> usize {
+        self.count(&self.candidates(hash))
+    }
+
+    fn contains_batch(&self, hashes: &[KeyHash], hits: &mut Vec<bool>) {
+        self.contains_each(hashes, |&hash| hash, hits);
+    }
+
+    fn contains_keys<K: Key>(&self, keys: &[K], hits: &mut Vec<bool>) {
+        self.contains_each(keys, |key| self.hasher.hash(key), hits);
+    }
+
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn slots(&self) -> usize {
+        self.slots_per_filter() * self.blocks.len()
+    }
+
+    fn size_in_bytes(&self) -> usize {
+        let tables: usize = self.blocks.iter().map(Block::heap_bytes).sum();
+        size_of::<Self>() + self.blocks.capacity() * size_of::<Block>() + tables
+    }
+
+    /// Eq. 4 of the paper with the entries that are there instead of 2b for each filter: what counts
+    /// is how many entries a key is compared with, not how they are spread over the list.
+    fn expected_false_positive_rate(&self) -> f64 {
+        let buckets = f64::from(self.placement.buckets());
+        // The buckets of a key: two, but for the one of an odd number (and one of the simplified
+        // form) that is its own alternate.
+        let odd = self.placement.buckets() % 2 == 1;
+        let simplified = self.placement.kind() == PlacementKind::Simplified;
+        let candidates = if odd || simplified { 2.0 - 1.0 / buckets } else { 2.0 };
+        let entries = candidates * self.len as f64 / buckets;
+        analysis::false_positive_rate(self.shape.fingerprint_bits, entries)
+    }
+}
+
+impl Insert for DynamicCuckooFilter {
+    #[inline]
+    fn insert_hash(&mut self, hash: KeyHash) -> Result<(), Full> {
+        let key = self.candidates(hash);
+        self.insert_candidates(&key)
+    }
+
+    fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Full> {
+        let mut inserted = 0;
+        for hashes in hashes.chunks(GROUP) {
+            let mut keys = [self.candidates(hashes[0]); GROUP];
+            for (key, &hash) in keys.iter_mut().zip(hashes) {
+                *key = self.candidates(hash);
+                self.blocks[self.current].prefetch(key);
+            }
+            for key in &keys[..hashes.len()] {
+                if let Err(mut full) = self.insert_candidates(key) {
+                    full.inserted = inserted;
+                    return Err(full);
+                }
+                inserted += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn clear(&mut self) {
+        self.blocks.truncate(1);
+        memory::shrink(&mut self.blocks, 0);
+        self.blocks.iter_mut().for_each(Block::clear);
+        (self.current, self.len, self.appended, self.refused) = (0, 0, 0, 0);
+    }
+}
+
+impl Remove for DynamicCuckooFilter {
+    /// From the first filter of the list that has a match (Algorithm 3 of the paper). Any match will
+    /// do: since all filters have the same number of buckets and the same length of a fingerprint,
+    /// whatever matches one key in one filter matches it in all, and keys that look the same to one
+    /// filter look the same to every other. (With filters of different sizes the most selective match
+    /// would have to go first.)
+    #[inline]
+    fn remove_hash(&mut self, hash: KeyHash) -> bool {
+        let key = self.candidates(hash);
+        let removed = self.blocks.iter_mut().any(|block| block.remove(&key));
+        self.len -= usize::from(removed);
+        removed
+    }
+}
+
+extend_counting_refused!(DynamicCuckooFilter);
+
+impl fmt::Debug for DynamicCuckooFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DynamicCuckooFilter")
+            .field("len", &self.len)
+            .field("slots", &self.slots())
+            .field("filters", &self.blocks.len())
+            .field("current", &self.current)
+            .field("shape", &self.shape)
+            .field("placement", &self.placement.kind())
+            .field("rules", &self.rules)
+            .field("hasher", &self.hasher)
+            .finish_non_exhaustive()
+    }
+}

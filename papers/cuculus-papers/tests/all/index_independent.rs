@@ -1,0 +1,316 @@
+//! The index-independent cuckoo filter where it can go wrong: buckets that come and go in any
+//! order, full filters, copies of a key, and what its capacity promises.
+
+use cuculus::conformance::{Multiset, Random};
+use cuculus::lab::Search;
+use cuculus::{BuildError, Filter, FullCause, Insert, Persist, Remove};
+use cuculus_papers::analysis;
+use cuculus_papers::{IndexIndependentCuckooFilter, IndexIndependentCuckooFilterBuilder};
+
+type Single = IndexIndependentCuckooFilter;
+
+const SEARCHES: [Search; 3] = [Search::BreadthFirst, Search::RandomWalk, Search::PaperWalk];
+
+fn builder(bits: u32, buckets: u64) -> IndexIndependentCuckooFilterBuilder {
+    IndexIndependentCuckooFilter::builder().fingerprint_bits(bits).buckets(buckets).seed(1)
+}
+
+fn build(builder: &IndexIndependentCuckooFilterBuilder) -> IndexIndependentCuckooFilter {
+    builder.build().expect("valid")
+}
+
+/// Any shape, with so few buckets that much is refused.
+fn any_builder(random: &mut Random) -> IndexIndependentCuckooFilterBuilder {
+    let bits = [4, 6, 8, 12, 30][random.below(5)];
+    builder(bits, [1, 2, 8, 40][random.below(4)])
+        .candidates(1 + random.below(16) as u32 * random.below(2) as u32)
+        .slots_per_bucket(1 + random.below(8) as u32)
+        .virtual_nodes([1, 10, 10, 3, 64][random.below(5)])
+        .search(SEARCHES[random.below(3)])
+        .max_kicks([0, 1, 5, 500][random.below(4)])
+}
+
+/// Does something to two filters that are alike. What is refused by the first has left it like the
+/// second, and both say the same.
+fn both<T: PartialEq + std::fmt::Debug>(
+    filters: &mut [IndexIndependentCuckooFilter; 2],
+    refused: impl Fn(&T) -> bool,
+    operation: impl Fn(&mut IndexIndependentCuckooFilter) -> T,
+) -> T {
+    let outcome = operation(&mut filters[0]);
+    if refused(&outcome) {
+        assert!(filters[0].to_bytes() == filters[1].to_bytes(), "changed by a refusal");
+    }
+    assert_eq!(operation(&mut filters[1]), outcome);
+    outcome
+}
+
+/// Everything that can be done, in any order, beside the exact multiset; one filter is now and then
+/// replaced by the loaded bytes of the other. Loading checks that every entry can be found.
+#[test]
+fn any_order_of_operations_keeps_keys_and_bytes() {
+    for case in 0..300 {
+        let mut random = Random::new(case);
+        let builder = any_builder(&mut random);
+        let mut filters = [build(&builder), build(&builder)];
+        let mut oracle = Multiset::default();
+        for step in 0..1000 {
+            let rising = (step / 250) % 2 == 0;
+            match random.below(40) {
+                0 => {
+                    let bytes = filters[1].to_bytes();
+                    let loaded = IndexIndependentCuckooFilter::from_bytes(&bytes);
+                    filters[step % 2] = loaded.unwrap_or_else(|e| panic!("{builder:?}: {e}"));
+                }
+                1 => filters[0] = filters[1].clone(),
+                2..6 => {
+                    let added = both(&mut filters, Result::is_err, Single::add_bucket);
+                    assert!(added.is_ok_and(|added| added >= 1) || added.is_err());
+                }
+                6..9 => {
+                    both(&mut filters, |done| !done, Single::remove_bucket);
+                }
+                9 => {
+                    let at = random.below(filters[0].buckets() + 1);
+                    let buckets = filters[0].buckets();
+                    let done =
+                        both(&mut filters, |done| !done, |filter| filter.remove_bucket_at(at));
+                    assert!(!done || at < buckets && buckets > 1);
+                    assert_eq!(filters[0].buckets(), buckets - usize::from(done));
+                }
+                10 if random.below(10) == 0 => {
+                    filters.each_mut().into_iter().for_each(Insert::clear);
+                    oracle.clear();
+                    assert!(filters[0].to_bytes() == build(&builder).to_bytes());
+                }
+                n if (n < 32) == rising => {
+                    let key = random.bits() % 300;
+                    let outcome = both(&mut filters, Result::is_err, |filter| filter.insert(&key));
+                    match outcome {
+                        Ok(()) => oracle.insert(key),
+                        Err(full) => assert!(full.inserted == 0 && full.len == oracle.len()),
+                    }
+                }
+                _ => {
+                    if let Some(key) = oracle.remove_any(random.below(usize::MAX)) {
+                        assert!(both(&mut filters, |done| !done, |filter| filter.remove(&key)));
+                    }
+                }
+            }
+            assert_eq!(filters[step % 2].len(), oracle.len(), "{builder:?}");
+            if step % 25 == 0 {
+                assert!(filters[0].to_bytes() == filters[1].to_bytes(), "{builder:?}");
+                for (key, count) in oracle.iter() {
+                    assert!(filters[0].count(&key) >= count, "{key} is lost, {builder:?}");
+                }
+            }
+        }
+    }
+}
+
+/// A filter from which buckets are removed until none can go, and to which they come back.
+#[test]
+fn buckets_go_and_come_with_every_key_kept() {
+    for nodes in [1, 10] {
+        for search in SEARCHES {
+            let shape = builder(24, 400).virtual_nodes(nodes).search(search);
+            let mut filter = build(&shape);
+            filter.extend(0..600u64);
+            assert_eq!(filter.refused(), 0);
+            while filter.remove_bucket() {
+                assert!((0..600u64).all(|key| filter.contains(&key)));
+            }
+            let (buckets, load) = (filter.buckets(), filter.utilization());
+            // The emptiest bucket cannot go; another one may.
+            assert!(load > if nodes == 10 { 0.9 } else { 0.6 }, "{load} with {nodes} nodes");
+            let mut added = 0;
+            while filter.buckets() < 400 {
+                added += filter.add_bucket().expect("there is no limit near");
+                assert!((0..600u64).all(|key| filter.contains(&key)));
+            }
+            assert_eq!(filter.buckets(), buckets + added);
+            let again = IndexIndependentCuckooFilter::from_bytes(&filter.to_bytes());
+            assert_eq!(again.expect("own bytes").len(), 600);
+            assert!((0..600u64).all(|key| filter.remove(&key)) && filter.is_empty());
+        }
+    }
+}
+
+/// The only bucket stays, and a number that no bucket has removes none.
+#[test]
+fn the_last_bucket_stays() {
+    let mut filter = build(&builder(16, 3));
+    let before = filter.to_bytes();
+    for absent in [3, 4, usize::MAX, u32::MAX as usize, 1 << 32] {
+        assert!(!filter.remove_bucket_at(absent));
+    }
+    assert!(filter.to_bytes() == before);
+    assert!(filter.remove_bucket() && filter.remove_bucket_at(1));
+    assert!(!filter.remove_bucket() && !filter.remove_bucket_at(0));
+    assert_eq!(filter.buckets(), 1);
+    filter.insert("key").expect("an empty bucket");
+    assert!(filter.contains("key"));
+}
+
+/// Correction 1: the paper's insertion, like that of the Cuckoo Filter, drops a victim of somebody
+/// else's when it gives up. A filter that refuses thousands of keys loses none.
+#[test]
+fn refused_keys_cost_no_others() {
+    for search in SEARCHES {
+        let mut filter = build(&builder(24, 500).slots_per_bucket(3).search(search));
+        let taken: Vec<u64> = (0..4000).filter(|key| filter.insert(key).is_ok()).collect();
+        assert!((1300..=1500).contains(&taken.len()), "{}", taken.len());
+        assert!(taken.iter().all(|key| filter.contains(key)), "{search:?}");
+    }
+}
+
+/// More than k·b equal entries never fit: an error of its own kind, and nothing changes. Buckets that
+/// are added do not help, and never have to: they come one at a time.
+#[test]
+fn equal_entries_fill_the_candidates_and_no_more() {
+    for (candidates, slots) in [(1, 1), (1, 4), (2, 1), (2, 3), (4, 2), (16, 8)] {
+        let shape = builder(16, 300).candidates(candidates).slots_per_bucket(slots);
+        let mut filter = build(&shape);
+        let most = (candidates * slots) as usize;
+        let mut held = 0;
+        while filter.insert("same").is_ok() {
+            held += 1;
+        }
+        // Fewer if two of its candidates are one bucket.
+        assert!(held <= most && held + 2 * slots as usize >= most, "{held} of {most}");
+        let before = filter.to_bytes();
+        let full = filter.insert("same").expect_err("full");
+        assert_eq!(full.cause, FullCause::EqualEntries { held });
+        assert!(filter.to_bytes() == before);
+        assert_eq!(filter.count("same"), held);
+        for _ in 0..20 {
+            let buckets = filter.buckets();
+            let added = filter.add_bucket().expect("copies of one key only");
+            assert!(added < 10 && filter.buckets() == buckets + added);
+            assert_eq!(filter.count("same"), held);
+        }
+    }
+}
+
+/// Other keys are refused for want of room, and the words differ.
+#[test]
+fn a_full_filter_says_so() {
+    let mut filter = build(&builder(30, 1).max_kicks(7));
+    filter.extend(0..4u64);
+    assert_eq!(filter.len(), 4);
+    let full = filter.insert("another").expect_err("full");
+    assert_eq!(full.cause, FullCause::NoRoom { max_kicks: 7 });
+    assert_eq!((full.len, full.slots), (4, 4));
+}
+
+/// Correction 2: the measured rate is that of all entries, whatever the shape, within five standard
+/// deviations, and far from Theorem 1 as printed.
+#[test]
+fn the_rate_is_that_of_all_keys() {
+    const ABSENT_KEYS: u64 = 400_000;
+    for (bits, keys, candidates, slots) in [(16, 1000, 2, 3), (12, 1000, 2, 3), (12, 200, 4, 4)] {
+        let shape = builder(bits, 600).candidates(candidates).slots_per_bucket(slots);
+        let mut filter = build(&shape);
+        filter.extend(0..keys);
+        assert_eq!(filter.refused(), 0);
+        let found = (0..ABSENT_KEYS).filter(|key| filter.contains(&(key + (1 << 40)))).count();
+        let rate = found as f64 / ABSENT_KEYS as f64;
+        let expected = filter.expected_false_positive_rate();
+        assert_eq!(expected, analysis::false_positive_rate(bits, keys as f64));
+        let of_the_sample = (expected * (1.0 - expected) / ABSENT_KEYS as f64).sqrt();
+        // The number of different fingerprints among the keys.
+        let of_the_filter = expected * (expected / (2.0 * keys as f64)).sqrt();
+        let sigma = of_the_sample.hypot(of_the_filter);
+        assert!((rate - expected).abs() < 5.0 * sigma, "{rate} {expected} {sigma}");
+        let printed = analysis::consistent_rate_as_printed(bits, [(candidates, slots)]);
+        assert!(rate > 10.0 * printed, "{rate} {printed}");
+    }
+}
+
+/// Candidates, slots and nodes.
+const SHAPES: [(u32, u32, u32); 5] = [(2, 4, 10), (2, 2, 1), (2, 1, 10), (2, 1, 1), (4, 4, 1)];
+
+/// The capacity is a promise, kept by nearly all filters that choose their size and length: of
+/// those here, all but one in two hundred.
+#[test]
+fn filters_hold_their_capacity() {
+    let (mut filters, mut refusing) = (0, 0);
+    for capacity in [0, 1, 10, 40, 100, 300, 1000] {
+        for (candidates, slots, nodes) in SHAPES {
+            for seed in 0..if capacity == 1000 { 40 } else { 200 } {
+                let shape = IndexIndependentCuckooFilter::builder().capacity(capacity).seed(seed);
+                let shape = shape.candidates(candidates).slots_per_bucket(slots);
+                let mut filter = shape.virtual_nodes(nodes).build().expect("valid");
+                filter.extend(0..capacity as u64);
+                assert_eq!(filter.capacity(), capacity);
+                assert!(filter.expected_false_positive_rate() <= 0.01);
+                filters += 1;
+                refusing += u32::from(filter.refused() > 0);
+            }
+        }
+    }
+    assert!(refusing * 200 <= filters, "{refusing} of {filters} refused a key");
+}
+
+fn error(builder: &IndexIndependentCuckooFilterBuilder) -> BuildError {
+    let error = builder.build().expect_err("must be refused");
+    let line = error.to_string();
+    assert!(!line.contains('\n') && line.len() > 30, "{line}");
+    error
+}
+
+#[test]
+fn absurd_parameters_are_refused() {
+    let some = || IndexIndependentCuckooFilter::builder().capacity(100);
+    assert_eq!(error(&IndexIndependentCuckooFilter::builder()), BuildError::MissingCapacity);
+    for rate in [0.0, 1.0, -0.1, f64::NAN, f64::INFINITY] {
+        let got = error(&some().false_positive_rate(rate));
+        assert!(matches!(got, BuildError::RateOutOfRange { .. }), "{got}");
+    }
+    let got = error(&some().false_positive_rate(1e-9));
+    assert!(matches!(got, BuildError::RateTooSmall { smallest, .. } if smallest > 1e-9), "{got}");
+    let got = error(&some().false_positive_rate(0.001).fingerprint_bits(16));
+    assert!(matches!(got, BuildError::RateTooSmall { .. }), "{got}");
+    let out_of_range = |builder: IndexIndependentCuckooFilterBuilder, name: &str| {
+        let got = error(&builder);
+        assert!(
+            matches!(got, BuildError::OutOfRange { parameter, .. } if parameter == name),
+            "{got}"
+        );
+    };
+    for bits in [0, 3, 33, u32::MAX] {
+        out_of_range(some().fingerprint_bits(bits), "fingerprint_bits");
+    }
+    for candidates in [0, 17, u32::MAX] {
+        out_of_range(some().candidates(candidates), "candidates");
+    }
+    for nodes in [0, 65, u32::MAX] {
+        out_of_range(some().virtual_nodes(nodes), "virtual_nodes");
+    }
+    out_of_range(some().max_kicks(2001), "max_kicks");
+    for slots in [0, 9, u32::MAX] {
+        let got = error(&some().slots_per_bucket(slots));
+        assert!(matches!(got, BuildError::SlotsPerBucket { .. }), "{got}");
+    }
+    for absurd in [some().capacity(usize::MAX), some().buckets(u64::MAX), some().buckets(1 << 32)] {
+        let got = error(&absurd.fingerprint_bits(32));
+        assert!(matches!(got, BuildError::TooLarge { .. }), "{got}");
+    }
+    // A ring has fewer buckets, the more nodes each of them has.
+    let got = error(&some().buckets(u64::from(u32::MAX / 64) + 1).virtual_nodes(64));
+    assert!(matches!(got, BuildError::TooLarge { max, .. } if max == u64::from(u32::MAX / 64)));
+}
+
+/// No buckets are one bucket, and a filter of none is one that works.
+#[test]
+fn the_smallest_filters_work() {
+    for shape in [builder(8, 0), IndexIndependentCuckooFilter::builder().capacity(0).seed(1)] {
+        let mut filter = build(&shape);
+        assert!(filter.buckets() >= 1 && filter.is_empty() && !filter.contains("key"));
+        assert!(!filter.remove("key"));
+        filter.insert("key").expect("room");
+        assert!(filter.contains("key") && filter.remove("key") && filter.is_empty());
+        let text = filter.stats().to_string();
+        assert!(text.contains("ring") && !text.contains("NaN"), "{text}");
+    }
+}

@@ -1,0 +1,217 @@
+//! Filters that can be built again and again under a name, each as a user gets it from its builder.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use cuculus::lab::PlacementKind;
+use cuculus::{CuckooFilter, CuckooFilterBuilder, ElasticFilter};
+use cuculus_papers::DynamicCuckooFilter;
+use cuculus_papers::baselines::{BloomFilter, QuotientFilter};
+
+use crate::clock::timed;
+use crate::heap::Mark;
+use crate::subject::{Probe, Subject};
+
+/// The row that ratios are about.
+pub const CUCKOO: &str = "cuculus";
+/// The row of the same with semi-sorted buckets.
+pub const SEMI_SORTED: &str = "cuculus semi-sorted";
+/// The row of the filter that grows.
+pub const ELASTIC: &str = "cuculus elastic";
+
+/// What a filter is built for.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan<'a, K> {
+    /// The keys that it must have room for at first.
+    pub first: usize,
+    /// The most keys that it will hold, for filters that must know.
+    pub most: usize,
+    /// The false positive rate.
+    pub rate: f64,
+    /// The keys themselves, for filters that are built from all of them at once.
+    pub keys: &'a [K],
+}
+
+type Make<K> = Box<dyn Fn(&Plan<'_, K>) -> anyhow::Result<Box<dyn Subject<K>>>>;
+
+/// A filter that can be built.
+pub struct Candidate<K: Probe> {
+    /// The crate's name, or ours. Ratios are looked up by it.
+    pub name: &'static str,
+    /// What a reader must know beside the name, such as a hash function that is not the default.
+    pub note: String,
+    /// Whether it holds all keys as soon as it is built, and takes no others.
+    is_static: bool,
+    make: Make<K>,
+}
+
+/// A filter that was built, and what that cost.
+pub struct Built<K: Probe> {
+    /// The filter.
+    pub filter: Box<dyn Subject<K>>,
+    /// The keys that it refused.
+    pub refused: Vec<K>,
+    /// How long the constructor and all insertions took.
+    pub time: Duration,
+    /// What the allocator counts for it.
+    pub bytes: usize,
+}
+
+impl<K: Probe> Candidate<K> {
+    /// A filter that takes keys one by one.
+    pub fn new<F: Subject<K> + 'static, E: Into<anyhow::Error>>(
+        name: &'static str,
+        note: &str,
+        make: impl Fn(&Plan<'_, K>) -> Result<F, E> + 'static,
+    ) -> Self {
+        let make: Make<K> = Box::new(move |plan| {
+            Ok(Box::new(make(plan).map_err(Into::into)?) as Box<dyn Subject<K>>)
+        });
+        Self { name, note: note.to_owned(), is_static: false, make }
+    }
+
+    /// It is built from all keys at once.
+    #[must_use]
+    pub fn from_all_keys(self) -> Self {
+        Self { is_static: true, ..self }
+    }
+
+    /// The name with the note.
+    #[must_use]
+    pub fn label(&self) -> String {
+        match self.note.as_str() {
+            "" => self.name.to_owned(),
+            note => format!("{} ({note})", self.name),
+        }
+    }
+
+    /// An empty filter.
+    ///
+    /// # Errors
+    /// If it cannot be built.
+    pub fn start(
+        &self,
+        first: usize,
+        most: usize,
+        rate: f64,
+    ) -> anyhow::Result<Box<dyn Subject<K>>> {
+        self.make(&Plan { first, most, rate, keys: &[] })
+    }
+
+    fn make(&self, plan: &Plan<'_, K>) -> anyhow::Result<Box<dyn Subject<K>>> {
+        (self.make)(plan).with_context(|| format!("cannot build {}", self.name))
+    }
+
+    /// A filter with these keys, inserted one by one.
+    ///
+    /// # Errors
+    /// If it cannot be built.
+    pub fn build(&self, keys: &[K], rate: f64) -> anyhow::Result<Built<K>> {
+        self.build_by(keys, rate, |filter| filter.insert_all(keys))
+    }
+
+    /// The same with the filter's call for many keys; `None` if it has none.
+    ///
+    /// # Errors
+    /// If it cannot be built.
+    pub fn build_batched(&self, keys: &[K], rate: f64) -> anyhow::Result<Option<Built<K>>> {
+        if self.is_static || self.start(1, 1, rate)?.insert_batch(&[]).is_none() {
+            return Ok(None);
+        }
+        let insert = |filter: &mut dyn Subject<K>| {
+            let (mut rest, mut refused) = (keys, Vec::new());
+            while let Some(taken) = filter.insert_batch(rest).filter(|&taken| taken < rest.len()) {
+                refused.push(rest[taken]);
+                rest = &rest[taken + 1..];
+            }
+            refused
+        };
+        self.build_by(keys, rate, insert).map(Some)
+    }
+
+    fn build_by(
+        &self,
+        keys: &[K],
+        rate: f64,
+        insert: impl FnOnce(&mut dyn Subject<K>) -> Vec<K>,
+    ) -> anyhow::Result<Built<K>> {
+        let plan = Plan { first: keys.len(), most: keys.len(), rate, keys };
+        let mark = Mark::now();
+        let (time, made) = timed(|| {
+            let mut filter = self.make(&plan)?;
+            let refused = if self.is_static { Vec::new() } else { insert(&mut *filter) };
+            anyhow::Ok((filter, refused))
+        });
+        let (filter, refused) = made?;
+        let list = refused.capacity() * size_of::<K>();
+        let bytes = mark.map_or(0, Mark::held).saturating_sub(list) + filter.foreign_bytes();
+        Ok(Built { filter, refused, time, bytes })
+    }
+}
+
+fn fixed<K>(plan: &Plan<'_, K>) -> CuckooFilterBuilder {
+    CuckooFilter::builder().capacity(plan.most).false_positive_rate(plan.rate)
+}
+
+/// Our filter of fixed size.
+#[must_use]
+pub fn cuckoo<K: Probe>() -> Candidate<K> {
+    Candidate::new(CUCKOO, "", |plan| fixed(plan).build())
+}
+
+/// The same with semi-sorted buckets.
+#[must_use]
+pub fn semi_sorted<K: Probe>() -> Candidate<K> {
+    Candidate::new(SEMI_SORTED, "", |plan| fixed(plan).semi_sorted(true).build())
+}
+
+/// Our filters of fixed size without huge pages, as most other filters are, and those with them
+/// under other names.
+#[must_use]
+pub fn by_pages<K: Probe>() -> Vec<Candidate<K>> {
+    let [small, huge] =
+        [true, false].map(|small| move |plan: &Plan<'_, K>| fixed(plan).small_pages(small));
+    vec![
+        Candidate::new(CUCKOO, "small pages", move |plan| small(plan).build()),
+        Candidate::new("cuculus huge pages", "", move |plan| huge(plan).build()),
+        Candidate::new(SEMI_SORTED, "small pages", move |plan| {
+            small(plan).semi_sorted(true).build()
+        }),
+        Candidate::new("cuculus semi-sorted huge pages", "", move |plan| {
+            huge(plan).semi_sorted(true).build()
+        }),
+    ]
+}
+
+/// Our filter that grows, from nothing. The seed is fixed, so that two runs do the same and the
+/// times of single operations can be compared.
+#[must_use]
+pub fn elastic<K: Probe>() -> Candidate<K> {
+    Candidate::new(ELASTIC, "", |plan| {
+        ElasticFilter::builder().false_positive_rate(plan.rate).seed(1).build()
+    })
+}
+
+/// A list of filters, which keeps its rate up to a number of keys that must be declared.
+#[must_use]
+pub fn dynamic<K: Probe>() -> Candidate<K> {
+    Candidate::new("cuculus DCF", "largest size declared", |plan| {
+        let builder = DynamicCuckooFilter::builder().capacity(plan.most);
+        builder.false_positive_rate(plan.rate).seed(1).build()
+    })
+}
+
+/// The papers' placement, and baselines of ours that other crates have too, to see that they are
+/// fair.
+#[must_use]
+pub fn less_usual<K: Probe>() -> Vec<Candidate<K>> {
+    vec![
+        Candidate::new("cuculus xor", "", |plan| fixed(plan).placement(PlacementKind::Xor).build()),
+        Candidate::new("baseline Bloom", "", |plan| {
+            BloomFilter::builder().capacity(plan.most).false_positive_rate(plan.rate).build()
+        }),
+        Candidate::new("baseline quotient", "", |plan| {
+            QuotientFilter::builder().capacity(plan.most).false_positive_rate(plan.rate).build()
+        }),
+    ]
+}

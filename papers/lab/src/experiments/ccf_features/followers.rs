@@ -1,0 +1,131 @@
+//! Every filter of the paper's Table I as one that follows a trace, as well as it can.
+
+use cuculus::lab::PlacementKind;
+use cuculus::{CuckooFilter, ElasticFilter, Filter, Insert, KeyHash, Remove};
+use cuculus_papers::analysis;
+use cuculus_papers::baselines::{AdaptiveCuckooFilter, BloomFilter, DynamicBloomFilter, Removal};
+use cuculus_papers::{
+    ConsistentCuckooFilter, DynamicCuckooFilter, IndexIndependentCuckooFilter, Resizing,
+};
+
+use super::RATE;
+use crate::experiments::ccf_trace::{Tidied, Tidy};
+use crate::subject::Subject;
+
+/// The keys of each filter of a list.
+const EACH: usize = 192;
+const BUCKETS: u64 = 64;
+/// A ring this empty is made smaller.
+const SPARSE: f64 = 0.85;
+
+/// A filter under the name that the paper has for it.
+type Named = (&'static str, Box<dyn Subject<KeyHash>>);
+
+/// All, planned for this many keys at once where they must be planned.
+pub(super) fn all(keys: usize, seed: u64) -> anyhow::Result<Vec<Named>> {
+    let bits = analysis::fingerprint_bits_for_keys(keys as f64, RATE);
+    let cuckoo = |placement| {
+        let builder = CuckooFilter::builder().capacity(keys).false_positive_rate(RATE);
+        builder.placement(placement).seed(seed).build()
+    };
+    let list = DynamicCuckooFilter::builder().capacity(keys).false_positive_rate(RATE);
+    let list = list.capacity_per_filter(EACH).seed(seed).build()?;
+    let consistent = ConsistentCuckooFilter::builder()
+        .buckets_per_filter(BUCKETS)
+        .max_filters(1024)
+        .fingerprint_bits(bits)
+        .resizing(Resizing::Adaptive)
+        .seed(seed);
+    let ring = IndexIndependentCuckooFilter::builder();
+    let ring = ring.buckets(BUCKETS).fingerprint_bits(bits).seed(seed).build()?;
+    let bloom = BloomFilter::builder().capacity(keys).false_positive_rate(RATE);
+    let blooms = DynamicBloomFilter::builder().capacity(keys).false_positive_rate(RATE);
+    let adaptive = AdaptiveCuckooFilter::builder().capacity(keys).false_positive_rate(RATE);
+    let elastic = ElasticFilter::builder().false_positive_rate(RATE);
+    Ok(vec![
+        ("BF", Box::new(Keeps(bloom.seed(seed).build()?))),
+        ("DBF", Box::new(Unsure(blooms.capacity_per_filter(EACH).seed(seed).build()?))),
+        ("CF", Box::new(cuckoo(PlacementKind::Xor)?)),
+        ("DCF", Box::new(Tidied::new(list, Tidy::AsPrinted))),
+        ("ACF", Box::new(adaptive.seed(seed).build()?)),
+        ("SCF", Box::new(cuckoo(PlacementKind::Simplified)?)),
+        ("I2CF", Box::new(Ring(ring))),
+        ("CCF", Box::new(consistent.build()?)),
+        ("elastic", Box::new(elastic.seed(seed).build()?)),
+    ])
+}
+
+/// A Bloom filter keeps what it is given: a removal finds the key and changes nothing.
+struct Keeps(BloomFilter);
+
+/// A list of Bloom filters keeps what it cannot tell from others.
+struct Unsure(DynamicBloomFilter);
+
+/// One ring, with buckets added when a key is refused and removed when it is sparse.
+struct Ring(IndexIndependentCuckooFilter);
+
+/// What is the same in all three.
+macro_rules! by_hash {
+    () => {
+        fn contains(&self, hash: &KeyHash) -> bool {
+            self.0.contains_hash(*hash)
+        }
+
+        fn as_filter(&self) -> Option<&dyn Filter> {
+            Some(&self.0)
+        }
+    };
+}
+
+impl Subject<KeyHash> for Keeps {
+    by_hash!();
+
+    fn insert(&mut self, hash: &KeyHash) -> bool {
+        self.0.insert_hash(*hash).is_ok()
+    }
+
+    fn remove(&mut self, hash: &KeyHash) -> Option<bool> {
+        Some(self.0.contains_hash(*hash))
+    }
+}
+
+impl Subject<KeyHash> for Unsure {
+    by_hash!();
+
+    fn insert(&mut self, hash: &KeyHash) -> bool {
+        self.0.insert_hash(*hash).is_ok()
+    }
+
+    fn remove(&mut self, hash: &KeyHash) -> Option<bool> {
+        Some(self.0.try_remove_hash(*hash) != Removal::Absent)
+    }
+
+    fn filters(&self) -> usize {
+        self.0.filters()
+    }
+}
+
+impl Subject<KeyHash> for Ring {
+    by_hash!();
+
+    fn insert(&mut self, hash: &KeyHash) -> bool {
+        while self.0.insert_hash(*hash).is_err() {
+            if self.0.add_bucket().is_err() {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn remove(&mut self, hash: &KeyHash) -> Option<bool> {
+        let removed = self.0.remove_hash(*hash);
+        if self.0.utilization() < SPARSE {
+            self.0.remove_bucket();
+        }
+        Some(removed)
+    }
+
+    fn ring_bytes(&self) -> usize {
+        self.0.stats().ring_bytes
+    }
+}

@@ -1,0 +1,127 @@
+//! The ring of the consistent filter beside other ways to find the next node: what a lookup and a
+//! change cost, and what a node takes in memory.
+
+mod course;
+mod layouts;
+
+use std::collections::BTreeMap;
+
+use anyhow::ensure;
+use cuculus_page::table::{Table, number};
+use cuculus_page::{Claimant, Finding};
+use cuculus_papers::RingNodes;
+
+use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, choices};
+use course::{Cost, Course};
+use layouts::{Eytzinger, Interpolated, Sorted};
+
+pub(super) const RING: Experiment = Experiment {
+    name: "ccf-ring",
+    title: "Layouts of a ring",
+    question: "What do a lookup and a change cost in our ring, beside a search tree and sorted \
+               lists? (the ring of CCF Fig. 2)",
+    about: Claimant::Ours,
+    chance: Chance::Clock,
+    options: &[choices::NODES, LOOKUPS, choices::ROUNDS],
+    once: run,
+};
+
+const LOOKUPS: Choice = Choice::new("lookups", "N", "lookups of each kind in a round");
+
+const NAMES: [&str; 5] =
+    ["ours", "BTreeMap", "sorted, binary search", "sorted, interpolation", "Eytzinger"];
+
+fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
+    let sizes = settings.pick(&[640, 24_000, 240_000][..], &[640, 24_000, 240_000, 4_000_000]);
+    let sizes: Vec<usize> = settings.list(choices::NODES, sizes)?;
+    ensure!(sizes.iter().all(|&nodes| nodes > 0), "--nodes: a ring needs at least one node");
+    let lookups = settings.value(LOOKUPS, settings.pick(100_000, 1_000_000))?.max(1);
+    let rounds = settings.value(choices::ROUNDS, 3)?.max(1);
+    let head = ["ring", "nodes", "lookup", "dependent", "a change", "bytes per node", "wrong"];
+    let mut table = Table::new(head);
+    let (mut findings, mut wrong) = (Vec::new(), 0);
+    let mut notes = vec![
+        "Dependent: the next point follows from the last answer. A change adds a node and removes it \
+         again. Ours keeps its cells at their length, so that a ring that was loaded takes as much \
+         memory as one that grew: a change allocates."
+            .to_owned(),
+    ];
+    for count in sizes {
+        (settings.progress)(&format!("{count} nodes"));
+        let costs = measure(&Course::new(count, lookups, settings.seed), rounds);
+        for (name, cost) in NAMES.iter().zip(&costs) {
+            table.row([
+                (*name).to_owned(),
+                count.to_string(),
+                number(Some(cost.lookup), 1),
+                number(Some(cost.dependent), 1),
+                number(cost.change, 1),
+                number(cost.bytes_per_node, 2),
+                cost.wrong.to_string(),
+            ]);
+            wrong += cost.wrong;
+        }
+        let (ours, tree) = (&costs[0], &costs[1]);
+        let claim = format!("{count} nodes: our lookup over a BTreeMap's");
+        findings.push(Finding::at_most(claim, ours.lookup / tree.lookup, 1.0));
+        if let Some((ours, tree)) = ours.bytes_per_node.zip(tree.bytes_per_node) {
+            let claim = format!("{count} nodes: our memory over a BTreeMap's");
+            findings.push(Finding::at_most(claim, ours / tree, 0.5));
+        }
+        let lists = costs[2..].iter();
+        let fastest = lists.clone().map(|cost| cost.lookup).fold(f64::MAX, f64::min);
+        let change = |cost: &Cost| cost.change.unwrap_or(f64::NAN);
+        let list = lists.map(change).fold(f64::MAX, f64::min);
+        notes.push(format!(
+            "{count} nodes, where we lose: a lookup takes {:.2} times as long as in the fastest list, \
+             whose changes take {:.1} times as long as ours; a change takes {:.2} times as long as in \
+             a BTreeMap.",
+            ours.lookup / fastest,
+            list / change(ours),
+            change(ours) / change(tree)
+        ));
+    }
+    findings.push(Finding::never("no answer differs from a sorted list's", wrong));
+    Ok(Outcome {
+        findings,
+        tables: vec![(format!("nanoseconds, one thread, best of {rounds}"), table)],
+        notes,
+        wrong_answers: wrong,
+        ..Outcome::default()
+    })
+}
+
+/// Every ring in turn within a round, so that a slow minute hits all alike.
+fn measure(course: &Course, rounds: usize) -> Vec<Cost> {
+    let mut best: Vec<Cost> = Vec::new();
+    for _ in 0..rounds {
+        let costs = vec![
+            course.measure::<RingNodes>(),
+            course.measure::<BTreeMap<u32, u32>>(),
+            course.measure::<Sorted>(),
+            course.measure::<Interpolated>(),
+            course.measure::<Eytzinger>(),
+        ];
+        best = match best.is_empty() {
+            true => costs,
+            false => best.iter().zip(&costs).map(|(best, cost)| best.best(cost)).collect(),
+        };
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_rings_give_the_same_answers() {
+        for nodes in [1, 2, 7, 640, 5000] {
+            let costs = measure(&Course::new(nodes, 3000, 3), 1);
+            assert_eq!(costs.len(), NAMES.len());
+            for (name, cost) in NAMES.iter().zip(costs) {
+                assert_eq!(cost.wrong, 0, "{name}, {nodes} nodes");
+            }
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! The filters of the paper's Fig. 4, in the readings that its text leaves open, and ours: how each
+//! is built. Knows filters, nothing of traces.
+
+use cuculus::lab::{PlacementKind, Search};
+use cuculus::{ElasticFilter, ElasticFilterBuilder, Filter, Insert, KeyHash, Remove};
+use cuculus_papers::{ConsistentCuckooFilter, DynamicCuckooFilter, Extension, Resizing};
+
+use crate::experiment::{Choice, Settings};
+use crate::subject::Subject;
+
+/// A dynamic filter and what it does after removals.
+pub(in super::super) struct Tidied {
+    filter: DynamicCuckooFilter,
+    tidy: Tidy,
+    /// Nothing is tried before this many slots are free.
+    try_from: usize,
+}
+
+/// How a dynamic filter gets smaller: it never does so by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Tidy {
+    /// By moving what fits to the same bucket of others, as Algorithm 4 of its paper has it: what
+    /// cannot be emptied is still moved as far as it goes.
+    AsPrinted,
+    /// The same, but nothing is moved that does not free a filter.
+    Compact,
+    /// With kicks.
+    ShrinkToFit,
+}
+
+impl Tidied {
+    pub(in super::super) fn new(filter: DynamicCuckooFilter, tidy: Tidy) -> Self {
+        Self { filter, tidy, try_from: 0 }
+    }
+
+    fn slots_per_filter(&self) -> usize {
+        self.filter.slots() / self.filter.filters()
+    }
+
+    fn tidy(&mut self) {
+        let freed = match self.tidy {
+            Tidy::AsPrinted => self.filter.compact_as_printed(),
+            Tidy::Compact => self.filter.compact(),
+            Tidy::ShrinkToFit => self.filter.shrink_to_fit(),
+        };
+        // Kicks that found no room will not find it with one key less. Without kicks it may be
+        // that key that was in the way, and trying costs next to nothing.
+        let wait = match self.tidy {
+            Tidy::ShrinkToFit if freed == 0 => self.slots_per_filter() / 16,
+            _ => 0,
+        };
+        let free = self.filter.slots() - self.filter.len();
+        self.try_from = if wait > 0 { free + wait } else { 0 };
+    }
+}
+
+impl Subject<KeyHash> for Tidied {
+    fn insert(&mut self, hash: &KeyHash) -> bool {
+        self.filter.insert_hash(*hash).is_ok()
+    }
+
+    fn contains(&self, hash: &KeyHash) -> bool {
+        self.filter.contains_hash(*hash)
+    }
+
+    /// After every removal as printed. Otherwise tries to free a filter after every removal that
+    /// leaves as many slots free as a filter has; with fewer it cannot be freed.
+    fn remove(&mut self, hash: &KeyHash) -> Option<bool> {
+        let removed = self.filter.remove_hash(*hash);
+        let free = self.filter.slots() - self.filter.len();
+        if self.tidy == Tidy::AsPrinted || free >= self.slots_per_filter().max(self.try_from) {
+            self.tidy();
+        }
+        Some(removed)
+    }
+
+    fn as_filter(&self) -> Option<&dyn Filter> {
+        Some(&self.filter)
+    }
+
+    fn filters(&self) -> usize {
+        self.filter.filters()
+    }
+}
+
+/// Which filter, with which parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in super::super) enum Way {
+    Dynamic(Dynamic),
+    Consistent(Consistent),
+    Elastic { target_load: Option<f64>, rate: f64 },
+}
+
+/// What the tables of all filters are like.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in super::super) struct Shape {
+    /// Of a filter; of a CCF that it starts with.
+    pub(in super::super) buckets: u64,
+    pub(in super::super) slots: u32,
+    pub(in super::super) bits: u32,
+    pub(in super::super) max_kicks: u32,
+    /// Candidates of a key and nodes of a bucket, on a ring.
+    pub(in super::super) candidates: u32,
+    pub(in super::super) nodes: u32,
+}
+
+impl Shape {
+    /// What the paper has for all (§V.A).
+    pub(in super::super) const PAPER: Self =
+        Self { buckets: 64, slots: 3, bits: 30, max_kicks: 1200, candidates: 2, nodes: 10 };
+
+    /// What can be set instead.
+    pub(super) const OPTIONS: [Choice; 6] = [
+        Choice::new("m", "N", "buckets of a filter, at the start"),
+        Choice::new("b", "N", "slots of a bucket"),
+        Choice::new("f", "N", "bits of a fingerprint"),
+        Choice::new("max-kicks", "N", "kicks before a search gives up"),
+        Choice::new("k", "N", "candidate buckets of a key on a ring"),
+        Choice::new("v", "N", "nodes of a bucket on a ring"),
+    ];
+
+    /// The paper's, or what was set.
+    pub(super) fn of(settings: &Settings<'_>) -> anyhow::Result<Self> {
+        let [m, b, f, kicks, k, v] = Self::OPTIONS;
+        Ok(Self {
+            buckets: settings.value(m, Self::PAPER.buckets)?,
+            slots: settings.value(b, Self::PAPER.slots)?,
+            bits: settings.value(f, Self::PAPER.bits)?,
+            max_kicks: settings.value(kicks, Self::PAPER.max_kicks)?,
+            candidates: settings.value(k, Self::PAPER.candidates)?,
+            nodes: settings.value(v, Self::PAPER.nodes)?,
+        })
+    }
+
+    /// 15/16 of the slots of a filter: what the paper of the dynamic filter has (7,680 of 8,192).
+    pub(super) fn full_filter(self) -> usize {
+        (self.buckets * u64::from(self.slots) * 15 / 16) as usize
+    }
+}
+
+/// The parameters of a dynamic filter that differ.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in super::super) struct Dynamic {
+    pub(in super::super) shape: Shape,
+    pub(in super::super) reuse_holes: bool,
+    pub(in super::super) tidy: Tidy,
+    pub(in super::super) search: Search,
+    /// Keys from which on a filter counts as full.
+    pub(in super::super) full: usize,
+}
+
+/// The parameters of a consistent filter that differ.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in super::super) struct Consistent {
+    pub(in super::super) shape: Shape,
+    pub(in super::super) resizing: Resizing,
+    pub(in super::super) sparse_below: u32,
+    pub(in super::super) search: Search,
+}
+
+impl Consistent {
+    /// The paper's CCF_B, which it varies in Fig. 5.
+    pub(in super::super) const PAPER: Self = Self {
+        shape: Shape::PAPER,
+        resizing: Resizing::Buckets,
+        sparse_below: 2,
+        search: Search::PaperWalk,
+    };
+}
+
+/// Enough for the paper's peak, and for every scaled trace that a machine has the patience for.
+const MAX_FILTERS: u32 = 1024;
+
+impl Way {
+    /// An empty filter.
+    pub(in super::super) fn empty(&self, seed: u64) -> anyhow::Result<Box<dyn Subject<KeyHash>>> {
+        Ok(match *self {
+            Self::Dynamic(Dynamic { shape, reuse_holes, tidy, search, full }) => {
+                let (extension, capacity) = match reuse_holes {
+                    true => (Extension::Active, (shape.buckets * u64::from(shape.slots)) as usize),
+                    false => (Extension::Passive, full),
+                };
+                let builder = DynamicCuckooFilter::builder()
+                    .buckets_per_filter(shape.buckets)
+                    .slots_per_bucket(shape.slots)
+                    .fingerprint_bits(shape.bits)
+                    .placement(PlacementKind::Xor)
+                    .search(search)
+                    .max_kicks(shape.max_kicks)
+                    .extension(extension)
+                    .reuse_holes(reuse_holes)
+                    .capacity_per_filter(capacity);
+                Box::new(Tidied::new(builder.seed(seed).build()?, tidy))
+            }
+            Self::Consistent(of) => Box::new(
+                ConsistentCuckooFilter::builder()
+                    .buckets_per_filter(of.shape.buckets)
+                    .max_filters(MAX_FILTERS)
+                    .filters_searched(MAX_FILTERS as usize)
+                    .fingerprint_bits(of.shape.bits)
+                    .resizing(of.resizing)
+                    .candidates(of.shape.candidates)
+                    .slots_per_bucket(of.shape.slots)
+                    .sparse_below(of.sparse_below)
+                    .max_kicks(of.shape.max_kicks)
+                    .virtual_nodes(of.shape.nodes)
+                    .search(of.search)
+                    .seed(seed)
+                    .build()?,
+            ),
+            Self::Elastic { target_load, rate } => {
+                let builder = ElasticFilter::builder().false_positive_rate(rate).seed(seed);
+                let loaded = target_load.into_iter();
+                Box::new(loaded.fold(builder, ElasticFilterBuilder::target_load).build()?)
+            }
+        })
+    }
+}
+
+/// The paper's mean utilisation of CCF_B.
+pub(super) const PAPER_BUCKETS: f64 = 0.9481;
+/// And of CCF_F.
+const PAPER_FILTERS: f64 = 0.9425;
+/// A load for an elastic filter below its default, to show what the default saves.
+const SPARSER: f64 = 0.915;
+/// The lowest that an elastic filter keeps. The paper's filters have 6.8e-6 with all flows in: 7,290
+/// fingerprints of 30 bits.
+const LOW_RATE: f64 = 1e-5;
+
+/// A filter to follow the trace with, and what is known of it.
+#[derive(Clone, Debug)]
+pub(super) struct Contender {
+    pub(super) name: String,
+    pub(super) way: Way,
+    pub(super) paper: Paper,
+    /// Whether it is the paper's filter as printed, so that the paper's numbers are claims about it.
+    pub(super) is_printed: bool,
+    /// The least mean utilisation that it must have, by our own claim.
+    pub(super) target: Option<f64>,
+    /// Whether it is in every run.
+    pub(super) is_shown: bool,
+}
+
+/// What the paper says of a filter.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Paper {
+    pub(super) mean: Option<f64>,
+    /// The share below .90: this, or for the CCFs less than this.
+    pub(super) badly_used: Option<Share>,
+    pub(super) most: Option<f64>,
+    /// The share of the samples with fewer than 500 empty slots.
+    pub(super) few_empty: Option<f64>,
+}
+
+/// A share that the paper prints.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Share {
+    About(f64),
+    Below(f64),
+}
+
+pub(super) const DCF: Paper = Paper {
+    mean: Some(0.8809),
+    badly_used: Some(Share::About(0.37)),
+    most: Some(0.970),
+    few_empty: Some(0.62),
+};
+const CCF_B: Paper = Paper {
+    mean: Some(PAPER_BUCKETS),
+    badly_used: Some(Share::Below(0.10)),
+    most: Some(1.0),
+    few_empty: Some(0.93),
+};
+const CCF_F: Paper = Paper {
+    mean: Some(PAPER_FILTERS),
+    badly_used: Some(Share::Below(0.10)),
+    most: Some(0.999),
+    few_empty: Some(0.97),
+};
+const NONE: Paper = Paper { mean: None, badly_used: None, most: None, few_empty: None };
+
+/// The names that findings look rows up by.
+pub(super) const DCF_PRINTED: &str = "DCF as printed";
+pub(super) const DCF_COMPACT: &str = "DCF, whole filters only";
+pub(super) const CCF_B_PRINTED: &str = "CCF_B as printed";
+pub(super) const CCF_F_PRINTED: &str = "CCF_F as printed";
+pub(super) const ELASTIC: &str = "elastic";
+pub(super) const ELASTIC_LOW_RATE: &str = "elastic, rate 1e-5";
+
+/// The filters of the paper as printed, then in our forms, then the elastic filter with this false
+/// positive rate.
+pub(super) fn all(shape: Shape, rate: f64, full: usize) -> Vec<Contender> {
+    let (paper, ours, bfs) = (Search::PaperWalk, Search::RandomWalk, Search::BreadthFirst);
+    let dynamic = |reuse_holes, tidy, search| {
+        Way::Dynamic(Dynamic { shape, reuse_holes, tidy, search, full })
+    };
+    let consistent = |resizing, search| {
+        Way::Consistent(Consistent { shape, resizing, search, ..Consistent::PAPER })
+    };
+    let (buckets, filters) = (Resizing::Buckets, Resizing::Filters);
+    let printed = [
+        (DCF_PRINTED, dynamic(false, Tidy::AsPrinted, paper), DCF),
+        (CCF_B_PRINTED, consistent(buckets, paper), CCF_B),
+        (CCF_F_PRINTED, consistent(filters, paper), CCF_F),
+    ];
+    let shown = [
+        (DCF_COMPACT, dynamic(false, Tidy::Compact, paper)),
+        ("CCF_B, walk without return", consistent(buckets, ours)),
+    ];
+    let more = [
+        ("DCF, whole filters only, walk without return", dynamic(false, Tidy::Compact, ours)),
+        ("CCF_F, only the active filter tried", consistent(Resizing::FiltersActiveOnly, paper)),
+        ("DCF as printed, walk without return", dynamic(false, Tidy::AsPrinted, ours)),
+        ("DCF, holes re-used, as printed", dynamic(true, Tidy::AsPrinted, paper)),
+        ("DCF, holes re-used, with kicks", dynamic(true, Tidy::ShrinkToFit, paper)),
+        ("DCF, holes re-used, bfs", dynamic(true, Tidy::Compact, bfs)),
+        ("CCF_B, bfs", consistent(buckets, bfs)),
+        ("CCF_F, walk without return", consistent(filters, ours)),
+        ("CCF_F, bfs", consistent(filters, bfs)),
+        ("CCF adaptive", consistent(Resizing::Adaptive, paper)),
+    ];
+    let elastic = [
+        (ELASTIC, None, rate, true, Some(PAPER_BUCKETS)),
+        (ELASTIC_LOW_RATE, None, LOW_RATE, true, None),
+        ("elastic, sparser", Some(SPARSER), rate, false, None),
+    ];
+    let contender = |name: &str, way, paper, is_printed, is_shown| Contender {
+        name: name.to_owned(),
+        way,
+        paper,
+        is_printed,
+        target: None,
+        is_shown,
+    };
+    let mut all: Vec<Contender> =
+        printed.map(|(name, way, paper)| contender(name, way, paper, true, true)).to_vec();
+    all.extend(shown.map(|(name, way)| contender(name, way, NONE, false, true)));
+    all.extend(more.map(|(name, way)| contender(name, way, NONE, false, false)));
+    all.extend(elastic.map(|(name, target_load, rate, is_shown, target)| Contender {
+        target,
+        ..contender(name, Way::Elastic { target_load, rate }, NONE, false, is_shown)
+    }));
+    all
+}

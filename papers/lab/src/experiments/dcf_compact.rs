@@ -1,0 +1,408 @@
+//! What a list of filters frees after removals, and how long that takes: Figs. 16 and 17 of the
+//! Dynamic Cuckoo Filter paper.
+
+use std::time::Duration;
+
+use cuculus::{Filter, Remove};
+use cuculus_page::table::{Table, number, percent};
+use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Shape};
+use cuculus_papers::DynamicCuckooFilter;
+
+use super::dcf_list::{FILTERS, KEYS, LINEAR, buckets_for, paper_list};
+use crate::clock::timed;
+use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, choices};
+use crate::keys::Workload;
+use crate::line::Line;
+
+pub(super) const COMPACT: Experiment = Experiment {
+    name: "dcf-compact",
+    title: "Memory that a list frees",
+    question: "How many filters are freed, and how long does that take, by the share of the keys \
+               that is removed? (DCF Figs. 16 and 17; six filters, 46,080 keys)",
+    about: Claimant::Paper,
+    chance: Chance::Seed,
+    options: &[choices::ITEMS, NUMBER_OF_FILTERS, choices::ROUNDS],
+    once: run,
+};
+
+const NUMBER_OF_FILTERS: Choice = Choice::new("filters", "N,…", "filters in the list");
+/// The lists that the paper draws beside the one of six.
+const LENGTHS: [usize; 4] = [FILTERS, 3, 12, 24];
+
+/// The paper's share of the time that looking up every key takes.
+const OF_A_QUERY: f64 = 0.0112;
+
+/// The paper's two shares on either side of a sixth are among them.
+const SHARES: [f64; 22] = [
+    0.05, 0.10, 0.15, 0.1666, 0.1667, 0.20, 0.25, 0.30, 0.34, 0.40, 0.45, 0.51, 0.55, 0.60, 0.65,
+    0.67, 0.70, 0.75, 0.80, 0.84, 0.90, 0.95,
+];
+
+/// Which keys are removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    OldestFirst,
+    AtRandom,
+}
+
+impl Order {
+    fn name(self) -> &'static str {
+        match self {
+            Self::OldestFirst => "oldest first",
+            Self::AtRandom => "at random",
+        }
+    }
+}
+
+/// What was freed after one share of the keys was removed.
+struct Freed {
+    order: Order,
+    share: f64,
+    /// Filters that the remaining keys do not need.
+    ideal: usize,
+    /// Algorithm 4 as printed, again and again until it frees none.
+    printed: usize,
+    compact: usize,
+    shrink_to_fit: usize,
+    printed_seconds: f64,
+    compact_seconds: f64,
+    shrink_seconds: f64,
+    false_negatives: usize,
+}
+
+impl Freed {
+    fn printed_microseconds(&self) -> f64 {
+        1e6 * self.printed_seconds
+    }
+}
+
+/// Compacts as printed, as often as that frees a filter.
+fn as_printed(list: &mut DynamicCuckooFilter) -> usize {
+    let mut freed = 0;
+    while list.compact_as_printed() > 0 {
+        freed += 1;
+    }
+    freed
+}
+
+/// One list and what it freed.
+struct Course {
+    filters: usize,
+    rows: Vec<Freed>,
+    query: Duration,
+}
+
+fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
+    let keys = settings.value(choices::ITEMS, KEYS)?.max(1);
+    let lengths: Vec<usize> = settings.list(NUMBER_OF_FILTERS, &LENGTHS)?;
+    let rounds = settings.value(choices::ROUNDS, settings.pick(3, 9))?;
+    let courses = lengths.iter().map(|&filters| course(settings, keys, filters.max(1), rounds));
+    let courses = courses.collect::<anyhow::Result<Vec<_>>>()?;
+    let Some(first) = courses.first() else { return Ok(Outcome::default()) };
+    let mut findings = findings(&first.rows, first.filters, first.query);
+    findings.extend(by_length(&courses));
+    let mut plots = plots(&first.rows, first.filters, first.query);
+    plots.extend(plots_by_length(&courses));
+    let table =
+        |of: &Course| (format!("{keys} keys, {} filters", of.filters), table(&of.rows, of.filters));
+    Ok(Outcome {
+        findings,
+        plots,
+        tables: courses.iter().map(table).collect(),
+        notes: vec![
+            "As printed, Algorithm 4 moves what fits even where it frees no filter; it is called \
+             until it frees none. compact moves nothing that frees no filter, and shrink_to_fit \
+             kicks entries to make room."
+                .to_owned(),
+        ],
+        wrong_answers: courses.iter().flat_map(|of| &of.rows).map(|row| row.false_negatives).sum(),
+        ..Outcome::default()
+    })
+}
+
+fn course(
+    settings: &Settings<'_>,
+    keys: usize,
+    filters: usize,
+    rounds: usize,
+) -> anyhow::Result<Course> {
+    let each = keys.div_ceil(filters);
+    let work = Workload::<u64>::new(settings.seed, keys, keys);
+    let list = paper_list(keys, filters, buckets_for(each));
+    let mut list = list.seed(settings.seed).build()?;
+    list.extend(work.keys.iter().copied());
+    let (query, _) = timed(|| work.present.iter().filter(|key| list.contains(*key)).count());
+    let mut rows = Vec::new();
+    for (order, keys) in [(Order::OldestFirst, &work.keys[..]), (Order::AtRandom, work.shuffled())]
+    {
+        (settings.progress)(&format!("{filters} filters, {}", order.name()));
+        rows.extend(SHARES.map(|share| freed(&list, keys, order, share, each, rounds)));
+    }
+    Ok(Course { filters, rows, query })
+}
+
+fn freed(
+    list: &DynamicCuckooFilter,
+    keys: &[u64],
+    order: Order,
+    share: f64,
+    each: usize,
+    rounds: usize,
+) -> Freed {
+    let (gone, left) = keys.split_at((keys.len() as f64 * share) as usize);
+    let mut sparse = list.clone();
+    let removed = gone.iter().filter(|key| sparse.remove(*key)).count();
+    let mut false_negatives = gone.len() - removed;
+    let mut best = |shorten: fn(&mut DynamicCuckooFilter) -> usize| {
+        let mut best = (Duration::MAX, 0);
+        for _ in 0..rounds.max(1) {
+            let mut shorter = sparse.clone();
+            let (time, freed) = timed(|| shorten(&mut shorter));
+            best = (best.0.min(time), freed);
+            false_negatives += left.iter().filter(|key| !shorter.contains(*key)).count();
+        }
+        (best.0.as_secs_f64(), best.1)
+    };
+    let (printed_seconds, printed) = best(as_printed);
+    let (compact_seconds, compact) = best(DynamicCuckooFilter::compact);
+    let (shrink_seconds, shrink_to_fit) = best(DynamicCuckooFilter::shrink_to_fit);
+    let ideal = list.filters() - left.len().div_ceil(each).max(1);
+    Freed {
+        order,
+        share,
+        ideal,
+        printed,
+        compact,
+        shrink_to_fit,
+        printed_seconds,
+        compact_seconds,
+        shrink_seconds,
+        false_negatives,
+    }
+}
+
+fn table(rows: &[Freed], filters: usize) -> Table {
+    let mut table = Table::new([
+        "removed",
+        "%",
+        "ideal %",
+        "as printed %",
+        "compact %",
+        "shrink %",
+        "as printed µs",
+        "compact µs",
+        "shrink µs",
+        "false neg",
+    ]);
+    for row in rows {
+        let rate = |freed: usize| percent(freed as f64 / filters as f64, 1);
+        table.row([
+            row.order.name().to_owned(),
+            percent(row.share, 2),
+            rate(row.ideal),
+            rate(row.printed),
+            rate(row.compact),
+            rate(row.shrink_to_fit),
+            number(Some(row.printed_microseconds()), 1),
+            number(Some(row.compact_seconds * 1e6), 1),
+            number(Some(row.shrink_seconds * 1e6), 1),
+            row.false_negatives.to_string(),
+        ]);
+    }
+    table
+}
+
+/// A line of a plot, over the share of the keys that is removed.
+fn line(rows: &[Freed], order: Order, of: impl Fn(&Freed) -> f64) -> Vec<(f64, f64)> {
+    rows.iter().filter(|row| row.order == order).map(|row| (row.share, of(row))).collect()
+}
+
+fn plots(rows: &[Freed], filters: usize, query: Duration) -> Vec<Plot> {
+    let share = |freed: usize| freed as f64 / filters as f64;
+    let x = || Axis::from_zero("share of the keys removed");
+    let title = "share of the filters that is freed (Fig. 16)";
+    let mut shares = Plot::new(title, x(), Axis::from_zero("share")).series(
+        "ideal",
+        Shape::Dashed,
+        line(rows, Order::AtRandom, |row| share(row.ideal)),
+    );
+    let mut times = Plot::new("time (Fig. 17)", x(), Axis::logarithmic("microseconds"));
+    for order in [Order::OldestFirst, Order::AtRandom] {
+        let name = format!("as printed, {}", order.name());
+        shares = shares.series(&name, Shape::Line, line(rows, order, |row| share(row.printed)));
+        times = times.series(&name, Shape::Line, line(rows, order, Freed::printed_microseconds));
+    }
+    // What the paper prints, of its list of six.
+    if filters == FILTERS {
+        let sixth = [(0.1666, 0.0), (0.1667, 1.0 / FILTERS as f64)];
+        shares = shares.series("as printed, oldest first: the paper", Shape::Paper, sixth);
+        let longest = OF_A_QUERY * 1e6 * query.as_secs_f64();
+        times = times.mark("the paper: 1.12 % of that", longest);
+    }
+    let name = "compact, at random";
+    let compact = line(rows, Order::AtRandom, |row| share(row.compact));
+    let compact_times = line(rows, Order::AtRandom, |row| 1e6 * row.compact_seconds);
+    shares = shares.series(name, Shape::Line, compact);
+    times = times.series(name, Shape::Line, compact_times);
+    let name = "shrink_to_fit, at random";
+    let shrunk = line(rows, Order::AtRandom, |row| share(row.shrink_to_fit));
+    let shrink_times = line(rows, Order::AtRandom, |row| 1e6 * row.shrink_seconds);
+    vec![
+        shares.series(name, Shape::Line, shrunk),
+        times
+            .series(name, Shape::Line, shrink_times)
+            .mark("looking up every key", 1e6 * query.as_secs_f64()),
+    ]
+}
+
+/// Figs. 16 and 17 for every length of the list.
+fn plots_by_length(courses: &[Course]) -> [Plot; 2] {
+    let x = || Axis::from_zero("share of the keys removed");
+    let shares = Plot::new(
+        "share of the filters that is freed, as printed, oldest first, by s (Fig. 16)",
+        x(),
+        Axis::from_zero("share"),
+    );
+    let times = Plot::new(
+        "time of compacting as printed, oldest first, by s (Fig. 17)",
+        x(),
+        Axis::from_zero("microseconds"),
+    );
+    let each = |plot: Plot, of: &dyn Fn(&Course, &Freed) -> f64| {
+        courses.iter().fold(plot, |plot, course| {
+            let points = line(&course.rows, Order::OldestFirst, |row| of(course, row));
+            plot.series(format!("s = {}", course.filters), Shape::Line, points)
+        })
+    };
+    [
+        each(shares, &|course, row| row.printed as f64 / course.filters as f64),
+        each(times, &|_, row| row.printed_microseconds()),
+    ]
+}
+
+/// What the paper says of lists of other lengths.
+fn by_length(courses: &[Course]) -> Vec<Finding> {
+    let short = |course: &Course| {
+        let rows = course.rows.iter().filter(|row| row.order == Order::OldestFirst);
+        rows.map(|row| row.ideal.saturating_sub(row.printed)).max().unwrap_or(0)
+    };
+    let reached = courses.iter().filter(|course| short(course) == 0).count();
+    let shown = |of: &dyn Fn(&Course) -> String| {
+        let texts: Vec<String> = courses
+            .iter()
+            .map(|course| format!("s = {}: {}", course.filters, of(course)))
+            .collect();
+        texts.join(", ")
+    };
+    let slowest =
+        |course: &Course| course.rows.iter().map(Freed::printed_microseconds).fold(0.0, f64::max);
+    let (least, most) = courses
+        .iter()
+        .map(slowest)
+        .fold((f64::INFINITY, 0.0f64), |range, time| (range.0.min(time), range.1.max(time)));
+    vec![
+        Finding::new(
+            "the rate of compacting is close to the ideal for every s, oldest first (never a filter \
+             short)",
+            shown(&|course| format!("{} short", short(course))),
+            Holds::in_cases(reached, courses.len()),
+        )
+        .valued(reached as f64),
+        Finding::when(
+            "the time of compacting has no distinct relation to s (the slowest list at most twice \
+             the fastest)",
+            shown(&|course| format!("{:.0} µs", slowest(course))),
+            most <= 2.0 * least,
+        )
+        .because(
+            "the buckets are as many in all, but as printed each filter that is not full is looked \
+             at for each that is freed",
+        )
+        .timed(),
+    ]
+}
+
+fn findings(rows: &[Freed], filters: usize, query: Duration) -> Vec<Finding> {
+    let of = |order: Order| rows.iter().filter(move |row| row.order == order);
+    let ideal = |claim: &str, order: Order, freed: fn(&Freed) -> usize| {
+        let short = of(order).map(|row| row.ideal.saturating_sub(freed(row))).max().unwrap_or(0);
+        Finding::when(
+            format!("{claim}, {} (never a filter short of the ideal)", order.name()),
+            format!("at most {short} of {filters} filters short"),
+            short == 0,
+        )
+        .valued(short as f64)
+    };
+    let sixth: Vec<usize> = of(Order::OldestFirst)
+        .filter(|row| [0.1666, 0.1667].contains(&row.share))
+        .map(|row| row.printed)
+        .collect();
+    let longest = rows.iter().map(|row| row.printed_seconds).fold(0.0, f64::max);
+    let longest = longest / query.as_secs_f64();
+    let explained = [Order::OldestFirst, Order::AtRandom].map(|order| {
+        let points = line(rows, order, Freed::printed_microseconds);
+        Line::through(&points).map_or(0.0, |line| line.r_squared)
+    });
+    let mut findings = vec![
+        ideal("compacting frees nearly the ideal", Order::OldestFirst, |row| row.printed),
+        ideal("compacting frees nearly the ideal", Order::AtRandom, |row| row.printed).because(
+            "an entry can only move to the same bucket of another filter, and one of many buckets \
+             is full there; shrink_to_fit kicks entries to make room",
+        ),
+        ideal("shrink_to_fit (ours) frees the ideal", Order::OldestFirst, |row| row.shrink_to_fit)
+            .of(Claimant::Ours),
+        ideal("shrink_to_fit (ours) frees the ideal", Order::AtRandom, |row| row.shrink_to_fit)
+            .of(Claimant::Ours),
+        Finding::when(
+            format!("the time is linear in the share that is empty (R² at least {LINEAR})"),
+            format!("R² {:.2} oldest first, {:.2} at random", explained[0], explained[1]),
+            explained.iter().all(|&explained| explained >= LINEAR),
+        )
+        .because(
+            "the time is that of the entries that move, of which there are most where many filters \
+             are half full, and fewer where few keys are left",
+        )
+        .timed(),
+        Finding::when(
+            "compacting takes at most 1.12 % of the time of looking up every key",
+            format!("at most {:.2} %", 100.0 * longest),
+            longest <= OF_A_QUERY,
+        )
+        .because(
+            "a lookup is much faster here than in the paper, and moving entries is not faster by \
+             as much",
+        )
+        .timed(),
+        Finding::never("no false negatives", rows.iter().map(|row| row.false_negatives).sum())
+            .of(Claimant::Ours),
+    ];
+    if filters == FILTERS {
+        findings.push(Finding::when(
+            "no filter is freed with .1666 of the keys removed, one with .1667",
+            format!("oldest first: {sixth:?}"),
+            sixth == [0, 1],
+        ));
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn oldest_keys_free_their_filter_and_random_ones_do_not() {
+        let work = Workload::<u64>::new(1, 46_080, 1);
+        let mut list = paper_list(46_080, 6, 2048).seed(1).build().unwrap();
+        list.extend(work.keys.iter().copied());
+        let oldest = freed(&list, &work.keys, Order::OldestFirst, 0.34, 7680, 1);
+        assert_eq!((oldest.ideal, oldest.compact, oldest.shrink_to_fit), (2, 2, 2));
+        assert_eq!(oldest.printed, 2);
+        let random = freed(&list, work.shuffled(), Order::AtRandom, 0.34, 7680, 1);
+        assert_eq!((random.ideal, random.compact, random.shrink_to_fit), (2, 0, 2));
+        assert_eq!(random.false_negatives, 0);
+        let findings = findings(&[oldest, random], 6, Duration::from_secs(1));
+        let holds: Vec<_> = findings[..4].iter().map(|finding| finding.holds).collect();
+        assert_eq!(holds, [Holds::Yes, Holds::No, Holds::Yes, Holds::Yes]);
+    }
+}

@@ -1,0 +1,297 @@
+//! One workload over many filters: speed, with memory and errors beside it, and the limits of the
+//! machine in the same run.
+
+mod case;
+mod claims;
+mod phase;
+
+use std::path::Path;
+
+use anyhow::{bail, ensure};
+use cuculus_page::table::{Table, number, percent};
+use cuculus_page::{Axis, Claimant, Plot, Shape};
+use serde_json::{Value, json};
+
+use crate::candidate::{self, Candidate};
+use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, choices};
+use crate::foreign::{self, Foreign};
+use crate::heap::Mark;
+use crate::keys::{Text24, WorkKey, Workload};
+use crate::memory::{Limits, Lines};
+use crate::peers::{self, FuseKey};
+use case::{Case, Row};
+use phase::Phase;
+
+pub(super) const SPEED: Experiment = Experiment {
+    name: "speed",
+    title: "Beside other crates",
+    question: "How do our filters compare with the crates that one would pick, for the same keys \
+               and rate: speed, memory, errors? (the columns of CF Table 3)",
+    about: Claimant::Ours,
+    chance: Chance::Clock,
+    options: OPTIONS,
+    once: |settings| run(Contest::Fixed, settings),
+};
+
+pub(super) const ELASTIC_SPEED: Experiment = Experiment {
+    name: "elastic-speed",
+    title: "What growing costs in time",
+    question: "How fast is the elastic filter, grown from nothing, beside our filter of fixed \
+               size?",
+    // The last ones add other filters, of which there are none here.
+    about: Claimant::Ours,
+    chance: Chance::Clock,
+    options: OPTIONS.split_at(OPTIONS.len() - 3).0,
+    once: |settings| run(Contest::Elastic, settings),
+};
+
+const KEYS: Choice = Choice::new("keys", "u64|str24", "the kind of keys");
+const REFERENCE: Choice = Choice::new(
+    "reference",
+    "PATH.so",
+    "a shared library with filters of another language (papers/lab/peer.h)",
+);
+const SMALL_PAGES: Choice = Choice::new(
+    "small-pages",
+    "",
+    "our filters of fixed size without huge pages; those with them in rows of their own",
+);
+const OPTIONS: &[Choice] = &[
+    choices::ITEMS,
+    choices::FPR,
+    KEYS,
+    choices::ROUNDS,
+    choices::QUERIES,
+    choices::ONLY,
+    choices::ALL,
+    REFERENCE,
+    SMALL_PAGES,
+];
+
+/// The large table for the machine's limits, the same in every run.
+const LARGE_TABLE_BYTES: usize = 256 << 20;
+/// Fewer absent keys would leave the false positive rate to chance.
+const MIN_QUERIES: usize = 1 << 20;
+
+/// Who is measured against whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Contest {
+    /// Our filters beside those of other crates.
+    Fixed,
+    /// Our elastic filter beside ours of fixed size.
+    Elastic,
+}
+
+impl Contest {
+    fn phases(self) -> &'static [Phase] {
+        match self {
+            Self::Fixed => Phase::FIXED,
+            Self::Elastic => Phase::ELASTIC,
+        }
+    }
+
+    /// What a speed is printed in. Ratios between two of ours are of times, those to others of
+    /// speeds, so that what is claimed is above one.
+    fn unit(self) -> &'static str {
+        match self {
+            Self::Fixed => "millions of operations per second",
+            Self::Elastic => "nanoseconds per operation",
+        }
+    }
+
+    fn in_unit(self, mops: f64) -> f64 {
+        match self {
+            Self::Fixed => mops,
+            Self::Elastic => 1000.0 / mops,
+        }
+    }
+
+    fn candidates<K: WorkKey + FuseKey>(self, rate: f64, field: &Field) -> Vec<Candidate<K>> {
+        match self {
+            Self::Elastic => vec![candidate::cuckoo(), candidate::elastic()],
+            Self::Fixed => {
+                let mut list = match field.small_pages {
+                    true => candidate::by_pages(),
+                    false => vec![candidate::cuckoo(), candidate::semi_sorted()],
+                };
+                list.push(candidate::elastic());
+                if field.all {
+                    list.extend(candidate::less_usual());
+                }
+                let foreign = field.foreign.iter().filter(|foreign| foreign.keeps(rate));
+                list.extend(foreign.map(|foreign| foreign.candidate()));
+                list.extend(peers::all(rate));
+                list
+            }
+        }
+    }
+}
+
+/// Which filters are measured beside the usual ones.
+struct Field {
+    all: bool,
+    small_pages: bool,
+    foreign: Vec<Foreign>,
+}
+
+impl Field {
+    fn of<K: WorkKey>(settings: &Settings<'_>) -> anyhow::Result<Self> {
+        let path = settings.value(REFERENCE, String::new())?;
+        let foreign = if path.is_empty() { Vec::new() } else { foreign::load(Path::new(&path))? };
+        ensure!(
+            foreign.is_empty() || K::NAME == u64::NAME,
+            "--reference: the library takes numbers; leave out --keys"
+        );
+        let (all, small_pages) = (settings.flag(choices::ALL), settings.flag(SMALL_PAGES));
+        Ok(Self { all, small_pages, foreign })
+    }
+
+    fn notes(&self, contest: Contest) -> Option<&'static str> {
+        (contest == Contest::Fixed && self.foreign.is_empty()).then_some(
+            "Left out: the C++ reference of the Cuckoo Filter paper, since no library was named by \
+             --reference.",
+        )
+    }
+}
+
+/// Memory is measured by the allocator, for ours as for others'.
+pub(super) fn memory_is_counted() -> anyhow::Result<()> {
+    ensure!(Mark::now().is_some(), "this program does not count its memory");
+    Ok(())
+}
+
+fn run(contest: Contest, settings: &Settings<'_>) -> anyhow::Result<Outcome> {
+    match settings.value(KEYS, "u64".to_owned())?.as_str() {
+        "u64" => run_with::<u64>(contest, settings),
+        "str24" => run_with::<Text24>(contest, settings),
+        other => bail!("--keys: {other:?} is no kind of key; expected u64 or str24"),
+    }
+}
+
+fn run_with<K: WorkKey + FuseKey>(
+    contest: Contest,
+    settings: &Settings<'_>,
+) -> anyhow::Result<Outcome> {
+    memory_is_counted()?;
+    // The last number of keys is there because the first two flatter tables that are a power of
+    // two.
+    let items = settings.pick(&[1_000_000][..], &[1_000_000, 16_000_000, 1_300_000]);
+    let items: Vec<usize> = settings.list(choices::ITEMS, items)?;
+    let rates = settings.list(choices::FPR, settings.pick(&[0.001][..], &[0.01, 0.001]))?;
+    let rounds = settings.value(choices::ROUNDS, settings.pick(2, 4))?.max(1);
+    let queries = settings.value(choices::QUERIES, settings.pick(1 << 21, 4_000_000))?;
+    let field = Field::of::<K>(settings)?;
+    let large = Lines::of_bytes(LARGE_TABLE_BYTES);
+    let mut cases = Vec::new();
+    for items in items {
+        (settings.progress)(&format!("generating {items} keys"));
+        let work = Workload::<K>::new(settings.seed, items, queries.max(MIN_QUERIES));
+        for &rate in &rates {
+            let mut candidates = contest.candidates(rate, &field);
+            candidates.retain(|candidate| settings.wants(&candidate.label()));
+            ensure!(!candidates.is_empty(), "--only matches no filter");
+            let case = Case::measure(contest, &work, rate, &candidates, rounds, &large, settings)?;
+            cases.push(case);
+        }
+    }
+    Ok(Outcome {
+        findings: cases.iter().flat_map(claims::of).collect(),
+        plots: match cases.iter().max_by_key(|case| case.items) {
+            Some(case) if contest == Contest::Fixed => plots(case),
+            _ => Vec::new(),
+        },
+        tables: cases.iter().flat_map(tables).collect(),
+        notes: vec![format!(
+            "One thread, hashing of {} keys included, the best of {rounds} rounds in which every \
+             filter has its turn. Bits are counted by the allocator. Each crate is used as its \
+             documentation shows first. The elastic filter is given no size and builds by growing. \
+             Lost keys could not be removed, or were gone after others were removed.",
+            K::NAME
+        )]
+        .into_iter()
+        .chain(field.notes(contest).map(str::to_owned))
+        .collect(),
+        wrong_answers: cases.iter().map(Case::wrong_answers_of_ours).sum(),
+        data: json!(cases.iter().map(data).collect::<Vec<_>>()),
+    })
+}
+
+fn tables(case: &Case) -> [(String, Table); 2] {
+    let name = format!("{} keys, rate {} %", case.items, 100.0 * case.rate);
+    let phases = case.contest.phases();
+    let head = ["filter"].into_iter().chain(phases.iter().map(|phase| phase.name()));
+    let errors = ["bits/key", "over bound", "FPR %", "refused %", "false neg", "lost"];
+    let mut table = Table::new(head.chain(errors));
+    for row in &case.rows {
+        let speed = |&phase| row.speeds.get(phase).map(|mops| case.contest.in_unit(mops));
+        let speeds = phases.iter().map(|phase| number(speed(phase), 1));
+        let errors = [
+            number(Some(row.bits_per_key), 2),
+            number(Some(row.over_the_bound()), 2),
+            percent(row.false_positive_rate, 4),
+            percent(row.refused as f64 / case.items.max(1) as f64, 4),
+            row.false_negatives.to_string(),
+            if row.removes() { row.lost.to_string() } else { number(None, 0) },
+        ];
+        table.row([row.label.clone()].into_iter().chain(speeds).chain(errors));
+    }
+    if case.contest == Contest::Elastic {
+        let times = phases.iter().map(|&phase| number(claims::elastic_times(case, phase), 2));
+        table.row(["times as long".to_owned()].into_iter().chain(times));
+    }
+    let head = ["the machine's limit", "1 line", "prefetched", "2 lines", "prefetched"];
+    let mut limits = Table::new(head);
+    for of in case.limits.iter().chain([&case.large_limits]) {
+        let Limits { bytes, one, one_prefetched, two, two_prefetched } = *of;
+        let speeds = [one, one_prefetched, two, two_prefetched].map(|mops| number(Some(mops), 1));
+        let mebibytes = bytes as f64 / f64::from(1 << 20);
+        limits.row([format!("table of {mebibytes:.1} MiB")].into_iter().chain(speeds));
+    }
+    [
+        (format!("{name}; {}", case.contest.unit()), table),
+        (format!("{name}: random reads, millions per second"), limits),
+    ]
+}
+
+fn plots(case: &Case) -> Vec<Plot> {
+    let mut space = Plot::new(
+        "space by the measured rate",
+        Axis::logarithmic("false positive rate"),
+        Axis::from_zero("bits per key"),
+    );
+    let mut time = Plot::new(
+        "lookups by space",
+        Axis::from_zero("bits per key"),
+        Axis::from_zero("million hits per second"),
+    );
+    for row in &case.rows {
+        let at = (row.false_positive_rate, row.bits_per_key);
+        space = space.series(row.name, Shape::Dots, [at]);
+        let hits = row.speeds.get(Phase::Present).unwrap_or(0.0);
+        time = time.series(row.name, Shape::Dots, [(row.bits_per_key, hits)]);
+    }
+    let rates = (4..=17).map(|bits| (f64::from(-bits).exp2(), f64::from(bits)));
+    vec![space.series("lower bound, log2(1/ε)", Shape::Dashed, rates), time]
+}
+
+/// The speeds of a case, for programs.
+fn data(case: &Case) -> Value {
+    let row = |row: &Row| {
+        let speed = |&phase: &Phase| (phase.name().replace(' ', "_"), json!(row.speeds.get(phase)));
+        let speeds = case.contest.phases().iter().map(speed).collect();
+        json!({
+            "filter": row.name,
+            "mops": Value::Object(speeds),
+            "bits_per_key": row.bits_per_key,
+            "false_positive_rate": row.false_positive_rate,
+            "refused": row.refused,
+            "false_negatives": row.false_negatives,
+            "lost": row.lost,
+        })
+    };
+    json!({
+        "items": case.items,
+        "rate": case.rate,
+        "filters": case.rows.iter().map(row).collect::<Vec<_>>(),
+    })
+}

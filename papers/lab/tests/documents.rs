@@ -1,0 +1,387 @@
+//! What the documents say about the repository is true: links and paths exist, the front pages keep
+//! their lengths, and the wording rules of CONTRIBUTING.md hold. Knows Markdown, nothing of filters.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cuculus_lab::experiments;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A document's name, from the root, and its text.
+struct Document {
+    name: String,
+    text: String,
+}
+
+impl Document {
+    fn read(name: &str) -> Self {
+        let text = fs::read_to_string(root().join(name));
+        Self { name: name.to_owned(), text: text.unwrap_or_else(|error| panic!("{name}: {error}")) }
+    }
+
+    fn directory(&self) -> PathBuf {
+        root().join(&self.name).parent().expect("documents are in a directory").to_owned()
+    }
+
+    /// The text without blocks of code.
+    fn prose(&self) -> String {
+        let mut in_code = false;
+        let lines = self.text.lines().filter(|line| {
+            let is_fence = line.trim_start().starts_with("```");
+            in_code ^= is_fence;
+            !in_code && !is_fence
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    /// What stands between single backticks.
+    fn code_spans(&self) -> Vec<String> {
+        self.prose().split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    }
+
+    /// Where links lead.
+    fn links(&self) -> Vec<String> {
+        let prose = self.prose();
+        let targets = prose.split("](").skip(1);
+        targets
+            .filter_map(|rest| rest.split_once(')'))
+            .map(|(target, _)| target.to_owned())
+            .collect()
+    }
+
+    /// The anchors of its headings, as GitHub makes them.
+    fn anchors(&self) -> Vec<String> {
+        let prose = self.prose();
+        let headings = prose.lines().filter(|line| line.starts_with('#'));
+        let anchor = |heading: &str| {
+            let words = heading.trim_start_matches('#').trim().to_lowercase();
+            let kept =
+                words.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+            kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+        };
+        headings.map(anchor).collect()
+    }
+}
+
+/// Directories with documents, besides the root.
+const BELOW: [&str; 3] = ["docs", "backup", "papers"];
+
+/// All documents: those at the root, those below docs and those of the other houses.
+fn documents() -> Vec<Document> {
+    let mut names = Vec::new();
+    let mut directories = vec![PathBuf::new()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(root().join(&directory)).expect("a directory") {
+            let name = entry.expect("an entry").file_name();
+            let path = directory.join(name);
+            if path.extension().is_some_and(|extension| extension == "md") {
+                names.push(path.to_str().expect("names are text").to_owned());
+            } else if BELOW.iter().any(|below| path.starts_with(below))
+                && root().join(&path).is_dir()
+            {
+                directories.push(path);
+            }
+        }
+    }
+    names.sort();
+    let documents: Vec<_> = names.iter().map(|name| Document::read(name)).collect();
+    assert!(documents.len() >= 10, "found {} documents only", documents.len());
+    documents
+}
+
+fn lines_of(name: &str) -> usize {
+    Document::read(name).text.lines().count()
+}
+
+#[test]
+fn front_pages_keep_their_lengths() {
+    assert!(lines_of("README.md") <= 150, "README.md has {} lines", lines_of("README.md"));
+    let architecture = lines_of("ARCHITECTURE.md");
+    assert!(architecture <= 250, "ARCHITECTURE.md has {architecture} lines");
+}
+
+#[test]
+fn relative_links_lead_somewhere() {
+    let mut broken = Vec::new();
+    for document in documents() {
+        for link in document.links() {
+            if link.contains("://") {
+                continue;
+            }
+            let (path, anchor) = link.split_once('#').unwrap_or((&link, ""));
+            let target = if path.is_empty() {
+                root().join(&document.name)
+            } else {
+                document.directory().join(path)
+            };
+            let has_anchor = || {
+                let text = fs::read_to_string(&target).unwrap_or_default();
+                Document { name: link.clone(), text }.anchors().iter().any(|found| found == anchor)
+            };
+            if !target.exists() || (!anchor.is_empty() && !has_anchor()) {
+                broken.push(format!("{}: {link}", document.name));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "links that lead nowhere:\n{}", broken.join("\n"));
+}
+
+/// The first line of a table says what each column is.
+#[test]
+fn every_column_of_a_table_has_a_heading() {
+    for document in documents() {
+        let prose = document.prose();
+        let is_rule = |line: &str| line.starts_with("|--") || line.starts_with("|:-");
+        for (head, _) in prose.lines().zip(prose.lines().skip(1)).filter(|(_, next)| is_rule(next))
+        {
+            let cells = head.trim().trim_matches('|').split('|');
+            let empty = cells.filter(|cell| cell.trim().is_empty()).count();
+            assert_eq!(empty, 0, "{}: a column without a heading: {head}", document.name);
+        }
+    }
+}
+
+/// Whether a code span names a file or directory of the repository.
+fn is_path(span: &str) -> bool {
+    let is_plain = span.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));
+    let is_known = [".rs", ".md", ".py", ".toml"].iter().any(|end| span.ends_with(end));
+    let is_rooted = ["backup/", "crates/", "docs/", "fuzz/", "papers/", "xtask/"]
+        .iter()
+        .any(|start| span.starts_with(start));
+    is_plain && span.contains('/') && !span.starts_with('/') && (is_known || is_rooted)
+}
+
+/// A path is given from the root, from the document, or from a directory that the document names.
+#[test]
+fn paths_in_code_font_exist() {
+    let mut missing = Vec::new();
+    for document in documents() {
+        let spans = document.code_spans();
+        let mut bases = vec![root(), document.directory()];
+        bases.extend(spans.iter().filter(|span| is_path(span)).map(|span| root().join(span)));
+        bases.retain(|base| base.is_dir());
+        for span in spans.iter().filter(|span| is_path(span)) {
+            if !bases.iter().any(|base| base.join(span).exists()) {
+                missing.push(format!("{}: {span}", document.name));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "paths that do not exist:\n{}", missing.join("\n"));
+}
+
+/// The experiments that a document names: in commands, and in the tables' column of experiments.
+fn experiments_in(document: &Document) -> Vec<String> {
+    let commands = ["xtask bench ", "cuculus-lab -- run "].iter().flat_map(|command| {
+        let rests = document.text.split(command).skip(1);
+        rests.filter_map(|rest| rest.split([' ', '`', '\n', '|']).next())
+    });
+    let mut column = None;
+    let rows = document.text.lines().filter_map(|line| {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        if cells.len() < 3 {
+            column = None;
+        } else if let Some(at) = cells.iter().position(|cell| *cell == "experiment") {
+            column = Some(at);
+        } else {
+            return cells.get(column?).copied();
+        }
+        None
+    });
+    let names = rows.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    let names = names.filter(|name| !name.starts_with("cargo "));
+    commands.chain(names.filter_map(|name| name.split(' ').next())).map(str::to_owned).collect()
+}
+
+/// `cf-*` stands for all experiments whose names begin like this.
+fn is_experiment(name: &str) -> bool {
+    match name.strip_suffix('*') {
+        Some(start) => experiments::ALL.iter().any(|one| one.name.starts_with(start)),
+        None => experiments::named(name).is_some(),
+    }
+}
+
+/// `NAME` or `[NAME]`, in the description of a command.
+fn is_placeholder(name: &str) -> bool {
+    name.trim_matches(['[', ']']) == "NAME"
+}
+
+#[test]
+fn experiments_are_in_the_registry() {
+    for (document, least) in [("papers/claims.md", 40), ("docs/benchmarks.md", 20)] {
+        let named = experiments_in(&Document::read(document)).len();
+        assert!(named >= least, "{document} names {named} experiments only");
+    }
+    let mut missing = Vec::new();
+    for document in documents() {
+        let names = experiments_in(&document);
+        let unknown = names.iter().filter(|name| !is_experiment(name) && !is_placeholder(name));
+        missing.extend(unknown.map(|name| format!("{}: {name}", document.name)));
+    }
+    assert!(missing.is_empty(), "experiments that do not exist:\n{}", missing.join("\n"));
+}
+
+/// The numbers of a kind of item in the first column of a table: `Figs. 3, 4` and `Eq. 5–11` are several.
+fn numbers_of(kind: &str, cell: &str) -> Vec<u32> {
+    let mut numbers = Vec::new();
+    for part in cell.replace(';', ",").split(kind).skip(1) {
+        for piece in part.split(',') {
+            let piece = piece.trim_start_matches(['s', '.', ' ']);
+            let mut ends = piece.split('–').map_while(|end| {
+                let end = end.trim();
+                ["I", "II"]
+                    .iter()
+                    .position(|&roman| roman == end)
+                    .map(|at| at as u32 + 1)
+                    .or(end.parse().ok())
+            });
+            let Some(first) = ends.next() else { break };
+            numbers.extend(first..=ends.next().unwrap_or(first));
+        }
+    }
+    numbers
+}
+
+/// How many there are of each kind of numbered item, by the texts of the papers.
+const ITEMS: [(&str, &[(&str, u32)]); 3] = [
+    ("### Cuckoo Filter", &[("Fig", 8), ("Table", 3), ("Alg", 3), ("Eq", 8)]),
+    ("### Dynamic Cuckoo Filter", &[("Fig", 20), ("Table", 1), ("Alg", 4), ("Eq", 13)]),
+    (
+        "### Consistent Cuckoo Filter",
+        &[("Fig", 5), ("Table", 2), ("Alg", 4), ("Theorem", 5), ("Observation", 3), ("Eq", 11)],
+    ),
+];
+
+/// What is wrong with the list of the papers' items: numbers that are missing, or that no paper
+/// has, and rows that do not say where an item is implemented, what judges it, and the verdict.
+fn faults_of_the_list(text: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (paper, items) in ITEMS {
+        let Some((_, rest)) = text.split_once(&format!("{paper}\n")) else {
+            faults.push(format!("no section {paper}"));
+            continue;
+        };
+        let section = rest.split("\n### ").next().unwrap_or_default();
+        let rows = section.lines().filter(|line| line.starts_with("| ")).skip(1);
+        let rows: Vec<Vec<&str>> =
+            rows.map(|row| row.trim_matches('|').split('|').map(str::trim).collect()).collect();
+        for &(kind, most) in items {
+            let mut found: Vec<u32> =
+                rows.iter().flat_map(|row| numbers_of(kind, row[0])).collect();
+            found.sort_unstable();
+            found.dedup();
+            if found != (1..=most).collect::<Vec<_>>() {
+                faults.push(format!("{paper}: {kind} {found:?}, not 1 to {most}"));
+            }
+        }
+        for row in &rows {
+            let [item, what, place, experiment, verdict] = row[..] else {
+                faults.push(format!("{paper}: {row:?}"));
+                continue;
+            };
+            let is_said = [item, what, place, experiment, verdict].iter().all(|it| !it.is_empty());
+            // What has no experiment has the reason in the place of a verdict.
+            let is_judged = experiment.contains('`') || verdict.starts_with("nothing to measure");
+            if !is_said || !is_judged {
+                faults.push(format!("{paper}: {item} is not judged, and there is no reason"));
+            }
+        }
+    }
+    faults
+}
+
+/// Every numbered item of the papers is in the list, with an experiment or a reason.
+#[test]
+fn no_item_of_the_papers_is_missing() {
+    let document = Document::read("papers/claims.md");
+    assert_eq!(faults_of_the_list(&document.text), [""; 0]);
+}
+
+/// The test above notices an item that is left out, wherever it stands, and a row without a verdict.
+#[test]
+fn an_item_that_is_missing_is_noticed() {
+    let document = Document::read("papers/claims.md");
+    let (before, list) = document.text.split_once("## Every item of the papers").expect("the list");
+    let section = list.split("\n### The trace").next().unwrap_or_default();
+    let rows = section.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| item"));
+    let mut left_out = 0;
+    for row in rows {
+        let without = format!("{before}{}", list.replacen(&format!("{row}\n"), "", 1));
+        assert!(!faults_of_the_list(&without).is_empty(), "not noticed: {row}");
+        let cells: Vec<&str> = row.split('|').collect();
+        let unsaid = [&cells[..5], &[" "], &cells[6..]].concat().join("|");
+        let unsaid = format!("{before}{}", list.replacen(row, &unsaid, 1));
+        assert!(!faults_of_the_list(&unsaid).is_empty(), "not noticed: {row}");
+        left_out += 1;
+    }
+    assert!(left_out >= 35, "{left_out} rows only");
+}
+
+#[test]
+fn experiments_are_found_in_commands_and_tables() {
+    let text = "Run `cargo xtask bench speed --full`.\n\n| item | experiment |\n|---|---|\n\
+                | one | `acf`, `cf-*` |\n| two | `cf-table3 --full` |\n| three | `cargo bench` |\n\n\
+                | item | other |\n|---|---|\n| one | `no` |\n";
+    let document = Document { name: "a.md".to_owned(), text: text.to_owned() };
+    assert_eq!(experiments_in(&document), ["speed", "acf", "cf-*", "cf-table3"]);
+    assert!(is_experiment("cf-*") && !is_experiment("no-*") && !is_experiment("no"));
+}
+
+const PHRASES: &[&str] = &[
+    "anew",
+    "brought to the disk",
+    "here and there",
+    "in the hundred",
+    "once more",
+    "so many",
+    "stranger",
+    "strangers",
+];
+const UNITS: &[&str] =
+    &["bits", "ns", "nanoseconds", "bytes", "items", "nodes", "seconds", "slots"];
+const THINGS: &[&str] =
+    &["bucket", "chunk", "entry", "id", "insert", "item", "key", "line", "lookup", "node", "slot"];
+
+/// Phrases that CONTRIBUTING.md asks to avoid. They do not reach over the end of a sentence.
+fn unclear_phrases(text: &str) -> Vec<String> {
+    text.split(['.', ';', ':', '|']).flat_map(unclear_phrases_of_sentence).collect()
+}
+
+fn unclear_phrases_of_sentence(sentence: &str) -> Vec<String> {
+    let words = sentence.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let words: Vec<String> = words.map(str::to_lowercase).collect();
+    let spaced = format!(" {} ", words.join(" "));
+    let phrases = PHRASES.iter().filter(|phrase| spaced.contains(&format!(" {phrase} ")));
+    let measures = words.windows(3).filter(|three| {
+        let is_article = three[1] == "a" || three[1] == "an";
+        is_article && UNITS.contains(&three[0].as_str()) && THINGS.contains(&three[2].as_str())
+    });
+    phrases
+        .map(|phrase| (*phrase).to_owned())
+        .chain(measures.map(|three| three.join(" ")))
+        .collect()
+}
+
+#[test]
+fn documents_are_plain_english() {
+    let unclear: Vec<String> = documents()
+        .iter()
+        .flat_map(|document| {
+            let found = unclear_phrases(&document.text);
+            found.into_iter().map(|phrase| format!("{}: {phrase}", document.name))
+        })
+        .collect();
+    assert!(unclear.is_empty(), "say it plainly:\n{}", unclear.join("\n"));
+}
+
+#[test]
+fn unclear_phrases_are_found() {
+    assert_eq!(unclear_phrases("Ten bits a key, written anew."), ["anew", "bits a key"]);
+    assert_eq!(
+        unclear_phrases("It takes 20 ns an\ninsert, so many times."),
+        ["so many", "ns an insert"]
+    );
+    assert!(unclear_phrases("Ten bits per key. It has 13 bits. A key is rewritten.").is_empty());
+}
