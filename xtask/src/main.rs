@@ -10,6 +10,7 @@ mod dist;
 mod document;
 mod fuzz;
 mod package;
+mod platforms;
 mod promises;
 mod python;
 mod run;
@@ -80,6 +81,13 @@ const COMMANDS: &[Command] = &[
                   memory of loaded ones (default: 5000 keys, 2000 files; with --full a million and \
                   200,000; 0 leaves a part out; --kind Elastic forges files of one kind)",
         run: promises::run,
+    },
+    Command {
+        name: "platforms",
+        arguments: "",
+        summary: "compile the library for WebAssembly, and run its tests on i686 and, in an emulator, on \
+                  PowerPC (32 bits, the highest byte first)",
+        run: platforms::run,
     },
     Command {
         name: "sanitize",

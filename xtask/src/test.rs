@@ -12,7 +12,7 @@ use std::process::Command;
 use crate::run::{Failure, cargo, measured_step};
 use crate::tools::{self, Package};
 use crate::usage::Usage;
-use crate::{package, valkey, wheel};
+use crate::{package, platforms, valkey, wheel};
 
 /// All packages with all features.
 pub(crate) const WHOLE: [&str; 2] = ["--workspace", "--all-features"];
@@ -65,6 +65,7 @@ fn run_all(steps: &mut Steps) -> Result<(), Failure> {
     let words = [&["doc", "--no-deps"], &WHOLE[..]].concat();
     steps.run("docs", from_nothing(&words).env("RUSTDOCFLAGS", "-D warnings"))?;
     package::check(steps)?;
+    platforms::short(steps)?;
     let built = valkey::test(steps)?;
     wheel::test(steps, &built)
 }

@@ -140,7 +140,8 @@ macro_rules! setters {
             )*
 
             /// A fixed seed for the default hash function: the same operations then give the same
-            /// bytes. Without it the seed is random.
+            /// bytes. Without it the seed is random. WebAssembly without a system
+            /// (`wasm32-unknown-unknown`) has no random numbers: give a seed there.
             pub fn seed(self, seed: u64) -> Self {
                 self.hasher($crate::KeyHasher::fold_xxh3(seed))
             }

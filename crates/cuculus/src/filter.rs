@@ -39,7 +39,8 @@ pub trait Filter {
         hits.extend(hashes.iter().map(|&hash| self.contains_hash(hash)));
     }
 
-    /// The number of keys inserted and not removed, repetitions counted.
+    /// The number of keys inserted and not removed, repetitions counted; the largest `usize` if there
+    /// are more.
     fn len(&self) -> usize;
 
     /// Whether the filter holds no keys.
@@ -291,6 +292,12 @@ macro_rules! changes_by_reference {
     )*};
 }
 changes_by_reference!(&mut F, Box<F>);
+
+/// A number of copies as `usize`, or its largest value. Where that has 32 bits, there can be more
+/// copies.
+pub(crate) fn countable(copies: u64) -> usize {
+    usize::try_from(copies).unwrap_or(usize::MAX)
+}
 
 /// `Extend` for a filter with a counter `refused`: an iterator's consumer cannot return an error.
 #[cfg_attr(feature = "lab", macro_export)]

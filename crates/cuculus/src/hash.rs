@@ -141,7 +141,7 @@ impl KeyHasher {
     /// # Errors
     /// [`BuildError::NoRandomSeed`] if the system has none to give.
     pub fn random() -> Result<Self, BuildError> {
-        Ok(Self::fold_xxh3(getrandom::u64().map_err(|_| BuildError::NoRandomSeed)?))
+        random_bits().map(Self::fold_xxh3).ok_or(BuildError::NoRandomSeed)
     }
 
     /// The hash of a key.
@@ -218,6 +218,18 @@ impl KeyHasher {
             _ => None,
         }
     }
+}
+
+/// 64 random bits from the system.
+#[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
+fn random_bits() -> Option<u64> {
+    getrandom::u64().ok()
+}
+
+/// WebAssembly without a system has none to give.
+#[cfg(all(target_family = "wasm", target_os = "unknown"))]
+fn random_bits() -> Option<u64> {
+    None
 }
 
 /// Out of line, so that the other function stays small enough to be inlined with its caller.

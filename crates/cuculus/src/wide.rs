@@ -36,6 +36,7 @@ pub trait Job {
     fn run(self) -> Self::Output;
 
     /// The same with other steps, for a processor that has the wider instructions.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "no wider instructions"))]
     #[inline(always)]
     fn run_wide(self) -> Self::Output
     where
@@ -95,6 +96,8 @@ pub(crate) fn run_chosen<J: Job>(chosen: Chosen, job: J) -> J::Output {
         // SAFETY: `Chosen` says so only if the features were found present.
         return unsafe { run_wide(job) };
     }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = chosen;
     run_plain(job)
 }
 

@@ -12,6 +12,7 @@ use super::levels::Levels;
 use super::policy::Settings;
 use super::stats::ElasticStats;
 use crate::batch::GROUP;
+use crate::filter::countable;
 use crate::wide::{self, Job};
 use crate::{Filter, Full, FullCause, Insert, Key, KeyHash, KeyHasher, Remove};
 
@@ -208,8 +209,7 @@ impl Filter for ElasticFilter {
     }
 
     fn count_hash(&self, hash: KeyHash) -> usize {
-        let key = Address::of(hash);
-        self.levels.iter().map(|level| level.count(key)).sum()
+        countable(self.levels.count(Address::of(hash)))
     }
 
     #[inline]
@@ -230,7 +230,7 @@ impl Filter for ElasticFilter {
     }
 
     fn len(&self) -> usize {
-        self.levels.iter().map(Level::len).sum()
+        countable(self.levels.len())
     }
 
     fn slots(&self) -> usize {

@@ -125,9 +125,9 @@ impl Level {
         self.is_overflow = is_loading;
     }
 
-    /// All copies of all keys.
-    pub(super) fn len(&self) -> usize {
-        self.entries + self.copies as usize
+    /// All copies of all keys: more than a `usize` counts, where that has 32 bits.
+    pub(super) fn len(&self) -> u64 {
+        self.entries as u64 + self.copies
     }
 
     /// The slots that its memory has room for.
@@ -194,7 +194,7 @@ impl Level {
         self.directory.prefetch(key.path);
     }
 
-    pub(super) fn count(&self, key: Address) -> usize {
+    pub(super) fn count(&self, key: Address) -> u64 {
         if self.entries == 0 {
             return 0;
         }
@@ -769,16 +769,16 @@ pub(super) fn grown(segment: &Segment, goal: Form, cx: &Context<'_>) -> Option<u
 }
 
 /// The entries of a segment that may be of a key, copies counted.
-pub(super) fn copies_in(segment: &Segment, key: Address) -> usize {
+pub(super) fn copies_in(segment: &Segment, key: Address) -> u64 {
     let (mut count, mut more) = (0, 0);
     segment.each_match(key, |code, _| {
         count += 1;
         if segment.is_wide() {
-            more += segment.more_copies(key.home, code) as usize;
+            more += u64::from(segment.more_copies(key.home, code));
         }
     });
     // A code with counted copies has all the slots that it can have.
-    count + more / MOST_EQUAL
+    count + more / MOST_EQUAL as u64
 }
 
 /// Calls `visit` for each code of a segment, once for all its copies, with what is known of the

@@ -33,6 +33,16 @@ impl Levels {
         core::iter::once(&self.main).chain(&*self.overflow)
     }
 
+    /// All copies of all keys.
+    pub(super) fn len(&self) -> u64 {
+        self.iter().map(Level::len).sum()
+    }
+
+    /// The entries that may be of a key, copies counted.
+    pub(super) fn count(&self, key: Address) -> u64 {
+        self.iter().map(|level| level.count(key)).sum()
+    }
+
     /// All levels are read before any answer is used, so that the waits for memory overlap.
     pub(super) fn contains(&self, key: Address) -> bool {
         self.overflow.iter().for_each(|level| level.prefetch_segment(key));

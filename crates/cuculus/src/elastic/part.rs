@@ -9,6 +9,7 @@ use super::lengths::Lengths;
 use super::level::{Context, Level, PartialKey, Work};
 use super::levels::Levels;
 use super::policy::Settings;
+use crate::filter::countable;
 use crate::table::OutOfMemory;
 use crate::wide::{self, Job};
 use crate::{FullCause, KeyHash};
@@ -108,7 +109,7 @@ impl Part {
     }
 
     pub(crate) fn count(&self, key: PartKey) -> usize {
-        self.levels.iter().map(|level| level.count(key.0)).sum()
+        countable(self.levels.count(key.0))
     }
 
     /// A copy with the same keys.
@@ -157,7 +158,7 @@ impl Part {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.levels.iter().map(Level::len).sum()
+        countable(self.levels.len())
     }
 
     pub(crate) fn slots(&self) -> usize {
@@ -166,7 +167,7 @@ impl Part {
 
     /// Segments, and keys that are kept apart.
     pub(crate) fn shape(&self) -> (usize, usize) {
-        let overflow = self.levels.overflow.iter().map(Level::len).sum();
+        let overflow = countable(self.levels.overflow.iter().map(Level::len).sum());
         (self.levels.iter().map(Level::segment_count).sum(), overflow)
     }
 

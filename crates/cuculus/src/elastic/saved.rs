@@ -14,7 +14,7 @@ use super::levels::{Levels, MAX_LEVELS};
 use super::policy::Settings;
 use super::segment::{COUNTED, Counted, HEADERS, MAX_SLOTS, PLAIN, Segment};
 use crate::container::{self, Fields, Incoming, Parameters};
-use crate::{DecodeError, Filter, Kind, Persist};
+use crate::{DecodeError, Kind, Persist};
 
 /// The bytes before the sizes of a segment's groups.
 const DESCRIPTION: usize = 8;
@@ -139,7 +139,7 @@ impl Persist for ElasticFilter {
         for bits in [rate.to_bits(), load.to_bits(), expected_items, spare] {
             parameters.extend_from_slice(&bits.to_le_bytes());
         }
-        let (len, levels) = (self.len() as u64, self.levels.iter().count() as u64);
+        let (len, levels) = (self.levels.len(), self.levels.iter().count() as u64);
         for number in [len, self.refused, levels] {
             parameters.extend_from_slice(&number.to_le_bytes());
         }
@@ -221,8 +221,7 @@ impl Persist for ElasticFilter {
         if read.iter().last().is_some_and(is_empty) && (levels > 1 || segments[0] > 0) {
             return Err(invalid("entries of the last level", 0, "some, or no segments"));
         }
-        let entries: u64 = read.iter().map(|level| level.len() as u64).sum();
-        if entries != len {
+        if read.len() != len {
             return Err(invalid("number of keys", len, "the number of entries in the segments"));
         }
         Ok(Self { hasher, settings, levels: read, lengths, work: Work::default(), refused })

@@ -4,6 +4,7 @@ use core::fmt::Write as _;
 
 use super::filter::ElasticFilter;
 use super::level::Level;
+use crate::filter::countable;
 use crate::stats::{percent, stats};
 
 stats! {
@@ -19,7 +20,7 @@ stats! {
         /// fewer false positives. Old entries are shorter.
         entry_lengths: Vec<(u32, u64)> = filter.lengths.iter().collect(),
         /// Keys whose entries have become too short for the set's size and are kept apart.
-        overflow: usize = filter.levels.iter().skip(1).map(Level::len).sum(),
+        overflow: usize = countable(filter.levels.iter().skip(1).map(Level::len).sum()),
         /// The rate that is kept.
         false_positive_rate: f64 = filter.false_positive_rate(),
         /// The most entries that one operation has rewritten, since the filter was built, cleared or

@@ -29,9 +29,10 @@ impl Levels {
         let mut held = lengths.iter();
         held.try_for_each(|(length, _)| cx.lengths.reserve(length)).map_err(Failure::from)?;
         lengths.iter().for_each(|(length, entries)| cx.lengths.add_many(length, entries));
-        // Entries come segment by segment: without enough segments here they would crowd one.
-        self.prepare_for(other.main.len(), cx);
-        if other.main.len() < self.main.len() / SMALL {
+        // Entries come segment by segment: without enough segments here they would crowd one. Counted
+        // copies need no room.
+        self.prepare_for(other.main.entries, cx);
+        if other.main.entries < self.main.entries / SMALL {
             return self.add_one_by_one(other, cx);
         }
         let mut theirs = other.try_clone().map_err(Failure::from)?;
@@ -44,7 +45,7 @@ impl Levels {
 
     fn add_one_by_one(&mut self, other: &Levels, cx: &mut Context<'_>) -> Result<(), FullCause> {
         other.iter().try_for_each(|level| {
-            self.prepare_for(level.len(), cx);
+            self.prepare_for(level.entries, cx);
             self.add_entries(level, cx)
         })
     }

@@ -1,8 +1,7 @@
 //! The public filter: keys to parts, one key at a time.
 
 use core::fmt;
-use core::sync::atomic::{AtomicU64, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::builder::SharedFilterBuilder;
 use super::part::SharedPart;
@@ -54,7 +53,8 @@ pub(super) struct Shared {
     pub(super) hasher: KeyHasher,
     pub(super) division: Division,
     pub(super) parts: Box<[SharedPart]>,
-    pub(super) refused: AtomicU64,
+    /// Not an atomic number: not every processor has those of 64 bits.
+    pub(super) refused: Mutex<u64>,
 }
 
 impl SharedFilter {
@@ -74,7 +74,7 @@ impl SharedFilter {
         parts: Box<[SharedPart]>,
         refused: u64,
     ) -> Self {
-        let refused = AtomicU64::new(refused);
+        let refused = Mutex::new(refused);
         Self { shared: Arc::new(Shared { hasher, division, parts, refused }) }
     }
 
@@ -106,13 +106,17 @@ impl SharedFilter {
     /// in the filter.
     #[must_use]
     pub fn refused(&self) -> u64 {
-        self.shared.refused.load(Ordering::Relaxed)
+        *self.lock_refused()
     }
 
     /// A file may say that there were as many as can be counted.
     pub(super) fn count_refused(&self) {
-        let (order, more) = (Ordering::Relaxed, |refused: u64| refused.checked_add(1));
-        let _ = self.shared.refused.fetch_update(order, order, more);
+        let mut refused = self.lock_refused();
+        *refused = refused.saturating_add(1);
+    }
+
+    fn lock_refused(&self) -> MutexGuard<'_, u64> {
+        self.shared.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Inserts a key. A key inserted twice is stored twice, and is gone after two removals.
@@ -256,11 +260,11 @@ impl SharedFilter {
     pub fn clear(&self) {
         let Shared { division, parts, .. } = &*self.shared;
         parts.iter().for_each(|part| part.clear(division));
-        self.shared.refused.store(0, Ordering::Relaxed);
+        *self.lock_refused() = 0;
     }
 
     pub(super) fn sum(&self, figure: impl Fn(&SharedPart) -> usize) -> usize {
-        self.shared.parts.iter().map(figure).sum()
+        self.shared.parts.iter().map(figure).fold(0, usize::saturating_add)
     }
 
     #[cold]
