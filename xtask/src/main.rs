@@ -9,6 +9,7 @@ mod consent;
 mod dist;
 mod document;
 mod fuzz;
+mod mutants;
 mod package;
 mod platforms;
 mod promises;
@@ -81,6 +82,13 @@ const COMMANDS: &[Command] = &[
                   memory of loaded ones (default: 5000 keys, 2000 files; with --full a million and \
                   200,000; 0 leaves a part out; --kind Elastic forges files of one kind)",
         run: promises::run,
+    },
+    Command {
+        name: "mutants",
+        arguments: "[--seed N] [--count N] [--at FILE:LINE]…",
+        summary: "put errors into a copy of the library and list those that no test notices (default: 56 by \
+                  the seed 1), with --at also all that a line can have",
+        run: mutants::run,
     },
     Command {
         name: "platforms",
