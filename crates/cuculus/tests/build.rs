@@ -1,9 +1,9 @@
 //! Parameters: what cannot be satisfied is refused in words, and what can keeps its promises.
 
-use cuculus::lab::PlacementKind;
+use cuculus::lab::{PlacementKind, Search};
 use cuculus::{
-    BuildError, CuckooFilter, CuckooFilterBuilder, CuckooMaplet, Filter, FullCause, Insert,
-    KeyHasher, Remove,
+    BuildError, CuckooFilter, CuckooFilterBuilder, CuckooMaplet, ElasticFilter, Filter, FullCause,
+    Insert, KeyHasher, Remove,
 };
 
 fn error(builder: &CuckooFilterBuilder) -> BuildError {
@@ -41,6 +41,56 @@ fn absurd_parameters_are_refused_without_an_allocation() {
     // A length that cannot keep the rate given with it.
     let got = error(&some().fingerprint_bits(8).false_positive_rate(0.001));
     assert!(matches!(got, BuildError::RateTooSmall { .. }), "{got}");
+}
+
+/// Each of these builders differs from the first in one parameter, and most from each other in two.
+#[test]
+fn a_builder_describes_what_it_builds_and_nothing_else() {
+    let ours = CuckooFilter::builder().capacity(1000).fingerprint_bits(12).seed(7);
+    let builders = [
+        ours.clone(),
+        ours.clone().seed(8),
+        ours.clone().hasher(KeyHasher::xxh3(7)),
+        ours.clone().capacity(999),
+        ours.clone().fingerprint_bits(13),
+        ours.clone().slots_per_bucket(8),
+        ours.clone().semi_sorted(true),
+        ours.clone().max_kicks(501),
+        ours.clone().search(Search::RandomWalk),
+        ours.clone().buckets(512).placement(PlacementKind::AnySize),
+        ours.clone().buckets(512).placement(PlacementKind::Xor),
+    ];
+    let filters = builders.each_ref().map(|builder| builder.build().expect("valid"));
+    assert_eq!(filters[0].slots(), filters[3].slots());
+    assert_eq!(filters[9].slots(), filters[10].slots());
+    for (i, builder) in builders.iter().enumerate() {
+        for (j, filter) in filters.iter().enumerate() {
+            assert_eq!(builder.describes(filter), i == j, "{i} {j}");
+        }
+    }
+    let unseeded = CuckooFilter::builder().capacity(1000).fingerprint_bits(12);
+    assert!(!unseeded.describes(&unseeded.build().expect("valid")));
+}
+
+#[test]
+fn an_elastic_builder_describes_what_it_builds_and_nothing_else() {
+    let ours = ElasticFilter::builder().seed(7);
+    let builders = [
+        ours.clone(),
+        ours.clone().seed(8),
+        ours.clone().hasher(KeyHasher::xxh3(7)),
+        ours.clone().false_positive_rate(0.02),
+        ours.clone().expected_items(1_000_000),
+        ours.clone().spare_bytes(0),
+    ];
+    let filters = builders.each_ref().map(|builder| builder.build().expect("valid"));
+    for (i, builder) in builders.iter().enumerate() {
+        for (j, filter) in filters.iter().enumerate() {
+            assert_eq!(builder.describes(filter), i == j, "{i} {j}");
+        }
+    }
+    // Releases have chosen another load.
+    assert!(ours.describes(&ours.clone().target_load(0.9).build().expect("valid")));
 }
 
 /// Sizes from too large to address to too large for any machine.

@@ -52,6 +52,32 @@ fn absent_keys(count: u64) -> impl Iterator<Item = u64> {
     1 << 50..(1 << 50) + count
 }
 
+/// The rate is kept after every single key, on the way up and down, not only when a set is complete.
+#[test]
+fn the_rate_is_kept_at_every_number_of_keys() {
+    for (rate, expected, spare) in [
+        (0.4, 0, None),
+        (0.01, 0, Some(0)),
+        (0.01, 3000, Some(0)),
+        (0.001, 0, None),
+        (1e-6, 0, Some(0)),
+    ] {
+        let mut builder = builder(rate).expected_items(expected);
+        if let Some(bytes) = spare {
+            builder = builder.spare_bytes(bytes);
+        }
+        let mut filter = build(&builder);
+        for key in 0..9000u64 {
+            insert_all(&mut filter, key..key + 1);
+            keeps_its_rate(&filter);
+        }
+        for key in 0..8900u64 {
+            remove_all(&mut filter, key..key + 1);
+            keeps_its_rate(&filter);
+        }
+    }
+}
+
 /// Old keys have short entries, and some of them are in overflow; fresh keys that look the same have
 /// long ones, on either level. Removing an old key must not take the only entry that a fresh one
 /// has, whichever level it is on.

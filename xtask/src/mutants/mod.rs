@@ -171,7 +171,11 @@ fn compile(copy: &Path, sources: &Path, mutants: &mut Vec<Mutant>) -> Result<Vec
         }
         let said = String::from_utf8_lossy(&output.stderr);
         let before = mutants.len();
-        mutants.retain(|mutant| !said.lines().any(|line| is_error_in(line, mutant)));
+        mutants.retain(|mutant| !said.lines().any(|line| is_error_in(line, mutant, true)));
+        if mutants.len() == before {
+            // The error is where the mutant is used.
+            mutants.retain(|mutant| !said.lines().any(|line| is_error_in(line, mutant, false)));
+        }
         if mutants.len() == before {
             return Err(Failure::Failed(format!("the mutants do not compile:\n{said}")));
         }
@@ -186,13 +190,15 @@ fn compile(copy: &Path, sources: &Path, mutants: &mut Vec<Mutant>) -> Result<Vec
     Ok(fs::read_to_string(messages)?.lines().filter_map(Suite::from_message).collect())
 }
 
-/// Whether a line as `crates/cuculus/src/hash.rs:7:9: error…` is about a mutant.
-fn is_error_in(line: &str, (file, place): &Mutant) -> bool {
+/// Whether a line as `crates/cuculus/src/hash.rs:7:9: error…` is about a mutant, or about its file.
+fn is_error_in(line: &str, (file, place): &Mutant, is_exact: bool) -> bool {
     let Some((path, rest)) = line.split_once(".rs:") else { return false };
     let Some((number, rest)) = rest.split_once(':') else { return false };
-    let is_there = number.parse().is_ok_and(|line| (place.lines.0..=place.lines.1).contains(&line));
+    let is_there = |line| !is_exact || (place.lines.0..=place.lines.1).contains(&line);
     let path = PathBuf::from(format!("{path}.rs"));
-    is_there && rest.contains("error") && path.ends_with(Path::new(PACKAGE).join("src").join(file))
+    number.parse().is_ok_and(is_there)
+        && rest.contains("error")
+        && path.ends_with(Path::new(PACKAGE).join("src").join(file))
 }
 
 fn in_copy(copy: &Path, words: &[&str]) -> Command {

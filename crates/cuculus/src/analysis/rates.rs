@@ -71,6 +71,21 @@ mod tests {
     use super::*;
     use crate::conformance::Random;
 
+    /// 2b/2^f ≤ 1/n in whole numbers: the shortest f with 2bn ≤ 2^f.
+    #[test]
+    fn lengths_are_those_of_whole_numbers() {
+        for slots in 1..=8 {
+            for inverse in (1..=5000u64).chain((13..60).map(|power| 1 << power)) {
+                let values = u128::from(2 * slots * inverse).next_power_of_two();
+                let bits = fingerprint_bits(1.0 / inverse as f64, slots as u32);
+                assert_eq!(bits, values.trailing_zeros(), "1/{inverse}, {slots} slots");
+            }
+        }
+        assert_eq!([0.0, -1.0, f64::NAN].map(|rate| fingerprint_bits(rate, 4)), [u32::MAX; 3]);
+        assert_eq!([1.0, 7.0].map(|rate| fingerprint_bits(rate, 4)), [3; 2]);
+        assert_eq!(fingerprint_bits(0.5, 0), 0);
+    }
+
     /// A key's candidates follow from its fingerprint, so the filter is a multiset of fingerprints:
     /// the distinct ones are the share of absent keys that it reports as present.
     #[test]
