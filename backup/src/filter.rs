@@ -20,8 +20,7 @@ pub struct SnapshotFilter {
 
 impl SnapshotFilter {
     /// Whether a snapshot is chosen.
-    #[must_use]
-    pub fn matches(&self, snapshot: &Snapshot) -> bool {
+    pub(crate) fn matches(&self, snapshot: &Snapshot) -> bool {
         let has_tags = |tags: &Vec<String>| tags.iter().all(|tag| snapshot.tags.contains(tag));
         let has_path = |path: &PathBuf| {
             let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());

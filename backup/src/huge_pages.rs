@@ -10,7 +10,8 @@ use rustix::mm::{Advice, madvise};
 
 const PAGE: usize = 4096;
 
-/// Blocks of zeros. The system clears each page when it is touched; nobody does it a second time.
+/// Bytes that the allocator returned as zeros: the system clears each page when it is touched, and
+/// nothing clears it a second time. Any bytes are a block, which is 128 words.
 pub(crate) struct ZeroedBlocks(Vec<u8>);
 
 impl ZeroedBlocks {
@@ -18,8 +19,8 @@ impl ZeroedBlocks {
     pub(crate) fn new(len: usize) -> Option<Self> {
         let size = len.checked_mul(Block::SIZE)?.checked_add(align_of::<Block>())?;
         let layout = Layout::array::<u8>(size).ok()?;
-        // SAFETY: the size is not zero, and the layout is that of a list of so many bytes, which are
-        // zeros.
+        // SAFETY: `size` is at least the alignment of a block, so not zero. `layout` is that of `size`
+        // bytes, all of which `alloc_zeroed` has initialised: the list has this length and capacity.
         let mut bytes = unsafe {
             let start = alloc_zeroed(layout);
             if start.is_null() {
@@ -32,7 +33,7 @@ impl ZeroedBlocks {
     }
 
     pub(crate) fn as_mut_slice(&mut self) -> &mut [Block] {
-        // SAFETY: a block is 128 words, as its `AsMut<[u64]>` shows, and any bytes are such words.
+        // SAFETY: any bytes are a block (see `ZeroedBlocks`; its `AsMut<[u64]>` shows the words).
         let (_, blocks, _) = unsafe { self.0.align_to_mut() };
         blocks
     }

@@ -16,12 +16,6 @@ pub struct ChunkId(pub(crate) [u8; ChunkId::LEN]);
 impl ChunkId {
     pub(crate) const LEN: usize = 24;
 
-    /// The bytes of the id.
-    #[must_use]
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.0
-    }
-
     /// The leading bits: uniformly distributed, and in the order of the ids.
     pub(crate) fn prefix(&self) -> u64 {
         let [a, b, c, d, e, f, g, h, ..] = self.0;
@@ -105,8 +99,7 @@ impl Name {
     }
 
     /// Parses 32 lower-case hexadecimal digits; `None` for anything else.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut bytes = [0; Self::LEN];
         if text.len() != 2 * Self::LEN || !text.bytes().all(is_digit) {
             return None;

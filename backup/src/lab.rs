@@ -18,8 +18,13 @@ pub fn backup(
     filters: bool,
     cached_chunks: usize,
 ) -> Result<(BackupReport, Vec<ChunkId>)> {
-    let settings =
-        LookupSettings { filters, cached_chunks, trace: true, ..LookupSettings::default() };
+    let settings = LookupSettings {
+        filters,
+        cached_chunks,
+        trace: true,
+        #[cfg(test)]
+        spoiled: false,
+    };
     repository.backup_with(options, &settings, &())
 }
 

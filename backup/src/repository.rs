@@ -69,7 +69,7 @@ impl Repository {
         Self::find(location)?.open(passphrase)
     }
 
-    /// The id that machines remember: nobody can make another repository with the same one.
+    /// The id that machines remember. Without the master key, no other repository can have it.
     #[must_use]
     pub fn id(&self) -> Name {
         self.keys.repository
@@ -81,8 +81,8 @@ impl Repository {
         &self.warnings
     }
 
-    /// Snapshots that this machine has seen in the repository, that are gone, and that nobody who
-    /// has the key has forgotten: the storage was rolled back, or somebody removed them. Always
+    /// Snapshots that this machine has seen in the repository and that are gone without a record of
+    /// `forget`: the storage was rolled back, or they were removed without the key. Always
     /// empty if the repository was opened without [`LockedRepository::remembered`]. With `accept`
     /// they are returned for the last time.
     ///
@@ -104,12 +104,6 @@ impl Repository {
     /// Remembers a snapshot that was written.
     pub(crate) fn remember(&self, name: &Name) -> Result<()> {
         self.pin.as_ref().map_or(Ok(()), |pin| pin.update(&[*name], &[]))
-    }
-
-    /// The parameters that it was created with.
-    #[must_use]
-    pub fn parameters(&self) -> &Parameters {
-        &self.parameters
     }
 
     /// All snapshots, oldest first.

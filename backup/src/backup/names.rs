@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use crate::codec::{Reader, Writer};
 
-/// A block has so many names, or so many bytes of names.
+/// The most names of a block, and about the most bytes of them.
 const BLOCK_NAMES: usize = 64 * 1024;
 const BLOCK_BYTES: usize = 4 << 20;
 

@@ -180,7 +180,7 @@ fn what_is_eliminated_leaves_the_filters_too() {
     assert_eq!((again.unused_bytes, again.freed_bytes), (0, 0));
 }
 
-/// The same files in two repositories have no chunk id in common: not even files that are too short to
+/// Files have other chunk ids in each repository: even files that are too short to
 /// be cut, so that their chunks are the same bytes in both.
 #[test]
 fn known_files_have_other_ids_in_each_repository() {

@@ -463,13 +463,3 @@ fn one_line(message: &str) -> String {
     let words: Vec<&str> = first.split_whitespace().collect();
     format!("{}; see `cuculus-backup --help`", words.join(" ").trim_start_matches("error: "))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_definition_of_the_arguments_is_sound() {
-        <Arguments as clap::CommandFactory>::command().debug_assert();
-    }
-}

@@ -217,7 +217,6 @@ impl Cli<'_> {
             host: given.host.clone(),
             time: given.time.map(|time| u64::try_from(time.as_nanosecond()).unwrap_or(0)),
             dry_run: given.dry_run,
-            ..BackupOptions::default()
         };
         let progress = self.progress(Unit::Bytes);
         let report = if given.stdin {

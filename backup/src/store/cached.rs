@@ -32,6 +32,12 @@ pub(super) trait RemoteDraft: Write + Send + 'static {
     fn finish(self) -> Result<()>;
 }
 
+impl<D: RemoteDraft> Draft for D {
+    fn keep(self: Box<Self>) -> Result<()> {
+        self.finish()
+    }
+}
+
 pub(super) struct CachedStore<R>(Arc<Parts<R>>);
 
 struct Parts<R> {
@@ -191,8 +197,8 @@ impl<R: Remote> Write for CachedDraft<R> {
     }
 }
 
-impl<R: Remote> Draft for CachedDraft<R> {
-    fn keep(self: Box<Self>) -> Result<()> {
+impl<R: Remote> RemoteDraft for CachedDraft<R> {
+    fn finish(self) -> Result<()> {
         self.upload.finish()?;
         self.copy.map_or(Ok(()), |copy| copy.keep(self.kind, &self.name))
     }

@@ -283,7 +283,7 @@ impl Place {
 
     /// Restores a snapshot that may be damaged: every file that comes back is the one that was saved,
     /// and if some do not, it is said. Returns whether all came back.
-    pub(crate) fn restores_or_complains(
+    pub(crate) fn restores_or_reports(
         &self,
         snapshot: &str,
         source: &Path,
@@ -307,7 +307,7 @@ impl Place {
     }
 }
 
-const BINARY: &str = env!("CARGO_BIN_EXE_cuculus-backup");
+pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_cuculus-backup");
 
 /// A command that was started. Killed when the test ends, in any case.
 pub(crate) struct Running(Child);

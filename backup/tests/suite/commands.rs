@@ -387,7 +387,8 @@ fn words_of_help(help: &str) -> (Vec<String>, Vec<String>) {
     (commands.filter(|name| name != "help").collect(), options.collect())
 }
 
-/// Whoever adds a command or an option runs it in a test.
+/// Every command and every option is run in a test. The help of a command also checks that its
+/// definition is sound.
 #[test]
 fn every_command_and_every_option_is_in_a_test() {
     let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite");

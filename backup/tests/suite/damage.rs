@@ -69,7 +69,7 @@ impl Progress for Problems {
 }
 
 /// Whether the restored tree is exact; if it is not, something must have been reported.
-fn restores_exactly_or_complains(
+fn restores_exactly_or_reports(
     repository: &Repository,
     snapshot: &Snapshot,
     source: &Path,
@@ -111,7 +111,7 @@ fn every_changed_byte_is_noticed(encrypted: bool, tries_a_file: usize) {
     let opened = sample.open().expect("opened");
     let snapshots = opened.snapshots().expect("read");
     assert!(opened.check(ReadData::Everything, &()).expect("checked").errors.is_empty());
-    assert!(restores_exactly_or_complains(&opened, &snapshots[0], &source, "nothing"));
+    assert!(restores_exactly_or_reports(&opened, &snapshots[0], &source, "nothing"));
     let mut random = fastrand::Rng::with_seed(3);
     for path in sample.files() {
         let whole = fs::read(&path).expect("a file");
@@ -149,7 +149,7 @@ fn every_changed_byte_is_noticed(encrypted: bool, tries_a_file: usize) {
             let report = opened.check(ReadData::Everything, &()).expect("checked");
             let named = |line: &String| line.contains(&name);
             assert!(report.errors.iter().any(named), "{what}: {:?}", report.errors);
-            restores_exactly_or_complains(&opened, &snapshots[0], &source, &what);
+            restores_exactly_or_reports(&opened, &snapshots[0], &source, &what);
         }
         for len in [0, whole.len() / 2, whole.len() - 1] {
             fs::write(&path, &whole[..len]).expect("a file");

@@ -1,6 +1,9 @@
 //! The backup through its library and its binary. One test program, so that it is linked once.
 
 mod binary; // runs the binary
+#[expect(dead_code, reason = "only its tests run here")]
+#[path = "../../src/cli/text.rs"]
+mod text; // numbers, times and names for people
 mod trees; // trees to save, and comparisons
 
 mod cli; // messages and exit codes

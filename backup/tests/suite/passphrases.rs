@@ -2,10 +2,14 @@
 //! always does.
 
 use std::fs;
+use std::io::{Read, Write};
 use std::process::Stdio;
+use std::sync::mpsc;
 use std::time::Duration;
 
-use crate::binary::{Backend, Place, text};
+use portable_pty::{CommandBuilder, PtySize, native_pty_system};
+
+use crate::binary::{BINARY, Backend, Place, text};
 
 const FIRST: &str = "a passphrase";
 
@@ -124,4 +128,41 @@ fn a_change_that_is_killed_leaves_a_passphrase_that_works() {
         running.wait().expect("a process");
         assert!(opens(&place, old) || opens(&place, new), "round {round}");
     }
+}
+
+/// A new passphrase is asked for twice, on the terminal even if standard input is something else, and
+/// is not shown.
+#[test]
+fn a_passphrase_is_asked_for_and_not_shown() {
+    let place = Place::empty(Backend::Directory, true);
+    let terminal = native_pty_system().openpty(PtySize::default()).expect("a terminal");
+    let mut command = CommandBuilder::new("sh");
+    let words = "init --kdf-memory 19 --kdf-passes 2 < /dev/null";
+    command.args(["-c", &format!("{BINARY} --repo {} {words}", place.repo().display())]);
+    command.env_remove("CUCULUS_BACKUP_PASSPHRASE");
+    command.env("XDG_CACHE_HOME", place.path("cache"));
+    let mut running = terminal.slave.spawn_command(command).expect("the binary runs");
+    drop(terminal.slave);
+    let mut output = terminal.master.try_clone_reader().expect("its output");
+    let mut keyboard = terminal.master.take_writer().expect("its input");
+    let (send, shown) = mpsc::channel();
+    // Ends when the program has closed its terminal.
+    std::thread::spawn(move || {
+        let mut byte = [0];
+        while output.read_exact(&mut byte).is_ok() && send.send(byte[0]).is_ok() {}
+    });
+    let mut said = Vec::new();
+    for prompt in ["Passphrase: ", "Repeat: "] {
+        while !said.ends_with(prompt.as_bytes()) {
+            said.push(shown.recv().expect("a prompt"));
+        }
+        while !said.ends_with(b"\n") {
+            // What is typed before the echo is off is discarded.
+            writeln!(keyboard, "{FIRST}").expect("typed");
+            said.extend(shown.recv_timeout(Duration::from_secs(2)));
+        }
+    }
+    said.extend(shown.iter());
+    assert!(running.wait().expect("a process").success() && !text(&said).contains(FIRST));
+    assert!(opens(&place, FIRST) && !opens(&place, "another"));
 }

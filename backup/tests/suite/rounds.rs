@@ -107,21 +107,21 @@ fn rounds_of_damage_are_noticed_and_mended() {
         let expected = if is_harmless { 0 } else { 1 };
         assert_eq!(output.status.code(), Some(expected), "{when}: {}", text(&output.stderr));
         for (name, tag) in before.iter().filter(|(name, _)| !is_damaged(name)) {
-            let is_whole = place.restores_or_complains(name, &source, &states[tag], &when);
+            let is_whole = place.restores_or_reports(name, &source, &states[tag], &when);
             assert!(is_whole || !is_harmless, "{when}: a loss was not noticed");
         }
         harmless += u64::from(is_harmless);
         let output = place.run(&["repair"]);
         let code = output.status.code();
         assert!(matches!(code, Some(0 | 1)), "{when}: {}", text(&output.stderr));
-        // The same files again: what was lost of them is stored again.
+        // What was lost of these files is stored again.
         let again = format!("{tag} again");
         states.insert(again.clone(), manifest(&source));
         place.succeeds(&["backup", "source", "--tag", &again]);
         let after = snapshots(&place);
         let mut broken = vec![];
         for (name, tag) in &after {
-            if !place.restores_or_complains(name, &source, &states[tag], &when) {
+            if !place.restores_or_reports(name, &source, &states[tag], &when) {
                 broken.push(name.clone());
             }
         }

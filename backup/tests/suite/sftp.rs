@@ -60,7 +60,7 @@ fn a_connection_that_breaks_costs_no_more_than_this_attempt() {
     let place = Place::at(Backend::Server, true);
     let source = place.path("source");
     fs::create_dir(&source).expect("a directory");
-    fs::write(source.join("large"), trees::noise(4, 60_000_000)).expect("a file");
+    fs::write(source.join("large"), trees::noise(4, 30_000_000)).expect("a file");
     let mut running = place.start(&["backup", "source"]);
     while place.count("packs") == 0 {
         std::thread::sleep(Duration::from_millis(5));

@@ -9,8 +9,8 @@ use object_store::{ObjectStoreExt, WriteMultipart};
 use super::Bucket;
 use crate::error::Result;
 use crate::id::Name;
+use crate::store::ObjectKind;
 use crate::store::cached::RemoteDraft;
-use crate::store::{Draft, ObjectKind};
 
 /// Twice a pack. Servers accept 10,000 parts, so an index run may have 160 GB.
 const PART_SIZE: usize = 16 << 20;
@@ -79,12 +79,6 @@ impl Write for S3Draft {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-impl Draft for S3Draft {
-    fn keep(self: Box<Self>) -> Result<()> {
-        self.finish()
     }
 }
 

@@ -12,8 +12,8 @@ use super::Directory;
 use super::connection::is_missing;
 use crate::error::Result;
 use crate::id::Name;
+use crate::store::ObjectKind;
 use crate::store::cached::RemoteDraft;
-use crate::store::{Draft, ObjectKind};
 
 pub(crate) struct SftpDraft {
     pub(super) directory: Arc<Directory>,
@@ -69,12 +69,6 @@ impl Write for SftpDraft {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-impl Draft for SftpDraft {
-    fn keep(self: Box<Self>) -> Result<()> {
-        self.finish()
     }
 }
 
