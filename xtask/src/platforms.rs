@@ -7,9 +7,9 @@
 
 use std::process::Command;
 
-use crate::run::{Failure, cargo, program, succeeds, target_directory};
+use crate::run::{Failure, cargo, target_directory};
 use crate::test::Steps;
-use crate::tools;
+use crate::tools::{self, Package};
 
 /// Addresses of 32 bits, and no system: no random numbers, for instance.
 const WASM: &str = "wasm32-unknown-unknown";
@@ -26,6 +26,9 @@ const SHORT: [&str; 2] = ["format", "format_elastic"];
 /// What else `cargo xtask platforms` runs, beside the unit tests.
 const LONG: [&str; 5] = ["build", "bulk", "elastic", "maplet", "sections"];
 
+pub(crate) const NEEDED: [Package; 3] =
+    [tools::RUSTC_WEB, tools::RUST_WEB_SRC, tools::GCC_MULTILIB];
+
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     if let Some(word) = arguments.first() {
         return Err(Failure::Usage(format!("platforms takes no arguments, got {word:?}")));
@@ -40,9 +43,7 @@ fn run_all(steps: &mut Steps) -> Result<(), Failure> {
     short(steps)?;
     let suites = [&SHORT[..], &LONG[..]].concat();
     steps.run("i686, all tests", test(I686, &suites).arg("--lib"))?;
-    for package in ["gcc-powerpc-linux-gnu", "libc6-dev-powerpc-cross", "qemu-user"] {
-        installed(package)?;
-    }
+    tools::debian(&tools::POWERPC)?;
     let mut command = test(POWERPC, &suites);
     command.env("CARGO_TARGET_POWERPC_UNKNOWN_LINUX_GNU_LINKER", "powerpc-linux-gnu-gcc");
     let emulator = format!("qemu-ppc -L {POWERPC_LIBRARIES}");
@@ -52,15 +53,9 @@ fn run_all(steps: &mut Steps) -> Result<(), Failure> {
 
 /// The part that runs with all other tests.
 pub(crate) fn short(steps: &mut Steps) -> Result<(), Failure> {
-    for package in ["rustc-web", "rust-web-src", "gcc-multilib"] {
-        installed(package)?;
-    }
+    tools::debian(&NEEDED)?;
     steps.run("wasm32 compiles", &mut compiler("build", WASM, "std,panic_unwind"))?;
     steps.run("i686, formats", &mut test(I686, &SHORT))
-}
-
-fn installed(package: &str) -> Result<(), Failure> {
-    tools::debian_for(package, || succeeds(&mut program("dpkg", ["--status", package])))
 }
 
 fn test(target: &str, suites: &[&str]) -> Command {

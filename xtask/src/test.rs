@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
 fn run_all(steps: &mut Steps) -> Result<(), Failure> {
     tools::component("fmt", "rustfmt")?;
     tools::component("clippy", "clippy")?;
-    tools::debian(&NEEDED)?;
+    tools::debian(&[&NEEDED[..], &platforms::NEEDED].concat())?;
     println!("==> all steps: tens of minutes on two cores, most of them to compile the first time");
 
     steps.cargo("format", &["fmt", "--all", "--check"])?;

@@ -52,13 +52,31 @@ macro_rules! program_of {
     };
 }
 
+/// A package without a program of its own.
+macro_rules! files_of {
+    ($package:literal) => {
+        Package {
+            name: $package,
+            is_there: || succeeds(&mut program("dpkg", ["--status", $package])),
+        }
+    };
+}
+
 pub(crate) const BORG: Package = program_of!("borgbackup", "borg");
 pub(crate) const CHROMIUM: Package = program_of!("chromium", "chromium");
 pub(crate) const CLANG: Package = program_of!("clang", "clang");
 pub(crate) const DPKG: Package = program_of!("dpkg", "dpkg-deb");
+/// C for addresses of 32 bits.
+pub(crate) const GCC_MULTILIB: Package = files_of!("gcc-multilib");
 pub(crate) const LIBCLANG: Package = Package { name: "libclang-dev", is_there: has_libclang };
 pub(crate) const NODE: Package = program_of!("nodejs", "node");
 pub(crate) const NPM: Package = program_of!("npm", "npm");
+/// C for PowerPC with addresses of 32 bits, and what runs its programs.
+pub(crate) const POWERPC: [Package; 3] = [
+    files_of!("gcc-powerpc-linux-gnu"),
+    files_of!("libc6-dev-powerpc-cross"),
+    program_of!("qemu-user", "qemu-ppc"),
+];
 pub(crate) const PYTHON_VENV: Package = Package {
     name: "python3-venv",
     is_there: || succeeds(&mut program("python3", ["-c", "import ensurepip, venv"])),
@@ -66,6 +84,9 @@ pub(crate) const PYTHON_VENV: Package = Package {
 pub(crate) const REDIS: Package = program_of!("redis-server", "redis-server");
 pub(crate) const RESTIC: Package =
     Package { name: "restic", is_there: || succeeds(&mut program("restic", ["version"])) };
+/// A compiler for many targets, and the source of its standard library.
+pub(crate) const RUSTC_WEB: Package = files_of!("rustc-web");
+pub(crate) const RUST_WEB_SRC: Package = files_of!("rust-web-src");
 pub(crate) const SSH_CLIENT: Package =
     Package { name: "openssh-client", is_there: || Path::new("/usr/bin/ssh-keygen").exists() };
 pub(crate) const SSH_SERVER: Package =
