@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-FORKS = 40
+FORKS = 15
 
 
 @pytest.mark.parametrize("how", ["os", "multiprocessing"])
