@@ -17,11 +17,23 @@ pub(crate) fn write_table(
     let block = format!("`{command}`; {}; {}.\n\n{}\n", machine(), date.trim(), table.trim());
     let path = root().join(document);
     let text = fs::read_to_string(&path)?;
-    let text = replaced(&text, name, &block)
-        .ok_or_else(|| Failure::Failed(format!("{document} has no table `{name}`")))?;
+    let text = replaced(&text, name, &block).ok_or_else(|| no_table(document, name))?;
     fs::write(Path::new(&path), text)?;
     println!("wrote the table `{name}` of {document}");
     Ok(())
+}
+
+/// Fails if a document has no table of this name.
+pub(crate) fn expect_table(document: &str, name: &str) -> Result<(), Failure> {
+    let text = fs::read_to_string(root().join(document))?;
+    replaced(&text, name, "").map(drop).ok_or_else(|| no_table(document, name))
+}
+
+fn no_table(document: &str, name: &str) -> Failure {
+    Failure::Failed(format!(
+        "{document} has no table `{name}`; put `<!-- begin: {name} -->` and `<!-- end: … -->` where \
+         it belongs"
+    ))
 }
 
 fn replaced(text: &str, name: &str, block: &str) -> Option<String> {

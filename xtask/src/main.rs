@@ -44,8 +44,9 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "bench",
-        arguments: "[ARGS…]",
-        summary: "run an experiment of the laboratory in release (default: speed; `bench list` lists all)",
+        arguments: "[ARGS…] [--write]",
+        summary: "run an experiment of the laboratory in release (default: speed; `bench list` lists all); with \
+                  --write put its tables into docs/benchmarks.md",
         run: bench::run,
     },
     Command {

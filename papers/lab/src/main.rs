@@ -56,6 +56,7 @@ fn command() -> Command {
         .about("Run experiments and print what they found")
         .arg(name(Arg::new("names").required(true).num_args(1..)))
         .arg(flag("json", "Print all numbers as JSON"))
+        .arg(flag("markdown", "Print the tables only, in Markdown").conflicts_with("json"))
         .arg(
             Arg::new("set")
                 .long("set")
@@ -265,6 +266,8 @@ fn run_some(matches: &ArgMatches, out: &mut impl Write) -> anyhow::Result<usize>
         wrong_answers += outcome.wrong_answers;
         if matches.get_flag("json") {
             numbers.insert(experiment.name.to_owned(), outcome.to_json());
+        } else if matches.get_flag("markdown") {
+            print_tables(&outcome, out)?;
         } else {
             print(experiment, &outcome, out)?;
         }
@@ -273,6 +276,17 @@ fn run_some(matches: &ArgMatches, out: &mut impl Write) -> anyhow::Result<usize>
         writeln!(out, "{:#}", Value::Object(numbers))?;
     }
     Ok(wrong_answers)
+}
+
+/// The tables in Markdown, each below its title if there are several.
+fn print_tables(outcome: &Outcome, out: &mut impl Write) -> io::Result<()> {
+    for (title, table) in &outcome.tables {
+        if outcome.tables.len() > 1 {
+            writeln!(out, "{title}\n")?;
+        }
+        writeln!(out, "{}", table.to_markdown())?;
+    }
+    Ok(())
 }
 
 fn print(experiment: &Experiment, outcome: &Outcome, out: &mut impl Write) -> io::Result<()> {

@@ -35,6 +35,21 @@ impl Table {
         self.widths().iter().map(|width| width + 2).sum::<usize>().saturating_sub(2)
     }
 
+    /// The table in Markdown. A row with too few cells gets empty ones.
+    #[must_use]
+    pub fn to_markdown(&self) -> String {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let line = |row: &Vec<String>| {
+            let cells = (0..columns).map(|column| row.get(column).map_or("", String::as_str));
+            // A bar would end the cell.
+            let cells: Vec<String> = cells.map(|cell| cell.replace('|', "\\|")).collect();
+            format!("| {} |\n", cells.join(" | "))
+        };
+        let mut lines: Vec<String> = self.rows.iter().map(line).collect();
+        lines.insert(lines.len().min(1), format!("|{}\n", "---|".repeat(columns)));
+        lines.concat()
+    }
+
     /// Adds a row.
     pub fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
@@ -89,5 +104,14 @@ a            1.2
 longer name    -
 ";
         assert_eq!(table.to_string(), expected);
+    }
+
+    #[test]
+    fn markdown_has_a_cell_for_each_column() {
+        let mut table = Table::new(["name", "x"]);
+        table.row(["a|b", "1"]);
+        table.row(["short"]);
+        let expected = "| name | x |\n|---|---|\n| a\\|b | 1 |\n| short |  |\n";
+        assert_eq!(table.to_markdown(), expected);
     }
 }
