@@ -64,9 +64,7 @@ fn group(keys: &Keys, bytes: &[u8]) {
 fn run(keys: &Arc<Keys>, bytes: &[u8]) {
     let Some((&len, bytes)) = bytes.split_first() else { return };
     let (tail, entries) = bytes.split_at(bytes.len().min(usize::from(len)));
-    let count = entries.len() / index::ENTRY_LEN;
-    let mut filter = vec![0; (count + 1).div_ceil(64) * 8 + count];
-    (0..count).for_each(|id| filter[id / 8] |= 1 << (id % 8));
+    let filter = one_bucket(entries.len() / index::ENTRY_LEN);
     let Some(run) = opened_run(keys, entries, &filter, &[tail, &[1]].concat()) else { return };
     let _ = run.filter();
     let index = Index::of_runs(vec![run]);
@@ -76,6 +74,13 @@ fn run(keys: &Arc<Keys>, bytes: &[u8]) {
         let id = ChunkId(id.try_into().unwrap_or_default());
         let _ = (index.find(&id), index.find_all(&[id].into_iter(), |_, _| ()));
     }
+}
+
+/// A filter of this number of ids, all in one bucket.
+fn one_bucket(ids: usize) -> Vec<u8> {
+    let mut filter = vec![0; (ids + 1).div_ceil(64) * 8 + ids];
+    (0..ids).for_each(|id| filter[id / 8] |= 1 << (id % 8));
+    filter
 }
 
 fn opened_run(keys: &Arc<Keys>, entries: &[u8], filter: &[u8], tail: &[u8]) -> Option<Run> {
@@ -207,5 +212,23 @@ impl Object for Bytes {
         let end = offset.checked_add(len).and_then(|end| usize::try_from(end).ok());
         let bytes = end.and_then(|end| self.0.get(usize::try_from(offset).ok()?..end));
         Ok(bytes.ok_or_else(|| Error::damaged(ObjectKind::Pack, &SINGLETON))?.to_vec())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Otherwise the fuzzer would never get past the tail.
+    #[test]
+    fn a_run_that_is_put_together_right_opens() {
+        let keys = Arc::new(Keys::new(&Master(MASTER), false));
+        for ids in [1u8, 70] {
+            let entries = vec![0; usize::from(ids) * index::ENTRY_LEN];
+            // The number of entries, one pack, no predecessors, one block, one bucket.
+            let tail = [&[ids, 1][..], &[0; 18], &[0, 1], &[0; 8], &[1]].concat();
+            let run = opened_run(&keys, &entries, &one_bucket(ids.into()), &tail);
+            assert!(run.expect("a run").stored_filter().is_ok(), "{ids}");
+        }
     }
 }

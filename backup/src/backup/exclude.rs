@@ -112,7 +112,7 @@ mod tests {
         check(&["*.o"], &["/a/b/c.o", "/x.o"], &["/a/b/c.oo", "/a/c.o/d"]);
         check(&["/home/*/cache/"], &["/home/u/cache/"], &["/home/u/cache", "/home/u/v/cache/"]);
         check(&["/srv/**/tmp"], &["/srv/a/b/tmp", "/srv/tmp/"], &["/srv/a/tmpx", "/cache"]);
-        // Relative to each path that is backed up: once these left out nothing.
+        // Relative to each path that is backed up.
         check(&["a/b"], &["/home/u/a/b", "/srv/a/b/"], &["/home/u/x/a/b", "/a/b", "/srv/a"]);
         check(&["a/*.c", "**/x/y"], &["/srv/a/m.c", "/srv/p/x/y"], &["/srv/a/b/m.c"]);
         check(&["tmp/"], &["/srv/tmp/"], &["/srv/tmp"]);

@@ -20,8 +20,7 @@ const LARGE: u64 = 16 << 20;
 /// a number of bytes, because holes take no time.
 const LISTS_PER_PART: usize = 6;
 
-/// The content of a file that is worth dividing: its lists are listed, each with its length. Files
-/// of version 1 have one list.
+/// The content of a file that is worth dividing: its lists are listed, each with its length.
 pub(super) fn content(node: &Node) -> Option<&Content> {
     match &node.kind {
         NodeKind::File { size, content } if *size >= LARGE && content.levels > 0 => Some(content),

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -143,6 +143,11 @@ fn a_passphrase_is_asked_for_and_not_shown() {
     command.env("XDG_CACHE_HOME", place.path("cache"));
     let mut running = terminal.slave.spawn_command(command).expect("the binary runs");
     drop(terminal.slave);
+    let name = terminal.master.tty_name().expect("a name");
+    let settings = || {
+        let output = Command::new("stty").arg("-aF").arg(&name).output().expect("stty runs");
+        text(&output.stdout)
+    };
     let mut output = terminal.master.try_clone_reader().expect("its output");
     let mut keyboard = terminal.master.take_writer().expect("its input");
     let (send, shown) = mpsc::channel();
@@ -156,11 +161,11 @@ fn a_passphrase_is_asked_for_and_not_shown() {
         while !said.ends_with(prompt.as_bytes()) {
             said.push(shown.recv().expect("a prompt"));
         }
-        while !said.ends_with(b"\n") {
-            // What is typed before the echo is off is discarded.
-            writeln!(keyboard, "{FIRST}").expect("typed");
-            said.extend(shown.recv_timeout(Duration::from_secs(2)));
+        // What is typed before the echo is off is shown, and discarded.
+        while !settings().contains("-echo ") {
+            std::thread::sleep(Duration::from_millis(10));
         }
+        writeln!(keyboard, "{FIRST}").expect("typed");
     }
     said.extend(shown.iter());
     assert!(running.wait().expect("a process").success() && !text(&said).contains(FIRST));
