@@ -192,6 +192,15 @@ pub fn elastic<K: Probe>() -> Candidate<K> {
     })
 }
 
+/// The same with its size declared: it keeps nothing in reserve for a larger set.
+#[must_use]
+pub fn elastic_sized<K: Probe>() -> Candidate<K> {
+    Candidate::new("cuculus elastic, sized", "size declared", |plan| {
+        let builder = ElasticFilter::builder().false_positive_rate(plan.rate);
+        builder.expected_items(plan.most).seed(1).build()
+    })
+}
+
 /// A list of filters, which keeps its rate up to a number of keys that must be declared.
 #[must_use]
 pub fn dynamic<K: Probe>() -> Candidate<K> {

@@ -129,6 +129,146 @@ fn relative_links_lead_somewhere() {
     assert!(broken.is_empty(), "links that lead nowhere:\n{}", broken.join("\n"));
 }
 
+/// A document that begins with a list of its chapters lists all of them.
+#[test]
+fn contents_are_complete() {
+    let mut lists = 0;
+    for document in documents() {
+        let prose = document.prose();
+        let Some((before, _)) = prose.split_once("\n## ") else { continue };
+        let listed: Vec<&str> = before
+            .split("](#")
+            .skip(1)
+            .filter_map(|rest| rest.split_once(')'))
+            .map(|(anchor, _)| anchor)
+            .collect();
+        if listed.len() < 3 {
+            continue;
+        }
+        lists += 1;
+        let chapters: String = prose
+            .lines()
+            .filter(|line| line.starts_with("## "))
+            .fold(String::new(), |all, line| all + line + "\n");
+        for anchor in (Document { name: String::new(), text: chapters }).anchors() {
+            assert!(listed.contains(&&*anchor), "{}: {anchor} is not listed", document.name);
+        }
+    }
+    assert!(lists >= 2, "{lists} lists of contents only");
+}
+
+/// What installs a package by its name, and what adds one to a program.
+const INSTALLERS: [&str; 10] = [
+    "cargo add",
+    "cargo binstall",
+    "cargo install",
+    "npm i",
+    "npm install",
+    "pip install",
+    "pip3 install",
+    "pipx install",
+    "uv add",
+    "uv pip install",
+];
+
+/// The packages that the release notes list as published.
+fn published() -> Vec<String> {
+    let notes = Document::read("CHANGELOG.md").text;
+    let lines = notes.lines().filter_map(|line| line.strip_prefix("Published: "));
+    let names = lines.flat_map(|line| line.split('`').skip(1).step_by(2));
+    names.map(str::to_owned).collect()
+}
+
+/// What is wrong with the install commands of a text: names that are not published, and paths that are
+/// not there. A sentence that says what will work once it is published may name what is not.
+fn faults_of_installs(
+    text: &str,
+    published: &[String],
+    exists: impl Fn(&str) -> bool,
+) -> Vec<String> {
+    let mut faults = Vec::new();
+    for installer in INSTALLERS {
+        for (at, _) in text.match_indices(&format!("{installer} ")) {
+            let sentence = text[..at].rsplit(". ").next().unwrap_or_default();
+            if sentence.rsplit("\n\n").next().unwrap_or_default().contains("published") {
+                continue;
+            }
+            let rest = &text[at + installer.len()..];
+            let command = rest.split(['`', '\n', '#', '&', ';', '|']).next().unwrap_or_default();
+            let mut words = command.split_whitespace();
+            while let Some(word) = words.next() {
+                let path = match word {
+                    "--path" => words.next().unwrap_or_default(),
+                    "--features" | "-r" | "--requirement" => {
+                        words.next();
+                        continue;
+                    }
+                    _ if word.starts_with('-') => continue,
+                    _ if word.starts_with('.') => word,
+                    _ => {
+                        let name = word.split(['@', '[', '=']).next().unwrap_or_default();
+                        if !published.iter().any(|one| one == name) {
+                            faults.push(format!("{installer} {name}: not published"));
+                        }
+                        continue;
+                    }
+                };
+                if !exists(path.trim_start_matches("CHECKOUT/").trim_start_matches("./")) {
+                    faults.push(format!("{installer} {path}: not there"));
+                }
+            }
+        }
+    }
+    faults
+}
+
+/// A name that is not published installs nothing, or what somebody else publishes under it.
+#[test]
+fn only_what_is_published_is_installed_by_name() {
+    let published = published();
+    let mut readmes = Vec::new();
+    for directory in ["crates", "papers", "."] {
+        for entry in fs::read_dir(root().join(directory)).into_iter().flatten() {
+            let name = entry.expect("an entry").file_name().into_string().expect("names are text");
+            let name = format!("{directory}/{name}/README.md");
+            readmes.extend(root().join(&name).exists().then(|| Document::read(&name)));
+        }
+    }
+    assert!(readmes.len() >= 4, "{} READMEs only", readmes.len());
+    let mut faults = Vec::new();
+    let mut commands = 0;
+    for document in documents().into_iter().chain(readmes) {
+        commands += INSTALLERS.iter().map(|one| document.text.matches(one).count()).sum::<usize>();
+        let exists = |path: &str| root().join(path).join("Cargo.toml").exists();
+        let found = faults_of_installs(&document.text, &published, exists);
+        faults.extend(found.into_iter().map(|fault| format!("{}: {fault}", document.name)));
+    }
+    assert!(commands >= 8, "{commands} commands only");
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn installs_by_name_are_found() {
+    let published = ["ours".to_owned()];
+    let faults = |text: &str| faults_of_installs(text, &published, |path| path == "crates/here");
+    assert_eq!(faults("`cargo add theirs`"), ["cargo add theirs: not published"]);
+    assert_eq!(faults("pip install -U 'a' theirs==1 # x").len(), 2);
+    assert_eq!(faults("npm install --save theirs@2\n"), ["npm install theirs: not published"]);
+    assert_eq!(
+        faults("cargo install --path crates/gone"),
+        ["cargo install crates/gone: not there"]
+    );
+    assert_eq!(faults("A sentence. `cargo add theirs` is published.").len(), 1);
+    for fine in [
+        "cargo install ours --features s3",
+        "`cargo add --path CHECKOUT/crates/here`",
+        "pip install ./crates/here && true",
+        "Once it is published, `cargo add theirs` and `pip install theirs` will do.",
+    ] {
+        assert_eq!(faults(fine), [""; 0], "{fine}");
+    }
+}
+
 /// The first line of a table says what each column is.
 #[test]
 fn every_column_of_a_table_has_a_heading() {

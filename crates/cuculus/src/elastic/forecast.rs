@@ -32,7 +32,8 @@ const FREE_BYTES: usize = 32;
 
 impl ElasticFilterBuilder {
     /// What the filter will be like when it has grown to some number of keys, none of them twice:
-    /// usually within 6 % of the memory.
+    /// within 8 % of the memory, and from 50,000 keys on within 20 % of the rate. (At rates of 0.001 % and
+    /// some 100,000 keys it is within 13 % of the memory.)
     ///
     /// # Errors
     /// [`BuildError`] if there can be no such filter.

@@ -114,7 +114,7 @@ impl Contest {
                     true => candidate::by_pages(),
                     false => vec![candidate::cuckoo(), candidate::semi_sorted()],
                 };
-                list.push(candidate::elastic());
+                list.extend([candidate::elastic(), candidate::elastic_sized()]);
                 if field.all {
                     list.extend(candidate::less_usual());
                 }
