@@ -2,7 +2,7 @@
 //! thresholds of growth, limits of widths, and the promises about rate and memory.
 
 use cuculus::conformance::Random;
-use cuculus::lab::Instructions;
+use cuculus::lab::{Instructions, take_work};
 use cuculus::{
     BuildError, ElasticFilter, ElasticFilterBuilder, Filter, Insert, KeyHash, KeyHasher,
     MergeError, Persist, Remove,
@@ -76,6 +76,48 @@ fn the_rate_is_kept_at_every_number_of_keys() {
             keeps_its_rate(&filter);
         }
     }
+}
+
+/// Of the rate that is asked for nearly all is used, as soon as a set has grown a little: longer entries
+/// would be wasted memory.
+#[test]
+fn the_rate_is_used_on_the_way_up() {
+    for (rate, least, mean) in
+        [(0.3, 0.5, 0.6..0.65), (0.01, 0.85, 0.94..0.98), (0.0001, 0.8, 0.93..0.965)]
+    {
+        let mut filter = build(&builder(rate).spare_bytes(0));
+        let (mut used, mut lowest) = (Vec::new(), 1f64);
+        for key in 0..200_000u64 {
+            insert_all(&mut filter, key..key + 1);
+            if key >= 20_000 && key % 1000 == 0 {
+                let share = filter.expected_false_positive_rate() / rate;
+                used.push(share);
+                lowest = lowest.min(share);
+            }
+        }
+        let average = used.iter().sum::<f64>() / used.len() as f64;
+        assert!(lowest > least && mean.contains(&average), "{rate}: {lowest} {average}");
+    }
+}
+
+/// A quarter of the homes of a segment lose their keys, which cannot be done in place alone. The removal
+/// that writes the segment again has all its entries to write, with the one that goes.
+#[test]
+fn removals_that_rewrite_are_counted() {
+    let mut random = Random::new(3);
+    let mut filter = build(&builder(0.01));
+    let hashes: Vec<KeyHash> = (0..1400).map(|_| KeyHash::new(random.bits())).collect();
+    filter.insert_batch(&hashes).expect("room");
+    let mut wrote_all = false;
+    take_work();
+    for &hash in hashes.iter().filter(|hash| hash.get() >> 62 == 0) {
+        let before = filter.len() as u64;
+        assert!(filter.remove_hash(hash));
+        let work = take_work();
+        assert!(work <= before, "{work} of {before}");
+        wrote_all |= work == before;
+    }
+    assert!(wrote_all);
 }
 
 /// Old keys have short entries, and some of them are in overflow; fresh keys that look the same have

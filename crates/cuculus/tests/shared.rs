@@ -261,3 +261,31 @@ fn small_sets_are_changed_and_read_by_several_threads() {
     assert!(filter.len() == KEPT as usize && (0..KEPT).all(|key| filter.remove(&key)));
     assert!(filter.is_empty());
 }
+
+/// Parts and their union count the lengths of their entries; a loaded filter finds them in the entries.
+#[test]
+fn parts_know_the_lengths_of_their_entries() {
+    let mut fewer = 0;
+    for (rate, keys) in
+        [(0.01, 40), (0.01, 700), (0.01, 5000), (0.3, 100), (0.3, 3000), (0.001, 20_000)]
+    {
+        for parts in [1, 2, 16, 64] {
+            let builder = ElasticFilter::builder().false_positive_rate(rate).spare_bytes(0);
+            let mut filter = builder.seed(keys).build().expect("valid");
+            (0..keys).for_each(|key| filter.insert(&key).expect("room"));
+            let shared = SharedFilter::from_filter(filter, parts).expect("memory");
+            fewer += usize::from(shared.parts() < parts);
+            (1 << 32..(1 << 32) + 200u64).for_each(|key| shared.insert(&key).expect("room"));
+            let whole = shared.snapshot();
+            let again = ElasticFilter::from_bytes(&whole.to_bytes()).expect("own bytes");
+            let (counted, found) =
+                (whole.expected_false_positive_rate(), again.expected_false_positive_rate());
+            assert!(
+                (counted / found - 1.0).abs() < 1e-9,
+                "{rate} {keys} {parts}: {counted} {found}"
+            );
+            assert!(found <= rate, "{rate} {keys} {parts}: {found}");
+        }
+    }
+    assert!(fewer > 0, "no part was too full for its rate");
+}

@@ -33,8 +33,17 @@ const LEFT_OUT: [&str; 8] = [
     "work.rs",
 ];
 /// Beside the unit tests.
-const SUITES: [&str; 8] =
-    ["build", "bulk", "conformance", "elastic", "format", "format_elastic", "maplet", "sections"];
+const SUITES: [&str; 9] = [
+    "build",
+    "bulk",
+    "conformance",
+    "elastic",
+    "format",
+    "format_elastic",
+    "maplet",
+    "sections",
+    "shared",
+];
 /// Takes as long as everything else.
 const SKIPPED: [&str; 2] = ["--skip", "every_kind_obeys_every_law"];
 /// A process may have this much memory, in KiB.
