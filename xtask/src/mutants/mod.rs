@@ -18,6 +18,8 @@ use crate::run::{Failure, cargo, root, step, target_directory};
 use places::Place;
 
 const PACKAGE: &str = "crates/cuculus";
+/// What its tests are made with.
+const TESTKIT: &str = "crates/testkit";
 /// The variable that chooses a mutant.
 const CHOSEN: &str = "CUCULUS_MUTANT";
 /// What the tests do not judge: formatted figures, hints to the processor, and what measurements and the
@@ -95,19 +97,22 @@ pub(crate) fn run(words: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The package, in a workspace of its own.
+/// The package and its test kit, in a workspace of their own.
 fn copy_package(copy: &Path) -> Result<(), Failure> {
-    let sources = copy.join(PACKAGE);
-    if sources.exists() {
-        fs::remove_dir_all(&sources)?;
+    for package in [PACKAGE, TESTKIT] {
+        if copy.join(package).exists() {
+            fs::remove_dir_all(copy.join(package))?;
+        }
+        copy_directory(&root().join(package), &copy.join(package))?;
     }
-    copy_directory(&root().join(PACKAGE), &sources)?;
     fs::copy(root().join("Cargo.lock"), copy.join("Cargo.lock"))?;
     let whole = fs::read_to_string(root().join("Cargo.toml"))?;
     // The profiles name packages that are not needed here.
     let lines = whole.lines().take_while(|line| !line.starts_with("[profile."));
     let lines = lines.map(|line| match line.split_once(" = [") {
-        Some((name @ ("members" | "default-members"), _)) => format!("{name} = [{PACKAGE:?}]"),
+        Some((name @ ("members" | "default-members"), _)) => {
+            format!("{name} = [{PACKAGE:?}, {TESTKIT:?}]")
+        }
         _ => line.into(),
     });
     let workspace =
