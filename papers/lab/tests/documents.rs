@@ -1,5 +1,6 @@
 //! What the documents say about the repository is true: links and paths exist, the front pages keep
-//! their lengths, and the wording rules of CONTRIBUTING.md hold. Knows Markdown, nothing of filters.
+//! their lengths, the wording rules of CONTRIBUTING.md hold, and figures of speed are where commands
+//! write them. Knows Markdown, nothing of filters.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -69,7 +70,7 @@ impl Document {
 /// Directories with documents, besides the root.
 const BELOW: [&str; 3] = ["docs", "backup", "papers"];
 
-/// All documents: those at the root, those below docs and those of the other houses.
+/// All documents: those at the root, those below docs, those of the other houses and of the crates.
 fn documents() -> Vec<Document> {
     let mut names = Vec::new();
     let mut directories = vec![PathBuf::new()];
@@ -84,6 +85,13 @@ fn documents() -> Vec<Document> {
             {
                 directories.push(path);
             }
+        }
+    }
+    // The crates' own, each in its directory.
+    for entry in fs::read_dir(root().join("crates")).expect("a directory") {
+        let name = Path::new("crates").join(entry.expect("an entry").file_name()).join("README.md");
+        if root().join(&name).exists() {
+            names.push(name.to_str().expect("names are text").to_owned());
         }
     }
     names.sort();
@@ -353,7 +361,7 @@ fn is_placeholder(name: &str) -> bool {
 
 #[test]
 fn experiments_are_in_the_registry() {
-    for (document, least) in [("papers/claims.md", 40), ("docs/benchmarks.md", 20)] {
+    for (document, least) in [("papers/claims.md", 40), ("docs/benchmarks.md", 5)] {
         let named = experiments_in(&Document::read(document)).len();
         assert!(named >= least, "{document} names {named} experiments only");
     }
@@ -527,4 +535,88 @@ fn unclear_phrases_are_found() {
         ["so many", "ns an insert"]
     );
     assert!(unclear_phrases("Ten bits per key. It has 13 bits. A key is rewritten.").is_empty());
+}
+
+/// What commands wrote: the names of the tables of a document, and the text without them.
+fn tables_and_rest(document: &Document) -> (Vec<String>, String) {
+    let (mut names, mut rest) = (Vec::new(), String::new());
+    let mut parts = document.text.split("<!-- begin: ");
+    rest += parts.next().unwrap_or_default();
+    for part in parts {
+        let (name, part) = part.split_once(" -->\n").unwrap_or((part, ""));
+        let after = part.split_once(&format!("<!-- end: {name} -->\n"));
+        let (_, after) = after.unwrap_or_else(|| panic!("{}: no end: {name}", document.name));
+        names.push(name.to_owned());
+        rest += after;
+    }
+    (names, rest)
+}
+
+/// Each table of docs/benchmarks.md is one that `cargo xtask bench NAME --write` or another of the
+/// benchmarks can replace.
+#[test]
+fn tables_between_markers_have_a_command() {
+    let (names, _) = tables_and_rest(&Document::read("docs/benchmarks.md"));
+    assert!(names.len() >= 10, "{names:?}");
+    for name in names {
+        let word = name.split(' ').next().unwrap_or_default();
+        assert!(experiments::named(word).is_some() || word.starts_with("bench-"), "{name}");
+    }
+}
+
+const TIMES: &[&str] =
+    &["ns", "µs", "ms", "nanoseconds", "microseconds", "milliseconds", "millisecond"];
+const COMPARISONS: &[&str] = &["fast", "slow", "slowly", "long"];
+
+/// Figures of speed: a number with a unit of time below a second, of things per second, or of times
+/// as fast. Numbers in words, and limits in seconds, are none.
+fn figures_of_speed(text: &str) -> Vec<String> {
+    let is_number = |word: &str| {
+        word.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+            && word.chars().any(|c| c.is_ascii_digit())
+    };
+    let trim =
+        |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric() && c != '.').to_owned();
+    let words: Vec<String> = text.split_whitespace().map(trim).collect();
+    let is_figure = |at: usize| {
+        let after = |by: usize| words.get(at + by).map_or("", |word| word.trim_end_matches('.'));
+        let is_compared = after(1) == "times"
+            && (["faster", "slower"].contains(&after(2))
+                || after(2) == "as" && COMPARISONS.contains(&after(3)));
+        let is_rate = after(1).ends_with("/s")
+            || (1..=3).any(|by| after(by) == "per" && after(by + 1) == "second");
+        is_number(&words[at]) && (TIMES.contains(&after(1)) || is_compared || is_rate)
+    };
+    (0..words.len())
+        .filter(|&at| is_figure(at))
+        .map(|at| words[at..].iter().take(4).cloned())
+        .map(|four| four.collect::<Vec<_>>().join(" "))
+        .collect()
+}
+
+/// Figures of speed are written by commands, with their machine and date, and typed nowhere.
+#[test]
+fn figures_of_speed_are_between_markers() {
+    let typed: Vec<String> = documents()
+        .iter()
+        .flat_map(|document| {
+            let found = figures_of_speed(&tables_and_rest(document).1);
+            found.into_iter().map(|figure| format!("{}: {figure}", document.name))
+        })
+        .collect();
+    assert!(typed.is_empty(), "figures that no command writes:\n{}", typed.join("\n"));
+}
+
+#[test]
+fn figures_of_speed_are_found() {
+    let found = |text: &str| figures_of_speed(text).len();
+    assert_eq!(found("It takes 12 ns, or 1.8 times as\nfast. 5 µs; .3 ms"), 4);
+    assert_eq!(found("2.4 million keys per second, 300 MB/s, 2 times slower"), 3);
+    assert_eq!(
+        found("ns per insert; 60 seconds; three times as fast; 2.5 times the memory; 3 msets"),
+        0
+    );
+    let text = "<!-- begin: a -->\n5 ns\n<!-- end: a -->\nrest\n";
+    let document = Document { name: "a.md".to_owned(), text: text.to_owned() };
+    assert_eq!(tables_and_rest(&document), (vec!["a".to_owned()], "rest\n".to_owned()));
 }
