@@ -60,6 +60,23 @@ fn options_reach_their_experiment() {
     assert!(text.contains("holds: 2000 keys, 0.1 %: our filters refuse, lose"), "{text}");
 }
 
+/// What goes into a document: the tables and nothing else, each below its title if there are several.
+#[test]
+fn markdown_has_the_tables_alone() {
+    let of = |items| {
+        let sizes = ["run", "speed", "--markdown", "--items", items];
+        printed(&[&sizes[..], &["--rounds", "1", "--only", "cuculus"]].concat())
+    };
+    let (text, several) = (of("2000"), of("2000,3000"));
+    let is_rule = |line: &&str| line.starts_with("|---|");
+    assert_eq!(text.lines().filter(is_rule).count(), 1, "{text}");
+    assert!(text.lines().all(|line| line.is_empty() || line.starts_with('|')), "{text}");
+    let titles = several.lines().filter(|line| line.contains(" keys, rate 0.1 %")).count();
+    let rules = several.lines().filter(is_rule).count();
+    assert!(titles == rules && rules >= 2, "{several}");
+    is_refused(&["run", "speed", "--markdown", "--json"], "--json");
+}
+
 /// The parts of this one run in processes of their own.
 #[test]
 fn the_elastic_filter_is_measured_in_other_processes() {
