@@ -19,6 +19,7 @@ pub mod peers; // the filters of other crates
 pub mod subject; // one trait for a filter under test
 
 // What it is measured with.
+pub mod claims; // how many claims hold, in a document
 pub mod clock; // how long
 pub mod flows; // a set that grows and shrinks
 pub mod heap; // how much memory

@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
+use cuculus_lab::claims::Counts;
 use cuculus_lab::experiment::{Choice, Experiment, Outcome, SEEDS, Settings, Size};
 use cuculus_lab::experiments::elastic::{LEG, Leg};
 use cuculus_lab::experiments::{self, ALL};
@@ -87,6 +88,14 @@ fn command() -> Command {
                 .help("Directory for report.html and report.json; created if missing"),
         )
         .arg(name(Arg::new("names").long("only").value_delimiter(',')))
+        .arg(
+            Arg::new("claims")
+                .long("claims")
+                .value_name("FILE")
+                .conflicts_with("names")
+                .value_parser(value_parser!(PathBuf))
+                .help("A document that gets the counts of the papers' claims between its markers"),
+        )
         .args(common())
         .after_help(
             "Examples:\n  \
@@ -360,6 +369,7 @@ fn report(matches: &ArgMatches, out: &mut impl Write) -> anyhow::Result<usize> {
     fs::create_dir_all(directory)
         .and_then(|()| fs::write(&page_path, ""))
         .with_context(|| format!("cannot write to {}; give another --out", directory.display()))?;
+    let mut document = matches.get_one::<PathBuf>("claims").map(Document::read).transpose()?;
     let started = Instant::now();
     let how = How::new(matches, Vec::new());
     let mut page = Page {
@@ -373,6 +383,9 @@ fn report(matches: &ArgMatches, out: &mut impl Write) -> anyhow::Result<usize> {
         let outcome = how.run(experiment)?;
         wrong_answers += outcome.wrong_answers;
         numbers.insert(experiment.name.to_owned(), outcome.to_json());
+        if let Some(document) = &mut document {
+            document.counts.add(experiment.name, &outcome.findings);
+        }
         page.sections.push(outcome.section(experiment, how.command(experiment.name)));
     }
     let size = if how.full { "full" } else { "quick" };
@@ -389,6 +402,31 @@ fn report(matches: &ArgMatches, out: &mut impl Write) -> anyhow::Result<usize> {
     fs::write(&page_path, page.to_html())
         .and_then(|()| fs::write(&numbers_path, format!("{:#}\n", Value::Object(numbers))))
         .with_context(|| format!("cannot write to {}", directory.display()))?;
+    document.as_ref().map_or(Ok(()), Document::write)?;
     writeln!(out, "{}", page_path.display())?;
     Ok(wrong_answers)
+}
+
+/// The document that counts the papers' claims.
+struct Document {
+    path: PathBuf,
+    text: String,
+    counts: Counts,
+}
+
+impl Document {
+    /// Read before the experiments, so that another file costs no time.
+    fn read(path: &PathBuf) -> anyhow::Result<Self> {
+        let text = fs::read_to_string(path);
+        let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+        if Counts::default().written_into(&text).is_none() {
+            bail!("{} has no markers for counts; give papers/claims.md", path.display());
+        }
+        Ok(Self { path: path.clone(), text, counts: Counts::default() })
+    }
+
+    fn write(&self) -> anyhow::Result<()> {
+        let text = self.counts.written_into(&self.text).context("the markers are gone")?;
+        fs::write(&self.path, text).with_context(|| format!("cannot write {}", self.path.display()))
+    }
 }

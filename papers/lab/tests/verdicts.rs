@@ -17,9 +17,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
+use cuculus_lab::claims::{Count, Counts};
 use cuculus_lab::experiment::{Chance, Experiment, SEEDS, Settings, Size, choices};
 use cuculus_lab::experiments::{self, ALL};
-use cuculus_page::{Claimant, Finding, Holds};
+use cuculus_page::{Finding, Holds};
 
 /// Standard deviations that a number may be off the mean of the seeds.
 const SIGMAS: f64 = 5.0;
@@ -132,58 +133,31 @@ fn write(which: &str) {
     fs::write(path(), [head].into_iter().chain(ordered).collect::<String>()).expect("written");
 }
 
-/// How many claims hold, hold in part, do not hold, and are not tested.
-type Count = [usize; 4];
-
-const VERDICTS: [Holds; 4] = [Holds::Yes, Holds::Partly, Holds::No, Holds::Untested];
-
-/// The lines of the tables in papers/claims.md that count claims: what is counted, and the counts.
-fn counted_in_the_document() -> (String, Vec<(String, Count)>) {
+/// The counts that the document has.
+fn counted_in_the_document() -> Counts {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../claims.md");
     let text = fs::read_to_string(path).expect("the document");
-    let (_, rest) = text.split_once("## How many claims hold\n").expect("the section");
-    let section = rest.split("\n## ").next().unwrap_or_default().to_owned();
-    let rows = section.lines().filter(|line| line.starts_with("| `")).map(|line| {
-        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
-        let [name, counts @ ..] = &cells[..] else { panic!("{line}") };
-        let counts: Vec<usize> = counts.iter().map(|of| of.parse().expect("a count")).collect();
-        (name.replace('`', ""), counts.try_into().expect("four counts"))
-    });
-    let rows = rows.collect();
-    (section, rows)
+    Counts::in_document(&text).expect("counts as a report writes them, with their sum")
 }
 
-/// The sentence above the tables is their sum, and every experiment of the papers' claims is there.
 #[test]
-fn the_counts_of_the_document_add_up() {
-    let (section, rows) = counted_in_the_document();
-    let mut sum = [0; 4];
-    for (name, counts) in &rows {
+fn the_counts_of_the_document_are_of_experiments() {
+    for (name, _) in counted_in_the_document().0 {
         let experiment = name.split(',').next().unwrap_or_default();
         assert!(experiments::named(experiment).is_some(), "{name} is no experiment");
-        sum.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
     }
-    let [hold, partly, not, untested] = sum;
-    let sentence = format!(
-        "Of {} claims of the papers {hold} hold, {partly} hold in part, {not} do not, and \
-         {untested} were not tested",
-        sum.iter().sum::<usize>()
-    );
-    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words(&section).contains(&sentence), "the document does not say: {sentence}");
 }
 
 /// What the report counts: seeds that disagree make a claim hold in part.
 fn count(experiment: &Experiment, found: &[(Finding, usize)]) -> Count {
-    let of_papers = found.iter().filter(|(finding, _)| finding.about == Some(Claimant::Paper));
-    let mut counts = [0; 4];
-    for (finding, verdicts) in of_papers {
+    let merged = found.iter().map(|(finding, verdicts)| {
         let disagree = experiment.chance == Chance::Seed && *verdicts > 1;
         let holds = if disagree { Holds::Partly } else { finding.holds };
-        let at = VERDICTS.iter().position(|&of| of == holds).expect("one of four");
-        counts[at] += 1;
-    }
-    counts
+        Finding { holds, ..finding.clone() }
+    });
+    let mut counts = Counts::default();
+    counts.add(experiment.name, &merged.collect::<Vec<_>>());
+    counts.0.first().map_or([0; 4], |(_, count)| *count)
 }
 
 #[test]
@@ -208,7 +182,7 @@ fn every_verdict_is_as_it_is_written_down() {
         written.insert((name.to_owned(), claim.to_owned()), expected);
     }
     let mut faults = Vec::new();
-    let (_, counted) = counted_in_the_document();
+    let counted = counted_in_the_document().0;
     for (name, runs) in run(1, wanted) {
         let mut found = Vec::new();
         for finding in runs.into_iter().flatten() {
