@@ -56,7 +56,7 @@ pub(crate) struct Chosen {
 impl Instructions {
     pub(crate) fn choose(self) -> Chosen {
         #[cfg(target_arch = "x86_64")]
-        let wide = self.are_wide() && detected();
+        let wide = self.are_wide() && detected() && !deposits_slowly();
         #[cfg(not(target_arch = "x86_64"))]
         let wide = false;
         Chosen { wide }
@@ -115,6 +115,24 @@ fn detected() -> bool {
         && is_x86_feature_detected!("bmi2")
         && is_x86_feature_detected!("lzcnt")
         && is_x86_feature_detected!("popcnt")
+}
+
+/// Whether PDEP is microcode, some hundred cycles long: on processors of AMD before family 19h.
+#[cfg(target_arch = "x86_64")]
+fn deposits_slowly() -> bool {
+    static SLOWLY: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    *SLOWLY.get_or_init(|| {
+        use core::arch::x86_64::__cpuid;
+        // SAFETY: every processor of x86-64 has these two leaves. (Older compilers ask for it.)
+        #[allow(unused_unsafe, reason = "safe in newer versions of the standard library")]
+        let (vendor, version) = unsafe { (__cpuid(0), __cpuid(1).eax) };
+        let family = (version >> 8 & 15) + (version >> 20 & 255);
+        let is_of = |name: &[u8; 12]| {
+            let words = [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes);
+            words.as_flattened() == name
+        };
+        (is_of(b"AuthenticAMD") || is_of(b"HygonGenuine")) && family < 0x19
+    })
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -154,7 +154,7 @@ fn decode(file: &[u8]) -> Decoded {
                 .collect();
             at += 48 * size;
             let slots: usize = sizes.iter().sum();
-            let len = (48 * 32 + slots * width).div_ceil(8);
+            let len = (48 * 16 + slots * (width + 1)).div_ceil(8);
             let groups = &file[at..at + len];
             at += len;
             let more: Vec<(u64, u64)> = (0..counted)
@@ -188,7 +188,7 @@ fn decode(file: &[u8]) -> Decoded {
                         });
                     }
                 }
-                bit += 32 + size * width;
+                bit += 16 + size * (width + 1);
             }
         }
         decoded.levels.push(entries);
@@ -197,47 +197,14 @@ fn decode(file: &[u8]) -> Decoded {
     decoded
 }
 
-/// The codes of the homes of a group that fills `slots` slots.
-fn group_runs(bytes: &[u8], at: usize, slots: usize, width: usize) -> Vec<(usize, Vec<u64>)> {
-    let slots: Vec<u64> = (0..slots).map(|i| bits(bytes, at + 32 + i * width, width)).collect();
-    let mut next = 0;
-    let mut runs = Vec::new();
-    for home in 0..16 {
-        let count = bits(bytes, at + 2 * home, 2) as usize;
-        runs.push((home, slots[next..next + count].to_vec()));
-        next += count;
-    }
-    // Homes with more than three codes have the largest one first.
-    let longer: Vec<usize> = (0..16)
-        .filter(|&home| runs[home].1.len() == 3 && runs[home].1[0] > runs[home].1[1])
-        .collect();
-    let mut tails = Vec::new();
-    for i in 1..=longer.len() {
-        let mut tail = 0;
-        if i < longer.len() {
-            loop {
-                let digit = slots[next];
-                next += 1;
-                tail += digit as usize;
-                if width >= 16 || digit + 1 != 1 << width {
-                    break;
-                }
-            }
-        }
-        tails.push(tail);
-    }
-    if let Some(last) = tails.len().checked_sub(1) {
-        tails[last] = slots.len() - next - tails.iter().sum::<usize>();
-    }
-    for (&home, &tail) in longer.iter().zip(&tails) {
-        let run = &mut runs[home].1;
-        let largest = run.remove(0);
-        run.extend(&slots[next..next + tail]);
-        run.push(largest);
-        next += tail;
-    }
-    assert_eq!(next, slots.len());
-    runs
+/// The codes of the homes of a group with `len` codes.
+fn group_runs(bytes: &[u8], at: usize, len: usize, width: usize) -> Vec<(usize, Vec<u64>)> {
+    let header: Vec<u64> = (0..16 + len).map(|i| bits(bytes, at + i, 1)).collect();
+    assert_eq!((header.iter().sum::<u64>(), header.last()), (16, Some(&1)));
+    let mut codes = (0..len).map(|i| bits(bytes, at + 16 + len + i * width, width));
+    // Each one ends a home, and each zero before it is a code.
+    let homes = header.split_inclusive(|&bit| bit == 1).enumerate();
+    homes.map(|(home, bits)| (home, codes.by_ref().take(bits.len() - 1).collect())).collect()
 }
 
 /// The decoder above finds the same copies of every key, of those that are there and of others.
@@ -566,12 +533,17 @@ fn paths_longer_than_a_hash_are_refused() {
     // 2^12 + 1: the first segment and the last have a depth of 13.
     let segments = (1u64 << 12) + 1;
     for (width, is_read) in [(39, true), (40, false)] {
-        // A plain code in the first home of the first segment.
-        let mut payload = vec![128 | width, 0, 7, 0, 0, 0, 1, 0, 1];
+        // A plain code in the first home of the first segment: a zero more in the header, and the code.
+        let mut payload = vec![128 | width, 0, 4, 0, 0, 0, 1, 0, 1];
         payload.extend([0; 47]);
-        payload.extend([1, 0, 0, 0]);
-        payload.extend([0; 48 * 4 - 4 + 5]);
-        let empty = [&[128 | width, 0, 6, 0, 0, 0, 0, 0][..], &[0; 48 + 48 * 4]].concat();
+        let is_one = |bit: usize| (1..17).contains(&bit) || bit >= 17 + usize::from(width);
+        let len = 48 * 16 + 1 + usize::from(width);
+        payload.extend((0..len.div_ceil(8)).map(|byte| {
+            let bits =
+                (8 * byte..len.min(8 * byte + 8)).map(|bit| u8::from(is_one(bit)) << (bit % 8));
+            bits.sum::<u8>()
+        }));
+        let empty = [&[128 | width, 0, 3, 0, 0, 0, 0, 0][..], &[0; 48], &[255; 48 * 2]].concat();
         (1..segments).for_each(|_| payload.extend(&empty));
         let read = ElasticFilter::from_bytes(&file(head, SEGMENTS, segments, &payload));
         if is_read {

@@ -2,6 +2,8 @@
 //! from some bit on. Knows nothing of what the numbers mean. The bits of a byte, and the bytes of
 //! a number, begin with the lowest, on every platform.
 
+use core::sync::atomic::{Ordering, compiler_fence};
+
 use super::code::mask;
 
 /// The number at a bit; at most 57 bits. Bytes past the end are zero.
@@ -36,35 +38,10 @@ pub(super) fn read_all(bytes: &[u8], mut bit: usize, width: u32, to: &mut [u64])
 }
 
 #[cold]
+#[inline(never)]
 fn read_near_end(bytes: &[u8], at: usize) -> u64 {
     let rest = bytes.get(at..).unwrap_or_default();
     rest.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte))
-}
-
-/// Writes a number over what is at a bit; fewer than 64 bits. Words are loaded as they were stored.
-#[inline(always)]
-pub(super) fn set(words: &mut [u64], bit: usize, width: u32, value: u64) {
-    let (at, shift) = (bit / 64, (bit % 64) as u32);
-    words[at] = (word(words, at) & !(mask(width) << shift) | value << shift).to_le();
-    if shift + width > 64 {
-        let kept = word(words, at + 1) & !(mask(width) >> (64 - shift));
-        words[at + 1] = (kept | value >> (64 - shift)).to_le();
-    }
-}
-
-/// Adds to the number that begins at a bit, or takes away from it.
-#[inline(always)]
-pub(super) fn add(words: &mut [u64], bit: usize, is_more: bool) {
-    let (at, one) = (bit / 64, 1u64 << (bit % 64));
-    let held = word(words, at);
-    let (sum, carries) =
-        if is_more { held.overflowing_add(one) } else { held.overflowing_sub(one) };
-    words[at] = sum.to_le();
-    if carries {
-        let held = word(words, at + 1);
-        let sum = if is_more { held.wrapping_add(1) } else { held.wrapping_sub(1) };
-        words[at + 1] = sum.to_le();
-    }
 }
 
 /// Writes numbers one after the other from the first bit on.
@@ -129,89 +106,71 @@ fn word(words: &[u64], at: usize) -> u64 {
     u64::from_le(words[at])
 }
 
-/// Words that are moved at once.
-const MOVED: usize = 8;
-
-/// The bits `k` below those of the word that is second, of two.
+/// Writes the last four of some words, more than four, each from its bits and those of the one before it,
+/// `by` bits up; returns those before.
 #[inline(always)]
-fn up(below: u64, held: u64, k: u32) -> u64 {
-    held << k | (below >> 1) >> (63 - k)
+fn four_words_up(words: &mut [u64], by: u32) -> &mut [u64] {
+    let Some(some) = words.last_chunk_mut::<5>() else { return words };
+    let held = some.map(u64::from_le);
+    let up = |i: usize| (held[i + 1] << by | held[i] >> (64 - by)).to_le();
+    some[1..].copy_from_slice(&[up(0), up(1), up(2), up(3)]);
+    // Four words are one vector or two. Of more at once compilers make words again.
+    compiler_fence(Ordering::SeqCst);
+    let left = words.len() - 4;
+    &mut words[..left]
 }
 
-/// The bits `k` above those of the word that is first, of two.
+/// Writes the words after `low`, up to `last`, from those `by` bits below, the highest first.
 #[inline(always)]
-fn down(held: u64, above: u64, k: u32) -> u64 {
-    held >> k | (above << 1) << (63 - k)
-}
-
-/// Writes the words from `low` on, without it, up to `at` from those `skip` words and `k` bits below.
-#[inline(always)]
-fn shift_words_up(words: &mut [u64], low: usize, mut at: usize, skip: usize, k: u32) {
-    while at >= low + MOVED {
-        move_up(words, at, skip, k, 0);
-        at -= MOVED;
+fn shift_words_up(words: &mut [u64], low: usize, last: usize, by: u32) {
+    let mut words = &mut words[low..=last];
+    while words.len() > 16 {
+        for _ in 0..4 {
+            words = four_words_up(words, by);
+        }
     }
-    // Those that are left, fewer than are moved at once: how many is different each time, so a loop
-    // would end where no processor foresees it.
-    if at >= skip + MOVED {
-        move_up(words, at, skip, k, MOVED - (at - low));
-        return;
+    while words.len() > 4 {
+        words = four_words_up(words, by);
     }
-    for at in (low + 1..=at).rev() {
-        words[at] = up(word(words, at - skip - 1), word(words, at - skip), k).to_le();
-    }
-}
-
-/// Writes the last words up to `at` from those `skip` words and `k` bits below, but leaves the first
-/// `kept` of them.
-#[inline(always)]
-fn move_up(words: &mut [u64], at: usize, skip: usize, k: u32, kept: usize) {
-    let from = at - skip - MOVED;
-    let Some(&held) = words[from..].first_chunk::<{ MOVED + 1 }>() else { return };
-    let Some(to) = words[from + skip + 1..].first_chunk_mut::<MOVED>() else { return };
-    let mut moved = *to;
-    for i in 0..MOVED {
-        let up = up(u64::from_le(held[i]), u64::from_le(held[i + 1]), k).to_le();
-        moved[i] = if i < kept { moved[i] } else { up };
-    }
-    *to = moved;
-}
-
-/// Writes the words from `at` to `end`, without it, from those `skip` words and `k` bits above. The word
-/// `skip` after the end exists.
-#[inline(always)]
-fn shift_words_down(words: &mut [u64], mut at: usize, end: usize, skip: usize, k: u32) {
-    while at + MOVED <= end {
-        move_down(words, at, skip, k, 0);
-        at += MOVED;
-    }
-    // As above; those before have been moved.
-    if end >= MOVED {
-        move_down(words, end - MOVED, skip, k, MOVED - (end - at));
-        return;
-    }
-    for at in at..end {
-        words[at] = down(word(words, at + skip), word(words, at + skip + 1), k).to_le();
+    while let [.., below, word] = words {
+        *word = (u64::from_le(*word) << by | u64::from_le(*below) >> (64 - by)).to_le();
+        let left = words.len() - 1;
+        words = &mut words[..left];
     }
 }
 
-/// Writes the words from `at` on from those `skip` words and `k` bits above, but leaves the first `kept`
-/// of them.
+/// Writes the first four of some words, more than four, each from its bits and those of the one after it,
+/// `by` bits down; returns those after.
 #[inline(always)]
-fn move_down(words: &mut [u64], at: usize, skip: usize, k: u32, kept: usize) {
-    let Some(&held) = words[at + skip..].first_chunk::<{ MOVED + 1 }>() else { return };
-    let Some(to) = words[at..].first_chunk_mut::<MOVED>() else { return };
-    let mut moved = *to;
-    for i in 0..MOVED {
-        let down = down(u64::from_le(held[i]), u64::from_le(held[i + 1]), k).to_le();
-        moved[i] = if i < kept { moved[i] } else { down };
-    }
-    *to = moved;
+fn four_words_down(words: &mut [u64], by: u32) -> &mut [u64] {
+    let Some(some) = words.first_chunk_mut::<5>() else { return words };
+    let held = some.map(u64::from_le);
+    let down = |i: usize| (held[i] >> by | held[i + 1] << (64 - by)).to_le();
+    some[..4].copy_from_slice(&[down(0), down(1), down(2), down(3)]);
+    compiler_fence(Ordering::SeqCst);
+    &mut words[4..]
 }
 
-/// Moves the bits from `at` to `end` up, and writes a number of some width in the place that is free
-/// then. Bits before `at` and from the new end on stay. In one go, since a load of what was stored
-/// with other bounds just before has to wait.
+/// Writes the words from `at` to `end`, without it, from those `by` bits above. The word `end` exists.
+#[inline(always)]
+fn shift_words_down(words: &mut [u64], at: usize, end: usize, by: u32) {
+    let mut words = &mut words[at..=end];
+    while words.len() > 16 {
+        for _ in 0..4 {
+            words = four_words_down(words, by);
+        }
+    }
+    while words.len() > 4 {
+        words = four_words_down(words, by);
+    }
+    while let [word, above, ..] = words {
+        *word = (u64::from_le(*word) >> by | u64::from_le(*above) << (64 - by)).to_le();
+        words = &mut words[1..];
+    }
+}
+
+/// Moves the bits from `at` to `end` up, and writes a number of some width, below 64, in the place that
+/// is free then. Bits before `at` and from the new end on stay.
 #[inline(always)]
 pub(super) fn insert(words: &mut [u64], at: usize, end: usize, width: u32, value: u64) {
     debug_assert!((1..64).contains(&width) && value <= mask(width) && at <= end);
@@ -225,51 +184,68 @@ pub(super) fn insert(words: &mut [u64], at: usize, end: usize, width: u32, value
     let moved = (u128::from(value) | u128::from(held >> shift) << width) << shift;
     if last > first {
         let low = first + 1;
-        shift_words_up(words, low, last, 0, width);
+        shift_words_up(words, low, last, width);
         words[low] = (word(words, low) << width | (moved >> 64) as u64).to_le();
     }
     words[first] = (held & mask(shift) | moved as u64).to_le();
     words[last] = (word(words, last) & used | kept).to_le();
 }
 
-/// Moves the bits from `from` to `end` up by some bits. Those before `from` and those from the new
-/// end on stay; those that are left behind mean nothing.
+/// Takes out the `width` bits at `at`, fewer than 64: those after them, up to `end`, move down. Bits from
+/// `end` on stay; those that are free then mean nothing.
 #[inline(always)]
-pub(super) fn shift_up(words: &mut [u64], from: usize, end: usize, by: usize) {
-    if from >= end {
-        return;
+pub(super) fn remove(words: &mut [u64], at: usize, end: usize, width: u32) {
+    debug_assert!((1..64).contains(&width) && at + width as usize <= end);
+    let (first, new_end) = (at / 64, end - width as usize);
+    let below = mask((at % 64) as u32);
+    let held = word(words, first) & below;
+    // What moves into the last word may come from the word after it.
+    let last = new_end.saturating_sub(1).max(at) / 64;
+    let used = mask((new_end % 64) as u32);
+    let (ends_here, kept) = (new_end / 64 == last, word(words, last));
+    shift_words_down(words, first, last, width);
+    let above = words.get(last + 1).map_or(0, |&above| u64::from_le(above));
+    let mut moved = word(words, last) >> width | above << (64 - width);
+    if ends_here {
+        moved = moved & used | kept & !used;
     }
-    let (skip, k) = (by / 64, (by % 64) as u32);
-    let (first, last) = (from / 64, (end + by - 1) / 64);
-    let low = first + skip;
-    let (moved, kept) = (mask(((end + by - 1) % 64) as u32) << 1 | 1, word(words, last));
-    shift_words_up(words, low, last, skip, k);
-    let keep = mask((from % 64) as u32);
-    let held = word(words, first);
-    let below = if skip == 0 { held & keep } else { 0 };
-    // With k > 0 the bits that leave this word upwards were taken above, if there is one.
-    words[low] = (below | (held & !keep) << k).to_le();
-    words[last] = (word(words, last) & moved | kept & !moved).to_le();
+    words[last] = moved.to_le();
+    words[first] = (word(words, first) & !below | held).to_le();
 }
 
-/// Moves the bits from `from` to `end` down by some bits, over what was there. Those from `end` on
-/// stay.
+/// Moves the bits from `at` to `end` up by one, and writes a zero at `at`: a few words, with little ado.
 #[inline(always)]
-pub(super) fn shift_down(words: &mut [u64], from: usize, end: usize, by: usize) {
-    if from >= end {
-        return;
+pub(super) fn insert_zero(words: &mut [u64], at: usize, end: usize) {
+    let (first, last) = (at / 64, end / 64);
+    let (below, above) = (mask((at % 64) as u32), !1 << (end % 64));
+    let (low, high) = (word(words, first) & below, word(words, last) & above);
+    let mut carry = 0;
+    for word in &mut words[first..=last] {
+        let held = u64::from_le(*word);
+        *word = (held << 1 | carry).to_le();
+        carry = held >> 63;
     }
-    let (skip, k) = (by / 64, (by % 64) as u32);
-    let to = from - by;
-    let (first, last) = (to / 64, (end - by - 1) / 64);
-    let keep = mask((to % 64) as u32);
-    let (moved, kept) = (mask(((end - by - 1) % 64) as u32) << 1 | 1, word(words, last));
-    let below = word(words, first) & keep;
-    shift_words_down(words, first, last, skip, k);
-    let above = words.get(last + skip + 1).map_or(0, |&above| u64::from_le(above));
-    words[last] = down(word(words, last + skip), above, k).to_le();
-    words[first] = (word(words, first) & !keep | below).to_le();
-    words[last] = (word(words, last) & moved | kept & !moved).to_le();
+    words[last] = (word(words, last) & !above | high).to_le();
+    // The bit below `at` has moved there.
+    let up_to = below << 1 | 1;
+    words[first] = (word(words, first) & !up_to | low).to_le();
+}
+
+/// Takes the bit at `at` out: those after it, up to `end`, move down by one. A few words.
+#[inline(always)]
+pub(super) fn remove_bit(words: &mut [u64], at: usize, end: usize) {
+    let (first, last) = (at / 64, (end - 1) / 64);
+    let (below, above) = (mask((at % 64) as u32), !1 << ((end - 1) % 64));
+    let (low, high) = (word(words, first) & below, word(words, last) & above);
+    let mut carry = 0;
+    for word in words[first..=last].iter_mut().rev() {
+        let held = u64::from_le(*word);
+        *word = (held >> 1 | carry).to_le();
+        carry = held << 63;
+    }
+    // (The bit at `end - 1` means nothing then.)
+    words[last] = (word(words, last) & !above | high).to_le();
+    words[first] = (word(words, first) & !below | low).to_le();
 }
 
 #[cfg(test)]
@@ -293,9 +269,8 @@ mod tests {
             let from = random.below(all);
             let end = from + random.below(all - from + 1);
             let before = bits_of(&words);
-            let most = all - end;
-            let by = random.below(most.min(200) + 1);
-            if (1..64).contains(&by) {
+            let by = random.below(64.min(all - end + 1));
+            if by > 0 {
                 let (mut inserted, number) = (words.clone(), random.bits() & mask(by as u32));
                 insert(&mut inserted, from, end, by as u32, number);
                 let after = bits_of(&inserted);
@@ -303,40 +278,23 @@ mod tests {
                 assert!((0..by).all(|i| after[from + i] == (number >> i & 1 == 1)));
                 assert_eq!(after[from + by..end + by], before[from..end]);
                 assert_eq!(after[end + by..], before[end + by..]);
-            }
-            if (1..64).contains(&by) {
-                let (mut written, number) = (words.clone(), random.bits() & mask(by as u32));
-                set(&mut written, from, by as u32, number);
-                let after = bits_of(&written);
-                assert!((0..by).all(|i| after[from + i] == (number >> i & 1 == 1)));
-                assert_eq!(after[..from], before[..from]);
-                assert_eq!(after[from + by..], before[from + by..]);
-                if number < mask(by as u32) {
-                    add(&mut written, from, true);
-                    let mut expected = words.clone();
-                    set(&mut expected, from, by as u32, number + 1);
-                    assert_eq!(written, expected);
-                    add(&mut written, from, false);
-                    set(&mut expected, from, by as u32, number);
-                    assert_eq!(written, expected);
-                }
-            }
-            if by > 0 {
-                let mut moved = words.clone();
-                shift_up(&mut moved, from, end, by);
-                let after = bits_of(&moved);
-                assert_eq!(after[from + by..end + by], before[from..end]);
-                assert_eq!(after[..from], before[..from]);
+                remove(&mut inserted, from, end + by, by as u32);
+                let after = bits_of(&inserted);
+                assert_eq!(after[..end], before[..end]);
                 assert_eq!(after[end + by..], before[end + by..]);
             }
-            let by = random.below(from.min(200) + 1);
-            if by > 0 {
-                let mut moved = words.clone();
-                shift_down(&mut moved, from, end, by);
-                let after = bits_of(&moved);
-                assert_eq!(after[from - by..end - by], before[from..end]);
-                assert_eq!(after[..from - by], before[..from - by]);
-                assert_eq!(after[end..], before[end..]);
+            if end < all {
+                let mut inserted = words.clone();
+                insert_zero(&mut inserted, from, end);
+                let after = bits_of(&inserted);
+                assert_eq!(after[..from], before[..from]);
+                assert!(!after[from]);
+                assert_eq!(after[from + 1..=end], before[from..end]);
+                assert_eq!(after[end + 1..], before[end + 1..]);
+                remove_bit(&mut inserted, from, end + 1);
+                let after = bits_of(&inserted);
+                assert_eq!(after[..end], before[..end]);
+                assert_eq!(after[end + 1..], before[end + 1..]);
             }
         }
     }

@@ -1,16 +1,15 @@
-//! Many keys at once: grouped by segment, each segment written once. Knows drafts and groups; how
-//! long entries should be is decided by the policy.
+//! Many keys at once: grouped by segment, each segment written once. How long entries should be is
+//! decided by the policy.
 
-use super::address::PATH_BITS;
+use super::address::{Address, GROUPS, PATH_BITS};
 use super::code::{Form, Step};
-use super::draft::{self, Draft, Unfit};
 use super::filter::ElasticFilter;
 use super::groups::{Groups, index_of};
-use super::lengths::Changes;
 use super::level::{Context, Failure, Level, Work, depth_of};
 use super::policy::{Goal, segments_for};
-use super::weave::{self, Loom};
-use crate::wide::{self, Job};
+use super::reshape::Commit;
+use super::rewrite::{Draft, Unfit};
+use super::segment::Counted;
 use crate::{Filter, Full, FullCause, Insert, KeyHash, Remove};
 
 /// Fewer keys are inserted in turn, and so are keys that are fewer than this part of the set:
@@ -82,12 +81,12 @@ impl ElasticFilter {
         }
         let groups = Groups::new(hashes, count)?;
         let goal = cx.settings.bulk_goal(hashes.len() as u64, cx.lengths);
-        let (mut later, mut loom) = (Later::default(), Loom::default());
+        let (mut later, mut numbers) = (Later::default(), Vec::new());
         let mut done = 0;
         let mut outcome = groups.each(|index, keys| {
             levels.main.prefetch_next(index);
             if !keys.is_empty()
-                && let Err(failure) = levels.main.add_keys(index, keys, goal, &mut loom, &mut cx)
+                && let Err(failure) = levels.main.add_keys(index, keys, goal, &mut numbers, &mut cx)
             {
                 later.leave(index, keys, failure)?;
             }
@@ -133,13 +132,15 @@ impl ElasticFilter {
         let groups = Groups::new(hashes, count)?;
         let (levels, mut cx) = self.parts();
         let goal = cx.settings.bulk_goal(hashes.len() as u64, cx.lengths);
-        let mut later = Later::default();
+        let (mut later, mut numbers) = (Later::default(), Vec::new());
         groups.each(|index, keys| {
             let depth = depth_of(index as u64, count as u64);
             let form = goal.form(index, depth);
-            if let Err(failure) = levels.main.push_keys(keys, form, depth, &mut cx) {
+            let draft = &mut Draft::new(form, depth);
+            if let Err(failure) = levels.main.push_keys(keys, draft, &mut numbers, &mut cx) {
                 later.leave(index, keys, failure)?;
-                levels.main.push_keys(&[], form, depth, &mut cx)?;
+                draft.reset(form);
+                levels.main.push_keys(&[], draft, &mut numbers, &mut cx)?;
             }
             Ok(())
         })?;
@@ -175,7 +176,7 @@ impl Level {
     fn prefetch_next(&self, index: usize) {
         if index + 1 < self.directory.len() {
             let next = self.directory.get(index + 1);
-            next.prefetch(0, next.used_bits());
+            (0..next.used_bits()).step_by(12 * 512).for_each(|bit| next.prefetch(bit));
         }
     }
 
@@ -183,22 +184,14 @@ impl Level {
     fn push_keys(
         &mut self,
         keys: &[KeyHash],
-        form: Form,
-        depth: u32,
+        draft: &mut Draft,
+        numbers: &mut Vec<u64>,
         cx: &mut Context<'_>,
     ) -> Result<(), Failure> {
-        let (mut draft, mut changes) = (Draft::new(form), Changes::new());
-        let held = depth + form.longest().min(PATH_BITS - depth);
-        let to = &mut draft;
-        wide::run_chosen(cx.settings.chosen, AddKeys { keys, depth, changes: &mut changes, to })?;
-        if !cx.settings.allows(cx.lengths.sum_after(&changes) + weight_of(keys, held)) {
-            return Err(Failure::Rate);
-        }
-        let plan = draft.plan(depth, 0)?;
-        cx.lengths.reserve(held)?;
-        self.directory.push_draft(&draft, &plan, cx.settings.chosen)?;
-        self.count_keys(keys, held, (0, &draft), &changes, cx);
-        Ok(())
+        let length = number(keys, draft.about.form, draft.about.depth, numbers)?;
+        Self::remake(&[], numbers, draft, cx)?;
+        let added = (draft.about.depth + length, keys.len() as u64);
+        self.commit(&Commit::new_segment(draft, added), cx)
     }
 
     /// Rewrites a segment with keys.
@@ -207,108 +200,43 @@ impl Level {
         index: usize,
         keys: &[KeyHash],
         goal: Goal,
-        loom: &mut Loom,
+        numbers: &mut Vec<u64>,
         cx: &mut Context<'_>,
     ) -> Result<(), Failure> {
         cx.work.start();
         let segment = self.directory.get(index);
-        let (depth, counted) = (segment.depth(), segment.counted_codes());
-        let keeps_form = goal.accepts(segment.form(), index, depth);
-        if keeps_form && self.weave_keys(index, keys, loom, cx)? {
-            return Ok(());
-        }
-        let segment = self.directory.get(index);
-        let form = goal.form(index, depth);
-        let (mut draft, mut changes) = (Draft::new(form), Changes::new());
-        if keeps_form {
-            wide::run_chosen(cx.settings.chosen, draft::Read { segment, to: &mut draft })?;
-            cx.work.add(draft.len());
-        } else {
-            self.remake(&[(index, Step::Stay)], depth, &mut changes, &mut draft, cx)?;
-        }
-        let held = depth + draft.form.longest().min(PATH_BITS - depth);
-        let to = &mut draft;
-        wide::run_chosen(cx.settings.chosen, AddKeys { keys, depth, changes: &mut changes, to })?;
-        if !cx.settings.allows(cx.lengths.sum_after(&changes) + weight_of(keys, held)) {
-            return Err(Failure::Rate);
-        }
-        let plan = draft.plan(depth, 0)?;
-        cx.lengths.reserve(held)?;
-        cx.lengths.reserve_for(&changes)?;
-        let prepared = self.directory.prepare(index, &draft, &plan, cx.settings.chosen)?;
-        self.directory.install(prepared);
-        self.count_keys(keys, held, (counted, &draft), &changes, cx);
-        Ok(())
-    }
-
-    /// Puts keys into a segment while it is copied, if nothing but that is to be done. Says whether it
-    /// did; if not, nothing has changed.
-    fn weave_keys(
-        &mut self,
-        index: usize,
-        keys: &[KeyHash],
-        loom: &mut Loom,
-        cx: &mut Context<'_>,
-    ) -> Result<bool, Failure> {
-        let segment = self.directory.get(index);
-        let (form, depth, units) = (segment.form(), segment.depth(), segment.units());
-        let length = form.longest().min(PATH_BITS - depth);
-        let are_few = keys.len() <= weave::MOST.min(segment.slots() / 2);
-        let are_long = form.ended || length >= form.width;
-        if segment.is_wide() || !are_few || !are_long {
-            return Ok(false);
-        }
-        if !cx.settings.allows(cx.lengths.sum() + weight_of(keys, depth + length)) {
-            return Err(Failure::Rate);
-        }
-        let job = weave::Insert { segment, keys, loom };
-        let Some(woven) = wide::run_chosen(cx.settings.chosen, job) else { return Ok(false) };
-        cx.work.add(segment.slots());
-        cx.lengths.reserve(depth + length)?;
-        if woven.plan.units > units {
-            self.directory.resize(index, woven.plan.units)?;
-        }
-        let segment = self.directory.get_mut(index);
-        segment.set_groups(&woven.plan, loom.groups(&woven));
-        cx.lengths.add_many(depth + length, keys.len() as u64);
-        self.entries += keys.len();
-        Ok(true)
-    }
-
-    /// Counts keys that were written, as if each had a slot, and then what became of equal ones.
-    fn count_keys(
-        &mut self,
-        keys: &[KeyHash],
-        held: u32,
-        (counted, draft): (usize, &Draft),
-        changes: &Changes,
-        cx: &mut Context<'_>,
-    ) {
-        cx.lengths.add_many(held, keys.len() as u64);
-        cx.lengths.apply(changes);
-        self.entries += keys.len();
-        self.recount(counted, draft.counted().len(), changes);
+        let (held, depth) = (segment.form(), segment.depth());
+        let keeps_form = goal.accepts(held, index, depth);
+        let form = if keeps_form { held } else { goal.form(index, depth) };
+        let length = number(keys, form, depth, numbers)?;
+        let mut draft = Draft::new(form, depth);
+        Self::remake(&[(segment, Step::Stay)], numbers, &mut draft, cx)?;
+        let added = (depth + length, keys.len() as u64);
+        self.commit(&Commit { added, ..Commit::of(index, &draft) }, cx)
     }
 }
 
-/// What keys of a length add to the sum of [`Lengths`](super::lengths::Lengths).
-fn weight_of(keys: &[KeyHash], length: u32) -> u128 {
-    (keys.len() as u128) << (PATH_BITS - length)
-}
-
-struct AddKeys<'a> {
-    keys: &'a [KeyHash],
-    depth: u32,
-    changes: &'a mut Changes,
-    to: &'a mut Draft,
-}
-
-impl Job for AddKeys<'_> {
-    type Output = Result<(), Unfit>;
-
-    #[inline(always)]
-    fn run(self) -> Self::Output {
-        let Self { keys, depth, changes, to } = self;
-        to.add_keys(keys, depth, changes)
+/// The homes and codes of keys, in the order of their groups, and how long the codes are: as long as the
+/// form has them.
+fn number(keys: &[KeyHash], form: Form, depth: u32, to: &mut Vec<u64>) -> Result<u32, Failure> {
+    let length = form.longest().min(PATH_BITS - depth);
+    if !form.ended && length < form.width {
+        return Err(Failure::Unfit(Unfit::TooShort));
     }
+    to.clear();
+    to.try_reserve(keys.len()).map_err(|_| Failure::OutOfMemory)?;
+    to.resize(keys.len(), 0);
+    let mut next = [0; GROUPS];
+    keys.iter().for_each(|&hash| next[Address::of(hash).group()] += 1);
+    let mut all = 0;
+    for first in &mut next {
+        all += core::mem::replace(first, all);
+    }
+    for &hash in keys {
+        let key = Address::of(hash);
+        let at = &mut next[key.group()];
+        to[*at] = Counted::key(key.home, form.encode(key.path >> depth, length));
+        *at += 1;
+    }
+    Ok(length)
 }

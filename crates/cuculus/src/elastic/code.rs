@@ -40,6 +40,12 @@ impl Form {
         Self { width: (longest + 1).max(least).min(MAX_WIDTH), ended: true }
     }
 
+    /// The bits that a code takes of a group: its own, and one of the header.
+    #[inline(always)]
+    pub(super) fn step(self) -> usize {
+        self.width as usize + 1
+    }
+
     /// The longest extension.
     #[inline(always)]
     pub(super) fn longest(self) -> u32 {
@@ -74,20 +80,6 @@ impl Form {
     pub(super) fn match_length(self, code: u64, extension: u64) -> Option<u32> {
         let length = self.length(code);
         ((code ^ extension) & mask(length) == 0).then_some(length)
-    }
-
-    /// The longest of a few codes that begin like an extension, and its length.
-    #[inline(always)]
-    pub(super) fn longest_of(self, codes: &[u64], extension: u64) -> Option<(usize, u32)> {
-        let (mut best, mut longest) = (0, None);
-        for (i, &code) in codes.iter().enumerate() {
-            let length = self.match_length(code, extension);
-            // Of equal ones the first, so that the bytes do not depend on which way it was found.
-            if length > longest {
-                (best, longest) = (i, length);
-            }
-        }
-        Some((best, longest?))
     }
 
     /// Whether a key can have this code.

@@ -4,11 +4,11 @@
 
 use super::page::Page;
 use super::pool::{Block, Pool, Relocate};
+use super::rewrite::Draft;
 use super::segment::{Plan, Segment};
 use crate::memory::{lower, shrink};
 use crate::prefetch::prefetch_at;
 use crate::table::OutOfMemory;
-use crate::wide::Chosen;
 
 /// Descriptions in a page. Only the list of pages is ever copied when there are more of them.
 pub(super) const PAGE: usize = 256;
@@ -20,19 +20,6 @@ const LAST_PAGES: usize = 16;
 /// A description in a cache line of its own.
 #[repr(align(64))]
 struct Line(Segment);
-
-/// What a segment is to hold.
-pub(super) trait Content {
-    /// Writes it to a segment that was made for its plan.
-    fn write_to(&self, segment: &mut Segment, chosen: Chosen);
-}
-
-/// The bytes of all groups of a narrow segment.
-impl Content for &[u8] {
-    fn write_to(&self, segment: &mut Segment, _: Chosen) {
-        segment.group_bytes_mut()[..self.len()].copy_from_slice(self);
-    }
-}
 
 /// All segments of a level.
 #[derive(Default)]
@@ -62,13 +49,6 @@ pub(super) fn index_among(path: u64, count: u32, mask: u32) -> usize {
 #[inline(always)]
 pub(super) fn linear_index(path: u64, count: u32) -> usize {
     index_among(path, count, mask_of(count))
-}
-
-/// A segment that is written, but not yet in the list. To be installed, added or discarded before
-/// anything else is changed: nothing keeps track of its block.
-pub(crate) struct Prepared {
-    index: usize,
-    segment: Segment,
 }
 
 // SAFETY: the blocks that segments point to belong to the pool of the same directory.
@@ -141,16 +121,6 @@ impl Directory {
     /// and return nothing to the system that is below.
     fn spare_pages(&self) -> usize {
         if self.pages.len() < FEW_PAGES { 0 } else { SPARE_PAGES }
-    }
-
-    /// Adds the segment prepared after the last, for which room was reserved.
-    pub(super) fn push(&mut self, prepared: Prepared) {
-        debug_assert_eq!(prepared.index, self.len());
-        self.capacity += prepared.segment.capacity();
-        if let Some(page) = self.pages.last_mut() {
-            page.push(Line(prepared.segment));
-        }
-        self.set_count(self.count + 1);
     }
 
     /// [`Pool::relocate`], and segments follow.
@@ -236,20 +206,6 @@ impl Directory {
         self.pages.iter().flat_map(|page| page.iter()).map(|line| &line.0)
     }
 
-    /// Writes a draft, or other content, to a block for a segment, one that exists or the next.
-    pub(super) fn prepare(
-        &mut self,
-        index: usize,
-        content: &impl Content,
-        plan: &Plan,
-        chosen: Chosen,
-    ) -> Result<Prepared, OutOfMemory> {
-        let at = self.pool.take(plan.units, index as u32)?;
-        let mut segment = Segment::new(at, plan);
-        content.write_to(&mut segment, chosen);
-        Ok(Prepared { index, segment })
-    }
-
     /// Gives a segment a larger or smaller block.
     #[inline(always)]
     pub(super) fn resize(&mut self, index: usize, units: usize) -> Result<(), OutOfMemory> {
@@ -271,62 +227,70 @@ impl Directory {
             }
             return Ok(());
         }
+        self.move_to(index, units)
+    }
+
+    /// Writes a draft in place of a segment, whose block is long enough, and makes it as short as the plan
+    /// says (if a shorter one that has to be elsewhere is refused, it stays).
+    pub(super) fn replace(&mut self, index: usize, draft: &Draft, plan: &Plan) {
+        let segment = self.get_mut(index);
+        let before = segment.capacity();
+        segment.become_as(plan);
+        draft.write_to(segment);
+        self.capacity = self.capacity + self.get(index).capacity() - before;
+        if plan.units < self.get(index).units() {
+            _ = self.move_to(index, plan.units);
+        }
+    }
+
+    /// Gives a segment another block, in a region that is fuller than others.
+    fn move_to(&mut self, index: usize, units: usize) -> Result<(), OutOfMemory> {
         let at = self.pool.take(units, index as u32)?;
-        let segment = self.get(index).move_to(at, units);
-        self.install(Prepared { index, segment });
+        let moved = self.get(index).move_to(at, units);
+        let now = moved.capacity();
+        let old = core::mem::replace(self.get_mut(index), moved);
+        self.capacity = self.capacity + now - old.capacity();
+        self.give_back(old.at);
         Ok(())
     }
 
-    /// Gives the memory back.
-    pub(super) fn discard(&mut self, Prepared { segment, .. }: Prepared) {
-        self.give_back(segment.at);
-    }
-
-    /// Replaces a segment by one that was prepared.
-    pub(super) fn install(&mut self, prepared: Prepared) {
-        self.capacity += prepared.segment.capacity();
-        let old = core::mem::replace(
-            &mut self.pages[prepared.index / PAGE][prepared.index % PAGE].0,
-            prepared.segment,
-        );
-        self.capacity -= old.capacity();
-        self.give_back(old.at);
-    }
-
-    /// Adds a draft, or other content, as the last segment.
-    pub(super) fn push_draft(
-        &mut self,
-        content: &impl Content,
-        plan: &Plan,
-        chosen: Chosen,
-    ) -> Result<(), OutOfMemory> {
-        self.reserve()?;
-        match self.prepare(self.len(), content, plan, chosen) {
-            Ok(prepared) => {
-                self.push(prepared);
-                Ok(())
-            }
-            Err(failed) => {
-                self.unreserve();
-                Err(failed)
-            }
-        }
+    /// Adds a draft as the last segment.
+    pub(super) fn push(&mut self, draft: &Draft, plan: &Plan) -> Result<(), OutOfMemory> {
+        self.push_with(plan.units, |at| {
+            let mut segment = Segment::new(at, plan);
+            draft.write_to(&mut segment);
+            segment
+        })
     }
 
     /// Adds a copy of a segment of another directory as the last, at some depth.
     pub(super) fn push_copy(&mut self, segment: &Segment, depth: u32) -> Result<(), OutOfMemory> {
+        self.push_with(segment.units(), |at| {
+            let mut segment = segment.move_to(at, segment.units());
+            segment.set_depth(depth);
+            segment
+        })
+    }
+
+    fn push_with(
+        &mut self,
+        units: usize,
+        make: impl FnOnce(Block) -> Segment,
+    ) -> Result<(), OutOfMemory> {
         self.reserve()?;
-        let index = self.len();
-        let at = match self.pool.take(segment.units(), index as u32) {
+        let at = match self.pool.take(units, self.count) {
             Ok(at) => at,
             Err(failed) => {
                 self.unreserve();
                 return Err(failed);
             }
         };
-        let mut segment = segment.move_to(at, segment.units());
-        segment.set_depth(depth);
-        self.push(Prepared { index, segment });
+        let segment = make(at);
+        self.capacity += segment.capacity();
+        if let Some(page) = self.pages.last_mut() {
+            page.push(Line(segment));
+        }
+        self.set_count(self.count + 1);
         Ok(())
     }
 

@@ -161,7 +161,7 @@ impl Growth {
         let mut width = 0.0;
         self.each_segment(|share, made| width += share * made.width);
         let each = HEADERS + 8 * (size_of::<Segment>() + FREE_BYTES);
-        let bits = self.keys as f64 * width + segments_for(self.keys) as f64 * each as f64;
+        let bits = self.keys as f64 * (width + 1.0) + segments_for(self.keys) as f64 * each as f64;
         let free = FREE + (MAX_LOAD - settings.load);
         ElasticForecast {
             bytes: (bits / 8.0 * (1.0 + free)) as u64 + size_of::<ElasticFilter>() as u64,

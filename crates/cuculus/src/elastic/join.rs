@@ -1,14 +1,14 @@
 //! Parts become one filter, and one filter parts: segments are copied as they are, since segment `i`
 //! of part `p` of `P` is segment `p + P · i` of the whole.
 
+use super::address::PATH_BITS;
 use super::code::Form;
-use super::draft::Draft;
 use super::filter::ElasticFilter;
 use super::lengths::Lengths;
 use super::level::{Level, Work};
 use super::levels::Levels;
 use super::part::{Division, Part};
-use super::pool::UNIT;
+use super::reshape::counts_of;
 use super::segment::Segment;
 use crate::memory::with_room;
 use crate::table::OutOfMemory;
@@ -39,7 +39,7 @@ pub(crate) fn join(
             }
             if levels.level_mut(at).segment_count() == 0 {
                 let form = if at == 0 { cx.settings.goal(1, cx.lengths).form(0, 0) } else { EMPTY };
-                levels.level_mut(at).begin_with(form, &cx)?;
+                levels.level_mut(at).begin_with(form)?;
             }
             levels.split_to(at, most, &mut cx)?;
         }
@@ -162,13 +162,13 @@ pub(super) fn add_lengths(
     shift: u32,
     lengths: &mut Lengths,
 ) -> Result<(), FullCause> {
-    let mut draft = Draft::new(segment.form());
-    draft.read(segment).map_err(|_| FullCause::OutOfMemory)?;
-    let held = draft.checked(segment.depth()).ok_or(FullCause::Crowded)?;
+    let (form, depth) = (segment.form(), segment.depth());
+    let mut held = [0u64; PATH_BITS as usize + 1];
+    segment.each_code(|_, code| held[(depth + form.length(code)) as usize] += 1);
     for (length, &entries) in (0..).zip(&held).filter(|&(_, &entries)| entries > 0) {
         let length: u32 = length;
         lengths.reserve(length - shift).map_err(|_| FullCause::OutOfMemory)?;
-        lengths.add_many(length - shift, entries.into());
+        lengths.add_many(length - shift, entries);
     }
     Ok(())
 }
@@ -179,12 +179,8 @@ pub(super) fn copy_segment(
     depth: u32,
     to: &mut Level,
 ) -> Result<(), OutOfMemory> {
-    let mut draft = Draft::new(segment.form());
-    let bytes = (segment.units() * UNIT) as u64;
-    draft.read(segment).map_err(|_| OutOfMemory { bytes })?;
     to.directory.push_copy(segment, depth)?;
-    to.entries += draft.len();
-    to.counted += draft.counted().len();
-    to.copies += draft.more_copies();
+    let (entries, counted, copies) = counts_of(segment);
+    to.count_in(entries, counted, copies);
     Ok(())
 }

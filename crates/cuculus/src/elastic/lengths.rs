@@ -46,6 +46,12 @@ impl Lengths {
         self.halves = [sum as u64, (sum >> 64) as u64];
     }
 
+    /// What so many entries of a length add to the sum.
+    #[inline(always)]
+    pub(super) fn weight_of(length: u32, entries: u64) -> u128 {
+        u128::from(entries) * u128::from(weight(length))
+    }
+
     /// The entries.
     pub(super) fn total(&self) -> u64 {
         self.counts.iter().sum()
@@ -212,10 +218,6 @@ impl Changes {
     }
 
     /// Entries that lost their slots.
-    pub(super) fn dropped(&self) -> u64 {
-        self.dropped.iter().map(|&entries| u64::from(entries)).sum()
-    }
-
     pub(super) fn drop(&mut self, length: u32, entries: u64) {
         self.dropped[length as usize] += entries as u16;
         self.drops = true;

@@ -5,21 +5,22 @@
 use super::address::Address;
 use super::code::{Form, MAX_WIDTH, Step, mask};
 use super::directory::Directory;
-use super::draft::{Draft, Shape, Unfit};
-use super::group::MOST_EQUAL;
-use super::lengths::{Changes, Lengths};
+use super::lengths::Lengths;
 use super::policy::Settings;
 use super::pool::UNIT;
 use super::probe::{self, Probe};
-use super::segment::{Change, Counted, MAX_SLOTS, MAX_UNITS, Removed, Segment};
+use super::reshape::Commit;
+use super::rewrite::{Draft, Shape, Unfit};
+use super::segment::{
+    COUNTED, Counted, Found, MAX_SLOTS, MAX_UNITS, MOST_EQUAL, Obstacle, Segment,
+};
 use crate::FullCause;
 use crate::table::OutOfMemory;
-use crate::wide::Instructions;
 
 /// Segments of another level that are searched for entries that can come back.
 const MOST_DRAINED_FROM: usize = 2;
-/// The most slots that one entry more can take in place.
-const MOST_ADDED: usize = 7;
+/// When a block becomes longer than a multiple of so many units, its codes may get another form.
+const ASKED_EVERY: usize = 4;
 /// A segment of another level with more slots than this is crowded.
 const CROWDED: usize = MAX_SLOTS * 5 / 8;
 /// Such a level is split further only if it has so many entries for each segment.
@@ -59,11 +60,11 @@ pub(super) struct PartialKey {
     pub(super) bits: u32,
 }
 
-/// An entry that may be of a key.
+/// An entry that may be of a key, as long as nothing changes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Match {
     key: Address,
-    code: u64,
+    found: Found,
     /// The bits of the path that the entry knows.
     pub(super) known: u32,
 }
@@ -228,92 +229,65 @@ impl Level {
     /// The longest entry that may be of a key.
     #[inline(always)]
     pub(super) fn longest_match(&self, key: Address) -> Option<Match> {
-        if self.entries == 0 {
-            return None;
-        }
-        let segment = self.directory.find(key.path);
-        let (code, length) = segment.longest_match(key)?;
-        Some(Match { key, code, known: segment.depth() + length })
-    }
-
-    /// Takes the longest entry that may be of a key out, if that takes no more than moving the
-    /// codes after it, and shrinks its segment if that is due. Otherwise nothing has changed.
-    #[inline(always)]
-    pub(super) fn remove_quickly(&mut self, key: Address, cx: &mut Context<'_>) -> bool {
-        match self.take_quickly(key, cx) {
-            Some(is_shrinkable) => {
-                if is_shrinkable {
-                    self.shrink(self.directory.index(key.path), cx);
-                }
-                true
-            }
-            None => false,
-        }
-    }
-
-    /// The same without shrinking; says whether that is due.
-    #[inline(always)]
-    pub(super) fn take_quickly(&mut self, key: Address, cx: &mut Context<'_>) -> Option<bool> {
         if self.directory.len() == 0 {
             return None;
         }
-        let segment = self.directory.find_mut(key.path);
-        if segment.is_wide() {
-            return None;
-        }
-        let length = segment.remove_quickly(key)?;
-        cx.lengths.remove(segment.depth() + length);
-        let is_shrinkable = segment.units() > cx.settings.most_units(segment.needed_units());
-        self.entries -= 1;
-        Some(is_shrinkable)
+        let segment = self.directory.find(key.path);
+        let found = segment.longest_match(key)?;
+        Some(Match { key, found, known: segment.depth() + found.length })
     }
 
     /// Takes an entry out, and shrinks its segment if that is due. Says whether it is gone: only
     /// without memory it can happen that it is not.
     #[inline(always)]
-    pub(super) fn remove(&mut self, found: Match, cx: &mut Context<'_>) -> bool {
-        let index = self.directory.index(found.key.path);
-        let segment = self.directory.get_mut(index);
-        let removed = match segment.remove(found.key, found.code) {
-            Ok(removed) => removed,
-            Err(()) => {
-                if !self.remove_by_rewriting(index, found, cx) {
-                    return false;
-                }
-                Removed::Slot
-            }
-        };
-        if removed == Removed::Slot {
-            self.entries -= 1;
-            cx.lengths.remove(found.known);
-            self.shrink_if_due(index, cx);
-        } else {
+    pub(super) fn remove(
+        &mut self,
+        Match { key, found, known }: Match,
+        cx: &mut Context<'_>,
+    ) -> bool {
+        let segment = self.directory.find_mut(key.path);
+        if segment.is_wide()
+            && let Some(ended) = segment.count_down(key.home, found.code)
+        {
             self.copies -= 1;
-            if removed == Removed::LastCounted {
+            if ended {
                 self.counted -= 1;
-                self.shrink_if_due(index, cx);
+                self.shrink_if_due(self.directory.index(key.path), cx);
             }
+            return true;
+        }
+        if !segment.take(key.group(), found) && !self.take_from_wide(key, found) {
+            return false;
+        }
+        self.entries -= 1;
+        cx.lengths.remove(known);
+        let segment = self.directory.find(key.path);
+        if segment.units() > cx.settings.most_units(segment.needed_units()) {
+            self.shrink(self.directory.index(key.path), cx);
         }
         true
     }
 
+    /// Takes an entry out whose segment has to be wide for that.
     #[cold]
-    fn remove_by_rewriting(&mut self, index: usize, found: Match, cx: &mut Context<'_>) -> bool {
+    fn take_from_wide(&mut self, key: Address, found: Found) -> bool {
+        let index = self.directory.index(key.path);
+        self.make_wide(index, 0).is_ok() && self.directory.get_mut(index).take(key.group(), found)
+    }
+
+    /// Makes a segment wide, with room for so many bytes more.
+    fn make_wide(&mut self, index: usize, more: usize) -> Result<(), FullCause> {
         let segment = self.directory.get(index);
-        let mut draft = Draft::new(segment.form());
-        if draft.read(segment).is_err() {
-            return false;
+        let missing = segment.missing_for_wide(more);
+        let units = segment.units() + missing.div_ceil(UNIT);
+        if units > MAX_UNITS {
+            return Err(FullCause::Crowded);
         }
-        cx.work.add(draft.len());
-        let depth = segment.depth();
-        draft.take(found.key.home, found.code)
-            && draft.plan(depth, 0).is_ok_and(|plan| {
-                let prepared = self.directory.prepare(index, &draft, &plan, cx.settings.chosen);
-                prepared.is_ok_and(|prepared| {
-                    self.directory.install(prepared);
-                    true
-                })
-            })
+        if missing > 0 {
+            self.directory.resize(index, units).map_err(|_| FullCause::OutOfMemory)?;
+        }
+        self.directory.get_mut(index).widen();
+        Ok(())
     }
 
     /// How the codes of a segment should be made. Those of another level stay as they are: entries
@@ -325,52 +299,108 @@ impl Level {
         cx.settings.goal(0, cx.lengths).form(index, depth)
     }
 
-    /// Puts an entry into its segment, if that takes no more than moving the codes after it.
-    /// Otherwise nothing has changed.
+    /// Puts an entry into its segment, if that takes no more than moving what is behind it: what nearly
+    /// every insert does. Otherwise nothing has changed.
     #[inline(always)]
-    pub(super) fn insert_quickly(&mut self, new: PartialKey, cx: &mut Context<'_>) -> bool {
+    pub(super) fn insert_at_once(&mut self, new: PartialKey, cx: &mut Context<'_>) -> bool {
         if self.directory.len() == 0 {
             return false;
         }
-        let segment = self.directory.find_mut(new.key.path);
+        let segment = self.directory.find(new.key.path);
         let (form, depth) = (segment.form(), segment.depth());
-        let entries = self.entries;
-        if segment.is_wide() || self.is_overflow || !takes(form, depth, new, entries, cx) {
+        if new.bits < depth || !self.serves(form, depth, new, cx) {
             return false;
         }
         let length = (new.bits - depth).min(form.longest());
-        let is_quick = cx.lengths.counts(depth + length)
-            && cx.settings.allows(cx.lengths.sum_with(depth + length))
-            && segment.insert_quickly(new.key, form.encode(new.key.path >> depth, length));
-        if is_quick {
-            self.entries += 1;
-            cx.lengths.add(depth + length);
+        let code = form.encode(new.key.path >> depth, length);
+        if !cx.lengths.counts(depth + length)
+            || !self.directory.find_mut(new.key.path).put(new.key, code)
+        {
+            return false;
         }
-        is_quick
+        self.entries += 1;
+        cx.lengths.add(depth + length);
+        true
     }
 
     /// Puts an entry into its segment, which grows if it must. Nothing has changed after an error.
+    #[inline(always)]
     pub(super) fn insert(
         &mut self,
         new: PartialKey,
         cx: &mut Context<'_>,
     ) -> Result<(), FullCause> {
+        // Room is made once, and then there is some.
+        for _ in 0..2 {
+            if self.insert_at_once(new, cx) || self.insert_or_make_room(new, cx)? {
+                return Ok(());
+            }
+        }
+        Err(FullCause::Crowded)
+    }
+
+    /// Puts an entry into its segment with more ado than moving what is behind it, or makes that possible.
+    /// Says whether the entry is there.
+    pub(super) fn insert_or_make_room(
+        &mut self,
+        new: PartialKey,
+        cx: &mut Context<'_>,
+    ) -> Result<bool, FullCause> {
         if self.directory.len() == 0 {
             self.begin(new.bits, cx)?;
         }
         let index = self.directory.index(new.key.path);
         let segment = self.directory.get(index);
         let (form, depth) = (segment.form(), segment.depth());
-        let mut is_full = segment.is_full_for(new.key);
-        if self.serves(form, depth, new, cx) && !is_full {
-            match self.insert_in_place(index, new, cx)? {
-                Change::NoRoom => is_full = true,
-                Change::Rewrite => {}
-                Change::TooMany => return Err(FullCause::EqualEntries { held: u32::MAX as usize }),
-                _ => return Ok(()),
+        if !self.serves(form, depth, new, cx) {
+            return self.insert_by_rewriting(index, new, cx).map(|()| true);
+        }
+        let length = (new.bits - depth).min(form.longest());
+        cx.lengths.reserve(depth + length).map_err(|_| FullCause::OutOfMemory)?;
+        let code = form.encode(new.key.path >> depth, length);
+        match segment.obstacle(new.key, code) {
+            None => {}
+            Some(Obstacle::Equal) => {
+                self.count_copies(index, new.key.home, code, 1)?;
+                return Ok(true);
+            }
+            Some(Obstacle::Strained) => self.make_wide(index, form.step().div_ceil(8))?,
+            Some(Obstacle::NoRoom) if segment.slots() >= MAX_SLOTS => {
+                return Err(FullCause::Crowded);
+            }
+            Some(Obstacle::NoRoom) => {
+                let held = segment.units();
+                let units = (held + cx.settings.growth(held)).min(MAX_UNITS);
+                // The policy is asked now and then.
+                let is_kept = held / ASKED_EVERY == units / ASKED_EVERY
+                    || self.form_for(index, new, cx).is_near(form);
+                if !(is_kept && units > held && self.directory.resize(index, units).is_ok()) {
+                    return self.insert_by_rewriting(index, new, cx).map(|()| true);
+                }
             }
         }
-        self.insert_by_growing(index, new, is_full, cx)
+        Ok(false)
+    }
+
+    /// Counts copies of a code of which as many as can be are in slots.
+    fn count_copies(
+        &mut self,
+        index: usize,
+        home: u16,
+        code: u64,
+        copies: u32,
+    ) -> Result<(), FullCause> {
+        const TOO_MANY: FullCause = FullCause::EqualEntries { held: u32::MAX as usize };
+        let held = self.directory.get(index).more_copies(home, code);
+        held.checked_add(copies).ok_or(TOO_MANY)?;
+        if held == 0 {
+            self.make_wide(index, COUNTED)?;
+        }
+        let segment = self.directory.get_mut(index);
+        let is_new = segment.count_up(home, code, copies).ok_or(TOO_MANY)?;
+        self.counted += usize::from(is_new);
+        self.copies += u64::from(copies);
+        Ok(())
     }
 
     /// Puts several copies of an entry into its segment, all or none.
@@ -397,15 +427,14 @@ impl Level {
             }
         };
         let index = self.directory.index(new.key.path);
-        let segment = self.directory.get_mut(index);
+        let segment = self.directory.get(index);
         let (form, depth) = (segment.form(), segment.depth());
         let code = form.encode(new.key.path >> depth, new.bits - depth);
-        if segment.add_copies(new.key.home, code, more) == Change::Counted {
-            self.copies += u64::from(more);
-            return Ok(());
+        let counted = self.count_copies(index, new.key.home, code, more);
+        if counted.is_err() {
+            self.take_back(new, singly, cx);
         }
-        self.take_back(new, singly, cx);
-        Err(FullCause::Crowded)
+        counted
     }
 
     /// Takes copies of an entry out, as many as there are, and says how many there were too few.
@@ -423,7 +452,7 @@ impl Level {
             // Counted copies at once but for the last, which is removed as any entry is.
             let most = u32::try_from(left).unwrap_or(u32::MAX);
             let segment = self.directory.get_mut(index);
-            let counted = segment.uncount(found.key.home, found.code, most);
+            let counted = segment.uncount(found.key.home, found.found.code, most);
             self.copies -= u64::from(counted);
             left -= u64::from(counted);
             if left > 0 && !self.remove(found, cx) {
@@ -457,9 +486,9 @@ impl Level {
         let segment = self.directory.find(came.key.path);
         let most = came.bits.checked_sub(segment.depth())?;
         let mut longest = None;
-        segment.each_match(came.key, |_, length| {
-            if length <= most {
-                longest = longest.max(Some(length));
+        segment.each_match(came.key, |found| {
+            if found.length <= most {
+                longest = longest.max(Some(found.length));
             }
         });
         Some(segment.depth() + longest?)
@@ -476,39 +505,6 @@ impl Level {
             && cx.settings.allows(cx.lengths.sum_with(depth + length.min(form.longest())))
     }
 
-    #[inline(always)]
-    fn insert_in_place(
-        &mut self,
-        index: usize,
-        new: PartialKey,
-        cx: &mut Context<'_>,
-    ) -> Result<Change, FullCause> {
-        let segment = self.directory.get_mut(index);
-        let (form, depth) = (segment.form(), segment.depth());
-        let length = (new.bits - depth).min(form.longest());
-        cx.lengths.reserve(depth + length).map_err(|_| FullCause::OutOfMemory)?;
-        let change = segment.insert(new.key, form.encode(new.key.path >> depth, length));
-        self.note(change, depth + length, cx);
-        Ok(change)
-    }
-
-    /// Counts an entry that was added.
-    #[inline(always)]
-    fn note(&mut self, change: Change, held: u32, cx: &mut Context<'_>) {
-        match change {
-            Change::Slot => {
-                self.entries += 1;
-                cx.lengths.add(held);
-            }
-            Change::Counted => self.copies += 1,
-            Change::FirstCounted => {
-                self.copies += 1;
-                self.counted += 1;
-            }
-            Change::NoRoom | Change::Rewrite | Change::TooMany => {}
-        }
-    }
-
     /// The form in which a segment is to be rewritten for one entry more.
     pub(super) fn form_for(&self, index: usize, new: PartialKey, cx: &Context<'_>) -> Form {
         let segment = self.directory.get(index);
@@ -519,32 +515,18 @@ impl Level {
         cx.settings.goal(1, cx.lengths).form(index, segment.depth())
     }
 
+    /// Rewrites a segment with one entry more.
     #[inline(never)]
-    fn insert_by_growing(
+    fn insert_by_rewriting(
         &mut self,
         index: usize,
         new: PartialKey,
-        is_full: bool,
         cx: &mut Context<'_>,
     ) -> Result<(), FullCause> {
         let goal = self.form_for(index, new, cx);
         let segment = self.directory.get(index);
         let (form, depth) = (segment.form(), segment.depth());
-        let serves = self.serves(form, depth, new, cx);
-        if segment.slots() >= MAX_SLOTS {
-            return Err(FullCause::Crowded);
-        }
-        if is_full
-            && serves
-            && let Some(units) = grown(segment, goal, cx)
-            && self.directory.resize(index, units).is_ok()
-        {
-            match self.insert_in_place(index, new, cx)? {
-                Change::NoRoom | Change::Rewrite | Change::TooMany => {}
-                _ => return Ok(()),
-            }
-        }
-        let mut failed = match self.insert_by_rewriting(index, goal, new, cx) {
+        let mut failed = match self.rewrite_with(index, goal, new, cx) {
             Ok(()) => return Ok(()),
             Err(failed) => failed,
         };
@@ -552,9 +534,10 @@ impl Level {
         // may be too large.
         let ended = Form { width: (goal.width + 1).min(MAX_WIDTH), ended: true };
         let is_too_short = failed == Failure::Unfit(Unfit::TooShort);
+        let serves = self.serves(form, depth, new, cx);
         let others = [is_too_short.then_some(ended), serves.then_some(form)];
         for form in others.into_iter().flatten().filter(|&form| form != goal) {
-            match self.insert_by_rewriting(index, form, new, cx) {
+            match self.rewrite_with(index, form, new, cx) {
                 Ok(()) => return Ok(()),
                 Err(again) => failed = again,
             }
@@ -562,13 +545,13 @@ impl Level {
         // If shortening the others takes too much of the rate, they stay as they are.
         let kept = form.keeping(goal.longest().min(new.bits - depth), 0);
         if failed == Failure::Rate && kept != goal && !others.contains(&Some(kept)) {
-            return Ok(self.insert_by_rewriting(index, kept, new, cx)?);
+            return Ok(self.rewrite_with(index, kept, new, cx)?);
         }
         Err(failed.into())
     }
 
     /// Rewrites a segment in a form, with one entry more.
-    fn insert_by_rewriting(
+    fn rewrite_with(
         &mut self,
         index: usize,
         form: Form,
@@ -581,34 +564,12 @@ impl Level {
         if !form.ended && length < form.width {
             return Err(Failure::Unfit(Unfit::TooShort));
         }
-        let mut changes = Changes::new();
-        let mut draft = Draft::new(form);
-        self.remake(&[(index, Step::Stay)], depth, &mut changes, &mut draft, cx)?;
-        let counted = draft.counted().len();
         let code = form.encode(new.key.path >> depth, length);
-        let slots = draft.add(new.key.home, code, 1)?;
-        let weight =
-            if slots > 0 { cx.lengths.sum_with(depth + length) - cx.lengths.sum() } else { 0 };
-        if !self.is_overflow && !cx.settings.allows(cx.lengths.sum_after(&changes) + weight) {
-            return Err(Failure::Rate);
-        }
+        let added = [Counted::key(new.key.home, code)];
+        let mut draft = Draft::new(form, depth);
+        Self::remake(&[(segment, Step::Stay)], &added, &mut draft, cx)?;
         let free = (cx.settings.growth(units) - 1) * UNIT * 8;
-        let plan = draft.plan(depth, free)?;
-        cx.lengths.reserve(depth + length)?;
-        cx.lengths.reserve_for(&changes)?;
-        let prepared = self.directory.prepare(index, &draft, &plan, cx.settings.chosen)?;
-        let counted_before = self.directory.get(index).counted_codes();
-        self.directory.install(prepared);
-        cx.lengths.apply(&changes);
-        // What rewriting did to copies, then the entry itself.
-        self.recount(counted_before, counted, &changes);
-        let change = match (slots, draft.counted().len() > counted) {
-            (0, true) => Change::FirstCounted,
-            (0, false) => Change::Counted,
-            _ => Change::Slot,
-        };
-        self.note(change, depth + length, cx);
-        Ok(())
+        self.commit(&Commit { added: (depth + length, 1), free, ..Commit::of(index, &draft) }, cx)
     }
 
     /// Makes the first segment, empty, for entries that know some bits of their path.
@@ -619,16 +580,15 @@ impl Level {
         } else {
             cx.settings.goal(1, cx.lengths).form(0, 0)
         };
-        self.begin_with(Form { width: form.width.min(MAX_WIDTH), ..form }, cx)
+        self.begin_with(Form { width: form.width.min(MAX_WIDTH), ..form })
     }
 
     /// Makes the first segment, empty, with codes of a form.
-    pub(super) fn begin_with(&mut self, form: Form, cx: &Context<'_>) -> Result<(), FullCause> {
-        let draft = Draft::new(form);
-        let plan = draft.plan(0, 0).map_err(|_| FullCause::Crowded)?;
-        self.directory
-            .push_draft(&draft, &plan, cx.settings.chosen)
-            .map_err(|_| FullCause::OutOfMemory)
+    pub(super) fn begin_with(&mut self, form: Form) -> Result<(), FullCause> {
+        let mut draft = Draft::new(form, 0);
+        draft.fill_empty();
+        let plan = draft.plan(0).map_err(|_| FullCause::Crowded)?;
+        self.directory.push(&draft, &plan).map_err(|_| FullCause::OutOfMemory)
     }
 
     /// Some entries that know at least `bits` of their path, of those that belong to segment
@@ -650,11 +610,7 @@ impl Level {
         let step = 1usize << low_depth;
         for at in (low % step..self.directory.len()).step_by(step).take(MOST_DRAINED_FROM) {
             let segment = self.directory.get(at);
-            let mut draft = Draft::new(segment.form());
-            if draft.read(segment).is_err() {
-                break;
-            }
-            each_partial_key(&draft, at, segment.depth(), |known, copies| {
+            each_partial_key(segment, at, |known, copies| {
                 let is_there = (known.key.path ^ index as u64) & mask(depth) == 0;
                 if is_there && known.bits >= bits && longer.len() < most {
                     longer.push((known, copies));
@@ -670,11 +626,8 @@ impl Level {
         mut visit: impl FnMut(PartialKey, u64) -> Result<(), FullCause>,
     ) -> Result<(), FullCause> {
         for index in 0..self.directory.len() {
-            let segment = self.directory.get(index);
-            let mut draft = Draft::new(segment.form());
-            draft.read(segment).map_err(|_| FullCause::OutOfMemory)?;
             let mut result = Ok(());
-            each_partial_key(&draft, index, segment.depth(), |known, copies| {
+            each_partial_key(self.directory.get(index), index, |known, copies| {
                 if result.is_ok() {
                     result = visit(known, copies);
                 }
@@ -692,9 +645,9 @@ impl Level {
         let segment = self.directory.find(known.key.path);
         let length = known.bits.checked_sub(segment.depth())?;
         let mut found = None;
-        segment.each_match(known.key, |code, its_length| {
-            if its_length == length {
-                found = Some(Match { key: known.key, code, known: known.bits });
+        segment.each_match(known.key, |at| {
+            if at.length == length {
+                found = Some(Match { key: known.key, found: at, known: known.bits });
             }
         });
         found
@@ -704,17 +657,27 @@ impl Level {
     pub(super) fn load(
         &mut self,
         draft: &Draft,
-        depth: u32,
         shape: Shape,
         settings: &Settings,
     ) -> Result<(), LoadError> {
-        let plan = draft.plan_as(depth, shape, settings).map_err(|_| LoadError::Unfit)?;
-        let chosen = Instructions::Detected.choose();
-        self.directory.push_draft(draft, &plan, chosen).map_err(LoadError::OutOfMemory)?;
-        self.entries += draft.len();
-        self.counted += draft.counted().len();
-        self.copies += draft.more_copies();
+        let most = |units| settings.most_units_in_files(units);
+        let plan = draft.plan_as(shape, most).map_err(|_| LoadError::Unfit)?;
+        self.directory.push(draft, &plan).map_err(LoadError::OutOfMemory)?;
+        // Each counted code is in as many slots as can be: nobody else has counted it.
+        let segment = self.directory.get(self.directory.len() - 1);
+        if !segment.counts_only_full_codes() {
+            self.directory.pop();
+            return Err(LoadError::Unfit);
+        }
+        self.count_in(draft.len(), draft.about.counted.len(), draft.more_copies());
         Ok(())
+    }
+
+    /// Counts the entries of a segment that was added.
+    pub(super) fn count_in(&mut self, entries: usize, counted: usize, copies: u64) {
+        self.entries += entries;
+        self.counted += counted;
+        self.copies += copies;
     }
 
     /// The segments, each with its depth.
@@ -761,20 +724,13 @@ pub(super) fn takes(
     new.bits >= depth && (form.ended || new.bits - depth >= form.width && is_expected())
 }
 
-/// The units of a larger block for the same codes, if a segment is to have one and not to be rewritten.
-pub(super) fn grown(segment: &Segment, goal: Form, cx: &Context<'_>) -> Option<usize> {
-    let units = (segment.units() + cx.settings.growth(segment.units())).min(MAX_UNITS);
-    let is_kept = goal.is_near(segment.form()) && segment.slots() + MOST_ADDED <= MAX_SLOTS;
-    (is_kept && units > segment.units()).then_some(units)
-}
-
 /// The entries of a segment that may be of a key, copies counted.
-pub(super) fn copies_in(segment: &Segment, key: Address) -> u64 {
+fn copies_in(segment: &Segment, key: Address) -> u64 {
     let (mut count, mut more) = (0, 0);
-    segment.each_match(key, |code, _| {
+    segment.each_match(key, |found| {
         count += 1;
         if segment.is_wide() {
-            more += u64::from(segment.more_copies(key.home, code));
+            more += u64::from(segment.more_copies(key.home, found.code));
         }
     });
     // A code with counted copies has all the slots that it can have.
@@ -784,24 +740,32 @@ pub(super) fn copies_in(segment: &Segment, key: Address) -> u64 {
 /// Calls `visit` for each code of a segment, once for all its copies, with what is known of the
 /// key and the number of copies.
 pub(super) fn each_partial_key(
-    draft: &Draft,
+    segment: &Segment,
     index: usize,
-    depth: u32,
     mut visit: impl FnMut(PartialKey, u64),
 ) {
-    let mut counted = draft.counted().iter().peekable();
-    for (home, run) in draft.runs() {
-        let mut rest = run;
-        while let Some(&code) = rest.first() {
-            let slots = rest.iter().take_while(|&&held| held == code).count();
-            rest = &rest[slots..];
-            let key = Counted::key(home, code);
-            let more = counted.next_if(|counted| counted.key == key).map_or(0, |held| held.more);
-            let length = draft.form.length(code);
-            let path = index as u64 | (code & mask(length)) << depth;
-            let known = PartialKey { key: Address { path, home }, bits: depth + length };
-            visit(known, slots as u64 + u64::from(more));
-        }
+    let (form, depth) = (segment.form(), segment.depth());
+    let mut put = |home: u16, code: u64, slots: u64| {
+        let more = segment.more_copies(home, code);
+        let length = form.length(code);
+        let path = index as u64 | (code & mask(length)) << depth;
+        let known = PartialKey { key: Address { path, home }, bits: depth + length };
+        visit(known, slots + u64::from(more));
+    };
+    let mut last = None;
+    segment.each_code(|home, code| {
+        last = match last {
+            Some((of, held, slots)) if (of, held) == (home, code) => Some((of, held, slots + 1)),
+            other => {
+                if let Some((of, held, slots)) = other {
+                    put(of, held, slots);
+                }
+                Some((home, code, 1))
+            }
+        };
+    });
+    if let Some((home, code, slots)) = last {
+        put(home, code, slots);
     }
 }
 

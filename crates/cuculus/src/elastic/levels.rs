@@ -57,8 +57,9 @@ impl Levels {
         new: PartialKey,
         cx: &mut Context<'_>,
     ) -> Result<(), FullCause> {
-        if !self.main.insert_quickly(new, cx) {
-            self.insert_slowly(new, cx)?;
+        if !self.main.insert_at_once(new, cx) && !self.insert_or_make_room(new, cx)? {
+            // Compiled once more, but with the wider instructions.
+            self.main.insert(new, cx)?;
         }
         // Not after an operation that has rewritten a segment already.
         if self.main.wants_split(cx) && cx.work.now == 0 {
@@ -68,14 +69,19 @@ impl Levels {
         Ok(())
     }
 
+    /// Puts an entry where it belongs, or makes room for it; says whether it is there.
     #[inline(never)]
-    fn insert_slowly(&mut self, new: PartialKey, cx: &mut Context<'_>) -> Result<(), FullCause> {
+    fn insert_or_make_room(
+        &mut self,
+        new: PartialKey,
+        cx: &mut Context<'_>,
+    ) -> Result<bool, FullCause> {
         if new.bits >= self.main.depth_at(new.key.path) {
-            return self.main.insert(new, cx);
+            return self.main.insert_or_make_room(new, cx);
         }
         let inserted = self.insert_below(0, new, 1, cx);
         self.drop_empty();
-        inserted
+        inserted.map(|()| true)
     }
 
     /// Splits segments until there are enough of them for some entries more.
@@ -264,10 +270,6 @@ impl Levels {
     /// Removes the longest entry that may be of a key, and shrinks. Says whether there was one.
     #[inline(always)]
     pub(super) fn remove(&mut self, key: Address, cx: &mut Context<'_>) -> bool {
-        // With other levels, all must be asked first.
-        if self.overflow.is_empty() && self.main.remove_quickly(key, cx) {
-            return self.shrink(true, cx);
-        }
         let Some((level, found)) = self.longest_match(key) else { return false };
         if level > 0 {
             return self.remove_in_overflow(level - 1, found, cx);

@@ -5,19 +5,17 @@
 //!  code       what an entry holds of a path, and how it is shortened
 //!  group      sixteen homes and their codes, as bits
 //!  bits       numbers of any width in memory
-//!  splice     a group with one code more or less
 //!  segment    48 groups in a block, changed in place
 //!  probe      a lookup in a segment
-//!  draft      a segment in the making: rewritten, split, merged
+//!  rewrite    what segments become: one pass over their groups
 //!  pool       memory for blocks
 //!  directory  all segments of a level, by path
 //!  level      entries put into segments, found and removed
-//!  reshape    segments rewritten, split, merged and shrunk
+//!  reshape    segments rewritten, split, merged and shrunk: one commit
 //!  levels     the main level, and others for entries that have become too short
 //!  overflow   the list of these others
 //!  lengths    what is known of how many keys, and so the rate
 //!  sections   copied piece by piece while it is in use
-//!  weave      some keys put into a segment while it is copied
 //!  bulk       many keys at once, each segment written once
 //!  part       one of several filters that share the keys by their paths
 //!  union      all entries of another filter, segment by segment
@@ -34,7 +32,6 @@ mod builder;
 mod bulk;
 mod code;
 mod directory;
-mod draft;
 mod filter;
 mod forecast;
 mod group;
@@ -51,13 +48,12 @@ mod policy;
 mod pool;
 mod probe;
 mod reshape;
+mod rewrite;
 mod saved;
 mod sections;
 mod segment;
-mod splice;
 mod stats;
 mod union;
-mod weave;
 
 pub use builder::ElasticFilterBuilder;
 pub use filter::{ElasticFilter, MergeError};

@@ -1,21 +1,18 @@
 //! Looking a key up in its segment, fast: one load for the header, one for the codes of the home,
-//! all of them compared at once. Knows the layout of a group; everything that is not usual is left
+//! some of them compared at once. Knows the layout of a group; everything that is not usual is left
 //! to the segment.
 #![allow(unsafe_code, reason = "unaligned loads within blocks")]
 
 use core::marker::PhantomData;
 
 use super::address::Address;
-use super::bits::read;
 use super::code::{MAX_WIDTH, mask};
-use super::group::{self, HEADER};
+use super::group::{self, ELSEWHERE, FEW, HEADER};
 use super::segment::{PLAIN, Segment};
 use crate::prefetch::prefetch_at;
 
-/// The widest codes of which three, and the bits before the first in its byte, fit a word.
-pub(super) const NARROW: u8 = 19;
-/// Codes of a home that are compared at once.
-const LANES: u32 = 3;
+/// The most codes of a home that are compared at once, if they are narrow.
+const MOST_LANES: u32 = 4;
 
 /// What comparing codes of one width needs. One cache line.
 #[derive(Clone, Copy)]
@@ -24,8 +21,10 @@ struct Lanes {
     /// The lowest bit of each lane.
     ones: u64,
     /// The highest bit of the first lanes, by their number.
-    tops: [u64; LANES as usize + 1],
+    tops: [u64; MOST_LANES as usize + 1],
     code: u64,
+    /// As many as a word has, after the bits before the first in its byte.
+    count: u32,
 }
 
 impl Lanes {
@@ -35,66 +34,57 @@ impl Lanes {
     fn hits(&self, held: u64, extension: u64) -> u64 {
         let wanted = (extension & self.code).wrapping_mul(self.ones);
         // Up to the lowest bit that differs, in each lane: what is above must be fill.
-        let differs = (held ^ wanted) | self.tops[LANES as usize];
+        let differs = (held ^ wanted) | self.tops[MOST_LANES as usize];
         let rest = !(held | (differs ^ differs.wrapping_sub(self.ones)));
         // Lanes that are zero.
         rest.wrapping_sub(self.ones) & !rest
     }
 
-    /// The same for plain codes, which must be equal.
+    /// [`hits`](Self::hits) of plain codes, which must be equal.
     #[inline(always)]
     fn equals(&self, held: u64, extension: u64) -> u64 {
         let differs = held ^ (extension & self.code).wrapping_mul(self.ones);
         differs.wrapping_sub(self.ones) & !differs
     }
 
-    /// Whether there are hits among the first lanes, or `None` if there may be hits elsewhere.
+    /// Whether one of the first codes may be of a key. There are no more lanes than [`count`](Self::count).
     #[inline(always)]
-    fn answer(&self, hits: u64, held: u64, count: u32, width: u8) -> Option<bool> {
-        let hits = hits & self.tops[count as usize];
-        // More than three codes if the first is larger than the second. One branch for all that
-        // makes the rest of the way necessary: three homes in twenty have three codes or more, which
-        // no processor foresees. All in the highest bit: four, if there are three codes and one
-        // more; whether the first is larger; and whether there is no hit.
-        let order = (held >> width & self.code).wrapping_sub(held & self.code);
-        let may_be_elsewhere = order & u64::from(count + 1) << 61 & hits.wrapping_sub(1);
-        if (opaque(may_be_elsewhere) as i64) < 0 { None } else { Some(hits != 0) }
+    fn find(&self, tag: u8, held: u64, extension: u64, run: u32) -> bool {
+        // Nearly all segments of a filter are of one kind.
+        let is_ended = tag & PLAIN == 0;
+        let hits = if is_ended { self.hits(held, extension) } else { self.equals(held, extension) };
+        debug_assert!(run <= self.count);
+        // SAFETY: there are no more than MOST_LANES.
+        hits & unsafe { self.tops.get_unchecked(run as usize) } != 0
     }
 }
 
-static NARROW_LANES: [Lanes; NARROW as usize + 1] = {
-    let mut table =
-        [Lanes { ones: 0, tops: [0; LANES as usize + 1], code: 0 }; NARROW as usize + 1];
+static LANES: [Lanes; MAX_WIDTH as usize + 1] = {
+    let none = Lanes { ones: 0, tops: [0; MOST_LANES as usize + 1], code: 0, count: 0 };
+    let mut table = [none; MAX_WIDTH as usize + 1];
     let mut width = 1;
-    while width <= NARROW as usize {
+    while width <= MAX_WIDTH {
+        let lanes = &mut table[width as usize];
+        let fit = 57 / width;
+        lanes.count = if fit < MOST_LANES { fit } else { MOST_LANES };
         let mut lane = 0;
-        while lane < LANES as usize {
-            table[width].ones |= 1 << (lane * width);
-            let top = 1 << (lane * width + width - 1);
-            table[width].tops[lane + 1] = table[width].tops[lane] | top;
+        while lane < MOST_LANES {
+            let is_there = lane < lanes.count;
+            lanes.ones |= if is_there { 1 << (lane * width) } else { 0 };
+            let top = if is_there { 1 << (lane * width + width - 1) } else { 0 };
+            lanes.tops[lane as usize + 1] = lanes.tops[lane as usize] | top;
             lane += 1;
         }
-        table[width].code = mask(width as u32);
+        lanes.code = mask(width);
         width += 1;
     }
     table
 };
 
-/// The bit of a segment's block where the group of a key begins.
-#[inline(always)]
-fn group_at(segment: &Segment, width: usize, group: usize) -> usize {
-    // In a wide segment the width is zero: a group's header without slots before it is within the
-    // block, whatever is there.
-    let base = segment.near_base(group) as usize;
-    (HEADER * group).wrapping_add(base.wrapping_mul(width))
-}
-
 /// Prefetches the header and the codes of a key.
 #[inline(always)]
 pub(super) fn prefetch(segment: &Segment, key: Address) {
-    let at = group_at(segment, usize::from(segment.tag() & !PLAIN), key.group()) / 8;
-    prefetch_at(segment.at.as_ptr().wrapping_add(at));
-    prefetch_at(segment.at.as_ptr().wrapping_add(at + 32));
+    Probe::new(segment, key).prefetch_header();
 }
 
 /// A key and where its group is.
@@ -106,6 +96,8 @@ pub(super) struct Probe<'a> {
     /// As in the segment.
     tag: u8,
     home: u8,
+    /// The codes of the group; of a wide segment more than [`FEW`].
+    codes: u32,
     extension: u64,
     segment: PhantomData<&'a Segment>,
 }
@@ -114,18 +106,17 @@ impl<'a> Probe<'a> {
     /// Prefetches the codes of a key, by their likely place.
     #[inline(always)]
     pub(super) fn new(segment: &'a Segment, key: Address) -> Self {
-        let bit = group_at(segment, usize::from(segment.tag() & !PLAIN), key.group());
-        Self::at(segment, key, segment.tag(), bit)
-    }
-
-    /// The same, knowing the form and where the group begins.
-    #[inline(always)]
-    fn at(segment: &'a Segment, key: Address, tag: u8, bit: usize) -> Self {
+        let (group, tag) = (key.group(), segment.tag());
+        let base = segment.near_base(group);
+        let codes = segment.near_base(group + 1).wrapping_sub(base) as u32;
+        let step = usize::from(tag & !PLAIN) + 1;
+        let bit = (HEADER * group).wrapping_add((base as usize).wrapping_mul(step));
         let home = key.home_in_group();
         let at = segment.at.as_ptr().wrapping_add(bit / 8);
-        prefetch_at(at.wrapping_add(6 + 2 * home as usize));
+        prefetch_at(at.wrapping_add(8 + 2 * home as usize));
         let extension = key.path >> segment.depth();
-        Self { at, bit: bit as u8 % 8, tag, home: home as u8, extension, segment: PhantomData }
+        let (bit, home) = (bit as u8 % 8, home as u8);
+        Self { at, bit, tag, home, codes, extension, segment: PhantomData }
     }
 
     /// Prefetches the header as well.
@@ -138,58 +129,57 @@ impl<'a> Probe<'a> {
     /// `WIDE` if the processor has the wider instructions.
     #[inline(always)]
     pub(super) fn hit<const WIDE: bool>(&self) -> Option<bool> {
-        let width = self.tag & !PLAIN;
-        if width.wrapping_sub(1) >= NARROW {
+        if self.codes > FEW as u32 {
             return None;
         }
-        let (held, count) = self.held::<WIDE>(usize::from(width));
-        compare(self.tag, held, self.extension, count)
-    }
-
-    /// The codes of the home, and the number of those inline.
-    #[inline(always)]
-    fn held<const WIDE: bool>(&self, width: usize) -> (u64, u32) {
-        let (bit, home) = (usize::from(self.bit), u32::from(self.home));
+        let (bit, home, width) = (usize::from(self.bit), self.home.into(), self.tag & !PLAIN);
         // SAFETY: the header of a group lies within the block, and after the block a window can be
-        // read; the segment is borrowed meanwhile.
-        let header = unsafe { load(self.at, bit) } as u32;
-        let (before, count) =
-            if WIDE { group::before_by_ones(header, home) } else { group::before(header, home) };
-        // SAFETY: so do the codes of a home, or what comes after the last of them.
-        (unsafe { load(self.at, bit + HEADER + before as usize * width) }, count)
+        // read; the segment is borrowed meanwhile, and not wide.
+        let header = unsafe { load(self.at, bit) };
+        let (before, run) = find::<WIDE>(header, home, self.codes);
+        // SAFETY: the width of a narrow segment is from 1 to MAX_WIDTH.
+        let lanes = unsafe { LANES.get_unchecked(usize::from(width)) };
+        let first = HEADER + self.codes as usize + before as usize * usize::from(width);
+        if run > lanes.count {
+            let (at, extension) = (self.at, self.extension);
+            // SAFETY: the codes of a home lie within the block.
+            return (run < ELSEWHERE)
+                .then(|| unsafe { hit_in_long(at, bit + first, run, self.tag, extension) });
+        }
+        // SAFETY: as for the header.
+        let held = unsafe { load(self.at, bit + first) };
+        Some(lanes.find(self.tag, held, self.extension, run))
     }
 }
 
-/// Whether one of the codes of a home may be of a key: those inline, the first ones in a word. `None`
-/// if there may be others. The width in the tag is from 1 to [`NARROW`].
-#[inline(always)]
-pub(super) fn compare(tag: u8, held: u64, extension: u64, count: u32) -> Option<bool> {
-    let (lanes, hits) = hits_in(tag, held, extension);
-    lanes.answer(hits, held, count, tag & !PLAIN)
+/// Whether one of many codes may be of a key; the first begins at a bit.
+///
+/// # Safety
+/// All lie within a block.
+#[inline(never)]
+unsafe fn hit_in_long(at: *const u8, mut bit: usize, run: u32, tag: u8, extension: u64) -> bool {
+    let (lanes, mut left) = (&LANES[usize::from(tag & !PLAIN)], run);
+    while left > 0 {
+        let some = left.min(lanes.count);
+        // SAFETY: the caller's.
+        if lanes.find(tag, unsafe { load(at, bit) }, extension, some) {
+            return true;
+        }
+        left -= some;
+        bit += (some * u32::from(tag & !PLAIN)) as usize;
+    }
+    false
 }
 
-/// Whether a key that is not among the inline codes of its home, which has more, is in the group's tail
-/// of so many codes, the first ones in a word. `None` if that must be looked at more closely: the tail is
-/// longer, or has three codes, of which an equal one may be another home's. (One or two are all of this
-/// home.) The width in the tag is from 1 to [`NARROW`].
+/// [`group::find`], or the shorter way that a processor with the wider instructions has.
 #[inline(always)]
-pub(super) fn compare_tail(tag: u8, held: u64, extension: u64, tail: usize) -> Option<bool> {
-    let (lanes, hits) = hits_in(tag, held, extension);
-    let is_hit = hits & lanes.tops.get(tail)? != 0;
-    (tail < LANES as usize || !is_hit).then_some(is_hit)
-}
-
-/// The highest bit of each lane that is a hit, and perhaps of some above the first of these.
-#[inline(always)]
-fn hits_in(tag: u8, held: u64, extension: u64) -> (&'static Lanes, u64) {
-    let width = tag & !PLAIN;
-    debug_assert!((1..=NARROW).contains(&width));
-    // SAFETY: all callers have looked at the width.
-    let lanes = unsafe { NARROW_LANES.get_unchecked(usize::from(width)) };
-    // Nearly all segments of a filter are of one kind.
-    let hits =
-        if tag == width { lanes.hits(held, extension) } else { lanes.equals(held, extension) };
-    (lanes, hits)
+fn find<const WIDE: bool>(header: u64, home: u32, codes: u32) -> (u32, u32) {
+    #[cfg(target_arch = "x86_64")]
+    if WIDE {
+        // SAFETY: the wider instructions are those of BMI2, among others.
+        return unsafe { group::find_by_deposit(header, home) };
+    }
+    group::find(header, home, codes)
 }
 
 /// Whether an entry of a segment may be of a key.
@@ -201,81 +191,9 @@ pub(super) fn contains(segment: &Segment, key: Address) -> bool {
 /// Whether an entry of a segment may be of a key: what [`Probe::hit`] leaves to say.
 #[inline(never)]
 pub(super) fn hit_slowly(segment: &Segment, key: Address) -> bool {
-    if segment.is_wide() {
-        // As for most segments, from where the group is: who chooses keys can make many wide ones.
-        let (form, (group_at, _)) = (segment.form(), segment.group(key.group()));
-        let plain = if form.ended { 0 } else { PLAIN };
-        let probe = Probe::at(segment, key, form.width as u8 | plain, group_at);
-        if let Some(hit) = probe.hit::<false>() {
-            return hit;
-        }
-        let mut hit = false;
-        segment.each_match(key, |_, _| hit = true);
-        return hit;
-    }
-    let form = segment.form();
-    let (width, home) = (form.width, key.home_in_group());
-    let bits = width as usize;
-    let (group_at, slots) = segment.group(key.group());
-    let at = segment.at.as_ptr();
-    // SAFETY: as in `Probe::held`.
-    let header = unsafe { load(at, group_at) } as u32;
-    let extension = key.path >> segment.depth();
-    if segment.tag() & !PLAIN <= NARROW {
-        let inline = group::sum(header) as usize;
-        // SAFETY: as in `Probe::held`.
-        let held = unsafe { load(at, group_at + HEADER + inline * bits) };
-        if let Some(hit) = compare_tail(segment.tag(), held, extension, slots - inline) {
-            return hit;
-        }
-    }
-    let (before, count) = group::before(header, home);
-    let first = group_at + HEADER + before as usize * bits;
-    const { assert!(3 * MAX_WIDTH + 7 < 128) };
-    // SAFETY: as in `Probe::held`; a window is as long as what is loaded here.
-    let held = unsafe {
-        let at = at.add(first / 8).cast::<[u8; 16]>();
-        u128::from_le_bytes(at.read_unaligned())
-    } >> (first % 8);
-    let lanes = [held as u64, (held >> width) as u64, (held >> (2 * width)) as u64];
-    let lanes = lanes.map(|lane| lane & mask(width));
-    let mut hits = 0;
-    for (lane, &code) in (0..).zip(&lanes) {
-        // The bits that differ, below the end or anywhere.
-        let differs = (code ^ extension) & mask(form.length(code));
-        hits |= u64::from((differs == 0) & (lane < count));
-    }
-    let is_marked = u64::from(count & count >> 1) & lanes[1].wrapping_sub(lanes[0]) >> 63;
-    if opaque(opaque(is_marked).wrapping_sub(1) | hits) != 0 {
-        return hits != 0;
-    }
-    let bytes = segment.bytes();
-    let (first, len) = group::tail(bytes, group_at, slots, width, home);
-    (first..first + len).any(|i| {
-        let code = read(bytes, group_at + HEADER + i * bits, width);
-        form.match_length(code, extension).is_some()
-    })
-}
-
-/// The same number, of which the compiler knows nothing: it cannot turn what led to it into
-/// branches.
-#[inline(always)]
-pub(super) fn opaque(value: u64) -> u64 {
-    #[cfg(all(not(miri), any(target_arch = "x86_64", target_arch = "aarch64")))]
-    {
-        let mut value = value;
-        // SAFETY: no instruction at all.
-        unsafe {
-            core::arch::asm!(
-                "/* {0} */",
-                inout(reg) value,
-                options(pure, nomem, nostack, preserves_flags)
-            );
-        }
-        value
-    }
-    #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-    core::hint::black_box(value)
+    let mut hit = false;
+    segment.each_match(key, |_| hit = true);
+    hit
 }
 
 /// The word at a bit from an address on, of which 57 bits are good.

@@ -2,16 +2,16 @@
 
 use std::io::{Read, Write};
 
-use super::address::{GROUP_HOMES, GROUPS, PATH_BITS};
+use super::address::{GROUPS, PATH_BITS};
 use super::bits::read;
 use super::builder;
 use super::code::{Form, MAX_WIDTH, mask};
-use super::draft::{Draft, Shape};
 use super::filter::ElasticFilter;
 use super::lengths::Lengths;
 use super::level::{Level, LoadError, Work, depth_of};
 use super::levels::{Levels, MAX_LEVELS};
 use super::policy::Settings;
+use super::rewrite::{Draft, Shape};
 use super::segment::{COUNTED, Counted, HEADERS, MAX_SLOTS, PLAIN, Segment};
 use crate::container::{self, Fields, Incoming, Parameters};
 use crate::{DecodeError, Kind, Persist};
@@ -70,6 +70,9 @@ impl Segment {
     }
 }
 
+/// How many entries know so many bits of their paths.
+type Entries = [u32; PATH_BITS as usize + 1];
+
 /// The payload that is left.
 struct Payload<'a>(&'a [u8]);
 
@@ -82,8 +85,8 @@ impl<'a> Payload<'a> {
         Ok(taken)
     }
 
-    /// The next segment.
-    fn segment(&mut self) -> Result<(Draft, Shape), DecodeError> {
+    /// The next segment, and its entries by what they know.
+    fn segment(&mut self, depth: u32) -> Result<(Draft, Shape, Entries), DecodeError> {
         let mut fields = Fields(self.take(DESCRIPTION)?);
         let (tag, flags) = (fields.u8()?, fields.u8()?);
         let (units, counted, slope) = (fields.u16()?, usize::from(fields.u16()?), fields.u16()?);
@@ -109,25 +112,21 @@ impl<'a> Payload<'a> {
         if slots > MAX_SLOTS {
             return Err(invalid("slots of a segment", slots as u64, "at most 2040"));
         }
-        let bits = HEADERS + slots * form.width as usize;
+        let bits = HEADERS + slots * form.step();
         let groups = self.take(bits.div_ceil(8))?;
         if !bits.is_multiple_of(8) && read(groups, bits, 8 - (bits % 8) as u32) != 0 {
             return Err(invalid("bits after the last group", 1, "0"));
         }
-        let mut draft = Draft::new(form);
+        let mut draft = Draft::new(form, depth);
         let no_group = || invalid("segment", slots as u64, "one with groups that keys can make");
-        let mut at = 0;
-        for (group, &size) in sizes.iter().enumerate() {
-            draft.read_group(groups, at, group, usize::from(size)).ok_or_else(no_group)?;
-            at += 2 * GROUP_HOMES + usize::from(size) * form.width as usize;
-        }
+        let entries = draft.read_saved(groups, &sizes).ok_or_else(no_group)?;
         for bytes in self.take(counted * COUNTED)?.chunks_exact(COUNTED) {
             let mut fields = Fields(bytes);
             let counted = Counted { key: fields.u64()?, more: fields.u32()? };
             draft.read_counted(counted).ok_or_else(no_group)?;
         }
         let slope = (flags & WIDE == 0).then_some(slope);
-        Ok((draft, Shape { units: usize::from(units), slope }))
+        Ok((draft, Shape { units: usize::from(units), slope }, entries))
     }
 }
 
@@ -186,11 +185,10 @@ impl Persist for ElasticFilter {
             let mut level: Level = if i == 0 { Level::default() } else { Level::overflow() };
             for index in 0..count {
                 let depth = depth_of(index, count);
-                let (draft, shape) = payload.segment()?;
-                let counts = draft.checked(depth);
-                let Some(counts) = counts.filter(|_| depth <= PATH_BITS) else {
-                    return Err(invalid("segment", index, "one with codes that keys can have"));
-                };
+                if depth > PATH_BITS {
+                    return Err(invalid("segment", index, "one that some path leads to"));
+                }
+                let (draft, shape, counts) = payload.segment(depth)?;
                 let out_of_memory = |bytes| DecodeError::OutOfMemory { bytes };
                 for (length, &count) in (0..).zip(&counts).filter(|&(_, &count)| count > 0) {
                     lengths.reserve(length).map_err(|failed| out_of_memory(failed.bytes))?;
@@ -200,7 +198,7 @@ impl Persist for ElasticFilter {
                     let rate = (lengths.rate() * 1e9) as u64;
                     return Err(invalid("rate of all entries", rate, "at most the filter's"));
                 }
-                level.load(&draft, depth, shape, &settings).map_err(|error| match error {
+                level.load(&draft, shape, &settings).map_err(|error| match error {
                     LoadError::Unfit => invalid("segment", index, "one that fits its block"),
                     LoadError::OutOfMemory(failed) => out_of_memory(failed.bytes),
                 })?;

@@ -19,7 +19,6 @@ use core::fmt;
 
 use super::address::{Address, HOMES, PATH_BITS};
 use super::code::mask;
-use super::draft::Draft;
 use super::filter::ElasticFilter;
 use super::level::{Level, PartialKey, each_partial_key};
 use super::policy::{LOAD_PER_SEGMENT, segments_for};
@@ -369,11 +368,8 @@ fn each_of_section(
     mut visit: impl FnMut(PartialKey, u64) -> Result<(), FullCause>,
 ) -> Result<(), FullCause> {
     for index in segments_of(level, bits, section) {
-        let segment = level.directory.get(index);
-        let mut draft = Draft::new(segment.form());
-        draft.read(segment).map_err(|_| FullCause::OutOfMemory)?;
         let mut result = Ok(());
-        each_partial_key(&draft, index, segment.depth(), |known, copies| {
+        each_partial_key(level.directory.get(index), index, |known, copies| {
             if result.is_ok() && known.bits >= bits && known.key.path & mask(bits) == section {
                 result = visit(known, copies);
             }

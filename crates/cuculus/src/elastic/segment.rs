@@ -4,29 +4,29 @@
 //! ```text
 //!  block    48 groups without gaps, and free bits; in a wide segment then
 //!           the counted codes (12 bytes each), 49 bases (u16), the number of counted codes (u16)
-//!  base     the slots before group g: (slope · g) / 32 + bases[g]; in a wide segment exact
+//!  base     the codes before group g: (slope · g) / 32 + bases[g]; in a wide segment exact
 //! ```
 //!
-//! Group g begins at bit 32 · g + base(g) · width. A segment is *wide* if its groups differ so
+//! Group g begins at bit 16 · g + base(g) · (width + 1). A segment is *wide* if its groups differ so
 //! much that a base does not fit eight bits, or if it has counted codes: copies of codes beyond
-//! the third. Its form reads as zero, which sends every fast path to the slow one.
+//! the third. Its form reads as zero, and its groups as so long that every fast path leaves them to the
+//! slow one.
 #![allow(unsafe_code, reason = "blocks are read and written in place")]
 
-use super::address::{Address, GROUPS};
-use super::bits::{self, read, shift_down};
+use super::address::{Address, GROUP_HOMES, GROUPS, HOMES};
+use super::bits::{self, read};
 use super::code::{Form, mask};
-use super::group::{self, HEADER, Homes};
+use super::group::{self, ELSEWHERE, FEW, Group, HEADER};
 use super::pool::{Block, UNIT};
-use super::splice::{Group, Refused};
 use crate::prefetch::prefetch_at;
 use crate::table::WINDOW;
 
-/// The most slots of a segment. One that is due to be split next holds 1,600 entries on average, with
-/// a deviation of 40, which take 1,680 slots with one of 47: chance brings more than this to no segment
-/// in 10^13.
+/// The most codes in slots of a segment. One that is due to be split next holds 1,600 on average, with
+/// a deviation of 40: chance brings more than this to no segment in 10^13.
 pub(super) const MAX_SLOTS: usize = 2040;
-/// The most units of a block: room for the most slots, at the greatest width, of all but the most
-/// skewed segments.
+/// The most equal codes of a home. What is more is counted.
+pub(super) const MOST_EQUAL: usize = 3;
+/// The most units of a block: room for the most slots at the greatest width, and some counted codes.
 pub(super) const MAX_UNITS: usize = 336;
 /// The bits of all headers.
 pub(super) const HEADERS: usize = GROUPS * HEADER;
@@ -58,8 +58,20 @@ impl Counted {
         u64::from(home) << 40 | code
     }
 
+    /// The home and code of a key, and no copies.
+    #[inline(always)]
+    pub(super) fn of(key: u64) -> Self {
+        Self { key, more: 0 }
+    }
+
+    #[inline(always)]
     pub(super) fn home(self) -> u16 {
         (self.key >> 40) as u16
+    }
+
+    #[inline(always)]
+    pub(super) fn group(self) -> usize {
+        usize::from(self.home()) / GROUP_HOMES
     }
 
     pub(super) fn code(self) -> u64 {
@@ -77,21 +89,46 @@ const NUMBERS: [u8; GROUPS + 1] = {
     numbers
 };
 
-/// What came of an attempt to add to a segment in place. The last three have changed nothing.
+/// Why a code cannot be put into a segment as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
-    /// There is an entry more, with a slot of its own.
-    Slot,
-    /// There is one more counted copy of a code.
-    Counted,
-    /// The same, and none of this code were counted before.
-    FirstCounted,
-    /// The block is too small.
+pub(super) enum Obstacle {
+    /// The block is too small, or there are as many codes as can be.
     NoRoom,
-    /// Only rewriting the whole segment can do it.
-    Rewrite,
-    /// The most copies that can be counted are there.
-    TooMany,
+    /// The bases are too far from a line: the segment has to be wide.
+    Strained,
+    /// As many of this code are there as can have slots: copies are to be counted.
+    Equal,
+}
+
+/// What is to be known of a segment to change a group.
+#[derive(Clone, Copy)]
+struct Facts {
+    form: Form,
+    /// The bit where the group begins, and its codes.
+    at: usize,
+    codes: usize,
+    /// The codes of all groups, and the bits that there are for groups.
+    slots: usize,
+    room: usize,
+}
+
+/// Where the codes of a home are.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    /// The bit of the header where its zeros begin.
+    zeros: usize,
+    /// The bit of its first code.
+    first: usize,
+    len: usize,
+}
+
+/// An entry that may be of a key, and where it is as long as nothing changes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found {
+    pub(super) code: u64,
+    pub(super) length: u32,
+    zero: usize,
+    at: usize,
 }
 
 /// The description of a segment, as long as a cache line.
@@ -156,23 +193,31 @@ impl Plan {
     ) -> Option<Self> {
         let slots = usize::from(bases[GROUPS]);
         let trailer = if slope.is_none() { TRAILER + COUNTED * counted } else { 0 };
-        let bits = HEADERS + slots * form.width as usize + trailer * 8;
+        let bits = groups_bits(slots, form) + trailer * 8;
         if slots > MAX_SLOTS || bits > MAX_UNITS * UNIT * 8 {
             return None;
         }
         let units = (bits + free).div_ceil(UNIT * 8).min(MAX_UNITS);
         Some(Self { form, depth, bases, counted, units, slope })
     }
-
-    pub(super) fn is_narrow(&self) -> bool {
-        self.slope.is_some()
-    }
-
-    /// The bits of all groups.
-    pub(super) fn used_bits(&self) -> usize {
-        HEADERS + usize::from(self.bases[GROUPS]) * self.form.width as usize
-    }
 }
+
+/// The bits of all groups with so many codes.
+#[inline(always)]
+fn groups_bits(codes: usize, form: Form) -> usize {
+    HEADERS + codes * form.step()
+}
+
+/// Bases of a wide segment: whoever takes them for those of a narrow one finds no group that is short
+/// enough to be read at once.
+const FAR_APART: [i8; GROUPS + 1] = {
+    let (mut bases, mut at) = ([-100; GROUPS + 1], 1);
+    while at <= GROUPS {
+        bases[at] = 100;
+        at += 2;
+    }
+    bases
+};
 
 /// A slope and the distances of bases from it, none more than `most`.
 #[inline(always)]
@@ -202,7 +247,7 @@ impl Segment {
         match plan.slope {
             Some((slope, bases)) => Self { at, slope, units, form: tag, depth, bases, end: 0 },
             None => {
-                let (bases, slope) = ([0; GROUPS + 1], u16::from(tag));
+                let (bases, slope) = (FAR_APART, u16::from(tag));
                 let mut wide = Self { at, slope, units, form: 0, depth, bases, end: 0 };
                 (0..=GROUPS).for_each(|group| wide.set_exact_base(group, plan.bases[group]));
                 wide.set_counted_codes(plan.counted);
@@ -269,14 +314,13 @@ impl Segment {
 
     /// The slots that the block has room for.
     pub(super) fn capacity(&self) -> usize {
-        (self.units() * UNIT * 8 - HEADERS.min(self.units() * UNIT * 8))
-            / self.form().width as usize
+        (self.units() * UNIT * 8 - HEADERS.min(self.units() * UNIT * 8)) / self.form().step()
     }
 
     /// The bits of all groups.
     #[inline(always)]
     pub(super) fn used_bits(&self) -> usize {
-        HEADERS + self.slots() * self.form().width as usize
+        groups_bits(self.slots(), self.form())
     }
 
     /// The bits that are free.
@@ -305,12 +349,10 @@ impl Segment {
         unsafe { core::slice::from_raw_parts_mut(self.at.as_ptr(), self.units() * UNIT) }
     }
 
-    /// Replaces the groups by others, which are as the plan says. Both are narrow; the block stays, and
-    /// has room for them.
-    pub(super) fn set_groups(&mut self, plan: &Plan, groups: &[u8]) {
-        let units = self.units();
-        *self = Self::new(self.at, &Plan { units, ..*plan });
-        self.bytes_mut()[..groups.len()].copy_from_slice(groups);
+    /// Becomes what the plan says, in the block that it has, whose length fits. The bits of the groups,
+    /// and the counted codes, are still to be written.
+    pub(super) fn become_as(&mut self, plan: &Plan) {
+        *self = Self::new(self.at, &Plan { units: self.units(), ..*plan });
     }
 
     #[inline(always)]
@@ -381,6 +423,21 @@ impl Segment {
         if is_there { Ok(low) } else { Err(low) }
     }
 
+    /// Whether each counted code is in as many slots as can be.
+    pub(super) fn counts_only_full_codes(&self) -> bool {
+        (0..self.counted_codes()).map(|at| self.counted(at)).all(|counted| {
+            let home = counted.home();
+            if usize::from(home) >= HOMES {
+                return false;
+            }
+            let key = Address { path: 0, home };
+            let run = self.run(&self.facts(key.group()), key.home_in_group());
+            let width = self.form().width;
+            let codes = (0..run.len).map(|i| run.code(self.bytes(), i, width));
+            codes.filter(|&code| code == counted.code()).count() == MOST_EQUAL
+        })
+    }
+
     /// Copies of a code besides those in slots.
     pub(super) fn more_copies(&self, home: u16, code: u64) -> u32 {
         match self.find_counted(Counted::key(home, code)) {
@@ -389,32 +446,51 @@ impl Segment {
         }
     }
 
-    /// Counts copies of a code of which as many as may be are in slots.
-    #[cold]
-    fn count_up(&mut self, home: u16, code: u64, copies: u32) -> Change {
-        if !self.is_wide() {
-            return Change::Rewrite;
+    /// The bytes that the block lacks to be wide, with so many bytes more.
+    pub(super) fn missing_for_wide(&self, more: usize) -> usize {
+        let trailer = if self.is_wide() { 0 } else { TRAILER };
+        (trailer + more).saturating_sub(self.free_bits() / 8)
+    }
+
+    /// Becomes wide; the block has room for that.
+    pub(super) fn widen(&mut self) {
+        if self.is_wide() {
+            return;
         }
+        let bases: Bases = core::array::from_fn(|group| self.base(group) as u16);
+        (self.slope, self.form, self.bases) = (self.form.into(), 0, FAR_APART);
+        (0..=GROUPS).for_each(|group| self.set_exact_base(group, bases[group]));
+        self.set_counted_codes(0);
+    }
+
+    /// Is no longer wide, if it need not be.
+    pub(super) fn narrow(&mut self) {
+        if self.is_wide() && self.counted_codes() == 0 {
+            let bases: Bases = core::array::from_fn(|group| self.base(group) as u16);
+            if let Some((slope, near)) = fit(&bases, FIT) {
+                (self.form, self.slope, self.bases) = (self.slope as u8, slope, near);
+            }
+        }
+    }
+
+    /// Counts copies of a code of which as many as can be are in slots. The segment is wide, with room for
+    /// a counted code. Says whether the code is a new one; `None` if there are too many copies.
+    pub(super) fn count_up(&mut self, home: u16, code: u64, copies: u32) -> Option<bool> {
         let key = Counted::key(home, code);
         match self.find_counted(key) {
             Ok(at) => {
-                let Some(more) = self.counted(at).more.checked_add(copies) else {
-                    return Change::TooMany;
-                };
+                let more = self.counted(at).more.checked_add(copies)?;
                 self.set_counted(at, Counted { key, more });
-                Change::Counted
+                Some(false)
             }
             Err(at) => {
-                if self.free_bits() < COUNTED * 8 {
-                    return Change::NoRoom;
-                }
                 let (count, end) = (self.counted_codes(), self.trailer());
                 let start = end - COUNTED * count;
                 let bytes = self.bytes_mut();
                 bytes.copy_within(start..start + COUNTED * at, start - COUNTED);
                 self.set_counted_codes(count + 1);
                 self.set_counted(at, Counted { key, more: copies });
-                Change::FirstCounted
+                Some(true)
             }
         }
     }
@@ -430,7 +506,7 @@ impl Segment {
 
     /// Takes one counted copy of a code away, if there is one. Says whether a counted code is no
     /// longer one.
-    fn count_down(&mut self, home: u16, code: u64) -> Option<bool> {
+    pub(super) fn count_down(&mut self, home: u16, code: u64) -> Option<bool> {
         let at = self.find_counted(Counted::key(home, code)).ok()?;
         let counted = self.counted(at);
         if counted.more > 1 {
@@ -444,57 +520,58 @@ impl Segment {
         Some(true)
     }
 
-    /// Where a group begins, and its slots.
+    /// Where a group begins, and its codes.
     #[inline(always)]
     pub(super) fn group(&self, group: usize) -> (usize, usize) {
         let base = self.base(group);
-        (HEADER * group + base * self.form().width as usize, self.base(group + 1) - base)
+        (HEADER * group + base * self.form().step(), self.base(group + 1) - base)
     }
 
-    /// Reads a group.
-    #[inline(always)]
-    pub(super) fn read_group(&self, group: usize, homes: &mut Homes<'_>) -> Option<usize> {
-        let (at, slots) = self.group(group);
-        group::decode(self.bytes(), at, slots, self.form().width, homes)
+    /// Calls `visit` for each code in a slot, home after home.
+    pub(super) fn each_code(&self, mut visit: impl FnMut(u16, u64)) {
+        let (mut codes, width) = ([0; MAX_SLOTS], self.form().width);
+        for group in 0..GROUPS {
+            let (at, len) = self.group(group);
+            let mut held = Group { ends: [0; GROUP_HOMES], codes: &mut codes };
+            // Every group in memory is one.
+            let Some(()) = held.read(self.bytes(), at, len, width) else { continue };
+            for home in 0..GROUP_HOMES {
+                let run = &held.codes[held.run(home)];
+                run.iter().for_each(|&code| visit((group * GROUP_HOMES + home) as u16, code));
+            }
+        }
     }
 
     /// Adds to the bases after a group. Says whether they can take it; if not they stay.
     #[inline(always)]
-    fn add_to_bases(&mut self, group: usize, slots: i8) -> bool {
+    fn add_to_bases(&mut self, group: usize, more: i8) -> bool {
         if self.is_wide() {
-            self.add_to_exact_bases(group, slots);
+            self.add_to_exact_bases(group, more);
             return true;
         }
-        self.add_to_near_bases(group, slots)
-    }
-
-    #[inline(always)]
-    pub(super) fn add_to_near_bases(&mut self, group: usize, slots: i8) -> bool {
         // Nothing but arithmetic on bytes, so that vectors do it.
         let (mut bases, mut strained) = (self.bases, 0);
         for (base, at) in bases.iter_mut().zip(NUMBERS) {
-            *base = base.wrapping_add(if at > group as u8 { slots } else { 0 });
+            *base = base.wrapping_add(if at > group as u8 { more } else { 0 });
             let distance = base.wrapping_add(STRAIN) as u8;
             strained |= u8::from(distance > 2 * STRAIN as u8);
         }
-        if strained != 0 {
-            return self.add_to_strained_bases(group, slots);
+        if strained == 0 {
+            self.bases = bases;
+            return true;
         }
-        self.bases = bases;
+        let Some((slope, bases)) = self.with_more(group, more) else { return false };
+        (self.slope, self.bases) = (slope, bases);
         true
     }
 
-    /// Adds to bases by giving them another slope.
+    /// A slope and bases with some codes more in a group, of a narrow segment.
     #[inline(never)]
-    fn add_to_strained_bases(&mut self, group: usize, slots: i8) -> bool {
-        let mut exact = [0; GROUPS + 1];
-        for (at, exact) in exact.iter_mut().enumerate() {
-            let more = if at > group { i32::from(slots) } else { 0 };
-            *exact = (self.near_base(at) + more) as u16;
-        }
-        let Some((slope, bases)) = fit(&exact, FIT) else { return false };
-        (self.slope, self.bases) = (slope, bases);
-        true
+    fn with_more(&self, group: usize, more: i8) -> Option<(u16, [i8; GROUPS + 1])> {
+        let added = |at: usize| if at > group { i32::from(more) } else { 0 };
+        let exact = core::array::from_fn(|at| (self.near_base(at) + added(at)) as u16);
+        let as_now = || Some((self.slope, near_bases(&exact, self.slope, STRAIN.into())?));
+        fit(&exact, FIT).or_else(as_now)
     }
 
     /// The slope of a narrow segment.
@@ -510,263 +587,128 @@ impl Segment {
         }
     }
 
-    /// Whether the block of a narrow segment is too small for one more code of a key, whatever it is.
-    pub(super) fn is_full_for(&self, key: Address) -> bool {
-        let at = self.group(key.group()).0;
-        let header = read(self.bytes(), at, HEADER as u32) as u32;
-        let is_short = group::before(header, key.home_in_group()).1 < 3;
-        !self.is_wide() && is_short && self.free_bits() < self.form().width as usize
+    /// Prefetches what moves when something is put into a group, of a segment of the usual size.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, bit: usize) {
+        let at = self.at.as_ptr().wrapping_add(bit / 8);
+        for line in 0..12 {
+            prefetch_at(at.wrapping_add(64 * line));
+        }
     }
 
-    /// Puts a code into its home, if it is a home of a narrow segment and there is room: what nearly
-    /// every insert does. Otherwise nothing has changed.
+    /// What is to be known of a segment to change a group.
     #[inline(always)]
-    pub(super) fn insert_quickly(&mut self, key: Address, code: u64) -> bool {
-        debug_assert!(!self.is_wide());
-        let (group, home) = (key.group(), key.home_in_group());
-        let width = u32::from(self.form & !PLAIN);
-        let step = width as usize;
-        let at = HEADER * group + self.near_base(group) as usize * step;
-        let slots = self.near_base(GROUPS) as usize;
-        let end = HEADERS + slots * step;
-        // Before the loop, which ends where no processor foresees it.
-        let header = read(self.bytes(), at, HEADER as u32) as u32;
-        self.prefetch(at, end);
-        let (before, count) = group::before(header, home);
-        if count == 3 {
-            return self.splice_quickly(group, (at, end), header, home, code);
+    fn facts(&self, group: usize) -> Facts {
+        if self.is_wide() {
+            return self.facts_of_wide(group);
         }
-        if end + step > self.units() * UNIT * 8 || slots >= MAX_SLOTS {
-            return false;
-        }
-        if !self.add_to_near_bases(group, 1) {
-            return false;
-        }
-        self.put(at, home, (before, count), end, (width, code));
-        true
+        let (form, base) = (Self::form_of(self.form), self.near_base(group) as usize);
+        let codes = self.near_base(group + 1) as usize - base;
+        let (at, slots) = (HEADER * group + base * form.step(), self.near_base(GROUPS) as usize);
+        Facts { form, at, codes, slots, room: self.units() * UNIT * 8 }
     }
 
-    /// [`insert_quickly`](Self::insert_quickly) for a home with three codes or more.
+    #[cold]
+    fn facts_of_wide(&self, group: usize) -> Facts {
+        let (form, (at, codes), slots) = (self.form(), self.group(group), self.slots());
+        let room = (self.units() * UNIT - self.trailer_bytes()) * 8;
+        Facts { form, at, codes, slots, room }
+    }
+
+    /// The codes of a home.
     #[inline(always)]
-    fn splice_quickly(
-        &mut self,
-        group: usize,
-        (at, end): (usize, usize),
-        header: u32,
-        home: u32,
-        code: u64,
-    ) -> bool {
-        let width = u32::from(self.form & !PLAIN);
-        let slots = (self.near_base(group + 1) - self.near_base(group)) as usize;
-        let bytes = self.bytes();
-        let Ok(splice) = (Group { bytes, at, slots, width, header }).adding(home, code) else {
-            return false;
+    fn run(&self, facts: &Facts, home: u32) -> Run {
+        let (bytes, Facts { form, at, codes, .. }) = (self.bytes(), *facts);
+        let (mut before, mut len) = (0, ELSEWHERE);
+        if codes <= FEW {
+            (before, len) = group::find(read(bytes, at, 57), home, codes as u32);
+        }
+        let (before, len) = match len {
+            ELSEWHERE => group::find_anywhere(bytes, at, home),
+            _ => (before as usize, len as usize),
         };
-        let added = splice.slots();
-        if end + added * width as usize > self.units() * UNIT * 8
-            || self.near_base(GROUPS) as usize + added > MAX_SLOTS
-            || !self.add_to_near_bases(group, added as i8)
-        {
+        let first = at + HEADER + codes + before * form.width as usize;
+        Run { zeros: at + home as usize + before, first, len }
+    }
+
+    /// Puts a code into its home, if it can. Otherwise nothing has changed.
+    #[inline(always)]
+    pub(super) fn put(&mut self, key: Address, code: u64) -> bool {
+        let facts = self.facts(key.group());
+        self.prefetch(facts.at);
+        let (width, end) = (facts.form.width, groups_bits(facts.slots, facts.form));
+        let run = self.run(&facts, key.home_in_group());
+        let Some(smaller) = run.smaller(self.bytes(), width, code) else { return false };
+        let has_room = end + facts.form.step() <= facts.room && facts.slots < MAX_SLOTS;
+        if !has_room || !self.add_to_bases(key.group(), 1) {
             return false;
         }
-        splice.add(self.words_mut(), at, end, width);
-        true
-    }
-
-    /// Prefetches what moves when something is put into a group.
-    #[inline(always)]
-    pub(super) fn prefetch(&self, at: usize, end: usize) {
-        let end = self.at.as_ptr().wrapping_add(end / 8);
-        let mut line = self.at.as_ptr().wrapping_add(at / 8);
-        while line <= end {
-            prefetch_at(line);
-            line = line.wrapping_add(64);
-        }
-    }
-
-    /// Writes a code into a home with fewer than three, for which bases and room are there.
-    #[inline(always)]
-    fn put(
-        &mut self,
-        at: usize,
-        home: u32,
-        (before, count): (u32, u32),
-        end: usize,
-        (width, code): (u32, u64),
-    ) {
-        let step = width as usize;
-        let first = at + HEADER + before as usize * step;
-        let to = first + step * self.smaller(first, width, count, code);
         let words = self.words_mut();
-        bits::insert(words, to, end, width, code);
-        bits::add(words, at + 2 * home as usize, true);
+        let slot = run.first + smaller * width as usize;
+        // Room for the code and, before it, for the last bit of what moves up for the zero.
+        bits::insert(words, slot, end, width + 1, code << 1);
+        bits::insert_zero(words, run.zeros, slot);
+        true
     }
 
-    /// How many codes of a home with fewer than three are smaller than one.
+    /// Why a code was not put into its home.
+    pub(super) fn obstacle(&self, key: Address, code: u64) -> Option<Obstacle> {
+        let facts = self.facts(key.group());
+        let (group, form) = (key.group(), facts.form);
+        let run = self.run(&facts, key.home_in_group());
+        if run.smaller(self.bytes(), form.width, code).is_none() {
+            return Some(Obstacle::Equal);
+        }
+        // Before the room: if it is to be wide, it needs more.
+        let is_near = self.bases.iter().all(|base| (1 - STRAIN..STRAIN).contains(base));
+        if !self.is_wide() && !is_near && self.with_more(group, 1).is_none() {
+            return Some(Obstacle::Strained);
+        }
+        let is_full = self.free_bits() < form.step() || facts.slots >= MAX_SLOTS;
+        is_full.then_some(Obstacle::NoRoom)
+    }
+
+    /// The longest entry that may be of a key.
     #[inline(always)]
-    pub(super) fn smaller(&self, first: usize, width: u32, count: u32, code: u64) -> usize {
-        let bytes = self.bytes();
-        let held = [read(bytes, first, width), read(bytes, first + width as usize, width)];
-        // Without branches, which no processor would foresee.
-        let smaller = (u32::from(held[0] < code) & u32::from(count > 0))
-            + (u32::from(held[1] < code) & (count >> 1));
-        smaller as usize
-    }
-
-    /// Puts a code into its home.
-    pub(super) fn insert(&mut self, key: Address, code: u64) -> Change {
-        let (group, home) = (key.group(), key.home_in_group());
-        let width = self.form().width;
-        let at = HEADER * group + self.base(group) * width as usize;
-        let end = self.used_bits();
-        let header = read(self.bytes(), at, HEADER as u32) as u32;
-        let (before, count) = group::before(header, home);
-        if count == 3 {
-            return self.insert_in_full_home(key, code);
-        }
-        if self.free_bits() < width as usize || self.slots() >= MAX_SLOTS {
-            return Change::NoRoom;
-        }
-        if !self.add_to_bases(group, 1) {
-            return Change::Rewrite;
-        }
-        self.put(at, home, (before, count), end, (width, code));
-        Change::Slot
-    }
-
-    #[inline(never)]
-    fn insert_in_full_home(&mut self, key: Address, code: u64) -> Change {
-        let (group, width) = (key.group(), self.form().width);
-        let (at, slots) = self.group(group);
-        let held = Group::new(self.bytes(), at, slots, width);
-        let splice = match held.adding(key.home_in_group(), code) {
-            Ok(splice) => splice,
-            Err(Refused::IsThere) => return self.count_up(key.home, code, 1),
-            Err(Refused::Rewrite) => return Change::Rewrite,
-        };
-        let (added, end) = (splice.slots(), self.used_bits());
-        if self.free_bits() < added * width as usize || self.slots() + added > MAX_SLOTS {
-            return Change::NoRoom;
-        }
-        if !self.add_to_bases(group, added as i8) {
-            return Change::Rewrite;
-        }
-        splice.add(self.words_mut(), at, end, width);
-        Change::Slot
-    }
-
-    /// The code of the longest entry that may be of a key, and its length.
-    #[inline(always)]
-    pub(super) fn longest_match(&self, key: Address) -> Option<(u64, u32)> {
-        let mut best: Option<(u64, u32)> = None;
-        self.each_match(key, |code, length| {
-            if best.is_none_or(|(_, longest)| length > longest) {
-                best = Some((code, length));
+    pub(super) fn longest_match(&self, key: Address) -> Option<Found> {
+        let mut best: Option<Found> = None;
+        self.each_match(key, |found| {
+            if best.is_none_or(|best| found.length > best.length) {
+                best = Some(found);
             }
         });
         best
     }
 
-    /// Calls `visit` for each entry that may be of a key, with its code and length.
+    /// Calls `visit` for each entry that may be of a key.
     #[inline(always)]
-    pub(super) fn each_match(&self, key: Address, visit: impl FnMut(u64, u32)) {
+    pub(super) fn each_match(&self, key: Address, mut visit: impl FnMut(Found)) {
+        let facts = self.facts(key.group());
+        let (bytes, form) = (self.bytes(), facts.form);
+        let run = self.run(&facts, key.home_in_group());
         let extension = key.path >> self.depth();
-        let group = self.group(key.group());
-        each_match_in(self.bytes(), group, self.form(), key.home_in_group(), extension, visit);
-    }
-
-    /// Takes the longest entry that may be of a key out of its home, in a narrow segment and a
-    /// home without a tail: what nearly every removal does. Returns its length; if `None`, nothing
-    /// has changed.
-    #[inline(always)]
-    pub(super) fn remove_quickly(&mut self, key: Address) -> Option<u32> {
-        debug_assert!(!self.is_wide());
-        let (group, home) = (key.group(), key.home_in_group());
-        let form = self.form();
-        let (width, step) = (form.width, form.width as usize);
-        let at = HEADER * group + self.near_base(group) as usize * step;
-        let end = HEADERS + self.near_base(GROUPS) as usize * step;
-        let bytes = self.bytes();
-        let header = read(bytes, at, HEADER as u32) as u32;
-        self.prefetch(at, end);
-        let (before, count) = group::before(header, home);
-        let first = at + HEADER + before as usize * step;
-        let codes = group::three(bytes, first, width);
-        if count == 3 && codes[0] > codes[1] {
-            let slots = (self.near_base(group + 1) - self.near_base(group)) as usize;
-            let held = Group { bytes, at, slots, width, header };
-            let (splice, length) = held.taking_longest(home, form, key.path >> self.depth())?;
-            if !self.add_to_near_bases(group, -(splice.slots() as i8)) {
-                return None;
+        for i in 0..run.len {
+            let code = run.code(bytes, i, form.width);
+            if let Some(length) = form.match_length(code, extension) {
+                let at = run.first + i * form.width as usize;
+                visit(Found { code, length, zero: run.zeros, at });
             }
-            splice.take(self.words_mut(), at, end, width);
-            return Some(length);
         }
-        let (best, length) = self.longest_of(&codes[..count as usize], key)?;
-        if !self.add_to_near_bases(group, -1) {
-            return None;
-        }
-        let words = self.words_mut();
-        shift_down(words, first + (best + 1) * step, end, step);
-        bits::add(words, at + 2 * home as usize, false);
-        Some(length)
     }
 
-    /// The longest of a few codes that may be of a key, and its length.
+    /// Takes an entry of a group out that was found there. Says whether it could: if not, the segment has
+    /// to be wide first.
     #[inline(always)]
-    pub(super) fn longest_of(&self, codes: &[u64], key: Address) -> Option<(usize, u32)> {
-        self.form().longest_of(codes, key.path >> self.depth())
-    }
-
-    /// Takes an entry with this code out of its home, where there is one. `Err` if only
-    /// rewriting the segment can do it; `Ok` says whether a counted code is no longer one.
-    #[inline(always)]
-    pub(super) fn remove(&mut self, key: Address, code: u64) -> Result<Removed, ()> {
-        if self.is_wide()
-            && let Some(ended) = self.count_down(key.home, code)
-        {
-            return Ok(if ended { Removed::LastCounted } else { Removed::Counted });
-        }
-        let (group, home) = (key.group(), key.home_in_group());
-        let width = self.form().width;
-        let (at, slots) = self.group(group);
-        let header = read(self.bytes(), at, HEADER as u32) as u32;
-        let (before, count) = group::before(header, home);
-        let step = width as usize;
-        let first = at + HEADER + before as usize * step;
-        let bytes = self.bytes();
-        let slot = |i: usize| read(bytes, first + i * step, width);
-        if count == 3 && slots > group::sum(header) as usize && slot(0) > slot(1) {
-            return self.remove_of_many(key, code);
-        }
-        let at_slot = (0..count as usize).find(|&i| slot(i) == code).ok_or(())?;
-        let end = self.used_bits();
+    pub(super) fn take(&mut self, group: usize, found: Found) -> bool {
+        let (width, end) = (self.form().width, self.used_bits());
         if !self.add_to_bases(group, -1) {
-            return Err(());
+            return false;
         }
         let words = self.words_mut();
-        shift_down(words, first + (at_slot + 1) * step, end, step);
-        bits::add(words, at + 2 * home as usize, false);
-        Ok(Removed::Slot)
-    }
-
-    #[inline(never)]
-    fn remove_of_many(&mut self, key: Address, code: u64) -> Result<Removed, ()> {
-        let (group, width) = (key.group(), self.form().width);
-        let (at, slots) = self.group(group);
-        let held = Group::new(self.bytes(), at, slots, width);
-        let splice = held.taking(key.home_in_group(), code).ok_or(())?;
-        let end = self.used_bits();
-        if !self.add_to_bases(group, -(splice.slots() as i8)) {
-            return Err(());
-        }
-        splice.take(self.words_mut(), at, end, width);
-        Ok(Removed::Slot)
-    }
-
-    /// Adds copies of a code that is in its home as often as may be.
-    pub(super) fn add_copies(&mut self, home: u16, code: u64, copies: u32) -> Change {
-        self.count_up(home, code, copies)
+        bits::remove_bit(words, found.zero, found.at);
+        // The last bit before the code is free now.
+        bits::remove(words, found.at - 1, end, width + 1);
+        true
     }
 
     /// Follows the block, which is longer, or will be shorter: what is at its end moves.
@@ -802,46 +744,37 @@ impl Segment {
     }
 }
 
-/// Calls `visit` for each entry of a home that may be of a key, with its code and length: the group
-/// begins at some bit, and has some slots.
-#[inline(always)]
-pub(super) fn each_match_in(
-    bytes: &[u8],
-    (at, slots): (usize, usize),
-    form: Form,
-    home: u32,
-    extension: u64,
-    mut visit: impl FnMut(u64, u32),
-) {
-    let header = read(bytes, at, HEADER as u32) as u32;
-    let (before, count) = group::before(header, home);
-    let step = form.width as usize;
-    let first = at + HEADER + before as usize * step;
-    let slot = |i: usize| read(bytes, first + i * step, form.width);
-    for i in 0..count as usize {
-        let code = slot(i);
-        if let Some(length) = form.match_length(code, extension) {
-            visit(code, length);
-        }
+impl Run {
+    #[inline(always)]
+    fn code(&self, bytes: &[u8], i: usize, width: u32) -> u64 {
+        read(bytes, self.first + i * width as usize, width)
     }
-    if count == 3 && slots > group::sum(header) as usize && slot(0) > slot(1) {
-        let (first, len) = group::tail(bytes, at, slots, form.width, home);
-        for i in first..first + len {
-            let code = read(bytes, at + HEADER + i * step, form.width);
-            if let Some(length) = form.match_length(code, extension) {
-                visit(code, length);
-            }
-        }
-    }
-}
 
-/// What was removed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Removed {
-    /// An entry with a slot of its own.
-    Slot,
-    /// One of several counted copies.
-    Counted,
-    /// The last counted copy of a code.
-    LastCounted,
+    /// How many codes are smaller than one; `None` if as many are equal as can be.
+    #[inline(always)]
+    fn smaller(&self, bytes: &[u8], width: u32, code: u64) -> Option<usize> {
+        if self.len > 2 {
+            return self.smaller_of_many(bytes, width, code);
+        }
+        let held = [0, 1].map(
+            #[inline(always)]
+            |i| self.code(bytes, i, width),
+        );
+        // Without branches, which no processor would foresee.
+        Some(
+            usize::from((held[0] < code) & (self.len > 0))
+                + usize::from((held[1] < code) & (self.len > 1)),
+        )
+    }
+
+    #[inline(never)]
+    fn smaller_of_many(&self, bytes: &[u8], width: u32, code: u64) -> Option<usize> {
+        let (mut smaller, mut equal) = (0, 0);
+        for i in 0..self.len {
+            let held = self.code(bytes, i, width);
+            smaller += usize::from(held < code);
+            equal += usize::from(held == code);
+        }
+        (equal < MOST_EQUAL).then_some(smaller)
+    }
 }

@@ -3,14 +3,13 @@
 //! inserted in turn.
 
 use super::code::Step;
-use super::draft::{self, Draft};
-use super::group::MOST_EQUAL;
-use super::lengths::{Changes, Lengths};
+use super::lengths::Lengths;
 use super::level::{Context, Failure, Level, PartialKey, each_partial_key};
 use super::levels::Levels;
-use super::segment::Segment;
+use super::reshape::Commit;
+use super::rewrite::Draft;
+use super::segment::{MOST_EQUAL, Segment};
 use crate::FullCause;
-use crate::wide;
 
 /// Rewriting a segment takes about as long as inserting a twelfth as many entries.
 const SMALL: usize = 12;
@@ -90,11 +89,8 @@ impl Levels {
             }
         }
         for index in left {
-            let segment = theirs.main.directory.get(index);
-            let mut draft = Draft::new(segment.form());
-            draft.read(segment).map_err(|_| FullCause::OutOfMemory)?;
             let mut added = Ok(());
-            each_partial_key(&draft, index, segment.depth(), |known, copies| {
+            each_partial_key(theirs.main.directory.get(index), index, |known, copies| {
                 if added.is_ok() {
                     added = self.add_counted(known, copies, cx);
                 }
@@ -114,43 +110,23 @@ impl Level {
         other: &Segment,
         cx: &mut Context<'_>,
     ) -> Result<(), Failure> {
-        let mut theirs = Draft::new(other.form());
-        wide::run_chosen(cx.settings.chosen, draft::Read { segment: other, to: &mut theirs })?;
-        if theirs.len() == 0 { Ok(()) } else { self.write_both(index, &theirs, cx) }
-    }
-
-    /// Writes a segment again with the codes of another, whose lengths are counted already.
-    fn write_both(
-        &mut self,
-        index: usize,
-        theirs: &Draft,
-        cx: &mut Context<'_>,
-    ) -> Result<(), Failure> {
-        let segment = self.directory.get(index);
-        let (depth, form) = (segment.depth(), segment.form());
-        let mut ours = Draft::new(form);
-        wide::run_chosen(cx.settings.chosen, draft::Read { segment, to: &mut ours })?;
-        cx.work.add(ours.len() + theirs.len());
-        let goal = self.goal_form(index, depth, cx);
-        let kept = form.keeping(theirs.form.longest(), goal.width);
-        let from = [(&ours, Step::Stay), (theirs, Step::Stay)];
-        let (mut draft, mut changes) = (Draft::new(goal), Changes::new());
-        let is_made = [goal, kept].into_iter().any(|form| {
-            draft.reset(form);
-            changes = Changes::new();
-            let job = draft::Make { from: &from, depth, changes: &mut changes, to: &mut draft };
-            wide::run_chosen(cx.settings.chosen, job).is_ok()
-                && cx.settings.allows(cx.lengths.sum_after(&changes))
-        });
-        if !is_made {
-            return Err(Failure::Rate);
+        if other.slots() == 0 {
+            return Ok(());
         }
-        self.write(index, &draft, depth, &changes, cx)?;
-        self.entries += theirs.len();
-        self.counted += theirs.counted().len();
-        self.copies += theirs.more_copies();
-        let counted = ours.counted().len() + theirs.counted().len();
-        self.recount(counted, draft.counted().len(), &changes);
-        Ok(())
+        let segment = self.directory.get(index);
+        let (depth, held) = (segment.depth(), segment.form());
+        let goal = self.goal_form(index, depth, cx);
+        let kept = held.keeping(other.form().longest(), goal.width);
+        let (mut draft, mut result) = (Draft::new(goal, depth), Err(Failure::Rate));
+        for form in [goal, kept] {
+            draft.reset(form);
+            let from = [(self.directory.get(index), Step::Stay), (other, Step::Stay)];
+            let made = Self::remake(&from, &[], &mut draft, cx).map_err(Failure::from);
+            result = made.and_then(|()| self.commit(&Commit::of(index, &draft), cx));
+            if matches!(result, Ok(()) | Err(Failure::OutOfMemory)) {
+                break;
+            }
+        }
+        result
     }
 }

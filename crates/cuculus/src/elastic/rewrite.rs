@@ -1,0 +1,437 @@
+//! A segment in the making. One pass over the groups of a segment, or of two, writes what their codes
+//! become, with others added: that is a split, a merge, another form, a bulk, a union. Nothing has
+//! changed until the draft is put in place of a segment.
+
+use super::address::{GROUP_HOMES, GROUPS, PATH_BITS};
+use super::bits::Writer;
+use super::code::{Form, Step, mask};
+use super::group::{Group, HEADER};
+use super::lengths::Changes;
+use super::pool::UNIT;
+use super::segment::{Bases, COUNTED, Counted, MAX_SLOTS, MAX_UNITS, MOST_EQUAL, Plan, Segment};
+use crate::wide::Job;
+
+/// The most counted codes of a segment.
+pub(super) const MAX_COUNTED: usize = MAX_UNITS * UNIT / COUNTED;
+/// The codes of a group for which there is room at first: none by chance has so many.
+const USUAL: usize = 128;
+
+/// What a segment is to hold.
+pub(super) struct Draft {
+    pub(super) about: About,
+    bases: Bases,
+    /// The groups, and room for a word after them.
+    bytes: [u8; MAX_UNITS * UNIT + 8],
+}
+
+/// All of a draft but its groups.
+pub(super) struct About {
+    pub(super) form: Form,
+    pub(super) depth: u32,
+    /// What writing it does to the lengths of entries.
+    pub(super) changes: Changes,
+    /// Whether an entry of the source has no bit for a split, and so is not in the draft.
+    pub(super) has_exhausted: bool,
+    pub(super) counted: Vec<Counted>,
+}
+
+/// Why codes cannot become a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unfit {
+    /// There are more of them than a segment can have.
+    TooMany,
+    /// One knows too little of its path for a plain code.
+    TooShort,
+    /// There is no memory for the work.
+    OutOfMemory,
+}
+
+/// What a file says of a segment's block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    pub(super) units: usize,
+    /// Of a narrow segment.
+    pub(super) slope: Option<u16>,
+}
+
+impl Draft {
+    pub(super) fn new(form: Form, depth: u32) -> Self {
+        let (changes, counted) = (Changes::new(), Vec::new());
+        let about = About { form, depth, changes, has_exhausted: false, counted };
+        Self { about, bases: [0; GROUPS + 1], bytes: [0; MAX_UNITS * UNIT + 8] }
+    }
+
+    /// Empties the draft.
+    pub(super) fn reset(&mut self, form: Form) {
+        self.about.form = form;
+        self.about.changes = Changes::new();
+        self.about.has_exhausted = false;
+        self.about.counted.clear();
+    }
+
+    /// Has groups without codes.
+    pub(super) fn fill_empty(&mut self) {
+        let mut writer = Writer::new(&mut self.bytes);
+        (0..GROUPS).for_each(|_| writer.put(mask(HEADER as u32), HEADER as u32));
+    }
+
+    /// The entries that have slots.
+    pub(super) fn len(&self) -> usize {
+        self.bases[GROUPS].into()
+    }
+
+    /// Copies besides those in slots.
+    pub(super) fn more_copies(&self) -> u64 {
+        self.about.counted.iter().map(|counted| u64::from(counted.more)).sum()
+    }
+
+    /// The block that it needs, with some bits free.
+    pub(super) fn plan(&self, free: usize) -> Result<Plan, Unfit> {
+        let plan = Plan::new(
+            self.about.form,
+            self.about.depth,
+            self.bases,
+            self.about.counted.len(),
+            free,
+        );
+        plan.ok_or(Unfit::TooMany)
+    }
+
+    /// The block that a file says it had, which is no longer than `most` of what it needs.
+    pub(super) fn plan_as(
+        &self,
+        shape: Shape,
+        most: impl Fn(usize) -> usize,
+    ) -> Result<Plan, Unfit> {
+        let (bases, counted) = (self.bases, self.about.counted.len());
+        let plan = Plan::as_it_was(self.about.form, self.about.depth, bases, counted, shape.slope);
+        let mut plan = plan.ok_or(Unfit::TooMany)?;
+        plan.units = plan.units.max(shape.units.min(most(plan.units))).min(MAX_UNITS);
+        Ok(plan)
+    }
+
+    /// Writes it to a segment that was made for its plan.
+    pub(super) fn write_to(&self, segment: &mut Segment) {
+        let bytes = segment.used_bits().div_ceil(8);
+        segment.group_bytes_mut()[..bytes].copy_from_slice(&self.bytes[..bytes]);
+        for (at, &counted) in self.about.counted.iter().enumerate() {
+            segment.set_counted(at, counted);
+        }
+    }
+
+    /// Fills an empty draft with the groups of a file, of these sizes. Says how many entries of each
+    /// length they have; `None` if they are none that a filter can have written.
+    pub(super) fn read_saved(
+        &mut self,
+        bytes: &[u8],
+        sizes: &[u16; GROUPS],
+    ) -> Option<[u32; PATH_BITS as usize + 1]> {
+        let (mut lengths, mut codes) = ([0; PATH_BITS as usize + 1], [0; MAX_SLOTS]);
+        self.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        for (group, &size) in sizes.iter().enumerate() {
+            let base = usize::from(self.bases[group]);
+            let mut held = Group { ends: [0; GROUP_HOMES], codes: &mut codes };
+            let at = HEADER * group + base * self.about.form.step();
+            held.read(bytes, at, size.into(), self.about.form.width)?;
+            self.bases[group + 1] = self.bases[group] + size;
+            for run in (0..GROUP_HOMES).map(|home| &held.codes[held.run(home)]) {
+                let has_few = run.windows(MOST_EQUAL + 1).all(|few| few[0] != few[MOST_EQUAL]);
+                if !run.is_sorted() || !has_few {
+                    return None;
+                }
+                for &code in run {
+                    let length = self.about.depth + self.about.form.length(code);
+                    if !self.about.form.is_possible(code) || length > PATH_BITS {
+                        return None;
+                    }
+                    lengths[length as usize] += 1;
+                }
+            }
+        }
+        Some(lengths)
+    }
+
+    /// Adds a counted code of a file, in their order. `None` if there is no memory, or it cannot be one.
+    pub(super) fn read_counted(&mut self, counted: Counted) -> Option<()> {
+        let is_next = self.about.counted.last().is_none_or(|last| last.key < counted.key);
+        // Home and code have 56 bits; what is above would be lost.
+        if counted.key >> 56 != 0 || counted.more == 0 || !is_next {
+            return None;
+        }
+        self.about.counted.try_reserve(1).ok()?;
+        self.about.counted.push(counted);
+        Some(())
+    }
+}
+
+impl About {
+    fn add_counted(&mut self, home: usize, code: u64, more: u32) -> Result<(), Unfit> {
+        let (key, held) = (Counted::key(home as u16, code), &mut self.counted);
+        match held.binary_search_by_key(&key, |counted| counted.key) {
+            Ok(at) => {
+                held[at].more = held[at].more.checked_add(more).ok_or(Unfit::TooMany)?;
+            }
+            Err(at) => {
+                if held.len() == MAX_COUNTED {
+                    return Err(Unfit::TooMany);
+                }
+                held.try_reserve(1).map_err(|_| Unfit::OutOfMemory)?;
+                held.insert(at, Counted { key, more });
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts the codes of a group beyond the third of a kind.
+    #[inline(never)]
+    fn count_equal_codes(&mut self, first: usize, group: &mut Group<'_>) -> Result<(), Unfit> {
+        for home in 0..GROUP_HOMES {
+            let mut at = group.run(home).start;
+            while at + MOST_EQUAL < group.run(home).end {
+                let (code, end) = (group.codes[at], group.run(home).end);
+                let equal = group.codes[at..end].iter().take_while(|&&held| held == code).count();
+                let kept = equal.min(MOST_EQUAL);
+                if equal > kept {
+                    let more = equal - kept;
+                    self.changes.drop(self.depth + self.form.length(code), more as u64);
+                    self.add_counted(first + home, code, more as u32)?;
+                    group.remove(home, at + kept..at + equal);
+                }
+                at += kept;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes to an empty draft what the codes of up to two segments become, and codes that are added: in the
+/// draft's form, each with its home as [`Counted::key`] has them, in the order of their groups.
+pub(super) struct Rewrite<'a> {
+    pub(super) from: &'a [(&'a Segment, Step)],
+    pub(super) added: &'a [u64],
+    pub(super) to: &'a mut Draft,
+}
+
+impl Job for Rewrite<'_> {
+    type Output = Result<(), Unfit>;
+
+    #[inline(always)]
+    fn run(self) -> Self::Output {
+        let Self { from, added, to } = self;
+        let usual = Pass::<USUAL> { from, added, to }.run();
+        if usual == Err(Unfit::TooMany) { again(from, added, to) } else { usual }
+    }
+}
+
+/// With room for a group of any size: only chosen keys make such groups.
+#[cold]
+#[inline(never)]
+fn again(from: &[(&Segment, Step)], added: &[u64], to: &mut Draft) -> Result<(), Unfit> {
+    to.reset(to.about.form);
+    Pass::<MAX_SLOTS> { from, added, to }.run()
+}
+
+/// [`Rewrite`] with room for so many codes of a group.
+struct Pass<'a, const ROOM: usize> {
+    from: &'a [(&'a Segment, Step)],
+    added: &'a [u64],
+    to: &'a mut Draft,
+}
+
+impl<const ROOM: usize> Pass<'_, ROOM> {
+    #[inline(always)]
+    fn run(self) -> Result<(), Unfit> {
+        let Self { from, mut added, to: Draft { about, bases, bytes } } = self;
+        let form = about.form;
+        let source = |at: usize| from.get(at).map(|&(of, step)| Source::new(of, step, form));
+        let (first, second) = (source(0), source(1));
+        let (mut codes, mut others, mut before) = ([0; ROOM], [0; ROOM], [0; ROOM]);
+        let (mut slots, mut writer) = (0, Writer::new(bytes));
+        for (group, base) in bases[1..].iter_mut().enumerate() {
+            let mut made = Group { ends: [0; GROUP_HOMES], codes: &mut codes };
+            let mut is_changed = false;
+            if let Some(source) = &first {
+                is_changed = source.read(group, &mut made, &mut before, about)?;
+            }
+            if let Some(source) = &second {
+                let mut other = Group { ends: [0; GROUP_HOMES], codes: &mut others };
+                source.read(group, &mut other, &mut before, about)?;
+                made.merge(&other).ok_or(Unfit::TooMany)?;
+                is_changed |= other.len() > 0;
+            }
+            while let Some((&number, rest)) = added.split_first()
+                && Counted::of(number).group() == group
+            {
+                let one = Counted::of(number);
+                let home = usize::from(one.home()) % GROUP_HOMES;
+                made.insert(home, one.code()).ok_or(Unfit::TooMany)?;
+                (added, is_changed) = (rest, true);
+            }
+            if is_changed {
+                about.count_equal_codes(group * GROUP_HOMES, &mut made)?;
+            }
+            slots += made.len();
+            if slots > MAX_SLOTS {
+                return Err(Unfit::TooMany);
+            }
+            made.write(form.width, &mut writer);
+            *base = slots as u16;
+        }
+        for &(segment, step) in from {
+            let held = segment.form();
+            for counted in (0..segment.counted_codes()).map(|at| segment.counted(at)) {
+                let code = counted.code();
+                if let Some(length) = step.length(held.length(code)).filter(|_| step.takes(code)) {
+                    let made = step.made(code, held, form, length);
+                    about.add_counted(counted.home().into(), made, counted.more)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A segment, and what becomes of its codes.
+struct Source<'a> {
+    segment: &'a Segment,
+    held: Form,
+    step: Step,
+    to: Form,
+    /// Whether codes only move by a bit, and are filled: all are ended, and none is longer than the
+    /// draft's form holds.
+    is_plain: bool,
+    up: u32,
+    fill: u64,
+}
+
+impl<'a> Source<'a> {
+    #[inline(always)]
+    fn new(segment: &'a Segment, step: Step, to: Form) -> Self {
+        let held = segment.form();
+        let (up, down, side) = match step {
+            Step::Stay => (0, 0, 0),
+            Step::Down(_) => (0, 1, 0),
+            Step::Up(side) => (1, 0, side),
+        };
+        let width = held.width + up - down;
+        let is_plain = held.ended && to.ended && width <= to.width;
+        let fill = if is_plain { mask(to.width) & !mask(width) | side } else { 0 };
+        Self { segment, held, step, to, is_plain, up, fill }
+    }
+
+    /// Reads a group as it becomes. Says whether codes were shortened, and so may be equal that were not.
+    #[inline(always)]
+    fn read(
+        &self,
+        group: usize,
+        to: &mut Group<'_>,
+        before: &mut [u64],
+        about: &mut About,
+    ) -> Result<bool, Unfit> {
+        let (at, len) = self.segment.group(group);
+        to.read(self.segment.bytes(), at, len, self.held.width).ok_or(Unfit::TooMany)?;
+        if !self.is_plain {
+            return self.change(to, before, about);
+        }
+        if let Step::Down(side) = self.step {
+            // All ones but the end: it knows nothing but what chose the segment.
+            let exhausted = mask(self.held.width) ^ 1;
+            let (mut kept, mut has_exhausted) = (0, false);
+            for (i, before) in before[..len].iter_mut().enumerate() {
+                let code = to.codes[i];
+                *before = kept as u64;
+                to.codes[kept] = code >> 1 | self.fill;
+                has_exhausted |= code == exhausted;
+                kept += usize::from((code & 1 == side) & (code != exhausted));
+            }
+            about.has_exhausted |= has_exhausted;
+            to.end_before(before, kept);
+        } else if self.up != 0 || self.fill != 0 {
+            to.codes[..len].iter_mut().for_each(|code| *code = *code << self.up | self.fill);
+        }
+        Ok(false)
+    }
+
+    /// [`read`](Self::read) for codes of any form.
+    #[inline(never)]
+    fn change(
+        &self,
+        to: &mut Group<'_>,
+        before: &mut [u64],
+        about: &mut About,
+    ) -> Result<bool, Unfit> {
+        let (form, longest) = (self.to, self.to.longest());
+        let (mut kept, mut is_cut) = (0, false);
+        for (i, before) in before[..to.len()].iter_mut().enumerate() {
+            let code = to.codes[i];
+            *before = kept as u64;
+            let Some(length) = self.step.length(self.held.length(code)) else {
+                about.has_exhausted = true;
+                continue;
+            };
+            if !self.step.takes(code) {
+                continue;
+            }
+            if !form.ended && length < form.width {
+                return Err(Unfit::TooShort);
+            }
+            to.codes[kept] = self.step.made(code, self.held, form, length);
+            kept += 1;
+            if length > longest {
+                is_cut = true;
+                about.changes.shorten(about.depth + length, about.depth + longest);
+            }
+        }
+        to.end_before(before, kept);
+        if is_cut {
+            (0..GROUP_HOMES).for_each(|home| {
+                let run = to.run(home);
+                to.codes[run].sort_unstable();
+            });
+        }
+        Ok(is_cut)
+    }
+}
+
+impl Group<'_> {
+    /// Homes end where they did, but for codes that were left out: of so many kept in all, these came
+    /// before each.
+    #[inline(always)]
+    fn end_before(&mut self, before: &[u64], kept: usize) {
+        let len = self.len();
+        for end in &mut self.ends {
+            let at = usize::from(*end);
+            *end = if at == len { kept as u16 } else { before[at] as u16 };
+        }
+    }
+}
+
+impl Step {
+    /// The length of an extension after the step, if it has a side.
+    #[inline(always)]
+    fn length(self, length: u32) -> Option<u32> {
+        match self {
+            Self::Stay => Some(length),
+            Self::Down(_) => length.checked_sub(1),
+            Self::Up(_) => Some(length + 1),
+        }
+    }
+
+    /// Whether an entry that has a side is of this one.
+    #[inline(always)]
+    fn takes(self, code: u64) -> bool {
+        !matches!(self, Self::Down(side) if code & 1 != side)
+    }
+
+    /// The code after the step in another form, shortened if need be.
+    #[inline(always)]
+    fn made(self, code: u64, from: Form, to: Form, length: u32) -> u64 {
+        let extension = code & mask(from.length(code));
+        let extension = match self {
+            Self::Stay => extension,
+            Self::Down(_) => extension >> 1,
+            Self::Up(side) => extension << 1 | side,
+        };
+        to.encode(extension, length)
+    }
+}
