@@ -435,3 +435,292 @@ impl Step {
         to.encode(extension, length)
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::conformance::Random;
+    use crate::wide::{self, Instructions};
+
+    use super::super::address::{Address, HOMES};
+    use super::super::directory::Directory;
+    use super::super::lengths::Lengths;
+    use super::super::segment::Obstacle;
+
+    /// A home, a code, and its copies.
+    type Entry = (u16, u64, u64);
+
+    /// Entries in order, each code once.
+    fn tidy(mut entries: Vec<Entry>) -> Vec<Entry> {
+        entries.sort_unstable();
+        entries.dedup_by(|next, last| {
+            let is_equal = (next.0, next.1) == (last.0, last.1);
+            last.2 += if is_equal { next.2 } else { 0 };
+            is_equal
+        });
+        entries
+    }
+
+    /// Codes of many lengths, of which some are equal, some homes have many, and some copies are counted.
+    fn some_entries(random: &mut Random, form: Form, most: usize) -> Vec<Entry> {
+        let crowded = random.below(HOMES) as u16;
+        let mut entries: Vec<Entry> = Vec::new();
+        for _ in 0..random.below(most) {
+            let shorter = if form.ended { random.below(form.width as usize) as u32 / 2 } else { 0 };
+            let code = form.encode(random.bits(), form.longest() - shorter);
+            let home = random.below(HOMES) as u16;
+            let is_again = !entries.is_empty() && random.below(40) == 0;
+            entries.push(match random.below(30) {
+                0 => (crowded, code, 1),
+                1 => (home, code, 1 + random.below(9) as u64),
+                _ if is_again => entries[random.below(entries.len())],
+                _ => (home, code, 1),
+            });
+        }
+        tidy(entries)
+    }
+
+    /// One number for each copy, in the order of groups and no other.
+    fn numbers(random: &mut Random, entries: &[Entry]) -> Vec<u64> {
+        let copies = entries.iter().flat_map(|&(home, code, copies)| {
+            core::iter::repeat_n(Counted::key(home, code), copies as usize)
+        });
+        let mut numbers: Vec<(usize, usize, u64)> =
+            copies.map(|key| (Counted::of(key).group(), random.below(1000), key)).collect();
+        numbers.sort_unstable();
+        numbers.into_iter().map(|(_, _, number)| number).collect()
+    }
+
+    fn made(
+        from: &[(&Segment, Step)],
+        added: &[u64],
+        form: Form,
+        depth: u32,
+    ) -> Result<Draft, Unfit> {
+        let mut drafts = [Instructions::Baseline, Instructions::Detected].map(|instructions| {
+            let mut draft = Draft::new(form, depth);
+            let job = Rewrite { from, added, to: &mut draft };
+            wide::run_chosen(instructions.choose(), job).map(|()| draft)
+        });
+        if let [Ok(plain), Ok(wide)] = &drafts {
+            let bytes = (HEADER * GROUPS + plain.len() * form.step()) / 8;
+            assert!(plain.bytes[..bytes] == wide.bytes[..bytes] && plain.bases == wide.bases);
+        }
+        core::mem::replace(&mut drafts[1], Err(Unfit::TooMany))
+    }
+
+    /// A directory with one segment.
+    pub(in crate::elastic) fn with_segment(draft: &Draft) -> Directory {
+        let mut directory = Directory::default();
+        directory.push(draft, &draft.plan(0).expect("few codes")).expect("memory");
+        directory
+    }
+
+    fn segment_of(random: &mut Random, entries: &[Entry], form: Form, depth: u32) -> Directory {
+        let numbers = numbers(random, entries);
+        with_segment(&made(&[], &numbers, form, depth).expect("few codes"))
+    }
+
+    /// What is in a segment, which has no more equal codes in slots than can be.
+    pub(in crate::elastic) fn entries_of(segment: &Segment) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        segment.each_code(|home, code| entries.push((home, code, 1)));
+        assert!(entries.is_sorted());
+        let mut entries = tidy(entries);
+        for (home, code, copies) in &mut entries {
+            assert!(*copies <= MOST_EQUAL as u64);
+            let more = u64::from(segment.more_copies(*home, *code));
+            assert!(more == 0 || *copies == MOST_EQUAL as u64);
+            *copies += more;
+        }
+        entries
+    }
+
+    fn some_form(random: &mut Random) -> Form {
+        Form { width: 6 + random.below(24) as u32, ended: random.below(4) > 0 }
+    }
+
+    /// Segments of one kind into others, by every step: what each entry becomes, one by one.
+    #[test]
+    fn segments_become_what_their_entries_do() {
+        let (mut random, mut short, mut many) = (Random::new(1), 0, 0);
+        for round in 0..3000 {
+            let (held, depth) = (some_form(&mut random), 1 + random.below(20) as u32);
+            let size = [20, 400, 1500][round % 3];
+            let sources: Vec<Vec<Entry>> =
+                (0..2).map(|_| some_entries(&mut random, held, size / 2)).collect();
+            let directories: Vec<Directory> = sources
+                .iter()
+                .map(|held_by| segment_of(&mut random, held_by, held, depth))
+                .collect();
+            let segments: Vec<&Segment> = directories.iter().map(|of| of.get(0)).collect();
+            let side = random.below(2) as u64;
+            let (steps, to_depth) = match round / 3 % 4 {
+                0 => (vec![Step::Stay], depth),
+                1 => (vec![Step::Down(side)], depth + 1),
+                2 => (vec![Step::Up(0), Step::Up(1)], depth - 1),
+                _ => (vec![Step::Stay, Step::Stay], depth),
+            };
+            let form = match random.below(3) {
+                0 => some_form(&mut random),
+                1 => Form { width: held.width + random.below(3) as u32, ended: true },
+                _ => held,
+            };
+            let added = match form.ended || held.ended {
+                true => some_entries(&mut random, form, 1 + size / 8),
+                false => Vec::new(),
+            };
+            let from: Vec<(&Segment, Step)> = segments.iter().copied().zip(steps).collect();
+            let (mut expected, mut has_exhausted) = (added.clone(), false);
+            let mut is_too_short = false;
+            for (entries, (_, step)) in sources.iter().zip(&from) {
+                for &(home, code, copies) in entries {
+                    let Some(length) = step.length(held.length(code)) else {
+                        has_exhausted = true;
+                        continue;
+                    };
+                    if step.takes(code) {
+                        is_too_short |= !form.ended && length < form.width;
+                        let length = length.max(if form.ended { 0 } else { form.width });
+                        expected.push((home, step.made(code, held, form, length), copies));
+                    }
+                }
+            }
+            let expected = tidy(expected);
+            let numbers = numbers(&mut random, &added);
+            match made(&from, &numbers, form, to_depth) {
+                Err(Unfit::TooShort) => {
+                    assert!(is_too_short);
+                    short += 1;
+                }
+                Err(_) => many += 1,
+                Ok(draft) => {
+                    assert!(!is_too_short);
+                    assert_eq!(draft.about.has_exhausted, has_exhausted);
+                    let Ok(_) = draft.plan(0) else {
+                        many += 1;
+                        continue;
+                    };
+                    let directory = with_segment(&draft);
+                    assert!(entries_of(directory.get(0)) == expected, "round {round}");
+                    // What happened to lengths, beside that of copies without slots.
+                    let slots = |of: &Segment| {
+                        let mut lengths = Lengths::default();
+                        (0..=PATH_BITS).for_each(|length| lengths.reserve(length).expect("memory"));
+                        let (form, depth) = (of.form(), of.depth());
+                        of.each_code(|_, code| {
+                            lengths.add((depth + form.length(code)).min(PATH_BITS))
+                        });
+                        lengths
+                    };
+                    if let [(segment, Step::Stay)] = from[..]
+                        && added.is_empty()
+                        && to_depth + form.longest().max(held.longest()) <= PATH_BITS
+                    {
+                        let mut before = slots(segment);
+                        before.apply(&draft.about.changes);
+                        assert_eq!(before.sum(), slots(directory.get(0)).sum());
+                    }
+                }
+            }
+        }
+        assert!(short > 30 && many < 60, "{short} {many}");
+    }
+
+    /// A home with more codes than a segment can have, and one with as many.
+    #[test]
+    fn too_many_codes_are_refused() {
+        let form = Form { width: 20, ended: true };
+        for (count, fits) in [(MAX_SLOTS, true), (MAX_SLOTS + 1, false)] {
+            let numbers: Vec<u64> =
+                (0..count as u64).map(|i| Counted::key(7, form.encode(i, 19))).collect();
+            assert_eq!(made(&[], &numbers, form, 3).is_ok(), fits);
+            let spread: Vec<u64> = (0..count as u64)
+                .map(|i| Counted::key((i * HOMES as u64 / count as u64) as u16, form.encode(i, 19)))
+                .collect();
+            assert_eq!(made(&[], &spread, form, 3).is_ok(), fits);
+        }
+    }
+
+    /// In place, codes come and go as in lists, and the bits are those of a segment made at once.
+    #[test]
+    fn what_changes_in_place_is_what_is_made_at_once() {
+        let (mut random, mut widened, mut counted) = (Random::new(2), 0, 0);
+        for round in 0..300 {
+            let (form, depth) = (some_form(&mut random), random.below(20) as u32);
+            let mut entries = some_entries(&mut random, form, [30, 600, 1900][round % 3]);
+            entries.iter_mut().for_each(|entry| entry.2 = entry.2.min(MOST_EQUAL as u64));
+            let mut directory = segment_of(&mut random, &entries, form, depth);
+            for _ in 0..[200, 200, 600][round / 3 % 3] {
+                let home = random.below([HOMES, HOMES, 20][round / 3 % 3]) as u16;
+                let code = form.encode(random.bits(), form.longest());
+                let held = entries.get(random.below(entries.len().max(1))).copied();
+                let segment = directory.get_mut(0);
+                let (home, code, copies) = match held {
+                    Some(held) if random.below(3) > 0 => held,
+                    _ => (home, code, 0),
+                };
+                let key = Address { path: code << depth, home };
+                if random.below(2) == 0 && copies > 0 {
+                    let extension = code & mask(form.length(code));
+                    let found = segment.longest_match(Address { path: extension << depth, home });
+                    let found = found.expect("it is there");
+                    assert!(found.length >= form.length(code));
+                    if !segment.take(key.group(), found) {
+                        let units = segment.units() + segment.missing_for_wide(0).div_ceil(UNIT);
+                        directory.resize(0, units).expect("memory");
+                        directory.get_mut(0).widen();
+                        assert!(directory.get_mut(0).take(key.group(), found));
+                        widened += 1;
+                    }
+                    let at = entries.iter().position(|of| (of.0, of.1) == (home, found.code));
+                    entries[at.expect("one of them")].2 -= 1;
+                    entries.retain(|of| of.2 > 0);
+                    continue;
+                }
+                let is_there = loop {
+                    let segment = directory.get_mut(0);
+                    if segment.put(key, code) {
+                        break true;
+                    }
+                    let obstacle = segment.obstacle(key, code).expect("why not");
+                    let more = match obstacle {
+                        Obstacle::NoRoom if segment.slots() == MAX_SLOTS => break false,
+                        Obstacle::NoRoom => UNIT,
+                        Obstacle::Strained => segment.missing_for_wide(form.step().div_ceil(8)),
+                        Obstacle::Equal => {
+                            let of = |entry: &&Entry| (entry.0, entry.1) == (home, code);
+                            let held = entries.iter().find(of).expect("some of them");
+                            assert_eq!(held.2, MOST_EQUAL as u64);
+                            counted += 1;
+                            break false;
+                        }
+                    };
+                    let units = segment.units() + more.div_ceil(UNIT);
+                    directory.resize(0, units).expect("memory");
+                    if obstacle == Obstacle::Strained {
+                        directory.get_mut(0).widen();
+                        widened += 1;
+                    }
+                };
+                if is_there {
+                    entries.push((home, code, 1));
+                    entries = tidy(entries);
+                }
+            }
+            assert!(entries_of(directory.get(0)) == entries, "round {round}");
+            for &(home, code, copies) in &entries {
+                let extension = code & mask(form.length(code));
+                let key = Address { path: extension << depth, home };
+                let mut found = 0;
+                directory.get(0).each_match(key, |of| found += u64::from(of.code == code));
+                assert_eq!(found, copies);
+                assert!(super::super::probe::contains(directory.get(0), key));
+            }
+            let again = segment_of(&mut random, &entries, form, depth);
+            let bytes = again.get(0).used_bits() / 8;
+            assert!(directory.get(0).bytes()[..bytes] == again.get(0).bytes()[..bytes]);
+        }
+        assert!(widened > 10 && counted > 100, "{widened} {counted}");
+    }
+}
