@@ -81,12 +81,12 @@ impl ElasticFilter {
         }
         let groups = Groups::new(hashes, count)?;
         let goal = cx.settings.bulk_goal(hashes.len() as u64, cx.lengths);
-        let (mut later, mut numbers) = (Later::default(), Vec::new());
+        let (mut later, mut room) = (Later::default(), Room::new());
         let mut done = 0;
         let mut outcome = groups.each(|index, keys| {
             levels.main.prefetch_next(index);
             if !keys.is_empty()
-                && let Err(failure) = levels.main.add_keys(index, keys, goal, &mut numbers, &mut cx)
+                && let Err(failure) = levels.main.add_keys(index, keys, goal, &mut room, &mut cx)
             {
                 later.leave(index, keys, failure)?;
             }
@@ -132,21 +132,31 @@ impl ElasticFilter {
         let groups = Groups::new(hashes, count)?;
         let (levels, mut cx) = self.parts();
         let goal = cx.settings.bulk_goal(hashes.len() as u64, cx.lengths);
-        let (mut later, mut numbers) = (Later::default(), Vec::new());
+        let (mut later, mut room) = (Later::default(), Room::new());
         groups.each(|index, keys| {
             let depth = depth_of(index as u64, count as u64);
             let form = goal.form(index, depth);
-            let draft = &mut Draft::new(form, depth);
-            if let Err(failure) = levels.main.push_keys(keys, draft, &mut numbers, &mut cx) {
+            if let Err(failure) = levels.main.push_keys(keys, form, depth, &mut room, &mut cx) {
                 later.leave(index, keys, failure)?;
-                draft.reset(form);
-                levels.main.push_keys(&[], draft, &mut numbers, &mut cx)?;
+                levels.main.push_keys(&[], form, depth, &mut room, &mut cx)?;
             }
             Ok(())
         })?;
         // Not one of the operations whose work is bounded.
         self.work = Work::default();
         self.insert_in_turn(&later.keys, &mut 0)
+    }
+}
+
+/// Room for the work on one segment after the other.
+struct Room {
+    numbers: Vec<u64>,
+    draft: Draft,
+}
+
+impl Room {
+    fn new() -> Self {
+        Self { numbers: Vec::new(), draft: Draft::new(Form { width: 1, ended: true }, 0) }
     }
 }
 
@@ -184,13 +194,15 @@ impl Level {
     fn push_keys(
         &mut self,
         keys: &[KeyHash],
-        draft: &mut Draft,
-        numbers: &mut Vec<u64>,
+        form: Form,
+        depth: u32,
+        Room { numbers, draft }: &mut Room,
         cx: &mut Context<'_>,
     ) -> Result<(), Failure> {
-        let length = number(keys, draft.about.form, draft.about.depth, numbers)?;
+        draft.reset(form, depth);
+        let length = number(keys, form, depth, numbers)?;
         Self::remake(&[], numbers, draft, cx)?;
-        let added = (draft.about.depth + length, keys.len() as u64);
+        let added = (depth + length, keys.len() as u64);
         self.commit(&Commit::new_segment(draft, added), cx)
     }
 
@@ -200,7 +212,7 @@ impl Level {
         index: usize,
         keys: &[KeyHash],
         goal: Goal,
-        numbers: &mut Vec<u64>,
+        Room { numbers, draft }: &mut Room,
         cx: &mut Context<'_>,
     ) -> Result<(), Failure> {
         cx.work.start();
@@ -209,10 +221,10 @@ impl Level {
         let keeps_form = goal.accepts(held, index, depth);
         let form = if keeps_form { held } else { goal.form(index, depth) };
         let length = number(keys, form, depth, numbers)?;
-        let mut draft = Draft::new(form, depth);
-        Self::remake(&[(segment, Step::Stay)], numbers, &mut draft, cx)?;
+        draft.reset(form, depth);
+        Self::remake(&[(segment, Step::Stay)], numbers, draft, cx)?;
         let added = (depth + length, keys.len() as u64);
-        self.commit(&Commit { added, ..Commit::of(index, &draft) }, cx)
+        self.commit(&Commit { added, ..Commit::of(index, draft) }, cx)
     }
 }
 

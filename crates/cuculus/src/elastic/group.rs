@@ -162,20 +162,23 @@ impl Group<'_> {
         (before == len).then_some(())
     }
 
-    /// Adds a code where it belongs. `None` if there is no room.
+    /// Adds a code where it belongs, and says how many equal ones are before it. `None` if there is no room.
     #[inline(always)]
-    pub(super) fn insert(&mut self, home: usize, code: u64) -> Option<()> {
+    pub(super) fn insert(&mut self, home: usize, code: u64) -> Option<usize> {
         let (run, len) = (self.run(home), self.len());
         if len == self.codes.len() {
             return None;
         }
-        let at = run.start + self.codes[run].partition_point(|&held| held <= code);
+        let at = run.start + self.codes[run.clone()].partition_point(|&held| held <= code);
         self.codes.copy_within(at..len, at + 1);
         self.codes[at] = code;
-        for (of, end) in self.ends.iter_mut().enumerate() {
+        // On all ends alike, so that vectors do it.
+        let home = home as u16;
+        for (end, of) in self.ends.iter_mut().zip(0..) {
             *end += u16::from(of >= home);
         }
-        Some(())
+        let before = self.codes[run.start..at].iter().rev();
+        Some(before.take_while(|&&held| held == code).count())
     }
 
     /// Adds all codes of another group. `None` if there is no room.

@@ -208,10 +208,10 @@ impl Level {
         for is_kept in [false, true] {
             for (side, draft) in drafts.iter_mut().enumerate() {
                 let from = [(self.directory.get(index), Step::Down(side as u64))];
-                draft.reset(if is_kept { kept[side] } else { goals[side] });
+                draft.reset(if is_kept { kept[side] } else { goals[side] }, depth + 1);
                 let mut made = make(&from, &[], draft, cx);
                 if made == Err(Unfit::TooShort) {
-                    draft.reset(kept[side]);
+                    draft.reset(kept[side], depth + 1);
                     made = make(&from, &[], draft, cx);
                 }
                 made?;
@@ -268,7 +268,7 @@ impl Level {
         let goal = if self.is_overflow { kept } else { self.goal_form(index, depth, cx) };
         let mut draft = Draft::new(goal, depth);
         let is_merged = [goal, kept].into_iter().any(|form| {
-            draft.reset(form);
+            draft.reset(form, depth);
             let [stay, go] = [index, last].map(|i| self.directory.get(i));
             let from = [(stay, Step::Up(0)), (go, Step::Up(1))];
             let is_made = Self::remake(&from, &[], &mut draft, cx).is_ok();

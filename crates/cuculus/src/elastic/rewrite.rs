@@ -61,9 +61,9 @@ impl Draft {
         Self { about, bases: [0; GROUPS + 1], bytes: [0; MAX_UNITS * UNIT + 8] }
     }
 
-    /// Empties the draft.
-    pub(super) fn reset(&mut self, form: Form) {
-        self.about.form = form;
+    /// Empties the draft, for another form and depth.
+    pub(super) fn reset(&mut self, form: Form, depth: u32) {
+        (self.about.form, self.about.depth) = (form, depth);
         self.about.changes = Changes::new();
         self.about.has_exhausted = false;
         self.about.counted.clear();
@@ -227,7 +227,7 @@ impl Job for Rewrite<'_> {
 #[cold]
 #[inline(never)]
 fn again(from: &[(&Segment, Step)], added: &[u64], to: &mut Draft) -> Result<(), Unfit> {
-    to.reset(to.about.form);
+    to.reset(to.about.form, to.about.depth);
     Pass::<MAX_SLOTS> { from, added, to }.run()
 }
 
@@ -249,25 +249,25 @@ impl<const ROOM: usize> Pass<'_, ROOM> {
         let (mut slots, mut writer) = (0, Writer::new(bytes));
         for (group, base) in bases[1..].iter_mut().enumerate() {
             let mut made = Group { ends: [0; GROUP_HOMES], codes: &mut codes };
-            let mut is_changed = false;
+            let mut has_equal = false;
             if let Some(source) = &first {
-                is_changed = source.read(group, &mut made, &mut before, about)?;
+                has_equal = source.read(group, &mut made, &mut before, about)?;
             }
             if let Some(source) = &second {
                 let mut other = Group { ends: [0; GROUP_HOMES], codes: &mut others };
                 source.read(group, &mut other, &mut before, about)?;
                 made.merge(&other).ok_or(Unfit::TooMany)?;
-                is_changed |= other.len() > 0;
+                has_equal |= other.len() > 0;
             }
             while let Some((&number, rest)) = added.split_first()
                 && Counted::of(number).group() == group
             {
                 let one = Counted::of(number);
                 let home = usize::from(one.home()) % GROUP_HOMES;
-                made.insert(home, one.code()).ok_or(Unfit::TooMany)?;
-                (added, is_changed) = (rest, true);
+                let equal = made.insert(home, one.code()).ok_or(Unfit::TooMany)?;
+                (added, has_equal) = (rest, has_equal | (equal >= MOST_EQUAL));
             }
-            if is_changed {
+            if has_equal {
                 about.count_equal_codes(group * GROUP_HOMES, &mut made)?;
             }
             slots += made.len();

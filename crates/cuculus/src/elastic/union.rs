@@ -119,7 +119,7 @@ impl Level {
         let kept = held.keeping(other.form().longest(), goal.width);
         let (mut draft, mut result) = (Draft::new(goal, depth), Err(Failure::Rate));
         for form in [goal, kept] {
-            draft.reset(form);
+            draft.reset(form, depth);
             let from = [(self.directory.get(index), Step::Stay), (other, Step::Stay)];
             let made = Self::remake(&from, &[], &mut draft, cx).map_err(Failure::from);
             result = made.and_then(|()| self.commit(&Commit::of(index, &draft), cx));
