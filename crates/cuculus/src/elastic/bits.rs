@@ -111,9 +111,11 @@ fn word(words: &[u64], at: usize) -> u64 {
 #[inline(always)]
 fn four_words_up(words: &mut [u64], by: u32) -> &mut [u64] {
     let Some(some) = words.last_chunk_mut::<5>() else { return words };
-    let held = some.map(u64::from_le);
-    let up = |i: usize| (held[i + 1] << by | held[i] >> (64 - by)).to_le();
-    some[1..].copy_from_slice(&[up(0), up(1), up(2), up(3)]);
+    let held = *some;
+    for i in 0..4 {
+        some[i + 1] =
+            (u64::from_le(held[i + 1]) << by | u64::from_le(held[i]) >> (64 - by)).to_le();
+    }
     // Four words are one vector or two. Of more at once compilers make words again.
     compiler_fence(Ordering::SeqCst);
     let left = words.len() - 4;
@@ -144,9 +146,10 @@ fn shift_words_up(words: &mut [u64], low: usize, last: usize, by: u32) {
 #[inline(always)]
 fn four_words_down(words: &mut [u64], by: u32) -> &mut [u64] {
     let Some(some) = words.first_chunk_mut::<5>() else { return words };
-    let held = some.map(u64::from_le);
-    let down = |i: usize| (held[i] >> by | held[i + 1] << (64 - by)).to_le();
-    some[..4].copy_from_slice(&[down(0), down(1), down(2), down(3)]);
+    let held = *some;
+    for i in 0..4 {
+        some[i] = (u64::from_le(held[i]) >> by | u64::from_le(held[i + 1]) << (64 - by)).to_le();
+    }
     compiler_fence(Ordering::SeqCst);
     &mut words[4..]
 }

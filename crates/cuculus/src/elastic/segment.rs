@@ -756,10 +756,7 @@ impl Run {
         if self.len > 2 {
             return self.smaller_of_many(bytes, width, code);
         }
-        let held = [0, 1].map(
-            #[inline(always)]
-            |i| self.code(bytes, i, width),
-        );
+        let held = [self.code(bytes, 0, width), self.code(bytes, 1, width)];
         // Without branches, which no processor would foresee.
         Some(
             usize::from((held[0] < code) & (self.len > 0))
