@@ -107,6 +107,9 @@ pub(super) fn find_anywhere(bytes: &[u8], at: usize, home: u32) -> (usize, usize
     (first - at - home as usize, bit - first + next(bit).trailing_zeros() as usize)
 }
 
+/// The numbers of the homes.
+const NUMBERS: [u16; GROUP_HOMES] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
+
 /// The codes of a group, as numbers.
 pub(super) struct Group<'a> {
     /// The codes up to the end of each home.
@@ -174,9 +177,11 @@ impl Group<'_> {
         self.codes[at] = code;
         // On all ends alike, so that vectors do it.
         let home = home as u16;
-        for (end, of) in self.ends.iter_mut().zip(0..) {
-            *end += u16::from(of >= home);
+        let mut ends = self.ends;
+        for (end, of) in ends.iter_mut().zip(NUMBERS) {
+            *end = end.wrapping_add(if of >= home { 1 } else { 0 });
         }
+        self.ends = ends;
         let before = self.codes[run.start..at].iter().rev();
         Some(before.take_while(|&&held| held == code).count())
     }
