@@ -13,53 +13,53 @@ use crate::heap::Mark;
 use crate::subject::{Probe, Subject};
 
 /// The row that ratios are about.
-pub const CUCKOO: &str = "cuculus";
+pub(crate) const CUCKOO: &str = "cuculus";
 /// The row of the same with semi-sorted buckets.
-pub const SEMI_SORTED: &str = "cuculus semi-sorted";
+pub(crate) const SEMI_SORTED: &str = "cuculus semi-sorted";
 /// The row of the filter that grows.
-pub const ELASTIC: &str = "cuculus elastic";
+pub(crate) const ELASTIC: &str = "cuculus elastic";
 
 /// What a filter is built for.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan<'a, K> {
+pub(crate) struct Plan<'a, K> {
     /// The keys that it must have room for at first.
-    pub first: usize,
+    pub(crate) first: usize,
     /// The most keys that it will hold, for filters that must know.
-    pub most: usize,
+    pub(crate) most: usize,
     /// The false positive rate.
-    pub rate: f64,
+    pub(crate) rate: f64,
     /// The keys themselves, for filters that are built from all of them at once.
-    pub keys: &'a [K],
+    pub(crate) keys: &'a [K],
 }
 
 type Make<K> = Box<dyn Fn(&Plan<'_, K>) -> anyhow::Result<Box<dyn Subject<K>>>>;
 
 /// A filter that can be built.
-pub struct Candidate<K: Probe> {
+pub(crate) struct Candidate<K: Probe> {
     /// The crate's name, or ours. Ratios are looked up by it.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// What a reader must know beside the name, such as a hash function that is not the default.
-    pub note: String,
+    pub(crate) note: String,
     /// Whether it holds all keys as soon as it is built, and takes no others.
     is_static: bool,
     make: Make<K>,
 }
 
 /// A filter that was built, and what that cost.
-pub struct Built<K: Probe> {
+pub(crate) struct Built<K: Probe> {
     /// The filter.
-    pub filter: Box<dyn Subject<K>>,
+    pub(crate) filter: Box<dyn Subject<K>>,
     /// The keys that it refused.
-    pub refused: Vec<K>,
+    pub(crate) refused: Vec<K>,
     /// How long the constructor and all insertions took.
-    pub time: Duration,
+    pub(crate) time: Duration,
     /// What the allocator counts for it.
-    pub bytes: usize,
+    pub(crate) bytes: usize,
 }
 
 impl<K: Probe> Candidate<K> {
     /// A filter that takes keys one by one.
-    pub fn new<F: Subject<K> + 'static, E: Into<anyhow::Error>>(
+    pub(crate) fn new<F: Subject<K> + 'static, E: Into<anyhow::Error>>(
         name: &'static str,
         note: &str,
         make: impl Fn(&Plan<'_, K>) -> Result<F, E> + 'static,
@@ -71,14 +71,12 @@ impl<K: Probe> Candidate<K> {
     }
 
     /// It is built from all keys at once.
-    #[must_use]
-    pub fn from_all_keys(self) -> Self {
+    pub(crate) fn from_all_keys(self) -> Self {
         Self { is_static: true, ..self }
     }
 
     /// The name with the note.
-    #[must_use]
-    pub fn label(&self) -> String {
+    pub(crate) fn label(&self) -> String {
         match self.note.as_str() {
             "" => self.name.to_owned(),
             note => format!("{} ({note})", self.name),
@@ -86,10 +84,7 @@ impl<K: Probe> Candidate<K> {
     }
 
     /// An empty filter.
-    ///
-    /// # Errors
-    /// If it cannot be built.
-    pub fn start(
+    pub(crate) fn start(
         &self,
         first: usize,
         most: usize,
@@ -103,18 +98,12 @@ impl<K: Probe> Candidate<K> {
     }
 
     /// A filter with these keys, inserted one by one.
-    ///
-    /// # Errors
-    /// If it cannot be built.
-    pub fn build(&self, keys: &[K], rate: f64) -> anyhow::Result<Built<K>> {
+    pub(crate) fn build(&self, keys: &[K], rate: f64) -> anyhow::Result<Built<K>> {
         self.build_by(keys, rate, |filter| filter.insert_all(keys))
     }
 
     /// The same with the filter's call for many keys; `None` if it has none.
-    ///
-    /// # Errors
-    /// If it cannot be built.
-    pub fn build_batched(&self, keys: &[K], rate: f64) -> anyhow::Result<Option<Built<K>>> {
+    pub(crate) fn build_batched(&self, keys: &[K], rate: f64) -> anyhow::Result<Option<Built<K>>> {
         if self.is_static || self.start(1, 1, rate)?.insert_batch(&[]).is_none() {
             return Ok(None);
         }
@@ -149,26 +138,31 @@ impl<K: Probe> Candidate<K> {
     }
 }
 
+/// The builder of a filter for some keys at a rate: builders share their words, not a trait.
+macro_rules! planned {
+    ($filter:ident, $keys:expr, $rate:expr) => {
+        $filter::builder().capacity($keys).false_positive_rate($rate)
+    };
+}
+pub(crate) use planned;
+
 fn fixed<K>(plan: &Plan<'_, K>) -> CuckooFilterBuilder {
-    CuckooFilter::builder().capacity(plan.most).false_positive_rate(plan.rate)
+    planned!(CuckooFilter, plan.most, plan.rate)
 }
 
 /// Our filter of fixed size.
-#[must_use]
-pub fn cuckoo<K: Probe>() -> Candidate<K> {
+pub(crate) fn cuckoo<K: Probe>() -> Candidate<K> {
     Candidate::new(CUCKOO, "", |plan| fixed(plan).build())
 }
 
 /// The same with semi-sorted buckets.
-#[must_use]
-pub fn semi_sorted<K: Probe>() -> Candidate<K> {
+pub(crate) fn semi_sorted<K: Probe>() -> Candidate<K> {
     Candidate::new(SEMI_SORTED, "", |plan| fixed(plan).semi_sorted(true).build())
 }
 
 /// Our filters of fixed size without huge pages, as most other filters are, and those with them
 /// under other names.
-#[must_use]
-pub fn by_pages<K: Probe>() -> Vec<Candidate<K>> {
+pub(crate) fn by_pages<K: Probe>() -> Vec<Candidate<K>> {
     let [small, huge] =
         [true, false].map(|small| move |plan: &Plan<'_, K>| fixed(plan).small_pages(small));
     vec![
@@ -185,16 +179,14 @@ pub fn by_pages<K: Probe>() -> Vec<Candidate<K>> {
 
 /// Our filter that grows, from nothing. The seed is fixed, so that two runs do the same and the
 /// times of single operations can be compared.
-#[must_use]
-pub fn elastic<K: Probe>() -> Candidate<K> {
+pub(crate) fn elastic<K: Probe>() -> Candidate<K> {
     Candidate::new(ELASTIC, "", |plan| {
         ElasticFilter::builder().false_positive_rate(plan.rate).seed(1).build()
     })
 }
 
 /// The same with its size declared: it keeps nothing in reserve for a larger set.
-#[must_use]
-pub fn elastic_sized<K: Probe>() -> Candidate<K> {
+pub(crate) fn elastic_sized<K: Probe>() -> Candidate<K> {
     Candidate::new("cuculus elastic, sized", "size declared", |plan| {
         let builder = ElasticFilter::builder().false_positive_rate(plan.rate);
         builder.expected_items(plan.most).seed(1).build()
@@ -202,25 +194,22 @@ pub fn elastic_sized<K: Probe>() -> Candidate<K> {
 }
 
 /// A list of filters, which keeps its rate up to a number of keys that must be declared.
-#[must_use]
-pub fn dynamic<K: Probe>() -> Candidate<K> {
+pub(crate) fn dynamic<K: Probe>() -> Candidate<K> {
     Candidate::new("cuculus DCF", "largest size declared", |plan| {
-        let builder = DynamicCuckooFilter::builder().capacity(plan.most);
-        builder.false_positive_rate(plan.rate).seed(1).build()
+        planned!(DynamicCuckooFilter, plan.most, plan.rate).seed(1).build()
     })
 }
 
 /// The papers' placement, and baselines of ours that other crates have too, to see that they are
 /// fair.
-#[must_use]
-pub fn less_usual<K: Probe>() -> Vec<Candidate<K>> {
+pub(crate) fn less_usual<K: Probe>() -> Vec<Candidate<K>> {
     vec![
         Candidate::new("cuculus xor", "", |plan| fixed(plan).placement(PlacementKind::Xor).build()),
         Candidate::new("baseline Bloom", "", |plan| {
-            BloomFilter::builder().capacity(plan.most).false_positive_rate(plan.rate).build()
+            planned!(BloomFilter, plan.most, plan.rate).build()
         }),
         Candidate::new("baseline quotient", "", |plan| {
-            QuotientFilter::builder().capacity(plan.most).false_positive_rate(plan.rate).build()
+            planned!(QuotientFilter, plan.most, plan.rate).build()
         }),
     ]
 }

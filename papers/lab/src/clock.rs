@@ -6,21 +6,19 @@ use std::time::Duration;
 ///
 /// Time on the processor and not on the wall, because other programs that take turns with this
 /// one would be counted otherwise. Where the system does not report it, wall time is used.
-pub fn timed<T>(work: impl FnOnce() -> T) -> (Duration, T) {
+pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (Duration, T) {
     let start = now();
     let result = work();
     (now().saturating_sub(start), result)
 }
 
 /// Millions of operations per second.
-#[must_use]
-pub fn mops(operations: usize, time: Duration) -> f64 {
+pub(crate) fn mops(operations: usize, time: Duration) -> f64 {
     operations as f64 / time.as_secs_f64().max(1e-9) / 1e6
 }
 
 /// Nanoseconds per operation.
-#[must_use]
-pub fn nanoseconds(operations: usize, time: Duration) -> f64 {
+pub(crate) fn nanoseconds(operations: usize, time: Duration) -> f64 {
     time.as_secs_f64() * 1e9 / operations.max(1) as f64
 }
 

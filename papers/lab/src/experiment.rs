@@ -2,6 +2,7 @@
 //! result. Knows nothing of particular experiments, nor of how results are printed or drawn.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -216,6 +217,13 @@ impl Settings<'_> {
         self.text(choice).is_some()
     }
 
+    /// As many seeds, of a range that is another for every seed of the experiment.
+    #[must_use]
+    pub fn seeds_of(&self, count: u64) -> Range<u64> {
+        let first = self.seed.wrapping_mul(1 << 16);
+        first..first.wrapping_add(count)
+    }
+
     /// Whether a filter of this name is among those of `--only`.
     #[must_use]
     pub fn wants(&self, name: &str) -> bool {
@@ -252,6 +260,58 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Claims and their verdicts; what else there is to see is added to them.
+    pub fn of(findings: impl IntoIterator<Item = Finding>) -> Self {
+        Self { findings: findings.into_iter().collect(), ..Self::default() }
+    }
+
+    /// Adds a plot.
+    #[must_use]
+    pub fn plot(self, plot: Plot) -> Self {
+        self.plots([plot])
+    }
+
+    /// Adds plots.
+    #[must_use]
+    pub fn plots(mut self, plots: impl IntoIterator<Item = Plot>) -> Self {
+        self.plots.extend(plots);
+        self
+    }
+
+    /// Adds a table.
+    #[must_use]
+    pub fn table(self, title: impl Into<String>, table: Table) -> Self {
+        self.tables([(title.into(), table)])
+    }
+
+    /// Adds tables, each with its title.
+    #[must_use]
+    pub fn tables(mut self, tables: impl IntoIterator<Item = (String, Table)>) -> Self {
+        self.tables.extend(tables);
+        self
+    }
+
+    /// Adds what else a reader must know.
+    #[must_use]
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+
+    /// Adds notes.
+    #[must_use]
+    pub fn notes(mut self, notes: impl IntoIterator<Item = String>) -> Self {
+        self.notes.extend(notes);
+        self
+    }
+
+    /// Counts wrong answers of our own filters.
+    #[must_use]
+    pub fn wrong(mut self, answers: usize) -> Self {
+        self.wrong_answers += answers;
+        self
+    }
+
     /// The part of a page for this outcome.
     #[must_use]
     pub fn section(self, experiment: &Experiment, command: String) -> Section {

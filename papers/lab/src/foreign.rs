@@ -56,7 +56,7 @@ impl Peer {
 
 /// A filter that a library can make.
 #[derive(Clone, Copy)]
-pub struct Foreign {
+pub(crate) struct Foreign {
     name: &'static str,
     functions: Functions,
 }
@@ -65,10 +65,7 @@ pub struct Foreign {
 ///
 /// The user vouches for the library by naming it, as for a program that he runs: what it exports is
 /// called as `peer.h` says, and code in it can do anything.
-///
-/// # Errors
-/// If it cannot be loaded, or does not export what `peer.h` says.
-pub fn load(path: &Path) -> anyhow::Result<Vec<Foreign>> {
+pub(crate) fn load(path: &Path) -> anyhow::Result<Vec<Foreign>> {
     // A path without a slash would be looked for among the system's libraries.
     let path = path.canonicalize().with_context(|| format!("cannot open {}", path.display()))?;
     // SAFETY: its initialisers run, and its function is called, as the user asked.
@@ -98,8 +95,7 @@ pub fn load(path: &Path) -> anyhow::Result<Vec<Foreign>> {
 
 impl Foreign {
     /// Whether it can make a filter for such a rate.
-    #[must_use]
-    pub fn keeps(self, rate: f64) -> bool {
+    pub(crate) fn keeps(self, rate: f64) -> bool {
         self.make(1, rate).is_some()
     }
 
@@ -110,8 +106,7 @@ impl Foreign {
     }
 
     /// The filter, to be built again and again.
-    #[must_use]
-    pub fn candidate<K: FuseKey>(self) -> Candidate<K> {
+    pub(crate) fn candidate<K: FuseKey>(self) -> Candidate<K> {
         Candidate::new(self.name, "C++", move |plan: &Plan<'_, K>| {
             self.make(plan.most, plan.rate).context("the library makes no such filter")
         })

@@ -6,9 +6,8 @@ use cuculus_page::{Finding, Holds};
 const NEARLY: f64 = 0.9;
 
 /// A claim that a line is level: its least value is at least this share of its largest.
-#[must_use]
-pub fn level(what: &str, line: &[f64], least: f64) -> Finding {
-    let (low, high) = (line.iter().copied().fold(f64::INFINITY, f64::min), largest(line));
+pub(crate) fn level(what: &str, line: &[f64], least: f64) -> Finding {
+    let (low, high) = range(line.iter().copied());
     let share = if high > 0.0 { low / high } else { 0.0 };
     Finding::new(
         format!("{what}: the slowest is at least {:.0} % of the fastest", 100.0 * least),
@@ -18,8 +17,7 @@ pub fn level(what: &str, line: &[f64], least: f64) -> Finding {
 }
 
 /// A claim that a line falls: its last value is at most this share of its first.
-#[must_use]
-pub fn falls(what: &str, line: &[f64], most: f64) -> Finding {
+pub(crate) fn falls(what: &str, line: &[f64], most: f64) -> Finding {
     let share = match line {
         [first, .., last] if *first > 0.0 => last / first,
         _ => 1.0,
@@ -32,15 +30,19 @@ pub fn falls(what: &str, line: &[f64], most: f64) -> Finding {
 }
 
 /// At how many points one line is above another.
-#[must_use]
-pub fn points_above(line: &[f64], other: &[f64]) -> usize {
+pub(crate) fn points_above(line: &[f64], other: &[f64]) -> usize {
     line.iter().zip(other).filter(|(one, other)| one > other).count()
 }
 
-/// The largest value, or zero.
-#[must_use]
-pub fn largest(values: &[f64]) -> f64 {
-    values.iter().copied().fold(0.0, f64::max)
+/// The least value and the largest.
+pub(crate) fn range(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
+    let none = (f64::INFINITY, f64::NEG_INFINITY);
+    values.into_iter().fold(none, |range, value| (range.0.min(value), range.1.max(value)))
+}
+
+/// The mean.
+pub(crate) fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
 }
 
 #[cfg(test)]

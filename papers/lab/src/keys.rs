@@ -12,7 +12,7 @@ use crate::subject::Probe;
 const ABSENT: u64 = 1 << 40;
 
 /// A kind of key that the experiments work with.
-pub trait WorkKey: Probe + fmt::Debug + Eq + Hash + Key {
+pub(crate) trait WorkKey: Probe + fmt::Debug + Eq + Hash + Key {
     /// The kind, in words.
     const NAME: &'static str;
 
@@ -20,7 +20,6 @@ pub trait WorkKey: Probe + fmt::Debug + Eq + Hash + Key {
     fn nth(seed: u64, number: u64) -> Self;
 
     /// A key that is in no workload of this seed.
-    #[must_use]
     fn absent(seed: u64, number: u64) -> Self {
         Self::nth(seed, ABSENT + number)
     }
@@ -46,15 +45,7 @@ impl WorkKey for u64 {
 /// A text of 24 bytes, kept in place: with a pointer to each text, waiting for the key would
 /// hide waiting for the filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Text24([u8; 24]);
-
-impl Text24 {
-    /// The text's bytes.
-    #[must_use]
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.0
-    }
-}
+pub(crate) struct Text24([u8; 24]);
 
 impl WorkKey for Text24 {
     const NAME: &'static str = "24-byte text";
@@ -90,38 +81,41 @@ impl Key for Text24 {
 }
 
 /// The keys with these numbers.
-#[must_use]
-pub fn keys(seed: u64, numbers: Range<u64>) -> Vec<u64> {
+pub(crate) fn keys(seed: u64, numbers: Range<u64>) -> Vec<u64> {
     numbers.map(|number| u64::nth(seed, number)).collect()
 }
 
 /// Keys that are in no workload of this seed.
-#[must_use]
-pub fn absent_keys(seed: u64, numbers: Range<u64>) -> Vec<u64> {
+pub(crate) fn absent_keys(seed: u64, numbers: Range<u64>) -> Vec<u64> {
     numbers.map(|number| u64::absent(seed, number)).collect()
 }
 
+/// The share of absent keys that is found.
+pub(crate) fn rate_of_absent(seed: u64, count: u64, found: impl Fn(&u64) -> bool) -> f64 {
+    let keys = (0..count).map(|number| u64::absent(seed, number));
+    keys.filter(found).count() as f64 / count as f64
+}
+
 /// Keys to insert, to look up and to remove, all made before any time is taken.
-pub struct Workload<K> {
+pub(crate) struct Workload<K> {
     /// The keys to insert, in this order.
-    pub keys: Vec<K>,
+    pub(crate) keys: Vec<K>,
     shuffled: Vec<K>,
     /// Keys to look up that were inserted, in another order.
-    pub present: Vec<K>,
+    pub(crate) present: Vec<K>,
     /// Keys to look up that were not.
-    pub absent: Vec<K>,
+    pub(crate) absent: Vec<K>,
     /// Half of each, in random order.
-    pub mixed: Vec<K>,
+    pub(crate) mixed: Vec<K>,
     /// How many of the mixed keys were inserted.
-    pub mixed_present: usize,
+    pub(crate) mixed_present: usize,
     /// Evenly spread numbers for measurements without a filter.
-    pub numbers: Vec<u64>,
+    pub(crate) numbers: Vec<u64>,
 }
 
 impl<K: WorkKey> Workload<K> {
     /// Makes a workload of this many keys and lookups of each kind.
-    #[must_use]
-    pub fn new(seed: u64, items: usize, queries: usize) -> Self {
+    pub(crate) fn new(seed: u64, items: usize, queries: usize) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
         let keys: Vec<K> = (0..items as u64).map(|i| K::nth(seed, i)).collect();
         let mut shuffled = keys.clone();
@@ -137,20 +131,17 @@ impl<K: WorkKey> Workload<K> {
     }
 
     /// A random quarter of the keys, in random order, to remove.
-    #[must_use]
-    pub fn removed(&self) -> &[K] {
+    pub(crate) fn removed(&self) -> &[K] {
         &self.shuffled[..self.shuffled.len() / 4]
     }
 
     /// All keys, in random order.
-    #[must_use]
-    pub fn shuffled(&self) -> &[K] {
+    pub(crate) fn shuffled(&self) -> &[K] {
         &self.shuffled
     }
 
     /// The other three quarters.
-    #[must_use]
-    pub fn kept(&self) -> &[K] {
+    pub(crate) fn kept(&self) -> &[K] {
         &self.shuffled[self.shuffled.len() / 4..]
     }
 }
@@ -179,7 +170,7 @@ mod tests {
     fn numbers_and_texts_are_what_they_claim() {
         lookups_have_the_answers_they_claim::<u64>();
         lookups_have_the_answers_they_claim::<Text24>();
-        assert!(Text24::nth(1, 2).as_bytes().iter().all(u8::is_ascii_hexdigit));
+        assert!(Text24::nth(1, 2).0.iter().all(u8::is_ascii_hexdigit));
         assert_ne!(u64::nth(1, 5), u64::nth(2, 5));
     }
 }

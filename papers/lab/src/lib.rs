@@ -12,21 +12,21 @@ pub mod experiment; // what an experiment is, and what it returns
 pub mod experiments; // all of them
 
 // What is measured.
-pub mod candidate; // filters that can be built under a name
-pub mod foreign; // the filters of other languages
-pub mod literal; // a table exactly as printed
-pub mod peers; // the filters of other crates
-pub mod subject; // one trait for a filter under test
+mod candidate; // filters that can be built under a name
+mod foreign; // the filters of other languages
+mod literal; // a table exactly as printed
+mod peers; // the filters of other crates
+mod subject; // one trait for a filter under test
 
 // What it is measured with.
 pub mod claims; // how many claims hold, in a document
-pub mod clock; // how long
-pub mod flows; // a set that grows and shrinks
+mod clock; // how long
+mod flows; // a set that grows and shrinks
 pub mod heap; // how much memory
-pub mod judge; // findings about lines of numbers
-pub mod keys; // which keys, in which order
-pub mod line; // a straight line through points
+mod judge; // findings about lines of numbers
+mod keys; // which keys, in which order
+mod line; // a straight line through points
 pub mod machine; // what the system tells
-pub mod matching; // whether keys fit at all
-pub mod memory; // what the machine can do at best
-pub mod pauses; // the longest of many operations
+mod matching; // whether keys fit at all
+mod memory; // what the machine can do at best
+mod pauses; // the longest of many operations

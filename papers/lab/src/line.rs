@@ -4,19 +4,18 @@ use serde::Serialize;
 
 /// The line with the least squares, and the share of the variance that it explains.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Line {
+pub(crate) struct Line {
     /// The rise per unit of x.
-    pub slope: f64,
+    pub(crate) slope: f64,
     /// The value at zero.
-    pub start: f64,
+    pub(crate) start: f64,
     /// 1 if all points lie on it.
-    pub r_squared: f64,
+    pub(crate) r_squared: f64,
 }
 
 impl Line {
     /// Through two points or more with different x.
-    #[must_use]
-    pub fn through(points: &[(f64, f64)]) -> Option<Self> {
+    pub(crate) fn through(points: &[(f64, f64)]) -> Option<Self> {
         let count = points.len() as f64;
         let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
         let (x, y) = (mean(|point| point.0), mean(|point| point.1));

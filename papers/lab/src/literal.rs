@@ -3,7 +3,7 @@
 //! buckets and fingerprints, nothing of keys.
 
 /// A table of fingerprints, zero where a slot is empty.
-pub struct Literal {
+pub(crate) struct Literal {
     slots: usize,
     bits: u32,
     max_kicks: u32,
@@ -15,8 +15,7 @@ pub struct Literal {
 
 impl Literal {
     /// An empty table of a power of two of buckets.
-    #[must_use]
-    pub fn new(log2_buckets: u32, slots: u32, bits: u32, max_kicks: u32, seed: u64) -> Self {
+    pub(crate) fn new(log2_buckets: u32, slots: u32, bits: u32, max_kicks: u32, seed: u64) -> Self {
         let slots = slots as usize;
         let table = vec![0; slots << log2_buckets];
         let random = fastrand::Rng::with_seed(seed);
@@ -25,14 +24,13 @@ impl Literal {
 
     /// The share of the slots in use when an insertion first fails; the key that it fails with, or
     /// another one, is lost.
-    pub fn fill(&mut self) -> f64 {
+    pub(crate) fn fill(&mut self) -> f64 {
         while self.insert() {}
         self.held as f64 / self.table.len() as f64
     }
 
     /// Kicks so far, those of the failed insertion too.
-    #[must_use]
-    pub fn kicks(&self) -> u64 {
+    pub(crate) fn kicks(&self) -> u64 {
         self.kicks
     }
 

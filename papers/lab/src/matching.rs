@@ -2,7 +2,7 @@
 //! augmenting paths. The truth that bounds and walks are held against. Knows nothing of filters.
 
 /// Keys and the buckets that hold them.
-pub struct Matching {
+pub(crate) struct Matching {
     slots: usize,
     held: Vec<Vec<usize>>,
     keys: Vec<Vec<usize>>,
@@ -10,13 +10,12 @@ pub struct Matching {
 
 impl Matching {
     /// No keys in this many buckets.
-    #[must_use]
-    pub fn new(buckets: usize, slots: usize) -> Self {
+    pub(crate) fn new(buckets: usize, slots: usize) -> Self {
         Self { slots, held: vec![Vec::new(); buckets], keys: Vec::new() }
     }
 
     /// Adds a key, moving others along the shortest way; false if no arrangement holds all.
-    pub fn add(&mut self, candidates: &[usize]) -> bool {
+    pub(crate) fn add(&mut self, candidates: &[usize]) -> bool {
         let key = self.keys.len();
         self.keys.push(candidates.to_vec());
         // From which key each bucket was reached.
@@ -57,7 +56,7 @@ impl Matching {
 }
 
 /// The share of `trials` in which this many keys with random candidates all fit.
-pub fn success(
+pub(crate) fn success(
     (buckets, slots, candidates): (usize, usize, usize),
     keys: usize,
     trials: u32,

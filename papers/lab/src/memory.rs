@@ -16,27 +16,26 @@ const MULTIPLIERS: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03];
 struct Line([u64; 8]);
 
 /// Memory to read from.
-pub struct Lines(Vec<Line>);
+pub(crate) struct Lines(Vec<Line>);
 
 /// Millions of operations per second, by the number of reads of each.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Limits {
+pub(crate) struct Limits {
     /// The size of the table read from.
-    pub bytes: usize,
+    pub(crate) bytes: usize,
     /// One line, left to the processor's reordering.
-    pub one: f64,
+    pub(crate) one: f64,
     /// One line, prefetched in groups.
-    pub one_prefetched: f64,
+    pub(crate) one_prefetched: f64,
     /// Two lines, left to the processor's reordering.
-    pub two: f64,
+    pub(crate) two: f64,
     /// Two lines, prefetched in groups.
-    pub two_prefetched: f64,
+    pub(crate) two_prefetched: f64,
 }
 
 impl Limits {
     /// The better of two measurements of the same table, number by number.
-    #[must_use]
-    pub fn best(self, other: Self) -> Self {
+    pub(crate) fn best(self, other: Self) -> Self {
         Self {
             bytes: self.bytes.max(other.bytes),
             one: self.one.max(other.one),
@@ -50,14 +49,12 @@ impl Limits {
 impl Lines {
     /// A table of about this many bytes, every page of it written to: pages of zeros that were only
     /// ever read would all be the same one.
-    #[must_use]
-    pub fn of_bytes(bytes: usize) -> Self {
+    pub(crate) fn of_bytes(bytes: usize) -> Self {
         Self(vec![Line([1; 8]); (bytes / size_of::<Line>()).max(1)])
     }
 
     /// Measures with these evenly spread numbers, one per operation.
-    #[must_use]
-    pub fn measure(&self, numbers: &[u64]) -> Limits {
+    pub(crate) fn measure(&self, numbers: &[u64]) -> Limits {
         let speed = |read: &dyn Fn() -> u64| {
             let (time, sum) = timed(read);
             black_box(sum);

@@ -9,33 +9,32 @@ use serde::{Deserialize, Serialize};
 /// On the wall because a user waits there. What other programs take from the processor is in it
 /// too; [`least`](Self::least) removes that where operations can be repeated.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Pauses(Vec<u32>);
+pub(crate) struct Pauses(Vec<u32>);
 
 /// The times that a share of the operations kept to, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Summary {
+pub(crate) struct Summary {
     /// Half of them.
-    pub p50: u32,
+    pub(crate) p50: u32,
     /// 99 %.
-    pub p99: u32,
+    pub(crate) p99: u32,
     /// 99.9 %.
-    pub p999: u32,
+    pub(crate) p999: u32,
     /// 99.99 %.
-    pub p9999: u32,
+    pub(crate) p9999: u32,
     /// All.
-    pub max: u32,
+    pub(crate) max: u32,
 }
 
 impl Pauses {
     /// Room for this many operations, so that the list is not moved between them.
-    #[must_use]
-    pub fn with_capacity(operations: usize) -> Self {
+    pub(crate) fn with_capacity(operations: usize) -> Self {
         Self(Vec::with_capacity(operations))
     }
 
     /// Runs one operation and keeps its time, the clock's own included.
     #[inline(always)]
-    pub fn time<T>(&mut self, operation: impl FnOnce() -> T) -> T {
+    pub(crate) fn time<T>(&mut self, operation: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let result = operation();
         let time = start.elapsed().as_nanos();
@@ -45,20 +44,17 @@ impl Pauses {
 
     /// The shorter time of each operation of two runs that did the same. What is left is the
     /// operation's own, unless both runs were disturbed at the same one.
-    #[must_use]
-    pub fn least(&self, other: &Self) -> Self {
+    pub(crate) fn least(&self, other: &Self) -> Self {
         Self(self.0.iter().zip(&other.0).map(|(a, b)| *a.min(b)).collect())
     }
 
     /// The time of an operation.
-    #[must_use]
-    pub fn get(&self, operation: usize) -> Option<u32> {
+    pub(crate) fn get(&self, operation: usize) -> Option<u32> {
         self.0.get(operation).copied()
     }
 
     /// The times as shares.
-    #[must_use]
-    pub fn summary(&self) -> Summary {
+    pub(crate) fn summary(&self) -> Summary {
         let mut sorted = self.0.clone();
         sorted.sort_unstable();
         let at = |share: f64| {
@@ -69,8 +65,7 @@ impl Pauses {
     }
 
     /// The operations that took longest, the longest first.
-    #[must_use]
-    pub fn longest(&self, count: usize) -> Vec<usize> {
+    pub(crate) fn longest(&self, count: usize) -> Vec<usize> {
         let mut longest: Vec<usize> = (0..self.0.len()).collect();
         longest.sort_by_key(|&at| (std::cmp::Reverse(self.0[at]), at));
         longest.truncate(count);
@@ -79,8 +74,7 @@ impl Pauses {
 }
 
 /// What the clock itself takes, in nanoseconds: part of every time.
-#[must_use]
-pub fn clock_nanoseconds() -> u32 {
+pub(crate) fn clock_nanoseconds() -> u32 {
     let mut pauses = Pauses::with_capacity(100_000);
     for _ in 0..100_000 {
         pauses.time(|| ());

@@ -17,8 +17,7 @@ use crate::keys::{Text24, WorkKey};
 use crate::subject::{Probe, Subject};
 
 /// All crates.
-#[must_use]
-pub fn all<K: WorkKey + FuseKey>(rate: f64) -> Vec<Candidate<K>> {
+pub(crate) fn all<K: WorkKey + FuseKey>(rate: f64) -> Vec<Candidate<K>> {
     let mut all = vec![
         qfilter(),
         Candidate::new("sketches", "SipHash, no choice", |plan| {
@@ -40,8 +39,7 @@ pub fn all<K: WorkKey + FuseKey>(rate: f64) -> Vec<Candidate<K>> {
 }
 
 /// The crates whose filters grow.
-#[must_use]
-pub fn growing() -> Vec<Candidate<u64>> {
+pub(crate) fn growing() -> Vec<Candidate<u64>> {
     vec![qfilter(), autoscale(), scalable()]
 }
 
@@ -174,7 +172,7 @@ fn xorf<K: FuseKey>(rate: f64) -> Candidate<K> {
 
 /// Keys as a binary fuse filter takes them. It hashes numbers by itself; texts are the user's to
 /// hash.
-pub trait FuseKey: Probe {
+pub(crate) trait FuseKey: Probe {
     /// What a reader must know about that.
     const NOTE: &'static str;
 

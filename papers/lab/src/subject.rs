@@ -16,7 +16,7 @@ use crate::keys::Text24;
 const GROUP: usize = 1024;
 
 /// What a filter is asked: a key, or a key's hash where hashing is not part of the question.
-pub trait Probe: Copy + 'static {
+pub(crate) trait Probe: Copy + 'static {
     /// The key's hash.
     fn hash(&self, hasher: &KeyHasher) -> KeyHash;
 
@@ -92,7 +92,7 @@ impl Probe for KeyHash {
 }
 
 /// A filter under test.
-pub trait Subject<K: Probe = u64> {
+pub(crate) trait Subject<K: Probe = u64> {
     /// Inserts a key; false if it is refused.
     fn insert(&mut self, key: &K) -> bool;
 
@@ -204,7 +204,7 @@ pub trait Subject<K: Probe = u64> {
 }
 
 /// What the library's traits leave open: whether a filter removes, and what it consists of.
-pub trait Parts: Insert {
+pub(crate) trait Parts: Insert {
     /// Removes a key; `None` if the filter cannot.
     fn forget(&mut self, key: &impl Probe) -> Option<bool>;
 

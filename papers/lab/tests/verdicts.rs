@@ -53,6 +53,11 @@ fn findings(experiment: &Experiment, seed: u64) -> Vec<Finding> {
     let settings = Settings { size: Size::Quick, seed, seeds: 1, progress: &|_| (), given };
     let outcome = experiment.run(&settings);
     let outcome = outcome.unwrap_or_else(|error| panic!("{}: {error:#}", experiment.name));
+    let name = experiment.name;
+    assert!(outcome.plots.iter().all(|plot| !plot.is_empty()), "{name}: an empty plot");
+    assert!(outcome.tables.iter().all(|(_, table)| table.rows().count() > 1), "{name}: no rows");
+    assert!(outcome.to_json()["findings"].as_array().is_some_and(|all| !all.is_empty()), "{name}");
+    assert_eq!(outcome.wrong_answers, 0, "{name}");
     outcome.findings.into_iter().filter(|finding| !finding.is_timed).collect()
 }
 

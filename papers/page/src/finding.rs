@@ -79,11 +79,23 @@ impl Holds {
     /// Yes if `share` is at least one, partly if at least `nearly`, and no otherwise.
     #[must_use]
     pub fn nearly(share: f64, nearly: f64) -> Self {
-        match share {
-            1.0.. => Self::Yes,
-            share if share >= nearly => Self::Partly,
-            _ => Self::No,
+        Self::graded(share >= 1.0, share >= nearly)
+    }
+
+    /// Yes if a claim holds fully, partly if at least `in_part`, and no otherwise.
+    #[must_use]
+    pub fn graded(fully: bool, in_part: bool) -> Self {
+        match (fully, in_part) {
+            (true, _) => Self::Yes,
+            (false, true) => Self::Partly,
+            (false, false) => Self::No,
         }
+    }
+
+    /// Yes if a number is no further off than `same`, and partly if no further than `in_part`.
+    #[must_use]
+    pub fn within(off: f64, same: f64, in_part: f64) -> Self {
+        Self::graded(off.abs() <= same, off.abs() <= in_part)
     }
 
     /// The verdict in words.
@@ -270,6 +282,8 @@ mod tests {
             [0.8, 0.95, 1.0].map(|share| Holds::nearly(share, 0.9)),
             [Holds::No, Holds::Partly, Holds::Yes]
         );
+        let within = [0.009, -0.02, 0.04].map(|off| Holds::within(off, 0.01, 0.03));
+        assert_eq!(within, [Holds::Yes, Holds::Partly, Holds::No]);
     }
 
     #[test]

@@ -263,7 +263,7 @@ const LONG: usize = 30;
 
 #[cfg(test)]
 mod tests {
-    use super::super::plot::{Axis, Shape};
+    use super::super::plot::Axis;
     use super::*;
 
     fn page() -> Page {
@@ -281,11 +281,10 @@ mod tests {
                 question: "How full does it get?".to_owned(),
                 command: "cuculus-lab run fill".to_owned(),
                 findings: vec![finding(Holds::No), finding(Holds::Yes)],
-                plots: vec![Plot::new("load", Axis::linear("x"), Axis::linear("y")).series(
-                    "s",
-                    Shape::Line,
-                    [(1.0, 2.0), (2.0, 3.0)],
-                )],
+                plots: vec![
+                    Plot::new("load", Axis::linear("x"), Axis::linear("y"))
+                        .line("s", [(1.0, 2.0), (2.0, 3.0)]),
+                ],
                 tables: vec![("numbers".to_owned(), table)],
                 notes: vec!["a note".to_owned()],
             }],

@@ -116,6 +116,46 @@ impl Plot {
         self
     }
 
+    /// Adds points that are joined.
+    #[must_use]
+    pub fn line(
+        self,
+        name: impl Into<String>,
+        points: impl IntoIterator<Item = (f64, f64)>,
+    ) -> Self {
+        self.series(name, Shape::Line, points)
+    }
+
+    /// Adds a dashed line.
+    #[must_use]
+    pub fn dashed(
+        self,
+        name: impl Into<String>,
+        points: impl IntoIterator<Item = (f64, f64)>,
+    ) -> Self {
+        self.series(name, Shape::Dashed, points)
+    }
+
+    /// Adds dots.
+    #[must_use]
+    pub fn dots(
+        self,
+        name: impl Into<String>,
+        points: impl IntoIterator<Item = (f64, f64)>,
+    ) -> Self {
+        self.series(name, Shape::Dots, points)
+    }
+
+    /// Adds what a paper prints.
+    #[must_use]
+    pub fn paper(
+        self,
+        name: impl Into<String>,
+        points: impl IntoIterator<Item = (f64, f64)>,
+    ) -> Self {
+        self.series(name, Shape::Paper, points)
+    }
+
     /// Adds a value to compare with.
     #[must_use]
     pub fn mark(mut self, label: impl Into<String>, y: f64) -> Self {

@@ -224,10 +224,10 @@ mod tests {
     #[test]
     fn every_series_mark_and_label_is_drawn_within_the_picture() {
         let plot = Plot::new("a < b", Axis::logarithmic("keys"), Axis::from_zero("load, %"))
-            .series("ours & co", Shape::Line, (1..10).map(|i| (10f64.powi(i), f64::from(i))))
-            .series("model", Shape::Dashed, [(10.0, 2.0), (1e9, 5.0), (f64::NAN, 1.0), (-1.0, 3.0)])
-            .series("dots", Shape::Dots, [(1e4, 12.0)])
-            .series("the paper", Shape::Paper, [(1e5, 3.0)])
+            .line("ours & co", (1..10).map(|i| (10f64.powi(i), f64::from(i))))
+            .dashed("model", [(10.0, 2.0), (1e9, 5.0), (f64::NAN, 1.0), (-1.0, 3.0)])
+            .dots("dots", [(1e4, 12.0)])
+            .paper("the paper", [(1e5, 3.0)])
             .mark("paper: 7", 7.0);
         let svg = draw(&plot, &Palette::default());
         assert!(svg.contains("a &lt; b") && svg.contains("ours &amp; co"));
@@ -248,15 +248,14 @@ mod tests {
     #[test]
     fn what_lies_before_an_axis_is_drawn_at_its_edge() {
         let plot = Plot::new("", Axis::from("utilisation", 0.8), Axis::linear(""));
-        let svg =
-            draw(&plot.series("s", Shape::Line, [(0.1, 0.0), (0.9, 1.0)]), &Palette::default());
+        let svg = draw(&plot.line("s", [(0.1, 0.0), (0.9, 1.0)]), &Palette::default());
         assert!(svg.contains(&format!("points=\"{LEFT:.1},")), "{svg}");
     }
 
     #[test]
     fn labels_of_marks_are_not_drawn_over_each_other() {
         let plot = Plot::new("", Axis::linear(""), Axis::from_zero(""))
-            .series("s", Shape::Line, [(0.0, 0.0), (1.0, 1.0)])
+            .line("s", [(0.0, 0.0), (1.0, 1.0)])
             .mark("a", 0.98)
             .mark("b", 0.97)
             .mark("c", 0.96);

@@ -8,11 +8,24 @@ pub struct Table {
     rows: Vec<Vec<String>>,
 }
 
+/// A column: its heading, and what it has of a row.
+pub type Column<'a, R> = (&'a str, &'a dyn Fn(&R) -> String);
+
 impl Table {
     /// A table with this head.
     #[must_use]
     pub fn new<S: Into<String>>(head: impl IntoIterator<Item = S>) -> Self {
         Self { rows: vec![head.into_iter().map(Into::into).collect()] }
+    }
+
+    /// A table with a row for each of these things.
+    #[must_use]
+    pub fn of<'a, R: 'a>(rows: impl IntoIterator<Item = &'a R>, columns: &[Column<'_, R>]) -> Self {
+        let mut table = Self::new(columns.iter().map(|column| column.0));
+        for row in rows {
+            table.row(columns.iter().map(|column| (column.1)(row)));
+        }
+        table
     }
 
     /// The rows, the head first.
@@ -58,14 +71,14 @@ impl Table {
 
 /// A number with this many decimals, or a dash for none.
 #[must_use]
-pub fn number(value: Option<f64>, decimals: usize) -> String {
-    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.decimals$}"))
+pub fn number(value: impl Into<Option<f64>>, decimals: usize) -> String {
+    value.into().map_or_else(|| "-".to_owned(), |value| format!("{value:.decimals$}"))
 }
 
 /// A share as a percentage, without the sign.
 #[must_use]
 pub fn percent(share: f64, decimals: usize) -> String {
-    number(Some(100.0 * share), decimals)
+    number(100.0 * share, decimals)
 }
 
 impl fmt::Display for Table {
@@ -95,7 +108,7 @@ mod tests {
     #[test]
     fn columns_line_up() {
         let mut table = Table::new(["name", "x"]);
-        table.row(["a".to_owned(), number(Some(1.25), 1)]);
+        table.row(["a".to_owned(), number(1.25, 1)]);
         table.row(["longer name".to_owned(), number(None, 1)]);
         let expected = "\
 name           x

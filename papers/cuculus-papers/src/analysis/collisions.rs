@@ -2,8 +2,6 @@
 
 use cuculus::lab::analysis::{fingerprints, overfull};
 
-use super::bisection;
-
 /// How many fingerprints to expect that more than `candidates`·`slots` of the keys share: in an
 /// index-independent or consistent filter each is a key that can never be stored.
 ///
@@ -14,51 +12,23 @@ use super::bisection;
 /// With two candidates, buckets of three and 16 bits the first such set is likely to appear at some
 /// forty or fifty thousand keys: the number expected is .05 at 31 thousand, .6 at 46 thousand and
 /// one at 50 thousand.
-///
-/// ```
-/// use cuculus_papers::analysis::overfull_fingerprints;
-///
-/// assert!((overfull_fingerprints(16, 2, 3, 46_000.0) - 0.59).abs() < 0.01);
-/// assert!(overfull_fingerprints(30, 2, 3, 1e7) < 1e-8);
-/// ```
 #[must_use]
 pub fn overfull_fingerprints(bits: u32, candidates: u32, slots_per_bucket: u32, keys: f64) -> f64 {
     overfull(fingerprints(bits), u64::from(candidates) * u64::from(slots_per_bucket), keys)
 }
 
-/// The keys at which [`overfull_fingerprints`] reaches `expected`: for instance .001 to size a
-/// filter, so that one in a thousand meets a key that it can never store, or ln 2 for the number
-/// of keys that every other filter gets to.
-///
-/// Infinite if no number of keys is enough, because `expected` is not below the number of
-/// fingerprints. Takes time in proportion to the square root of `candidates`·`slots`.
-///
-/// ```
-/// let keys = cuculus_papers::analysis::keys_until_overfull(16, 2, 3, core::f64::consts::LN_2);
-/// assert_eq!((keys / 1000.0).round(), 47.0);
-/// ```
-#[must_use]
-pub fn keys_until_overfull(
-    bits: u32,
-    candidates: u32,
-    slots_per_bucket: u32,
-    expected: f64,
-) -> f64 {
-    if expected >= fingerprints(bits) {
-        return f64::INFINITY;
-    }
-    // Where every fingerprint has many times as many keys as fit, hardly one is not overfull.
-    let fit = f64::from(candidates) * f64::from(slots_per_bucket);
-    let many = fingerprints(bits) * (8.0 * fit + 800.0);
-    bisection::last(0.0, many, |keys| {
-        overfull_fingerprints(bits, candidates, slots_per_bucket, keys) < expected
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::bisection;
     use cuculus::conformance::Random;
+
+    /// The keys at which as many overfull fingerprints are expected.
+    fn keys_until(bits: u32, candidates: u32, slots: u32, expected: f64) -> f64 {
+        bisection::last(0.0, 1e9, |keys| {
+            overfull_fingerprints(bits, candidates, slots, keys) < expected
+        })
+    }
 
     /// Draws fingerprints until one was drawn more than `fit` times.
     fn first_overfull(bits: u32, fit: u32, random: &mut Random) -> usize {
@@ -77,7 +47,7 @@ mod tests {
         let expected = |keys: f64| overfull_fingerprints(16, 2, 3, keys);
         assert!((expected(31_000.0) - 0.046).abs() < 0.001);
         assert!((expected(46_000.0) - 0.592).abs() < 0.001);
-        let keys = keys_until_overfull(16, 2, 3, 1.0);
+        let keys = keys_until(16, 2, 3, 1.0);
         assert!((49_000.0..51_000.0).contains(&keys), "{keys}");
         assert!((expected(keys) - 1.0).abs() < 1e-9);
     }
@@ -87,7 +57,7 @@ mod tests {
     fn the_first_overfull_fingerprint_comes_when_it_is_expected() {
         let mut random = Random::new(5);
         for (bits, candidates, slots) in [(16, 2, 3), (8, 2, 4), (10, 1, 4), (12, 3, 1)] {
-            let keys = keys_until_overfull(bits, candidates, slots, core::f64::consts::LN_2);
+            let keys = keys_until(bits, candidates, slots, core::f64::consts::LN_2);
             let before = (0..400)
                 .filter(|_| (first_overfull(bits, candidates * slots, &mut random) as f64) < keys)
                 .count();
@@ -104,10 +74,8 @@ mod tests {
             for (k, b) in [(0, 0), (0, 3), (1, 1), (2, 3), (1000, 1000)] {
                 for number in numbers {
                     assert!(overfull_fingerprints(bits, k, b, number) >= 0.0);
-                    assert!(keys_until_overfull(bits, k, b, number) >= 0.0);
                 }
             }
         }
-        assert_eq!(keys_until_overfull(4, 2, 3, 15.0), f64::INFINITY);
     }
 }

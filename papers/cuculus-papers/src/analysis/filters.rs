@@ -30,14 +30,6 @@ impl SetSizes {
     ///
     /// `None` if there are none, if one is negative or not a finite number, if all are zero, or if
     /// they do not fit into memory.
-    ///
-    /// ```
-    /// use cuculus_papers::analysis::SetSizes;
-    ///
-    /// let sizes = SetSizes::from_weights([1.0, 0.0, 3.0]).expect("weights");
-    /// assert_eq!(sizes.probability(1..=2), 0.25);
-    /// assert!(SetSizes::from_weights([]).is_none());
-    /// ```
     #[must_use]
     pub fn from_weights(weights: impl IntoIterator<Item = f64>) -> Option<Self> {
         let weights = weights.into_iter();
@@ -129,8 +121,6 @@ pub enum Counting {
     /// (N/s)·f bits with fractions of keys and of bits, as printed in Eq. 12: less than a filter
     /// of ⌈N/s⌉ keys, the size that the paper's text and its probabilities suppose, can have.
     Printed,
-    /// ⌈N/s⌉·f, with fractions of bits.
-    WholeKeys,
     /// ⌈N/s⌉·⌈f⌉: what can be built.
     #[default]
     WholeBits,
@@ -143,8 +133,7 @@ pub enum Counting {
 ///
 /// For up to 1,330 keys at a rate of 9.8·10^-3 the paper's figures come out with four slots in a
 /// bucket, as printed: eight filters and 26.6 % saved for uniform sizes, 26.7 % for normal ones
-/// ("25 %"). With filters of whole keys seven are best and save 26.3 %; with whole bits ten and
-/// 28.5 %, because a single filter pays for most of a bit that it does not need.
+/// ("25 %"). With filters of whole keys and bits ten are best and save 28.5 %, because a single filter pays for most of a bit that it does not need.
 ///
 /// ```
 /// use cuculus_papers::analysis::{Counting, DynamicSizing, SetSizes};
@@ -252,7 +241,6 @@ impl DynamicSizing {
         let whole_keys = largest.div_ceil(filters as usize) as f64;
         let (keys, bits) = match self.counting {
             Counting::Printed => (largest as f64 / f64::from(filters), bits),
-            Counting::WholeKeys => (whole_keys, bits),
             Counting::WholeBits => (whole_keys, bits.ceil()),
         };
         (bits, keys * bits / share(self.load).max(f64::MIN_POSITIVE))
@@ -330,14 +318,9 @@ mod tests {
 
     #[test]
     fn what_can_be_built_has_another_optimum() {
-        for (counting, want, saved_by_uniform, saved_by_normal) in
-            [(Counting::WholeKeys, 7, 0.263, 0.2635), (Counting::WholeBits, 10, 0.285, 0.2855)]
-        {
-            let sizing = DynamicSizing { counting, ..printed() };
-            let (filters, saved) = best(&sizing, SetSizes::uniform(LARGEST));
-            assert!(filters == want && is(saved, saved_by_uniform), "{filters} {saved}");
-            let (filters, saved) = best(&sizing, normal(1.0 / 6.0));
-            assert!(filters == want && is(saved, saved_by_normal), "{filters} {saved}");
+        for (sizes, want) in [(SetSizes::uniform(LARGEST), 0.285), (normal(1.0 / 6.0), 0.2855)] {
+            let (filters, saved) = best(&DynamicSizing::new(RATE), sizes);
+            assert!(filters == 10 && is(saved, want), "{filters} {saved}");
         }
     }
 
@@ -346,7 +329,7 @@ mod tests {
     #[test]
     fn plans_cost_what_their_filters_cost() {
         let sizes = zipf(0.7, ZipfOrder::Shuffled(3)).expect("sizes");
-        for counting in [Counting::Printed, Counting::WholeKeys, Counting::WholeBits] {
+        for counting in [Counting::Printed, Counting::WholeBits] {
             for (filters, load) in [(1, 0.95), (2, 1.0), (7, 0.9), (64, 0.5), (1330, 0.95)] {
                 let sizing = DynamicSizing { counting, load, ..printed() };
                 let plan = sizing.plan(&sizes, filters);
@@ -355,7 +338,6 @@ mod tests {
                 let capacity = LARGEST.div_ceil(filters as usize);
                 let (keys, bits) = match counting {
                     Counting::Printed => (LARGEST as f64 / f64::from(filters), bits),
-                    Counting::WholeKeys => (capacity as f64, bits),
                     Counting::WholeBits => (capacity as f64, bits.ceil()),
                 };
                 let expected: f64 = (1..=LARGEST)
@@ -419,7 +401,7 @@ mod tests {
         for rate in [f64::NAN, -1.0, 0.0, 1e-300, 0.5, 1.0, f64::INFINITY] {
             for slots_per_bucket in [0, 1, 4, u32::MAX] {
                 for load in [f64::NAN, 0.0, 0.5, 2.0] {
-                    for counting in [Counting::Printed, Counting::WholeKeys, Counting::WholeBits] {
+                    for counting in [Counting::Printed, Counting::WholeBits] {
                         let sizing = DynamicSizing { rate, slots_per_bucket, load, counting };
                         let plan = sizing.best(&sizes, u32::MAX);
                         assert!((1..=3).contains(&plan.filters));

@@ -25,22 +25,17 @@ mod collisions; // keys with equal fingerprints
 mod filters; // how many filters, for sets of changing size
 mod rates; // false positives and fingerprint lengths
 mod relocations; // how far a filter fills, and what it moves
-mod sizes; // bits per key
 mod success; // the chance that all keys fit
 mod thresholds; // how full a table can be
 
-pub use collisions::{keys_until_overfull, overfull_fingerprints};
+pub use collisions::overfull_fingerprints;
 pub use cuculus::analysis::*;
 pub use filters::{Counting, DynamicPlan, DynamicSizing, SetSizes, ZipfOrder};
 pub use rates::{
-    consistent_rate_as_printed, cuckoo_rate_bound, dynamic_rate_bound,
-    equal_consistent_rate_as_printed, fingerprint_bits_for_keys, rate_of_all, rate_per_filter,
+    consistent_rate_as_printed, cuckoo_rate_bound, dynamic_rate_bound, fingerprint_bits_for_keys,
+    rate_of_all, rate_per_filter,
 };
 pub use relocations::RelocationModel;
-pub use sizes::{
-    RingCost, cuckoo_bits_per_key, dynamic_bits_per_key, ring_bits_per_key,
-    semi_sorted_bits_per_key,
-};
 pub use success::{Occupancy, success_bound};
 pub use thresholds::{
     orientability_threshold, planned_ring_load, ring_threshold, upper_threshold,

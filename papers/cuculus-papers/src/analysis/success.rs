@@ -11,13 +11,6 @@
 ///
 /// Eq. 11 means the same, but its binomials must start from n·k throws, not from n keys; the
 /// paper's own example does.
-///
-/// ```
-/// use cuculus_papers::analysis::Occupancy;
-///
-/// let hit = Occupancy::of(5, 6);
-/// assert!((hit.exactly(3) - 0.3456).abs() < 1e-15);
-/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Occupancy {
     /// The fewest buckets whose probability is not too small for a number.
@@ -89,11 +82,6 @@ impl Occupancy {
 ///
 /// More buckets than min(nk, m) cannot be hit, so there the sum ends. See [`Occupancy`] for the
 /// time that it takes.
-///
-/// ```
-/// let bound = cuculus_papers::analysis::success_bound(5, 2, 2, 3); // the paper's example
-/// assert!((bound - 0.99968).abs() < 1e-12);
-/// ```
 ///
 /// The bound asks Hall's condition of all keys at once and of no subset. For large filters it says
 /// little: it falls from one to zero at T = b·(1 − e^(−kT)) keys per bucket, which is the T̂ of

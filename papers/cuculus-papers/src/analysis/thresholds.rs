@@ -21,11 +21,6 @@ use super::bisection;
 /// digit. The limit for large tables ([`upper_threshold_limit`]) differs by less than 3·10^-10.
 ///
 /// With one candidate only the keys that a single bucket can hold are sure to fit: `slots`/`buckets`.
-///
-/// ```
-/// let threshold = cuculus_papers::analysis::upper_threshold(2, 1, 1 << 30);
-/// assert!((threshold - 0.796812130).abs() < 1e-9);
-/// ```
 #[must_use]
 pub fn upper_threshold(candidates: u32, slots_per_bucket: u32, buckets: u64) -> f64 {
     let (k, b, m) = (f64::from(candidates), f64::from(slots_per_bucket), buckets as f64);
@@ -49,11 +44,6 @@ pub fn upper_threshold(candidates: u32, slots_per_bucket: u32, buckets: u64) -> 
 
 /// T̂ of CCF Theorem 4 for ever larger filters: the T > 0 that equals the mean of
 /// min(`slots`, Poisson(`candidates`·T)). See [`upper_threshold`]; zero with one candidate.
-///
-/// ```
-/// let threshold = cuculus_papers::analysis::upper_threshold_limit(2, 4);
-/// assert!((threshold - 3.934728166).abs() < 1e-9); // of four slots: a load of .984
-/// ```
 #[must_use]
 pub fn upper_threshold_limit(candidates: u32, slots_per_bucket: u32) -> f64 {
     if candidates < 2 {
@@ -73,13 +63,6 @@ pub fn upper_threshold_limit(candidates: u32, slots_per_bucket: u32) -> f64 {
 /// with even shares. With ten nodes that makes little difference to T̂, with one node much: a load
 /// of .66 instead of .98 for two candidates and four slots. (A filter that removes the buckets that
 /// stay sparse chooses among the shares, and gets beyond.)
-///
-/// ```
-/// use cuculus_papers::analysis::{ring_threshold, upper_threshold_limit};
-///
-/// assert!((ring_threshold(2, 4, 1) / 4.0 - 0.66).abs() < 0.005);
-/// assert!((ring_threshold(2, 4, 1_000_000) - upper_threshold_limit(2, 4)).abs() < 1e-4);
-/// ```
 #[must_use]
 pub fn ring_threshold(candidates: u32, slots_per_bucket: u32, virtual_nodes: u32) -> f64 {
     if candidates < 2 || virtual_nodes == 0 {
@@ -148,13 +131,6 @@ fn unused_slots(slots: u32, none: f64, ratio: impl Fn(f64) -> f64) -> f64 {
 /// (With one slot and two candidates the threshold is not sharp at that size: .43 to .53.) What the
 /// builders plan with, [`planned_load`](super::planned_load), stays below all three. With one candidate no load is safe, however small, because some bucket among many
 /// is always chosen too often: zero.
-///
-/// ```
-/// use cuculus_papers::analysis::{orientability_threshold, upper_threshold_limit};
-///
-/// assert!((orientability_threshold(2, 4) - 0.980370).abs() < 1e-6);
-/// assert!((upper_threshold_limit(2, 4) / 4.0 - 0.983682).abs() < 1e-6);
-/// ```
 #[must_use]
 pub fn orientability_threshold(candidates: u32, slots_per_bucket: u32) -> f64 {
     match (candidates, slots_per_bucket) {

@@ -8,7 +8,7 @@ use crate::baselines::kicks::{DEFAULT_MAX_KICKS, Place, Space, make_room};
 use crate::baselines::memory::zeroed;
 use crate::baselines::packed::Packed;
 use crate::baselines::parameters::{
-    DEFAULT_RATE, Shared, debug_with, in_range, keeps, shared_words,
+    Shared, at_most, described, figures, filter_fields, in_range, setters,
 };
 use crate::baselines::probes::{remix, scale};
 
@@ -82,61 +82,41 @@ pub struct AdaptiveCuckooFilterBuilder {
     max_kicks: Option<u32>,
 }
 
-impl AdaptiveCuckooFilterBuilder {
-    shared_words!();
-
+setters! { AdaptiveCuckooFilterBuilder;
     /// The number of buckets of four, instead of the one that follows from the capacity.
-    pub fn buckets(mut self, buckets: u64) -> Self {
-        self.buckets = Some(buckets);
-        self
-    }
+    buckets: u64;
 
     /// The length of a fingerprint, 4 to 32 bits, instead of a rate.
-    pub fn fingerprint_bits(mut self, bits: u32) -> Self {
-        self.fingerprint_bits = Some(bits);
-        self
-    }
+    fingerprint_bits: u32;
 
     /// How many buckets a search for room may open before a key is refused; 500 by default, 65,535 at
     /// most.
-    pub fn max_kicks(mut self, max_kicks: u32) -> Self {
-        self.max_kicks = Some(max_kicks);
-        self
-    }
+    max_kicks: u32;
+}
 
+impl AdaptiveCuckooFilterBuilder {
     /// Builds the filter.
     ///
     /// # Errors
     /// [`BuildError`] says which parameter cannot be satisfied.
     pub fn build(&self) -> Result<AdaptiveCuckooFilter, BuildError> {
-        let rate = self.shared.rate()?;
         let slots = SLOTS as u32;
         let buckets = match (self.buckets, self.shared.capacity) {
             (Some(buckets), _) => in_range("buckets", buckets, 1..=MAX_BUCKETS)?,
             (None, Some(capacity)) => analysis::buckets_for(capacity as u64, slots),
             (None, None) => return Err(BuildError::MissingCapacity),
         };
-        if buckets > MAX_BUCKETS {
-            return Err(BuildError::TooLarge { buckets, max: MAX_BUCKETS });
-        }
+        at_most(buckets, MAX_BUCKETS)?;
         let planned = analysis::planned_load(slots);
         let fit = (buckets as f64 * f64::from(slots) * planned) as usize;
         let capacity = self.shared.capacity.unwrap_or(fit);
         let load = capacity as f64 / (buckets as f64 * f64::from(slots));
         let entries = 2.0 * f64::from(slots) * load.clamp(planned, 1.0);
         let rate_with = |bits| analysis::false_positive_rate(bits, entries);
-        let fingerprint_bits = match (self.fingerprint_bits, rate) {
-            (Some(bits), _) => {
-                in_range("fingerprint_bits", u64::from(bits), 4..=32)?;
-                bits
-            }
-            (None, rate) => {
-                (4..32).find(|&bits| rate_with(bits) <= rate.unwrap_or(DEFAULT_RATE)).unwrap_or(32)
-            }
-        };
-        keeps(rate, rate_with(fingerprint_bits))?;
+        let given = ("fingerprint_bits", self.fingerprint_bits);
+        let fingerprint_bits = self.shared.bits(given, 4..=32, rate_with)?;
         let max_kicks = self.max_kicks.unwrap_or(DEFAULT_MAX_KICKS);
-        in_range("max_kicks", u64::from(max_kicks), 0..=65_535)?;
+        in_range("max_kicks", max_kicks, 0..=65_535)?;
         let hasher = self.shared.hasher()?;
         let all = buckets * SLOTS as u64;
         let entries = Entries {
@@ -227,44 +207,21 @@ impl Space for Entries {
     }
 }
 
-/// The current figures of an [`AdaptiveCuckooFilter`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct AdaptiveStats {
-    /// The keys held.
-    pub len: usize,
-    /// The keys that it was planned for.
-    pub capacity: usize,
-    /// The slots that exist.
-    pub slots: usize,
+figures! { AdaptiveCuckooFilter,
+    /// The current figures of an [`AdaptiveCuckooFilter`]. The rate is that of keys that were never
+    /// reported.
+    AdaptiveStats of filter;
     /// The length of a fingerprint.
-    pub fingerprint_bits: u32,
+    fingerprint_bits: u32 = filter.entries.fingerprint_bits;
     /// False positives reported since the filter was built or cleared.
-    pub reported: u64,
+    reported: u64 = filter.reported;
     /// Entries that were given another position for that.
-    pub moved: u64,
-    /// The share of the slots in use.
-    pub utilization: f64,
+    moved: u64 = filter.moved;
     /// The memory that lookups read.
-    pub fingerprint_bytes: usize,
-    /// All memory held.
-    pub size_in_bytes: usize,
-    /// The false positive rate to expect now of keys that were never reported.
-    pub expected_false_positive_rate: f64,
+    fingerprint_bytes: usize = filter.entries.fingerprints.heap_bytes();
 }
 
 impl AdaptiveCuckooFilter {
-    /// Starts with the defaults: a false positive rate of 1 %.
-    pub fn builder() -> AdaptiveCuckooFilterBuilder {
-        AdaptiveCuckooFilterBuilder::default()
-    }
-
-    /// The number of keys that the filter was planned for. It may take a few more.
-    #[must_use]
-    pub fn capacity(&self) -> usize {
-        self.capacity
-    }
-
     /// Tells the filter that it said yes to a key that is not there; see
     /// [`report_false_positive_hash`](Self::report_false_positive_hash).
     pub fn report_false_positive<K: Key + ?Sized>(&mut self, key: &K) -> usize {
@@ -294,30 +251,10 @@ impl AdaptiveCuckooFilter {
         self.reported += u64::from(repaired > 0);
         repaired
     }
-
-    /// The figures of the filter as it stands.
-    #[must_use]
-    pub fn stats(&self) -> AdaptiveStats {
-        AdaptiveStats {
-            len: self.len,
-            capacity: self.capacity,
-            slots: self.slots(),
-            fingerprint_bits: self.entries.fingerprint_bits,
-            reported: self.reported,
-            moved: self.moved,
-            utilization: self.utilization(),
-            fingerprint_bytes: self.entries.fingerprints.heap_bytes(),
-            size_in_bytes: self.size_in_bytes(),
-            expected_false_positive_rate: self.expected_false_positive_rate(),
-        }
-    }
 }
 
 impl Filter for AdaptiveCuckooFilter {
-    #[inline]
-    fn hasher(&self) -> &KeyHasher {
-        &self.hasher
-    }
+    filter_fields!();
 
     #[inline]
     fn contains_hash(&self, hash: KeyHash) -> bool {
@@ -326,10 +263,6 @@ impl Filter for AdaptiveCuckooFilter {
 
     fn count_hash(&self, hash: KeyHash) -> usize {
         self.entries.matching(hash.get()).count()
-    }
-
-    fn len(&self) -> usize {
-        self.len
     }
 
     fn slots(&self) -> usize {
@@ -388,4 +321,4 @@ impl Remove for AdaptiveCuckooFilter {
     }
 }
 
-debug_with!(AdaptiveCuckooFilter: capacity, reported);
+described!(AdaptiveCuckooFilter, AdaptiveCuckooFilterBuilder: capacity, reported);

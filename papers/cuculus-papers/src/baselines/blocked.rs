@@ -4,7 +4,7 @@ use cuculus::{BuildError, Filter, Full, Insert, KeyHash, KeyHasher};
 
 use crate::baselines::memory::{MAX_BITS, zeroed};
 use crate::baselines::parameters::{
-    DEFAULT_RATE, Shared, debug_with, in_range, keeps, shared_words,
+    DEFAULT_RATE, Shared, at_most, described, filter_fields, in_range, keeps, setters,
 };
 use crate::baselines::probes::{remix, scale};
 use crate::baselines::rates::{BLOCK_BITS, Blocks};
@@ -21,16 +21,6 @@ const PLACES_PER_WORD: u32 = 64 / PLACE_BITS;
 /// uneven shares of the keys, so the rate is higher than that of a Bloom filter with the same bits,
 /// the more so the smaller it is; and it cannot delete. The builder takes the unevenness into
 /// account: the rate that it was built for is kept, with more bits.
-///
-/// ```
-/// use cuculus::{Filter, Insert};
-/// use cuculus_papers::baselines::BlockedBloomFilter;
-///
-/// let mut filter = BlockedBloomFilter::builder().capacity(1000).false_positive_rate(0.01).build()?;
-/// filter.insert("key")?;
-/// assert!(filter.contains("key"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 ///
 /// A key inserted twice is the same as once, except for [`len`](Filter::len): [`count`](Filter::count)
 /// is zero or one. [`slots`](Filter::slots) are bits, and
@@ -65,21 +55,15 @@ pub struct BlockedBloomFilterBuilder {
     hashes: Option<u32>,
 }
 
-impl BlockedBloomFilterBuilder {
-    shared_words!();
-
+setters! { BlockedBloomFilterBuilder;
     /// The number of bits, instead of the one that follows from the rate; made a multiple of 512.
-    pub fn bits(mut self, bits: u64) -> Self {
-        self.bits = Some(bits);
-        self
-    }
+    bits: u64;
 
     /// The number of hashes k, 1 to 14, instead of the one that gives the lowest rate.
-    pub fn hashes(mut self, hashes: u32) -> Self {
-        self.hashes = Some(hashes);
-        self
-    }
+    hashes: u32;
+}
 
+impl BlockedBloomFilterBuilder {
     /// Builds the filter.
     ///
     /// # Errors
@@ -93,7 +77,7 @@ impl BlockedBloomFilterBuilder {
     fn plan(&self) -> Result<(u64, u32, usize), BuildError> {
         let rate = self.shared.rate()?;
         if let Some(hashes) = self.hashes {
-            in_range("hashes", u64::from(hashes), 1..=u64::from(MAX_HASHES))?;
+            in_range("hashes", hashes, 1..=MAX_HASHES)?;
         }
         let capacity = self.shared.capacity()?;
         let keys = capacity.max(1) as f64;
@@ -118,10 +102,7 @@ impl BlockedBloomFilterBuilder {
         // With less than a key a block there is nothing left of the idea.
         keeps(Some(rate), if per_block < 1.0 { Blocks::new(hashes).rate(1.0) } else { 0.0 })?;
         let blocks = (keys / per_block).ceil().max(1.0) as u64;
-        if blocks > max {
-            return Err(BuildError::TooLarge { buckets: blocks, max });
-        }
-        Ok((blocks, hashes, capacity))
+        Ok((at_most(blocks, max)?, hashes, capacity))
     }
 
     /// The best number of hashes is below that of a Bloom filter with as many keys per bit: full
@@ -134,17 +115,6 @@ impl BlockedBloomFilterBuilder {
 }
 
 impl BlockedBloomFilter {
-    /// Starts with the defaults: a false positive rate of 1 %.
-    pub fn builder() -> BlockedBloomFilterBuilder {
-        BlockedBloomFilterBuilder::default()
-    }
-
-    /// The number of keys that the filter was planned for. It takes more.
-    #[must_use]
-    pub fn capacity(&self) -> usize {
-        self.capacity
-    }
-
     /// The number of bits.
     #[must_use]
     pub fn bits(&self) -> u64 {
@@ -185,10 +155,7 @@ fn places(hash: KeyHash, count: u32) -> impl Iterator<Item = (usize, u32)> {
 }
 
 impl Filter for BlockedBloomFilter {
-    #[inline]
-    fn hasher(&self) -> &KeyHasher {
-        &self.hasher
-    }
+    filter_fields!();
 
     #[inline]
     fn contains_hash(&self, hash: KeyHash) -> bool {
@@ -200,10 +167,6 @@ impl Filter for BlockedBloomFilter {
 
     fn count_hash(&self, hash: KeyHash) -> usize {
         usize::from(self.contains_hash(hash))
-    }
-
-    fn len(&self) -> usize {
-        self.len
     }
 
     fn slots(&self) -> usize {
@@ -243,4 +206,4 @@ impl Insert for BlockedBloomFilter {
     }
 }
 
-debug_with!(BlockedBloomFilter: hashes, capacity);
+described!(BlockedBloomFilter, BlockedBloomFilterBuilder: hashes, capacity);

@@ -4,7 +4,7 @@ use cuculus::{BuildError, Filter, Full, Insert, KeyHash, KeyHasher};
 
 use crate::baselines::memory::{MAX_BITS, zeroed};
 use crate::baselines::parameters::{
-    DEFAULT_RATE, Shared, debug_with, in_range, keeps, shared_words,
+    DEFAULT_RATE, Shared, at_most, described, filter_fields, in_range, keeps, setters,
 };
 use crate::baselines::probes::{MAX_HASHES, probes};
 use crate::baselines::rates;
@@ -15,18 +15,6 @@ use crate::baselines::rates;
 /// It takes 1.44 log2(1/ε) bits per key, any number of bits, and more keys than it was planned for,
 /// at a higher rate. Where it loses: it cannot delete, and a lookup that finds its key reads k
 /// places in memory, log2(1/ε) of them.
-///
-/// ```
-/// use cuculus::{Filter, Insert};
-/// use cuculus_papers::baselines::BloomFilter;
-///
-/// let mut filter = BloomFilter::builder().capacity(1000).false_positive_rate(0.01).build()?;
-/// filter.insert("key")?;
-/// assert!(filter.contains("key"));
-/// assert_eq!(filter.hashes(), 7);
-/// assert!(filter.bits() < 9700);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 ///
 /// A key inserted twice is the same as once, except for [`len`](Filter::len): [`count`](Filter::count)
 /// is zero or one. [`slots`](Filter::slots) are bits, and
@@ -69,18 +57,14 @@ impl Cells {
     ) -> Result<Self, BuildError> {
         let rate = shared.rate()?;
         if let Some(hashes) = hashes {
-            in_range("hashes", u64::from(hashes), 1..=u64::from(MAX_HASHES))?;
+            in_range("hashes", hashes, 1..=MAX_HASHES)?;
         }
         let Some(cells) = cells else {
             let capacity = shared.capacity()?;
             let rate = rate.unwrap_or(DEFAULT_RATE);
-            if capacity as u64 > max {
-                return Err(BuildError::TooLarge { buckets: capacity as u64, max });
-            }
+            at_most(capacity as u64, max)?;
             let (cells, hashes) = rates::cells_and_hashes(capacity, rate, hashes);
-            if cells > max {
-                return Err(BuildError::TooLarge { buckets: cells, max });
-            }
+            at_most(cells, max)?;
             // The longest list of hashes may be too short for the rate.
             keeps(Some(rate), rates::bloom(cells, capacity, hashes))?;
             return Ok(Self { cells, hashes, capacity });
@@ -101,21 +85,15 @@ impl Cells {
     }
 }
 
-impl BloomFilterBuilder {
-    shared_words!();
-
+setters! { BloomFilterBuilder;
     /// The number of bits, instead of the one that follows from the rate; any number will do.
-    pub fn bits(mut self, bits: u64) -> Self {
-        self.bits = Some(bits);
-        self
-    }
+    bits: u64;
 
     /// The number of hashes k, 1 to 32, instead of the one that gives the lowest rate.
-    pub fn hashes(mut self, hashes: u32) -> Self {
-        self.hashes = Some(hashes);
-        self
-    }
+    hashes: u32;
+}
 
+impl BloomFilterBuilder {
     /// Builds the filter.
     ///
     /// # Errors
@@ -130,17 +108,6 @@ impl BloomFilterBuilder {
 }
 
 impl BloomFilter {
-    /// Starts with the defaults: a false positive rate of 1 %.
-    pub fn builder() -> BloomFilterBuilder {
-        BloomFilterBuilder::default()
-    }
-
-    /// The number of keys that the filter was planned for. It takes more.
-    #[must_use]
-    pub fn capacity(&self) -> usize {
-        self.capacity
-    }
-
     /// The number of bits.
     #[must_use]
     pub fn bits(&self) -> u64 {
@@ -155,10 +122,7 @@ impl BloomFilter {
 }
 
 impl Filter for BloomFilter {
-    #[inline]
-    fn hasher(&self) -> &KeyHasher {
-        &self.hasher
-    }
+    filter_fields!();
 
     #[inline]
     fn contains_hash(&self, hash: KeyHash) -> bool {
@@ -168,10 +132,6 @@ impl Filter for BloomFilter {
 
     fn count_hash(&self, hash: KeyHash) -> usize {
         usize::from(self.contains_hash(hash))
-    }
-
-    fn len(&self) -> usize {
-        self.len
     }
 
     fn slots(&self) -> usize {
@@ -211,4 +171,4 @@ impl Insert for BloomFilter {
     }
 }
 
-debug_with!(BloomFilter: hashes, capacity);
+described!(BloomFilter, BloomFilterBuilder: hashes, capacity);

@@ -5,7 +5,7 @@ use cuculus::{BuildError, Insert, Remove};
 
 use crate::baselines::{
     AdaptiveCuckooFilter, BlockedBloomFilter, BloomFilter, CountingBloomFilter,
-    DleftCountingBloomFilter, DynamicBloomFilter, QuotientFilter, SplitBlockBloomFilter,
+    DleftCountingBloomFilter, DynamicBloomFilter, QuotientFilter,
 };
 
 const KEYS: usize = 300;
@@ -38,7 +38,6 @@ macro_rules! whole_state {
 whole_state!(
     BloomFilter: Copies::CountedUpTo(1),
     BlockedBloomFilter: Copies::CountedUpTo(1),
-    SplitBlockBloomFilter: Copies::CountedUpTo(1),
     CountingBloomFilter: Copies::CountedUpTo(15),
     DynamicBloomFilter: Copies::CountedUpTo(15),
     DleftCountingBloomFilter: Copies::Bounded { least: 2 },
@@ -84,10 +83,6 @@ fn bloom_filters_obey_the_laws() {
             let builder = BlockedBloomFilter::builder().capacity(capacity);
             let builder = builder.false_positive_rate(rate);
             let name = format!("blocked {capacity} {rate}");
-            insert_only(&name, &|seed| builder.clone().seed(seed).build());
-            let builder = SplitBlockBloomFilter::builder().capacity(capacity);
-            let builder = builder.false_positive_rate(rate);
-            let name = format!("split block {capacity} {rate}");
             insert_only(&name, &|seed| builder.clone().seed(seed).build());
             let builder = CountingBloomFilter::builder().capacity(capacity);
             let builder = builder.false_positive_rate(rate);

@@ -5,7 +5,7 @@ use cuculus::{BuildError, Filter, Full, Insert, KeyHash, KeyHasher, Remove};
 use crate::baselines::bloom::Cells;
 use crate::baselines::counters::{Counters, SATURATED};
 use crate::baselines::memory::MAX_BITS;
-use crate::baselines::parameters::{Shared, debug_with, shared_words};
+use crate::baselines::parameters::{Shared, described, figures, filter_fields, setters};
 use crate::baselines::probes::probes;
 
 /// The most counters.
@@ -18,17 +18,6 @@ pub(crate) const MAX_COUNTERS: u64 = MAX_BITS / 4;
 /// has reached fifteen has lost count and is never lowered again. What it belongs to is found for ever
 /// then, which is an error in the harmless direction; with different keys at their planned number
 /// that happens to two counters in 10^15, with copies of a key to its own.
-///
-/// ```
-/// use cuculus::{Filter, Insert, Remove};
-/// use cuculus_papers::baselines::CountingBloomFilter;
-///
-/// let mut filter = CountingBloomFilter::builder().capacity(1000).build()?;
-/// filter.insert("key")?;
-/// assert!(filter.remove("key"));
-/// assert!(!filter.contains("key"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 ///
 /// [`count`](Filter::count) goes up to fifteen. [`slots`](Filter::slots) are counters, and
 /// [`utilization`](Filter::utilization) is the share of them above zero.
@@ -50,21 +39,15 @@ pub struct CountingBloomFilterBuilder {
     hashes: Option<u32>,
 }
 
-impl CountingBloomFilterBuilder {
-    shared_words!();
-
+setters! { CountingBloomFilterBuilder;
     /// The number of counters, instead of the one that follows from the rate; any number will do.
-    pub fn counters(mut self, counters: u64) -> Self {
-        self.counters = Some(counters);
-        self
-    }
+    counters: u64;
 
     /// The number of hashes k, 1 to 32, instead of the one that gives the lowest rate.
-    pub fn hashes(mut self, hashes: u32) -> Self {
-        self.hashes = Some(hashes);
-        self
-    }
+    hashes: u32;
+}
 
+impl CountingBloomFilterBuilder {
     /// Builds the filter.
     ///
     /// # Errors
@@ -84,59 +67,20 @@ impl CountingBloomFilterBuilder {
     }
 }
 
-/// The current figures of a [`CountingBloomFilter`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct CountingStats {
-    /// The keys held.
-    pub len: usize,
-    /// The keys that it was planned for.
-    pub capacity: usize,
-    /// The counters that exist.
-    pub counters: u64,
-    /// The counters above zero.
-    pub used: u64,
+figures! { CountingBloomFilter,
+    /// The current figures of a [`CountingBloomFilter`], whose slots are counters.
+    CountingStats of filter;
     /// The counters that have reached fifteen and are never lowered again.
-    pub saturated: u64,
+    saturated: u64 = filter.counters.saturated();
     /// The counters of a key.
-    pub hashes: u32,
-    /// All memory held.
-    pub size_in_bytes: usize,
-    /// The false positive rate to expect now.
-    pub expected_false_positive_rate: f64,
+    hashes: u32 = filter.hashes;
 }
 
 impl CountingBloomFilter {
-    /// Starts with the defaults: a false positive rate of 1 %.
-    pub fn builder() -> CountingBloomFilterBuilder {
-        CountingBloomFilterBuilder::default()
-    }
-
-    /// The number of keys that the filter was planned for. It takes more.
-    #[must_use]
-    pub fn capacity(&self) -> usize {
-        self.capacity
-    }
-
     /// The number of counters of a key.
     #[must_use]
     pub fn hashes(&self) -> u32 {
         self.hashes
-    }
-
-    /// The figures of the filter as it stands.
-    #[must_use]
-    pub fn stats(&self) -> CountingStats {
-        CountingStats {
-            len: self.len,
-            capacity: self.capacity,
-            counters: self.counters.count(),
-            used: self.counters.used(),
-            saturated: self.counters.saturated(),
-            hashes: self.hashes,
-            size_in_bytes: self.size_in_bytes(),
-            expected_false_positive_rate: self.expected_false_positive_rate(),
-        }
     }
 }
 
@@ -169,10 +113,7 @@ impl Counters {
 }
 
 impl Filter for CountingBloomFilter {
-    #[inline]
-    fn hasher(&self) -> &KeyHasher {
-        &self.hasher
-    }
+    filter_fields!();
 
     #[inline]
     fn contains_hash(&self, hash: KeyHash) -> bool {
@@ -181,10 +122,6 @@ impl Filter for CountingBloomFilter {
 
     fn count_hash(&self, hash: KeyHash) -> usize {
         self.counters.count_key(hash, self.hashes)
-    }
-
-    fn len(&self) -> usize {
-        self.len
     }
 
     fn slots(&self) -> usize {
@@ -233,4 +170,4 @@ impl Remove for CountingBloomFilter {
     }
 }
 
-debug_with!(CountingBloomFilter: hashes, capacity);
+described!(CountingBloomFilter, CountingBloomFilterBuilder: hashes, capacity);

@@ -7,7 +7,9 @@ use crate::analysis;
 use crate::baselines::bloom::Cells;
 use crate::baselines::counters::Counters;
 use crate::baselines::counting::MAX_COUNTERS;
-use crate::baselines::parameters::{DEFAULT_RATE, Shared, debug_with, in_range, shared_words};
+use crate::baselines::parameters::{
+    DEFAULT_RATE, Shared, described, figures, filter_fields, in_range, setters,
+};
 
 /// A lookup asks every filter of the list, so longer lists are of no use.
 const MAX_FILTERS: usize = 65_536;
@@ -98,27 +100,18 @@ pub struct DynamicBloomFilterBuilder {
     hashes: Option<u32>,
 }
 
-impl DynamicBloomFilterBuilder {
-    shared_words!();
-
+setters! { DynamicBloomFilterBuilder;
     /// The keys after which a filter of the list is full; a tenth of the capacity by default.
-    pub fn capacity_per_filter(mut self, keys: usize) -> Self {
-        self.capacity_per_filter = Some(keys);
-        self
-    }
+    capacity_per_filter: usize;
 
     /// The counters of each filter, instead of the number that follows from the rate.
-    pub fn counters_per_filter(mut self, counters: u64) -> Self {
-        self.counters_per_filter = Some(counters);
-        self
-    }
+    counters_per_filter: u64;
 
     /// The number of hashes k, 1 to 32, instead of the one that gives the lowest rate.
-    pub fn hashes(mut self, hashes: u32) -> Self {
-        self.hashes = Some(hashes);
-        self
-    }
+    hashes: u32;
+}
 
+impl DynamicBloomFilterBuilder {
     /// Builds the filter, with a list of one.
     ///
     /// # Errors
@@ -166,34 +159,14 @@ impl DynamicBloomFilterBuilder {
     }
 }
 
-/// The current figures of a [`DynamicBloomFilter`].
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct DynamicBloomStats {
-    /// The keys held, with those whose removal was given up.
-    pub len: usize,
-    /// The keys up to which the rate is kept.
-    pub capacity: usize,
-    /// The filters in the list.
-    pub filters: usize,
-    /// The keys at which a filter counts as full.
-    pub capacity_per_filter: usize,
-    /// The counters of each filter.
-    pub counters_per_filter: u64,
-    /// The counters of a key.
-    pub hashes: u32,
-    /// The keys in each filter of the list.
-    pub counts: Vec<usize>,
+figures! { DynamicBloomFilter,
+    /// The current figures of a [`DynamicBloomFilter`]. Keys whose removal was given up count as held;
+    /// the slots are counters.
+    DynamicBloomStats of filter;
     /// Removals that succeeded since the filter was built or cleared.
-    pub removed: u64,
+    removed: u64 = filter.outcomes.removed;
     /// Removals that were given up since then.
-    pub given_up: u64,
-    /// The counters that have reached fifteen and are never lowered again.
-    pub saturated: u64,
-    /// All memory held.
-    pub size_in_bytes: usize,
-    /// The false positive rate to expect now.
-    pub expected_false_positive_rate: f64,
+    given_up: u64 = filter.outcomes.given_up;
 }
 
 impl DynamicBloomStats {
@@ -206,17 +179,6 @@ impl DynamicBloomStats {
 }
 
 impl DynamicBloomFilter {
-    /// Starts with the defaults: a false positive rate of 1 %, ten filters for the capacity.
-    pub fn builder() -> DynamicBloomFilterBuilder {
-        DynamicBloomFilterBuilder::default()
-    }
-
-    /// The number of keys up to which the rate is kept. The filter takes more.
-    #[must_use]
-    pub fn capacity(&self) -> usize {
-        self.capacity
-    }
-
     /// The filters in the list. A lookup asks each of them.
     #[must_use]
     pub fn filters(&self) -> usize {
@@ -261,25 +223,6 @@ impl DynamicBloomFilter {
         several as f64 / all.max(1) as f64
     }
 
-    /// The figures of the filter as it stands.
-    #[must_use]
-    pub fn stats(&self) -> DynamicBloomStats {
-        DynamicBloomStats {
-            len: self.len,
-            capacity: self.capacity,
-            filters: self.parts.len(),
-            capacity_per_filter: self.capacity_per_filter,
-            counters_per_filter: self.counters_per_filter(),
-            hashes: self.hashes,
-            counts: self.parts.iter().map(|part| part.len).collect(),
-            removed: self.outcomes.removed,
-            given_up: self.outcomes.given_up,
-            saturated: self.parts.iter().map(|part| part.counters.saturated()).sum(),
-            size_in_bytes: self.size_in_bytes(),
-            expected_false_positive_rate: self.expected_false_positive_rate(),
-        }
-    }
-
     fn counters_per_filter(&self) -> u64 {
         self.parts.first().map_or(0, |part| part.counters.count())
     }
@@ -305,10 +248,7 @@ impl DynamicBloomFilter {
 }
 
 impl Filter for DynamicBloomFilter {
-    #[inline]
-    fn hasher(&self) -> &KeyHasher {
-        &self.hasher
-    }
+    filter_fields!();
 
     #[inline]
     fn contains_hash(&self, hash: KeyHash) -> bool {
@@ -317,10 +257,6 @@ impl Filter for DynamicBloomFilter {
 
     fn count_hash(&self, hash: KeyHash) -> usize {
         self.parts.iter().map(|part| part.counters.count_key(hash, self.hashes)).sum()
-    }
-
-    fn len(&self) -> usize {
-        self.len
     }
 
     fn slots(&self) -> usize {
@@ -378,4 +314,6 @@ impl Remove for DynamicBloomFilter {
     }
 }
 
-debug_with!(DynamicBloomFilter: hashes, capacity, capacity_per_filter);
+described! {
+    DynamicBloomFilter, DynamicBloomFilterBuilder: hashes, capacity, capacity_per_filter
+}

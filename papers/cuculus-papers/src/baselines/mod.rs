@@ -4,11 +4,20 @@
 //! suite. They are here to be measured against; programs that need a filter want
 //! [`cuculus`] itself. Each says when it loses.
 //!
+//! ```
+//! use cuculus::{Filter, Insert, Remove};
+//! use cuculus_papers::baselines::QuotientFilter;
+//!
+//! let mut filter = QuotientFilter::builder().capacity(1000).false_positive_rate(0.01).build()?;
+//! filter.insert("key")?;
+//! assert!(filter.contains("key") && filter.remove("key") && !filter.contains("key"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! | type | from | deletes |
 //! |---|---|---|
 //! | [`BloomFilter`] | CF paper §2.1, §7 | no |
 //! | [`BlockedBloomFilter`] | CF paper §2.1, §7 | no |
-//! | [`SplitBlockBloomFilter`] | none; what `cuculus uniq` takes | no |
 //! | [`CountingBloomFilter`] | CF paper §2.1 | yes |
 //! | [`DleftCountingBloomFilter`] | CF paper §2.1, §7 | yes |
 //! | [`QuotientFilter`] | CF paper §2.1, §7 | yes |
@@ -32,7 +41,6 @@ mod counting;
 mod dleft;
 mod dynamic;
 mod quotient;
-mod split;
 mod table;
 
 pub use adaptive::{AdaptiveCuckooFilter, AdaptiveCuckooFilterBuilder, AdaptiveStats};
@@ -42,7 +50,6 @@ pub use counting::{CountingBloomFilter, CountingBloomFilterBuilder, CountingStat
 pub use dleft::{DleftCountingBloomFilter, DleftCountingBloomFilterBuilder, DleftStats};
 pub use dynamic::{DynamicBloomFilter, DynamicBloomFilterBuilder, DynamicBloomStats, Removal};
 pub use quotient::{QuotientFilter, QuotientFilterBuilder, QuotientStats};
-pub use split::{SplitBlockBloomFilter, SplitBlockBloomFilterBuilder};
 pub use table::{CuckooTable, CuckooTableBuilder, CuckooTableStats};
 
 #[cfg(test)]

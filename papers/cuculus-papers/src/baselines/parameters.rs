@@ -1,5 +1,9 @@
-//! The words that all builders share, and the checks of what they were given.
+//! What all baselines share: the builders' words and checks, what every filter says of itself, and
+//! its figures.
 
+use std::ops::RangeInclusive;
+
+use cuculus::lab::builder::check_range;
 use cuculus::{BuildError, KeyHasher};
 
 pub(crate) const DEFAULT_RATE: f64 = 0.01;
@@ -28,18 +32,38 @@ impl Shared {
     pub(crate) fn capacity(&self) -> Result<usize, BuildError> {
         self.capacity.ok_or(BuildError::MissingCapacity)
     }
+
+    /// The length of what a key leaves in the table: the one given, or the shortest that keeps the
+    /// rate.
+    pub(crate) fn bits(
+        &self,
+        (parameter, given): (&'static str, Option<u32>),
+        mut allowed: RangeInclusive<u32>,
+        rate_with: impl Fn(u32) -> f64,
+    ) -> Result<u32, BuildError> {
+        let (rate, longest) = (self.rate()?, *allowed.end());
+        let asked = rate.unwrap_or(DEFAULT_RATE);
+        let bits = match given {
+            Some(bits) => in_range(parameter, bits, allowed)?,
+            None => allowed.find(|&bits| rate_with(bits) <= asked).unwrap_or(longest),
+        };
+        keeps(rate, rate_with(bits))?;
+        Ok(bits)
+    }
 }
 
-pub(crate) fn in_range(
+/// The number, if it is in its range.
+pub(crate) fn in_range<N: Into<u64> + Copy>(
     parameter: &'static str,
-    got: u64,
-    range: std::ops::RangeInclusive<u64>,
-) -> Result<u64, BuildError> {
-    if range.contains(&got) {
-        Ok(got)
-    } else {
-        Err(BuildError::OutOfRange { parameter, got, min: *range.start(), max: *range.end() })
-    }
+    got: N,
+    range: RangeInclusive<N>,
+) -> Result<N, BuildError> {
+    check_range(parameter, got, range).map(|()| got)
+}
+
+/// The number, if there can be a table of that many.
+pub(crate) fn at_most(buckets: u64, max: u64) -> Result<u64, BuildError> {
+    if buckets <= max { Ok(buckets) } else { Err(BuildError::TooLarge { buckets, max }) }
 }
 
 /// The parameters that were given must keep the rate that was given.
@@ -50,39 +74,71 @@ pub(crate) fn keeps(asked: Option<f64>, rate: f64) -> Result<(), BuildError> {
     }
 }
 
-/// The methods of a builder for [`Shared`], which is its field `shared`.
-macro_rules! shared_words {
-    () => {
-        /// The keys that the filter is planned for, repetitions counted.
-        pub fn capacity(mut self, keys: usize) -> Self {
-            self.shared.capacity = Some(keys);
-            self
-        }
+/// The setters of a builder: those for [`Shared`], which is its field `shared`, and its own, each
+/// for the optional field of its name.
+macro_rules! setters {
+    ($builder:ident; $($(#[$doc:meta])* $setter:ident: $type:ty;)*) => {
+        impl $builder {
+            /// The keys that the filter is planned for, repetitions counted.
+            pub fn capacity(mut self, keys: usize) -> Self {
+                self.shared.capacity = Some(keys);
+                self
+            }
 
-        /// The largest share of absent keys that may be reported as present with as many keys as
-        /// the capacity; 1 % by default.
-        pub fn false_positive_rate(mut self, rate: f64) -> Self {
-            self.shared.rate = Some(rate);
-            self
-        }
+            /// The largest share of absent keys that may be reported as present with as many keys
+            /// as the capacity; 1 % by default.
+            pub fn false_positive_rate(mut self, rate: f64) -> Self {
+                self.shared.rate = Some(rate);
+                self
+            }
 
-        /// A fixed seed for the default hash function. Without it the seed is random.
-        pub fn seed(self, seed: u64) -> Self {
-            self.hasher(cuculus::KeyHasher::xxh3(seed))
-        }
+            /// A fixed seed for the default hash function. Without it the seed is random.
+            pub fn seed(self, seed: u64) -> Self {
+                self.hasher(cuculus::KeyHasher::xxh3(seed))
+            }
 
-        /// Another hash function.
-        pub fn hasher(mut self, hasher: cuculus::KeyHasher) -> Self {
-            self.shared.hasher = Some(hasher);
-            self
+            /// Another hash function.
+            pub fn hasher(mut self, hasher: cuculus::KeyHasher) -> Self {
+                self.shared.hasher = Some(hasher);
+                self
+            }
         }
+        $crate::baselines::parameters::own_setters!($builder; $($(#[$doc])* $setter: $type;)*);
     };
 }
-pub(crate) use shared_words;
+pub(crate) use setters;
 
-/// Figures instead of megabytes of bits.
-macro_rules! debug_with {
-    ($filter:ident: $($field:ident),*) => {
+/// Setters for optional fields of the same names.
+macro_rules! own_setters {
+    ($builder:ident; $($(#[$doc:meta])* $setter:ident: $type:ty;)*) => {
+        impl $builder {$(
+            $(#[$doc])*
+            pub fn $setter(mut self, $setter: $type) -> Self {
+                self.$setter = Some($setter);
+                self
+            }
+        )*}
+    };
+}
+pub(crate) use own_setters;
+
+/// What every filter says of itself: its builder, its capacity, and some of its fields instead of
+/// megabytes of bits.
+macro_rules! described {
+    ($filter:ident, $builder:ident: $($field:ident),*) => {
+        impl $filter {
+            /// Starts with the defaults, and a false positive rate of 1 %.
+            pub fn builder() -> $builder {
+                $builder::default()
+            }
+
+            /// The number of keys that the filter was planned for. It may take more.
+            #[must_use]
+            pub fn capacity(&self) -> usize {
+                self.capacity
+            }
+        }
+
         impl core::fmt::Debug for $filter {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 f.debug_struct(stringify!($filter))
@@ -95,4 +151,65 @@ macro_rules! debug_with {
         }
     };
 }
-pub(crate) use debug_with;
+pub(crate) use described;
+
+/// The parts of `Filter` that are fields.
+macro_rules! filter_fields {
+    () => {
+        #[inline]
+        fn hasher(&self) -> &cuculus::KeyHasher {
+            &self.hasher
+        }
+
+        fn len(&self) -> usize {
+            self.len
+        }
+    };
+}
+pub(crate) use filter_fields;
+
+/// The figures of a filter: those that all have, and its own.
+macro_rules! figures {
+    (
+        $filter:ident, $(#[$doc:meta])* $stats:ident of $this:ident;
+        $($(#[$own_doc:meta])* $own:ident: $type:ty = $value:expr;)*
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq)]
+        #[non_exhaustive]
+        pub struct $stats {
+            /// The keys held.
+            pub len: usize,
+            /// The keys that it was planned for.
+            pub capacity: usize,
+            /// The slots that exist.
+            pub slots: usize,
+            /// The share of the slots in use.
+            pub utilization: f64,
+            /// All memory held.
+            pub size_in_bytes: usize,
+            /// The false positive rate to expect now.
+            pub expected_false_positive_rate: f64,
+            $($(#[$own_doc])* pub $own: $type,)*
+        }
+
+        impl $filter {
+            /// The figures of the filter as it stands.
+            #[must_use]
+            pub fn stats(&self) -> $stats {
+                use cuculus::Filter as _;
+                let $this = self;
+                $stats {
+                    len: self.len,
+                    capacity: self.capacity,
+                    slots: self.slots(),
+                    utilization: self.utilization(),
+                    size_in_bytes: self.size_in_bytes(),
+                    expected_false_positive_rate: self.expected_false_positive_rate(),
+                    $($own: $value,)*
+                }
+            }
+        }
+    };
+}
+pub(crate) use figures;

@@ -83,15 +83,6 @@ impl Blocks {
         Self { with_keys: (0..1000).map(rate).collect() }
     }
 
-    /// Blocks of this many words, in each of which a key sets one bit.
-    pub(crate) fn split(words: u32, bits_per_word: u32) -> Self {
-        let left = 1.0 - 1.0 / f64::from(bits_per_word);
-        let empty = std::iter::successors(Some(1.0), |empty| Some(empty * left));
-        Self {
-            with_keys: empty.map(|empty| (1.0f64 - empty).powi(words as i32)).take(1000).collect(),
-        }
-    }
-
     /// The rate with this many keys per block on average.
     pub(crate) fn rate(&self, keys_per_block: f64) -> f64 {
         let mean = keys_per_block.clamp(0.0, MAX_KEYS_PER_BLOCK);

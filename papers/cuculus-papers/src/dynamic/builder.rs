@@ -93,18 +93,6 @@ setters! { DynamicCuckooFilterBuilder, hasher in parameters.hasher;
     /// too. It is then not stored, though the insert succeeds, and it vanishes when the other is
     /// removed. With 12 bits that happens to one key in two hundred while the list grows to six
     /// filters. To know which keys are already there takes an exact set.
-    ///
-    /// ```
-    /// use cuculus::{Filter, Insert};
-    /// use cuculus_papers::DynamicCuckooFilter;
-    ///
-    /// let builder = DynamicCuckooFilter::builder().capacity(1000).filter_duplicates(true);
-    /// let mut set = builder.build()?;
-    /// set.insert("key")?;
-    /// set.insert("key")?;
-    /// assert_eq!(set.len(), 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     filter_duplicates(filter: bool) => filter_duplicates;
 
     /// How many buckets a search for room in a filter may open, the paper's MNK; 500 by default,

@@ -98,22 +98,6 @@ impl DynamicCuckooFilter {
     /// | 65 % | 4 | 3 |
     /// | 80 % | 4 | 2 |
     /// | 90 % | 3 | 1 |
-    ///
-    /// ```
-    /// use cuculus::{Filter, Insert, Remove};
-    /// use cuculus_papers::DynamicCuckooFilter;
-    ///
-    /// let builder = DynamicCuckooFilter::builder().buckets_per_filter(256).fingerprint_bits(12);
-    /// let mut set = builder.build()?;
-    /// set.extend(0..6000u64);
-    /// let filters = set.filters();
-    /// for key in 0..2000u64 {
-    ///     set.remove(&key);
-    /// }
-    /// assert!(set.compact() >= 1);
-    /// assert!(set.filters() < filters && (2000..6000u64).all(|key| set.contains(&key)));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn compact(&mut self) -> usize {
         let mut freed = 0;
         while self.free_by_moving() {
@@ -131,22 +115,6 @@ impl DynamicCuckooFilter {
     /// again as the list has; if there is no such memory, less is freed. In the table at
     /// [`compact`](Self::compact) it leaves as few filters as can hold the keys. What is left may be
     /// full to the last slots, so that the next keys soon need another filter.
-    ///
-    /// ```
-    /// use cuculus::{Filter, Insert, Remove};
-    /// use cuculus_papers::DynamicCuckooFilter;
-    ///
-    /// let builder = DynamicCuckooFilter::builder().buckets_per_filter(256).fingerprint_bits(12);
-    /// let mut set = builder.seed(1).build()?;
-    /// set.extend(0..6000u64);
-    /// for key in (0..6000u64).filter(|key| key % 3 == 0) {
-    ///     set.remove(&key); // from every filter
-    /// }
-    /// assert_eq!(set.compact(), 0);
-    /// assert_eq!(set.shrink_to_fit(), 2);
-    /// assert!((0..6000u64).all(|key| key % 3 == 0 || set.contains(&key)));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn shrink_to_fit(&mut self) -> usize {
         let mut freed = 0;
         while self.free_by_moving() || self.free_by_kicks() {

@@ -1,9 +1,10 @@
 //! What builders refuse, and that what they promise is kept: rates at the capacity, measured.
 
+use crate::common::refused;
 use cuculus::{BuildError, Filter, Insert};
 use cuculus_papers::baselines::{
     AdaptiveCuckooFilter, BlockedBloomFilter, BloomFilter, CountingBloomFilter, CuckooTable,
-    DleftCountingBloomFilter, DynamicBloomFilter, QuotientFilter, SplitBlockBloomFilter,
+    DleftCountingBloomFilter, DynamicBloomFilter, QuotientFilter,
 };
 
 const KEYS: u64 = 50_000;
@@ -37,8 +38,6 @@ fn rates_are_kept_at_the_capacity() {
         rate_is_kept("Bloom", rate, bloom.seed(1).build());
         let blocked = BlockedBloomFilter::builder().capacity(n).false_positive_rate(rate);
         rate_is_kept("blocked", rate, blocked.seed(1).build());
-        let split = SplitBlockBloomFilter::builder().capacity(n).false_positive_rate(rate);
-        rate_is_kept("split block", rate, split.seed(1).build());
         let counting = CountingBloomFilter::builder().capacity(n).false_positive_rate(rate);
         rate_is_kept("counting", rate, counting.seed(1).build());
         let dleft = DleftCountingBloomFilter::builder().capacity(n).false_positive_rate(rate);
@@ -103,13 +102,6 @@ fn figures_of_table_3() {
 #[test]
 fn what_cannot_be_built_is_refused() {
     use BuildError::{MissingCapacity, OutOfRange, RateOutOfRange, RateTooSmall, SlotsPerBucket};
-    macro_rules! refused {
-        ($($builder:expr => $error:pat),* $(,)?) => {$(
-            let error = $builder.build().expect_err(stringify!($builder));
-            assert!(matches!(error, $error), "{}: {error}", stringify!($builder));
-            assert!(!error.to_string().is_empty());
-        )*};
-    }
     refused!(
         BloomFilter::builder() => MissingCapacity,
         BloomFilter::builder().bits(100) => MissingCapacity,
@@ -119,8 +111,6 @@ fn what_cannot_be_built_is_refused() {
         BloomFilter::builder().capacity(5).hashes(33) => OutOfRange { parameter: "hashes", .. },
         BloomFilter::builder().capacity(5).bits(0) => OutOfRange { parameter: "bits", .. },
         BloomFilter::builder().capacity(50).bits(100).false_positive_rate(0.1) => RateTooSmall { .. },
-        SplitBlockBloomFilter::builder() => MissingCapacity,
-        SplitBlockBloomFilter::builder().capacity(5).false_positive_rate(1e-12) => RateTooSmall { .. },
         BlockedBloomFilter::builder() => MissingCapacity,
         BlockedBloomFilter::builder().capacity(5).hashes(15) => OutOfRange { .. },
         BlockedBloomFilter::builder().capacity(5).false_positive_rate(1.0) => RateOutOfRange { .. },

@@ -1,5 +1,6 @@
 //! The papers' filters obey every law, in every shape that can be built.
 
+use crate::common::SEARCHES;
 use cuculus::conformance::{self, Copies, Random, Subject};
 use cuculus::lab::{PlacementKind, Search};
 use cuculus::{Insert, Persist};
@@ -12,7 +13,6 @@ use cuculus_papers::{
 const KEYS: usize = 300;
 /// Fewer, since a ring takes its time.
 const RING_KEYS: usize = 120;
-const SEARCHES: [Search; 3] = [Search::BreadthFirst, Search::RandomWalk, Search::PaperWalk];
 /// Any key fits twice.
 const TWICE: Copies = Copies::Bounded { least: 2 };
 const RESIZING: [Resizing; 5] = [
@@ -54,8 +54,10 @@ fn ring_shapes() -> impl Iterator<Item = (u32, u32, u32, Copies)> {
 /// those that are stored are no sample of all; and the rate says little where nearly all
 /// fingerprints are in use.
 fn keys_for(bits: u32, candidates: u32, slots: u32) -> usize {
-    let most = analysis::keys_until_overfull(bits, candidates, slots, 0.5);
-    RING_KEYS.min(most as usize).min((1 << bits.min(16)) - 1).max(5)
+    let expected =
+        |keys: usize| analysis::overfull_fingerprints(bits, candidates, slots, keys as f64);
+    let most = RING_KEYS.min((1 << bits.min(16)) - 1);
+    (5..=most).rev().find(|&keys| expected(keys) < 0.5).unwrap_or(5)
 }
 
 #[test]

@@ -4,15 +4,14 @@
 
 use std::collections::BTreeMap;
 
+use crate::common::{SEARCHES, both, has_all, insert_all, rate_of_all_keys, refused, remove_all};
 use cuculus::conformance::{Multiset, Random};
-use cuculus::lab::Search;
 use cuculus::{BuildError, Filter, FullCause, Insert, Persist, Remove};
 use cuculus_papers::analysis;
 use cuculus_papers::{
     ConsistentCuckooFilter, ConsistentCuckooFilterBuilder, IndexIndependentCuckooFilter, Resizing,
 };
 
-const SEARCHES: [Search; 3] = [Search::BreadthFirst, Search::RandomWalk, Search::PaperWalk];
 const RESIZING: [Resizing; 5] = [
     Resizing::Adaptive,
     Resizing::Buckets,
@@ -37,22 +36,6 @@ fn build(builder: &ConsistentCuckooFilterBuilder) -> ConsistentCuckooFilter {
     builder.build().expect("valid")
 }
 
-fn insert_all(filter: &mut ConsistentCuckooFilter, keys: impl Iterator<Item = u64>) {
-    for key in keys {
-        filter.insert(&key).unwrap_or_else(|full| panic!("{key} was refused: {full}"));
-    }
-}
-
-fn remove_all(filter: &mut ConsistentCuckooFilter, keys: impl Iterator<Item = u64>) {
-    for key in keys {
-        assert!(filter.remove(&key), "{key} is lost");
-    }
-}
-
-fn has_all(filter: &ConsistentCuckooFilter, mut keys: impl Iterator<Item = u64>) {
-    assert_eq!(keys.find(|key| !filter.contains(key)), None, "a false negative");
-}
-
 /// Any shape, so small that much is refused.
 fn any_builder(random: &mut Random, resizing: Resizing) -> ConsistentCuckooFilterBuilder {
     let bits = [4, 6, 8, 12, 30][random.below(5)];
@@ -65,21 +48,6 @@ fn any_builder(random: &mut Random, resizing: Resizing) -> ConsistentCuckooFilte
         .max_filters([1, 2, 3, 16][random.below(4)])
         .search(SEARCHES[random.below(3)])
         .max_kicks([0, 1, 5, 500][random.below(4)])
-}
-
-/// Does something to two filters that are alike. What is refused by the first has left it like the
-/// second, and both say the same.
-fn both<T: PartialEq + std::fmt::Debug>(
-    filters: &mut [ConsistentCuckooFilter; 2],
-    refused: impl Fn(&T) -> bool,
-    operation: impl Fn(&mut ConsistentCuckooFilter) -> T,
-) -> T {
-    let outcome = operation(&mut filters[0]);
-    if refused(&outcome) {
-        assert!(filters[0].to_bytes() == filters[1].to_bytes(), "changed by a refusal");
-    }
-    assert_eq!(operation(&mut filters[1]), outcome);
-    outcome
 }
 
 /// Everything that can be done, in any order, beside the exact multiset; one filter is now and then
@@ -351,7 +319,6 @@ fn scaling_down_loses_no_key() {
 /// as printed.
 #[test]
 fn the_rate_is_that_of_all_keys() {
-    const ABSENT_KEYS: u64 = 300_000;
     const KEYS: u64 = 1000;
     for bits in [16, 12] {
         for resizing in [Resizing::Buckets, Resizing::Filters] {
@@ -359,15 +326,7 @@ fn the_rate_is_that_of_all_keys() {
             let mut filter = build(&shape);
             insert_all(&mut filter, 0..KEYS);
             assert!(resizing == Resizing::Buckets || filter.filters() > 4);
-            let found = (0..ABSENT_KEYS).filter(|key| filter.contains(&(key + (1 << 40)))).count();
-            let rate = found as f64 / ABSENT_KEYS as f64;
-            let expected = filter.expected_false_positive_rate();
-            assert_eq!(expected, analysis::false_positive_rate(bits, KEYS as f64));
-            let of_the_sample = (expected * (1.0 - expected) / ABSENT_KEYS as f64).sqrt();
-            // The number of different fingerprints among the keys.
-            let of_the_filter = expected * (expected / (2.0 * KEYS as f64)).sqrt();
-            let sigma = of_the_sample.hypot(of_the_filter);
-            assert!((rate - expected).abs() < 5.0 * sigma, "{rate} {expected} {sigma}");
+            let rate = rate_of_all_keys(&filter, bits);
             // 1.51 and 21.7 of a hundred, where the theorem has .009 and .15 for one filter.
             let parts = vec![(2, 3); filter.filters()];
             let printed = analysis::consistent_rate_as_printed(bits, parts);
@@ -674,50 +633,41 @@ fn filters_of_few_candidates_grow_too() {
     }
 }
 
-fn error(builder: &ConsistentCuckooFilterBuilder) -> BuildError {
-    let error = builder.build().expect_err("must be refused");
-    let line = error.to_string();
-    assert!(!line.contains('\n') && line.len() > 30, "{line}");
-    error
-}
-
 #[test]
 fn absurd_parameters_are_refused() {
-    let some = ConsistentCuckooFilter::builder;
-    assert_eq!(error(&some().false_positive_rate(0.01)), BuildError::MissingCapacity);
-    for rate in [0.0, 1.0, f64::NAN] {
-        let got = error(&some().capacity(100).false_positive_rate(rate));
-        assert!(matches!(got, BuildError::RateOutOfRange { .. }), "{got}");
-    }
-    let got = error(&some().capacity(1_000_000).false_positive_rate(1e-5));
-    assert!(matches!(got, BuildError::RateTooSmall { .. }), "{got}");
-    let got = error(&some().capacity(1000).fingerprint_bits(12).false_positive_rate(0.01));
-    assert!(matches!(got, BuildError::RateTooSmall { .. }), "{got}");
-    let out_of_range = |builder: ConsistentCuckooFilterBuilder, name: &str| {
-        let got = error(&builder);
-        assert!(
-            matches!(got, BuildError::OutOfRange { parameter, .. } if parameter == name),
-            "{got}"
-        );
+    use BuildError::{
+        MissingCapacity, OutOfRange, RateOutOfRange, RateTooSmall, SlotsPerBucket, TooLarge,
     };
-    for (bits, candidates, nodes) in [(0, 0, 0), (3, 17, 65), (33, u32::MAX, u32::MAX)] {
-        out_of_range(some().fingerprint_bits(bits), "fingerprint_bits");
-        out_of_range(some().candidates(candidates), "candidates");
-        out_of_range(some().virtual_nodes(nodes), "virtual_nodes");
+    let some = ConsistentCuckooFilter::builder;
+    for rate in [0.0, 1.0, f64::NAN] {
+        refused!(some().capacity(100).false_positive_rate(rate) => RateOutOfRange { .. });
     }
-    out_of_range(some().max_kicks(2001), "max_kicks");
+    for large in [0, 65, u32::MAX] {
+        refused!(
+            some().fingerprint_bits(large) => OutOfRange { parameter: "fingerprint_bits", .. },
+            some().candidates(large) => OutOfRange { parameter: "candidates", .. },
+            some().virtual_nodes(large) => OutOfRange { parameter: "virtual_nodes", .. },
+            some().slots_per_bucket(large) => SlotsPerBucket { .. },
+        );
+    }
     for filters in [0, 1025, u32::MAX] {
-        out_of_range(some().max_filters(filters), "max_filters");
-    }
-    out_of_range(some().slots_per_bucket(4).sparse_below(5), "sparse_below");
-    for slots in [0, 9] {
-        let got = error(&some().slots_per_bucket(slots));
-        assert!(matches!(got, BuildError::SlotsPerBucket { .. }), "{got}");
+        refused!(some().max_filters(filters) => OutOfRange { parameter: "max_filters", .. });
     }
     for buckets in [(1 << 20) + 1, 1 << 32, u64::MAX] {
-        let got = error(&some().buckets_per_filter(buckets));
-        assert!(matches!(got, BuildError::TooLarge { .. }), "{got}");
+        refused!(some().buckets_per_filter(buckets) => TooLarge { .. });
     }
+    let sparse = some().slots_per_bucket(4);
+    refused!(
+        some().false_positive_rate(0.01) => MissingCapacity,
+        some().capacity(1_000_000).false_positive_rate(1e-5) => RateTooSmall { .. },
+        some().capacity(1000).fingerprint_bits(12).false_positive_rate(0.01) => RateTooSmall { .. },
+        some().fingerprint_bits(3) => OutOfRange { parameter: "fingerprint_bits", .. },
+        some().fingerprint_bits(33) => OutOfRange { parameter: "fingerprint_bits", .. },
+        some().candidates(17) => OutOfRange { parameter: "candidates", .. },
+        some().slots_per_bucket(9) => SlotsPerBucket { .. },
+        some().max_kicks(2001) => OutOfRange { parameter: "max_kicks", .. },
+        sparse.sparse_below(5) => OutOfRange { parameter: "sparse_below", .. },
+    );
     // No buckets are one.
     assert_eq!(some().buckets_per_filter(0).build().expect("valid").buckets(), 1);
     // A capacity chooses the length of fingerprints, and no more.

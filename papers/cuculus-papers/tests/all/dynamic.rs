@@ -2,13 +2,13 @@
 //! order, copies of a key, the two ways to extend a list, and the errors of the papers that it must
 //! not repeat.
 
+use crate::common::{SEARCHES, has_all, insert_all, refused, remove_all};
 use cuculus::conformance::{Multiset, Random};
-use cuculus::lab::{Instructions, PlacementKind, Search};
+use cuculus::lab::{Instructions, PlacementKind};
 use cuculus::{BuildError, Filter, FullCause, Insert, Persist, Remove};
 use cuculus_papers::{DynamicCuckooFilter, DynamicCuckooFilterBuilder, Extension};
 
 const EXTENSIONS: [Extension; 2] = [Extension::Active, Extension::Passive];
-const SEARCHES: [Search; 3] = [Search::BreadthFirst, Search::RandomWalk, Search::PaperWalk];
 
 fn builder(bits: u32, buckets: u64) -> DynamicCuckooFilterBuilder {
     DynamicCuckooFilter::builder()
@@ -19,22 +19,6 @@ fn builder(bits: u32, buckets: u64) -> DynamicCuckooFilterBuilder {
 
 fn build(builder: &DynamicCuckooFilterBuilder) -> DynamicCuckooFilter {
     builder.build().expect("valid")
-}
-
-fn insert_all(filter: &mut DynamicCuckooFilter, keys: impl Iterator<Item = u64>) {
-    for key in keys {
-        filter.insert(&key).unwrap_or_else(|full| panic!("{key} was refused: {full}"));
-    }
-}
-
-fn remove_all(filter: &mut DynamicCuckooFilter, keys: impl Iterator<Item = u64>) {
-    for key in keys {
-        assert!(filter.remove(&key), "{key} is lost");
-    }
-}
-
-fn has_all(filter: &DynamicCuckooFilter, mut keys: impl Iterator<Item = u64>) {
-    assert_eq!(keys.find(|key| !filter.contains(key)), None, "a false negative");
 }
 
 /// Keys that the tests never insert.
@@ -596,52 +580,41 @@ fn the_rate_is_kept_up_to_the_capacity() {
 
 #[test]
 fn absurd_parameters_are_refused_in_words() {
-    let error = |builder: DynamicCuckooFilterBuilder| builder.build().expect_err("absurd");
-    let some = || DynamicCuckooFilter::builder().capacity(1000);
-    assert_eq!(error(DynamicCuckooFilter::builder()), BuildError::MissingCapacity);
-    let alone = DynamicCuckooFilter::builder().capacity_per_filter(10);
-    assert_eq!(error(alone), BuildError::MissingCapacity);
+    use BuildError::{
+        MissingCapacity, OutOfRange, RateOutOfRange, RateTooSmall, SlotsPerBucket, TooLarge,
+    };
+    let any = DynamicCuckooFilter::builder;
+    let some = || any().capacity(1000);
     for rate in [0.0, 1.0, -0.1, 1.5, f64::NAN, f64::INFINITY] {
-        let got = error(some().false_positive_rate(rate));
-        assert!(matches!(got, BuildError::RateOutOfRange { .. }), "{rate}: {got}");
+        refused!(some().false_positive_rate(rate) => RateOutOfRange { .. });
     }
-    // The smallest rate is that of the whole list.
-    let got = error(some().false_positive_rate(1e-12));
-    assert!(matches!(got, BuildError::RateTooSmall { got: 1e-12, smallest } if smallest < 1e-8));
-    let got = error(some().buckets_per_filter(1).false_positive_rate(1e-8));
-    assert!(
-        matches!(got, BuildError::RateTooSmall { got: 1e-8, smallest } if smallest > 1e-7),
-        "{got}"
-    );
-    let got = error(some().fingerprint_bits(8).false_positive_rate(0.001));
-    assert!(matches!(got, BuildError::RateTooSmall { .. }), "{got}");
-    // A length that keeps the rate in fewer filters does.
-    assert!(some().fingerprint_bits(10).false_positive_rate(0.01).build().is_ok());
     for bits in [0, 3, 33, u32::MAX] {
-        let got = error(some().fingerprint_bits(bits));
-        assert!(matches!(got, BuildError::OutOfRange { min: 4, max: 32, .. }), "{got}");
+        refused!(some().fingerprint_bits(bits) => OutOfRange { min: 4, max: 32, .. });
     }
     for slots in [0, 9, u32::MAX] {
-        let got = error(some().slots_per_bucket(slots));
-        assert!(matches!(got, BuildError::SlotsPerBucket { .. }), "{got}");
+        refused!(some().slots_per_bucket(slots) => SlotsPerBucket { .. });
     }
-    let got = error(some().max_kicks(2001));
-    assert!(matches!(got, BuildError::OutOfRange { parameter: "max_kicks", .. }), "{got}");
     for keys in [0, 257, usize::MAX] {
-        let got = error(builder(12, 64).capacity_per_filter(keys));
-        let parameter = "capacity_per_filter";
-        assert_eq!(got, BuildError::OutOfRange { parameter, got: keys as u64, min: 1, max: 256 });
+        let each = builder(12, 64).capacity_per_filter(keys);
+        refused!(each => OutOfRange { parameter: "capacity_per_filter", min: 1, max: 256, .. });
     }
-    for builder in [
-        DynamicCuckooFilter::builder().capacity(usize::MAX),
-        DynamicCuckooFilter::builder().capacity(usize::MAX).placement(PlacementKind::Xor),
-        DynamicCuckooFilter::builder().buckets_per_filter(u64::MAX),
-        some().buckets_per_filter(1 << 32),
-        some().capacity_per_filter(usize::MAX),
-    ] {
-        let got = error(builder);
-        assert!(matches!(got, BuildError::TooLarge { .. }), "{got}");
-    }
+    refused!(
+        any() => MissingCapacity,
+        any().capacity_per_filter(10) => MissingCapacity,
+        // The smallest rate is that of the whole list.
+        some().false_positive_rate(1e-12) => RateTooSmall { got: 1e-12, smallest: ..1e-8 },
+        some().buckets_per_filter(1).false_positive_rate(1e-8)
+            => RateTooSmall { got: 1e-8, smallest: 1e-7.. },
+        some().fingerprint_bits(8).false_positive_rate(0.001) => RateTooSmall { .. },
+        some().max_kicks(2001) => OutOfRange { parameter: "max_kicks", .. },
+        any().capacity(usize::MAX) => TooLarge { .. },
+        any().capacity(usize::MAX).placement(PlacementKind::Xor) => TooLarge { .. },
+        any().buckets_per_filter(u64::MAX) => TooLarge { .. },
+        some().buckets_per_filter(1 << 32) => TooLarge { .. },
+        some().capacity_per_filter(usize::MAX) => TooLarge { .. },
+    );
+    // A length that keeps the rate in fewer filters does.
+    assert!(some().fingerprint_bits(10).false_positive_rate(0.01).build().is_ok());
     let built = |builder: DynamicCuckooFilterBuilder| build(&builder).stats();
     assert_eq!(built(builder(12, 0)).buckets_per_filter, 1);
     assert_eq!(built(builder(12, 5).placement(PlacementKind::Xor)).buckets_per_filter, 8);

@@ -10,6 +10,27 @@ use testkit::failing::{Tally, done, of_cause, try_all, try_build, try_common};
 use testkit::filled;
 use testkit::heap::{self, failing};
 
+/// Frees what can be freed with the memory that there is: each allocation fails in turn, and the keys
+/// that are left stay.
+fn frees_what_it_can<F: Persist + Clone>(
+    tally: &mut Tally,
+    filter: &F,
+    free: impl Fn(&mut F),
+    keeps: &dyn Fn(&F) -> bool,
+) {
+    for n in 0.. {
+        let (live, mut filter) = (heap::live(), filter.clone());
+        let ((), failed) = failing(n, || free(&mut filter));
+        assert!(keeps(&filter) && F::from_bytes(&filter.to_bytes()).is_ok(), "at {n}");
+        drop(filter);
+        assert_eq!(heap::live(), live, "leaked at {n}");
+        tally.failures += usize::from(failed);
+        if !failed {
+            break;
+        }
+    }
+}
+
 #[test]
 fn dynamic_filters() {
     for reuse_holes in [false, true] {
@@ -26,19 +47,7 @@ fn dynamic_filters() {
         // They free what they can with the memory that there is.
         let mut tally = Tally { operations: 2, ..Tally::default() };
         for free in [DynamicCuckooFilter::compact, DynamicCuckooFilter::shrink_to_fit] {
-            for n in 0.. {
-                let (live, mut filter) = (heap::live(), filter.clone());
-                let (_, failed) = failing(n, || free(&mut filter));
-                assert!(
-                    left(&filter) && DynamicCuckooFilter::from_bytes(&filter.to_bytes()).is_ok()
-                );
-                drop(filter);
-                assert_eq!(heap::live(), live, "leaked at {n}");
-                tally.failures += usize::from(failed);
-                if !failed {
-                    break;
-                }
-            }
+            frees_what_it_can(&mut tally, &filter, |filter| _ = free(filter), &left);
         }
         tally.print(&format!("dynamic {reuse_holes}, compacting and shrinking"));
     }
@@ -109,22 +118,9 @@ fn filters_on_rings() {
         (0..100u64).for_each(|key| assert!(sparse.remove(&key)));
         let _ = sparse.scale_out();
         tally.operations += 2;
-        for operation in [ConsistentCuckooFilter::scale_down, |filter: &mut _| {
-            ConsistentCuckooFilter::compact(filter) > 0
-        }] {
-            for n in 0.. {
-                let (live, mut filter) = (heap::live(), sparse.clone());
-                let (_, failed) = failing(n, || operation(&mut filter));
-                assert!((100..160u64).all(|key| filter.contains(&key)), "{name} at {n}");
-                assert!(ConsistentCuckooFilter::from_bytes(&filter.to_bytes()).is_ok());
-                drop(filter);
-                assert_eq!(heap::live(), live, "{name} leaked at {n}");
-                tally.failures += usize::from(failed);
-                if !failed {
-                    break;
-                }
-            }
-        }
+        let left = |filter: &_| (100..160u64).all(|key| Filter::contains(filter, &key));
+        frees_what_it_can(&mut tally, &sparse, |filter| _ = filter.scale_down(), &left);
+        frees_what_it_can(&mut tally, &sparse, |filter| _ = filter.compact(), &left);
         tally.print(&format!("{name}, resizing"));
     }
 }

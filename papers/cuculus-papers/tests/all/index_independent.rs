@@ -1,15 +1,13 @@
 //! The index-independent cuckoo filter where it can go wrong: buckets that come and go in any
 //! order, full filters, copies of a key, and what its capacity promises.
 
+use crate::common::{SEARCHES, both, rate_of_all_keys, refused};
 use cuculus::conformance::{Multiset, Random};
-use cuculus::lab::Search;
 use cuculus::{BuildError, Filter, FullCause, Insert, Persist, Remove};
 use cuculus_papers::analysis;
 use cuculus_papers::{IndexIndependentCuckooFilter, IndexIndependentCuckooFilterBuilder};
 
 type Single = IndexIndependentCuckooFilter;
-
-const SEARCHES: [Search; 3] = [Search::BreadthFirst, Search::RandomWalk, Search::PaperWalk];
 
 fn builder(bits: u32, buckets: u64) -> IndexIndependentCuckooFilterBuilder {
     IndexIndependentCuckooFilter::builder().fingerprint_bits(bits).buckets(buckets).seed(1)
@@ -28,21 +26,6 @@ fn any_builder(random: &mut Random) -> IndexIndependentCuckooFilterBuilder {
         .virtual_nodes([1, 10, 10, 3, 64][random.below(5)])
         .search(SEARCHES[random.below(3)])
         .max_kicks([0, 1, 5, 500][random.below(4)])
-}
-
-/// Does something to two filters that are alike. What is refused by the first has left it like the
-/// second, and both say the same.
-fn both<T: PartialEq + std::fmt::Debug>(
-    filters: &mut [IndexIndependentCuckooFilter; 2],
-    refused: impl Fn(&T) -> bool,
-    operation: impl Fn(&mut IndexIndependentCuckooFilter) -> T,
-) -> T {
-    let outcome = operation(&mut filters[0]);
-    if refused(&outcome) {
-        assert!(filters[0].to_bytes() == filters[1].to_bytes(), "changed by a refusal");
-    }
-    assert_eq!(operation(&mut filters[1]), outcome);
-    outcome
 }
 
 /// Everything that can be done, in any order, beside the exact multiset; one filter is now and then
@@ -207,21 +190,12 @@ fn a_full_filter_says_so() {
 /// deviations, and far from Theorem 1 as printed.
 #[test]
 fn the_rate_is_that_of_all_keys() {
-    const ABSENT_KEYS: u64 = 400_000;
     for (bits, keys, candidates, slots) in [(16, 1000, 2, 3), (12, 1000, 2, 3), (12, 200, 4, 4)] {
         let shape = builder(bits, 600).candidates(candidates).slots_per_bucket(slots);
         let mut filter = build(&shape);
         filter.extend(0..keys);
         assert_eq!(filter.refused(), 0);
-        let found = (0..ABSENT_KEYS).filter(|key| filter.contains(&(key + (1 << 40)))).count();
-        let rate = found as f64 / ABSENT_KEYS as f64;
-        let expected = filter.expected_false_positive_rate();
-        assert_eq!(expected, analysis::false_positive_rate(bits, keys as f64));
-        let of_the_sample = (expected * (1.0 - expected) / ABSENT_KEYS as f64).sqrt();
-        // The number of different fingerprints among the keys.
-        let of_the_filter = expected * (expected / (2.0 * keys as f64)).sqrt();
-        let sigma = of_the_sample.hypot(of_the_filter);
-        assert!((rate - expected).abs() < 5.0 * sigma, "{rate} {expected} {sigma}");
+        let rate = rate_of_all_keys(&filter, bits);
         let printed = analysis::consistent_rate_as_printed(bits, [(candidates, slots)]);
         assert!(rate > 10.0 * printed, "{rate} {printed}");
     }
@@ -252,53 +226,40 @@ fn filters_hold_their_capacity() {
     assert!(refusing * 200 <= filters, "{refusing} of {filters} refused a key");
 }
 
-fn error(builder: &IndexIndependentCuckooFilterBuilder) -> BuildError {
-    let error = builder.build().expect_err("must be refused");
-    let line = error.to_string();
-    assert!(!line.contains('\n') && line.len() > 30, "{line}");
-    error
-}
-
 #[test]
 fn absurd_parameters_are_refused() {
-    let some = || IndexIndependentCuckooFilter::builder().capacity(100);
-    assert_eq!(error(&IndexIndependentCuckooFilter::builder()), BuildError::MissingCapacity);
-    for rate in [0.0, 1.0, -0.1, f64::NAN, f64::INFINITY] {
-        let got = error(&some().false_positive_rate(rate));
-        assert!(matches!(got, BuildError::RateOutOfRange { .. }), "{got}");
-    }
-    let got = error(&some().false_positive_rate(1e-9));
-    assert!(matches!(got, BuildError::RateTooSmall { smallest, .. } if smallest > 1e-9), "{got}");
-    let got = error(&some().false_positive_rate(0.001).fingerprint_bits(16));
-    assert!(matches!(got, BuildError::RateTooSmall { .. }), "{got}");
-    let out_of_range = |builder: IndexIndependentCuckooFilterBuilder, name: &str| {
-        let got = error(&builder);
-        assert!(
-            matches!(got, BuildError::OutOfRange { parameter, .. } if parameter == name),
-            "{got}"
-        );
+    use BuildError::{
+        MissingCapacity, OutOfRange, RateOutOfRange, RateTooSmall, SlotsPerBucket, TooLarge,
     };
-    for bits in [0, 3, 33, u32::MAX] {
-        out_of_range(some().fingerprint_bits(bits), "fingerprint_bits");
+    let some = || IndexIndependentCuckooFilter::builder().capacity(100);
+    for rate in [0.0, 1.0, -0.1, f64::NAN, f64::INFINITY] {
+        refused!(some().false_positive_rate(rate) => RateOutOfRange { .. });
     }
-    for candidates in [0, 17, u32::MAX] {
-        out_of_range(some().candidates(candidates), "candidates");
+    for large in [0, 65, u32::MAX] {
+        refused!(
+            some().fingerprint_bits(large) => OutOfRange { parameter: "fingerprint_bits", .. },
+            some().candidates(large) => OutOfRange { parameter: "candidates", .. },
+            some().virtual_nodes(large) => OutOfRange { parameter: "virtual_nodes", .. },
+            some().slots_per_bucket(large) => SlotsPerBucket { .. },
+        );
     }
-    for nodes in [0, 65, u32::MAX] {
-        out_of_range(some().virtual_nodes(nodes), "virtual_nodes");
-    }
-    out_of_range(some().max_kicks(2001), "max_kicks");
-    for slots in [0, 9, u32::MAX] {
-        let got = error(&some().slots_per_bucket(slots));
-        assert!(matches!(got, BuildError::SlotsPerBucket { .. }), "{got}");
-    }
-    for absurd in [some().capacity(usize::MAX), some().buckets(u64::MAX), some().buckets(1 << 32)] {
-        let got = error(&absurd.fingerprint_bits(32));
-        assert!(matches!(got, BuildError::TooLarge { .. }), "{got}");
-    }
-    // A ring has fewer buckets, the more nodes each of them has.
-    let got = error(&some().buckets(u64::from(u32::MAX / 64) + 1).virtual_nodes(64));
-    assert!(matches!(got, BuildError::TooLarge { max, .. } if max == u64::from(u32::MAX / 64)));
+    const MOST: u64 = (u32::MAX / 64) as u64;
+    let long = some().fingerprint_bits(32);
+    refused!(
+        IndexIndependentCuckooFilter::builder() => MissingCapacity,
+        some().false_positive_rate(1e-9) => RateTooSmall { smallest: 1.1e-9.., .. },
+        some().false_positive_rate(0.001).fingerprint_bits(16) => RateTooSmall { .. },
+        some().fingerprint_bits(3) => OutOfRange { parameter: "fingerprint_bits", .. },
+        some().fingerprint_bits(33) => OutOfRange { parameter: "fingerprint_bits", .. },
+        some().candidates(17) => OutOfRange { parameter: "candidates", .. },
+        some().slots_per_bucket(9) => SlotsPerBucket { .. },
+        some().max_kicks(2001) => OutOfRange { parameter: "max_kicks", .. },
+        long.clone().capacity(usize::MAX) => TooLarge { .. },
+        long.clone().buckets(u64::MAX) => TooLarge { .. },
+        long.buckets(1 << 32) => TooLarge { .. },
+        // A ring has fewer buckets, the more nodes each of them has.
+        some().buckets(MOST + 1).virtual_nodes(64) => TooLarge { max: MOST, .. },
+    );
 }
 
 /// No buckets are one bucket, and a filter of none is one that works.

@@ -5,6 +5,7 @@ use testkit::Heap;
 mod baselines_build;
 mod baselines_removal;
 mod chosen_keys;
+mod common;
 mod conformance;
 mod consistent;
 mod dynamic;

@@ -38,26 +38,24 @@ struct Shape {
     bits: Option<u32>,
 }
 
+impl Shape {
+    fn new(name: String, slots: u32) -> Self {
+        Self { name, slots, semi_sorted: false, bits: None }
+    }
+}
+
 /// Every number of slots, and semi-sorted.
 fn shapes_by_slots() -> Vec<Shape> {
-    let packed = (1..=8).map(|slots| {
-        let name = format!("{slots} slot{}", if slots == 1 { "" } else { "s" });
-        Shape { name, slots, semi_sorted: false, bits: None }
-    });
-    let sorted =
-        Shape { name: "4 semi-sorted".to_owned(), slots: 4, semi_sorted: true, bits: None };
+    let plural = |slots| if slots == 1 { "" } else { "s" };
+    let packed = (1..=8).map(|slots| Shape::new(format!("{slots} slot{}", plural(slots)), slots));
+    let sorted = Shape { semi_sorted: true, ..Shape::new("4 semi-sorted".to_owned(), 4) };
     packed.chain([sorted]).collect()
 }
 
 /// Four slots, and these lengths of a fingerprint.
 fn shapes_by_bits(bits: &[u32]) -> Vec<Shape> {
-    let shape = |&bits: &u32| Shape {
-        name: format!("{bits} bits"),
-        slots: 4,
-        semi_sorted: false,
-        bits: Some(bits),
-    };
-    bits.iter().map(shape).collect()
+    let shape = |bits| Shape { bits: Some(bits), ..Shape::new(format!("{bits} bits"), 4) };
+    bits.iter().copied().map(shape).collect()
 }
 
 fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
@@ -84,8 +82,7 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         let mut cells = vec![capacity.to_string(), filters.to_string()];
         for (shape, sum) in shapes.iter().zip(&mut refused) {
             let mut refusing = 0;
-            let first = settings.seed.wrapping_mul(1 << 16);
-            for seed in first..first.wrapping_add(filters) {
+            for seed in settings.seeds_of(filters) {
                 refusing += u64::from(shape.refuses(rate, capacity, seed)?);
             }
             *sum += refusing;
@@ -103,11 +100,8 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
              filters",
         )
     };
-    Ok(Outcome {
-        findings: shapes.iter().zip(&refused).map(finding).collect(),
-        tables: vec![("filters that refused one of `capacity` keys, in %".to_owned(), table)],
-        ..Outcome::default()
-    })
+    Ok(Outcome::of(shapes.iter().zip(&refused).map(finding))
+        .table("filters that refused one of `capacity` keys, in %", table))
 }
 
 /// A percentage that shows a single refusal.

@@ -2,7 +2,7 @@
 //! Consistent Cuckoo Filter paper.
 
 use cuculus_page::table::{Table, number};
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Shape};
+use cuculus_page::{Axis, Claimant, Finding, Holds, Plot};
 use cuculus_papers::IndexIndependentCuckooFilter;
 
 use crate::clock::{nanoseconds, timed};
@@ -46,7 +46,7 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         for (line, time) in lines.iter_mut().zip(best) {
             line.push((f64::from(*log2_buckets), *time));
         }
-        let cells = best.map(|time| number(Some(time), 1));
+        let cells = best.map(|time| number(time, 1));
         let size = [format!("2^{log2_buckets}"), work.keys.len().to_string()];
         table.row(size.into_iter().chain(cells));
     }
@@ -54,21 +54,13 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let plot =
         Plot::new(title, Axis::linear("log2 of the buckets"), Axis::from_zero("nanoseconds"));
     let named = || ACTS.iter().zip(&lines);
-    Ok(Outcome {
-        findings: named().map(|(act, line)| finding(act, line)).collect(),
-        plots: vec![
-            named().fold(plot, |plot, (act, line)| {
-                plot.series(*act, Shape::Line, line.iter().copied())
-            }),
-        ],
-        tables: vec![(format!("{LOAD} of the slots in use, best of {rounds} rounds"), table)],
-        notes: vec![
+    Ok(Outcome::of(named().map(|(act, line)| finding(act, line)))
+        .plot(named().fold(plot, |plot, (act, line)| plot.line(*act, line.iter().copied())))
+        .table(format!("{LOAD} of the slots in use, best of {rounds} rounds"), table)
+        .note(
             "The bound is of the worst case: max reallocations for an insertion, s filters for a \
-             lookup. Here s = 1, and at this load most insertions move nothing."
-                .to_owned(),
-        ],
-        ..Outcome::default()
-    })
+             lookup. Here s = 1, and at this load most insertions move nothing.",
+        ))
 }
 
 /// The keys of a ring, and the best times in nanoseconds.
@@ -113,11 +105,7 @@ fn finding(act: &str, line: &[(f64, f64)]) -> Finding {
     let (first, last) = (line.first().map_or(1.0, share), line.last().map_or(1.0, share));
     let rise = last / first;
     let explained = Line::through(line).map_or(0.0, |line| line.r_squared);
-    let holds = match rise {
-        rise if rise <= RISE => Holds::Yes,
-        rise if rise <= 2.0 * RISE => Holds::Partly,
-        _ => Holds::No,
-    };
+    let holds = Holds::graded(rise <= RISE, rise <= 2.0 * RISE);
     let claim = format!(
         "{act}: grows at most like log m (time over log m rises by at most {RISE} from the smallest \
          ring to the largest; in part up to twice that)"

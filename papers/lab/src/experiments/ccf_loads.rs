@@ -1,14 +1,16 @@
 //! How full a filter on a ring gets before it refuses a key, beside the thresholds that are to
 //! predict it (CCF paper, Theorem 4).
 
-use cuculus::CuckooFilter;
+use std::ops::Range;
+
 use cuculus::lab::{PlacementKind, Search};
 use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Claimant, Finding, Plot, Shape};
+use cuculus_page::{Axis, Claimant, Finding, Plot};
 use cuculus_papers::IndexIndependentCuckooFilter;
 use cuculus_papers::analysis;
 
 use super::cf_filters::load_at_first_refusal;
+use super::cf_load::Way;
 use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, choices};
 
 pub(super) const LOADS: Experiment = Experiment {
@@ -62,75 +64,76 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let nodes = settings.list(choices::NODES, &[1, 10, 64])?;
     let buckets = settings.value(BUCKETS, settings.pick(1024, 4096))?;
     let count = settings.value(choices::SEEDS, 5)?.max(1);
-    let first = settings.seed.wrapping_mul(1 << 16);
+    let seeds = settings.seeds_of(count);
     let mut loads = Vec::new();
     for candidates in settings.list(CANDIDATES, &[2, 3, 4])? {
         (settings.progress)(&format!("{candidates} candidates"));
         for &slots in &slots {
             for &nodes in &nodes {
-                let seeds = first..first.wrapping_add(count);
-                loads.push(Load::measure(candidates, slots, nodes, buckets, seeds)?);
+                loads.push(Load::measure((candidates, slots, nodes), buckets, &seeds)?);
             }
         }
     }
     let title = format!("{buckets} buckets, {MAX_KICKS} kicks, mean of {count} filters");
-    let small = SmallLoads::measure(first)?;
-    Ok(Outcome {
-        findings: findings(&loads).into_iter().chain([small.finding()]).collect(),
-        plots: vec![plot(&loads, &slots)],
-        tables: vec![(title, table(&loads)), (SmallLoads::title(), small.table())],
-        notes: vec![
+    let small = SmallLoads::measure(settings)?;
+    Ok(Outcome::of(findings(&loads).into_iter().chain([small.finding()]))
+        .plot(plot(&loads, &slots))
+        .table(title, table(&loads))
+        .table(SmallLoads::title(), small.table())
+        .note(
             "Thresholds are given as loads: T̂ as in the paper, the true one for even shares, and \
-             T̂ for the uneven shares of a ring."
-                .to_owned(),
-        ],
-        ..Outcome::default()
-    })
+             T̂ for the uneven shares of a ring.",
+        ))
+}
+
+/// How full a filter on a ring is when it first refuses a key.
+fn ring_load(
+    (candidates, slots, nodes): (u32, u32, u32),
+    buckets: u64,
+    search: Search,
+    seed: u64,
+) -> anyhow::Result<f64> {
+    let builder = IndexIndependentCuckooFilter::builder().buckets(buckets).candidates(candidates);
+    let builder = builder.slots_per_bucket(slots).virtual_nodes(nodes).fingerprint_bits(BITS);
+    let builder = builder.max_kicks(MAX_KICKS).search(search).seed(seed);
+    Ok(load_at_first_refusal(&mut builder.build()?, seed))
+}
+
+/// How full a cuckoo filter is when it first refuses a key.
+fn even_load(
+    placement: PlacementKind,
+    slots: u32,
+    buckets: u64,
+    search: Search,
+    seed: u64,
+) -> anyhow::Result<f64> {
+    Way { name: "", search, placement }.load(buckets, slots, BITS, seed)
+}
+
+/// The mean over some seeds.
+fn mean(seeds: &Range<u64>, load: impl Fn(u64) -> anyhow::Result<f64>) -> anyhow::Result<f64> {
+    let count = (seeds.end - seeds.start) as f64;
+    Ok(seeds.clone().map(load).sum::<anyhow::Result<f64>>()? / count)
 }
 
 impl Load {
     fn measure(
-        candidates: u32,
-        slots: u32,
-        nodes: u32,
+        shape @ (candidates, slots, nodes): (u32, u32, u32),
         buckets: u64,
-        seeds: std::ops::Range<u64>,
+        seeds: &Range<u64>,
     ) -> anyhow::Result<Self> {
-        let ring = |search, seed| {
-            let builder = IndexIndependentCuckooFilter::builder()
-                .buckets(buckets)
-                .candidates(candidates)
-                .slots_per_bucket(slots)
-                .virtual_nodes(nodes)
-                .fingerprint_bits(BITS)
-                .max_kicks(MAX_KICKS)
-                .search(search)
-                .seed(seed);
-            Ok(load_at_first_refusal(&mut builder.build()?, seed))
-        };
-        let even = |seed| {
-            let builder = CuckooFilter::builder()
-                .buckets(buckets)
-                .slots_per_bucket(slots)
-                .fingerprint_bits(BITS)
-                .max_kicks(MAX_KICKS)
-                .search(Search::PaperWalk)
-                .seed(seed);
-            Ok(load_at_first_refusal(&mut builder.build()?, seed))
-        };
-        let mean = |load: &dyn Fn(u64) -> anyhow::Result<f64>| -> anyhow::Result<f64> {
-            let count = (seeds.end - seeds.start) as f64;
-            Ok(seeds.clone().map(load).sum::<anyhow::Result<f64>>()? / count)
-        };
+        let ring = |search| mean(seeds, |seed| ring_load(shape, buckets, search, seed));
+        let any = PlacementKind::AnySize;
+        let even = || mean(seeds, |seed| even_load(any, slots, buckets, Search::PaperWalk, seed));
         let of_slots = |keys: f64| keys / f64::from(slots);
         Ok(Self {
             candidates,
             slots,
             nodes,
-            walk: mean(&|seed| ring(Search::PaperWalk, seed))?,
-            no_return: mean(&|seed| ring(Search::RandomWalk, seed))?,
-            breadth_first: mean(&|seed| ring(Search::BreadthFirst, seed))?,
-            even: (candidates == 2).then(|| mean(&even)).transpose()?,
+            walk: ring(Search::PaperWalk)?,
+            no_return: ring(Search::RandomWalk)?,
+            breadth_first: ring(Search::BreadthFirst)?,
+            even: (candidates == 2).then(even).transpose()?,
             upper_threshold: of_slots(analysis::upper_threshold_limit(candidates, slots)),
             orientability: analysis::orientability_threshold(candidates, slots),
             ring_threshold: of_slots(analysis::ring_threshold(candidates, slots, nodes)),
@@ -151,25 +154,14 @@ impl SmallLoads {
     const FILTERS: u64 = 100;
     const SEARCHES: [Search; 3] = [Search::PaperWalk, Search::RandomWalk, Search::BreadthFirst];
 
-    fn measure(first: u64) -> anyhow::Result<Self> {
-        let mean = |load: &dyn Fn(u64) -> anyhow::Result<f64>| -> anyhow::Result<f64> {
-            let seeds = first..first.wrapping_add(Self::FILTERS);
-            Ok(seeds.map(load).sum::<anyhow::Result<f64>>()? / Self::FILTERS as f64)
-        };
+    fn measure(settings: &Settings<'_>) -> anyhow::Result<Self> {
+        let seeds = settings.seeds_of(Self::FILTERS);
         let (mut ring, mut even) = ([0.0; 3], [0.0; 3]);
         for (at, search) in Self::SEARCHES.into_iter().enumerate() {
-            ring[at] = mean(&|seed| {
-                let builder = IndexIndependentCuckooFilter::builder().buckets(Self::BUCKETS);
-                let builder = builder.slots_per_bucket(Self::SLOTS).fingerprint_bits(BITS);
-                let builder = builder.max_kicks(MAX_KICKS).search(search).seed(seed);
-                Ok(load_at_first_refusal(&mut builder.build()?, seed))
-            })?;
-            even[at] = mean(&|seed| {
-                let builder = CuckooFilter::builder().buckets(Self::BUCKETS);
-                let builder = builder.slots_per_bucket(Self::SLOTS).fingerprint_bits(BITS);
-                let builder = builder.placement(PlacementKind::Xor).max_kicks(MAX_KICKS);
-                Ok(load_at_first_refusal(&mut builder.search(search).seed(seed).build()?, seed))
-            })?;
+            let (shape, xor) = ((2, Self::SLOTS, 10), PlacementKind::Xor);
+            ring[at] = mean(&seeds, |seed| ring_load(shape, Self::BUCKETS, search, seed))?;
+            even[at] =
+                mean(&seeds, |seed| even_load(xor, Self::SLOTS, Self::BUCKETS, search, seed))?;
         }
         Ok(Self { rows: [("ring, v = 10", ring), ("exclusive or", even)] })
     }
@@ -180,12 +172,15 @@ impl SmallLoads {
     }
 
     fn table(&self) -> Table {
-        let mut table = Table::new(["placement", "walk as printed", "without return", "bfs"]);
-        for (name, loads) in &self.rows {
-            let cells = loads.map(|load| number(Some(load), 4));
-            table.row([(*name).to_owned()].into_iter().chain(cells));
-        }
-        table
+        Table::of(
+            &self.rows,
+            &[
+                ("placement", &|row| row.0.to_owned()),
+                ("walk as printed", &|row| number(row.1[0], 4)),
+                ("without return", &|row| number(row.1[1], 4)),
+                ("bfs", &|row| number(row.1[2], 4)),
+            ],
+        )
     }
 
     /// What the deviation of our own walk would have done to the verdicts.
@@ -216,40 +211,26 @@ fn plot(loads: &[Load], slots: &[u32]) -> Plot {
             let rows = loads.iter().filter(|load| load.candidates == 2 && load.slots == slots);
             rows.map(|load| (f64::from(load.nodes), of(load))).collect()
         };
-        plot.series(format!("measured, b = {slots}"), Shape::Line, line(Load::reached)).series(
-            format!("T̂ of the ring, b = {slots}"),
-            Shape::Dashed,
-            line(|load| load.ring_threshold),
-        )
+        plot.line(format!("measured, b = {slots}"), line(Load::reached))
+            .dashed(format!("T̂ of the ring, b = {slots}"), line(|load| load.ring_threshold))
     })
 }
 
 fn table(loads: &[Load]) -> Table {
-    let mut table = Table::new([
-        "k, b, v",
-        "walk as printed",
-        "without return",
-        "bfs",
-        "planned",
-        "T̂ of the ring",
-        "true, even",
-        "T̂",
-        "even, walk",
-    ]);
-    for load in loads {
-        table.row([
-            format!("{}, {}, {}", load.candidates, load.slots, load.nodes),
-            number(Some(load.walk), 4),
-            number(Some(load.no_return), 4),
-            number(Some(load.breadth_first), 4),
-            number(Some(load.planned), 4),
-            number(Some(load.ring_threshold), 4),
-            number(Some(load.orientability), 4),
-            number(Some(load.upper_threshold), 4),
-            number(load.even, 4),
-        ]);
-    }
-    table
+    Table::of(
+        loads,
+        &[
+            ("k, b, v", &|load| format!("{}, {}, {}", load.candidates, load.slots, load.nodes)),
+            ("walk as printed", &|load| number(load.walk, 4)),
+            ("without return", &|load| number(load.no_return, 4)),
+            ("bfs", &|load| number(load.breadth_first, 4)),
+            ("planned", &|load| number(load.planned, 4)),
+            ("T̂ of the ring", &|load| number(load.ring_threshold, 4)),
+            ("true, even", &|load| number(load.orientability, 4)),
+            ("T̂", &|load| number(load.upper_threshold, 4)),
+            ("even, walk", &|load| number(load.even, 4)),
+        ],
+    )
 }
 
 fn findings(loads: &[Load]) -> Vec<Finding> {
@@ -324,7 +305,7 @@ mod tests {
 
     #[test]
     fn loads_stay_below_the_thresholds() {
-        let load = Load::measure(2, 4, 10, 512, 0..2).unwrap();
+        let load = Load::measure((2, 4, 10), 512, &(0..2)).unwrap();
         assert!(0.7 < load.breadth_first && load.breadth_first < load.ring_threshold, "{load:?}");
         assert!(load.ring_threshold < load.upper_threshold);
         assert!(load.even.is_some_and(|even| even > load.walk));

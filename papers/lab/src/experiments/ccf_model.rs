@@ -7,7 +7,7 @@ use cuculus_papers::analysis::{
 use crate::experiment::{Chance, Experiment, Outcome, Settings};
 use crate::matching;
 use cuculus_page::table::{Table, number};
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Shape};
+use cuculus_page::{Axis, Claimant, Finding, Holds, Plot};
 
 pub(super) const THRESHOLDS: Experiment = Experiment {
     name: "ccf-thresholds",
@@ -56,13 +56,13 @@ fn thresholds(_: &Settings<'_>) -> anyhow::Result<Outcome> {
         for (b, printed) in (1..).zip(row) {
             let ours = upper_threshold(k, b, 1 << 30);
             furthest = furthest.max((ours - printed).abs());
-            let load = |per_bucket: f64| number(Some(per_bucket / f64::from(b)), 4);
+            let load = |per_bucket: f64| number(per_bucket / f64::from(b), 4);
             table.row([
                 format!("{k}, {b}"),
                 format!("{printed:.9}"),
                 format!("{ours:.9}"),
                 load(ours),
-                number(Some(orientability_threshold(k, b)), 4),
+                number(orientability_threshold(k, b), 4),
                 load(ring_threshold(k, b, 10)),
                 load(ring_threshold(k, b, 1)),
             ]);
@@ -77,46 +77,41 @@ fn thresholds(_: &Settings<'_>) -> anyhow::Result<Outcome> {
         let ks = || 2..=7u32;
         let bound = ks().map(|k| (f64::from(k), upper_threshold(k, b, 1 << 30) / f64::from(b)));
         let truth = ks().map(|k| (f64::from(k), orientability_threshold(k, b)));
-        plot = plot.series(format!("T̂, b = {b}"), Shape::Dashed, bound).series(
-            format!("true threshold, b = {b}"),
-            Shape::Line,
-            truth,
-        );
+        plot = plot
+            .dashed(format!("T̂, b = {b}"), bound)
+            .line(format!("true threshold, b = {b}"), truth);
     }
     for b in [1, 2, 3, 4] {
         let printed = |(k, row): (u32, [f64; 4])| (f64::from(k), row[b - 1] / b as f64);
         let points = (2..).zip(TABLE_II).map(printed);
-        plot = plot.series(format!("T̂, b = {b}: the paper"), Shape::Paper, points);
+        plot = plot.paper(format!("T̂, b = {b}: the paper"), points);
     }
     let of = |k: u32, b: u32| upper_threshold(k, b, 1 << 30);
     let by_k = (2..7).all(|k| (1..=4).all(|b| of(k, b) < of(k + 1, b)));
     let by_b = (2..=7).all(|k| (1..4).all(|b| of(k, b) < of(k, b + 1)));
     let rising = by_k && by_b;
     let two = (upper_threshold(2, 1, 1 << 30), orientability_threshold(2, 1));
-    Ok(Outcome {
-        findings: vec![
-            Finding::when(
-                "the 24 entries of Table II",
-                format!("all within {furthest:.1e}"),
-                furthest < 1e-8,
-            ),
-            Finding::when(
-                "the more candidates and the more slots, the larger is T̂ (every step of Table II)",
-                format!("k from 2 to 7, b from 1 to 4: {} steps", 5 * 4 + 6 * 3),
-                rising,
-            ),
-            Finding::when(
-                "below T̂ all keys can be stored with high probability",
-                format!("k = 2, b = 1: T̂ {:.3}, true threshold {:.3}", two.0, two.1),
-                two.0 <= two.1,
-            )
-            .valued(two.0 - two.1)
-            .because("T̂ counts a key in each of its candidates: it is an upper bound"),
-        ],
-        plots: vec![plot],
-        tables: vec![("thresholds".to_owned(), table)],
-        ..Outcome::default()
-    })
+    Ok(Outcome::of(vec![
+        Finding::when(
+            "the 24 entries of Table II",
+            format!("all within {furthest:.1e}"),
+            furthest < 1e-8,
+        ),
+        Finding::when(
+            "the more candidates and the more slots, the larger is T̂ (every step of Table II)",
+            format!("k from 2 to 7, b from 1 to 4: {} steps", 5 * 4 + 6 * 3),
+            rising,
+        ),
+        Finding::when(
+            "below T̂ all keys can be stored with high probability",
+            format!("k = 2, b = 1: T̂ {:.3}, true threshold {:.3}", two.0, two.1),
+            two.0 <= two.1,
+        )
+        .valued(two.0 - two.1)
+        .because("T̂ counts a key in each of its candidates: it is an upper bound"),
+    ])
+    .plot(plot)
+    .table("thresholds", table))
 }
 
 /// The share of a bucket's space that can be used, û of Eq. 7, with this many keys.
@@ -143,17 +138,13 @@ fn crossings() -> Plot {
     );
     for k in [1, 2, 3, 4] {
         let line = (0..=3 * m).map(|keys| (f64::from(keys) / f64::from(m), usable(m, k, b, keys)));
-        plot = plot.series(format!("û, k = {k}"), Shape::Line, line.step_by(5));
+        plot = plot.line(format!("û, k = {k}"), line.step_by(5));
     }
     let crossing = |k| {
         let threshold = upper_threshold(k, b, u64::from(m));
         (threshold, threshold / f64::from(b))
     };
-    plot.series("ū", Shape::Dashed, [(0.0, 0.0), (2.0, 1.0), (3.0, 1.5)]).series(
-        "T̂",
-        Shape::Dots,
-        [1, 2, 3, 4].map(crossing),
-    )
+    plot.dashed("ū", [(0.0, 0.0), (2.0, 1.0), (3.0, 1.5)]).dots("T̂", [1, 2, 3, 4].map(crossing))
 }
 
 /// The paper's m and b of Fig. 3.
@@ -194,19 +185,17 @@ fn success(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
             table.row([
                 k.to_string(),
                 keys.to_string(),
-                number(Some(x), 2),
-                number(Some(bound), 4),
-                number(Some(truth), 4),
-                number(Some(threshold), 3),
+                number(x, 2),
+                number(bound, 4),
+                number(truth, 4),
+                number(threshold, 3),
             ]);
             bounds.push((x, bound));
             truths.push((x, truth));
         }
-        plot = plot.series(format!("Theorem 5, k = {k}"), Shape::Dashed, bounds).series(
-            format!("true, k = {k}"),
-            Shape::Line,
-            truths,
-        );
+        plot = plot
+            .dashed(format!("Theorem 5, k = {k}"), bounds)
+            .line(format!("true, k = {k}"), truths);
         // Just below the threshold.
         let keys = (0.99 * threshold * f64::from(m)) as usize;
         let shape = (m as usize, b as usize, k as usize);
@@ -214,36 +203,34 @@ fn success(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     }
     let shown: Vec<String> = at_threshold.iter().map(|p| format!("{p:.2}")).collect();
     let likely = at_threshold.iter().filter(|&&p| p >= 0.5).count();
-    Ok(Outcome {
-        findings: vec![
-            Finding::when(
-                "the worked example: .03968, .3456, .4992, .1152, and .99968 in all",
-                format!("within {furthest:.0e}, {bound:.5} in all"),
-                furthest < 1e-5 && (bound - 0.99968).abs() < 1e-5,
-            ),
-            Finding::when(
-                "Theorem 5 is an upper bound on the chance that all keys fit (the truth, by maximum \
+    Ok(Outcome::of(vec![
+        Finding::when(
+            "the worked example: .03968, .3456, .4992, .1152, and .99968 in all",
+            format!("within {furthest:.0e}, {bound:.5} in all"),
+            furthest < 1e-5 && (bound - 0.99968).abs() < 1e-5,
+        ),
+        Finding::when(
+            "Theorem 5 is an upper bound on the chance that all keys fit (the truth, by maximum \
                  matching, nowhere more than four standard deviations above it)",
-                format!(
-                    "at most {:.1} above; the bound is up to {furthest_below:.2} too high",
-                    above.max(0.0)
-                ),
-                above <= 4.0,
-            )
-            .valued(furthest_below),
-            Finding::new(
-                "just below T̂ (at .99 of it) all keys fit with high probability, m = 50, b = 2 \
+            format!(
+                "at most {:.1} above; the bound is up to {furthest_below:.2} too high",
+                above.max(0.0)
+            ),
+            above <= 4.0,
+        )
+        .valued(furthest_below),
+        Finding::new(
+            "just below T̂ (at .99 of it) all keys fit with high probability, m = 50, b = 2 \
                  (at least a half)",
-                format!("k = 2, 3, 4: {}", shown.join(", ")),
-                Holds::in_cases(likely, at_threshold.len()),
-            )
-            .valued(at_threshold[0])
-            .because("T̂ counts a key in each of its candidates: it is an upper bound"),
-        ],
-        plots: vec![crossings(), plot],
-        tables: vec![(format!("{m} buckets of {b}, {trials} sets of keys each"), table)],
-        ..Outcome::default()
-    })
+            format!("k = 2, 3, 4: {}", shown.join(", ")),
+            Holds::in_cases(likely, at_threshold.len()),
+        )
+        .valued(at_threshold[0])
+        .because("T̂ counts a key in each of its candidates: it is an upper bound"),
+    ])
+    .plot(crossings())
+    .plot(plot)
+    .table(format!("{m} buckets of {b}, {trials} sets of keys each"), table))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! says (Theorem 1) and what follows from equal fingerprints.
 
 use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Claimant, Finding, Plot, Shape};
+use cuculus_page::{Axis, Claimant, Finding, Plot};
 use cuculus_papers::analysis;
 use cuculus_papers::{ConsistentCuckooFilter, IndexIndependentCuckooFilter, Resizing};
 
@@ -69,16 +69,11 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         }
     }
     let wrong = rates.iter().map(|rate| rate.wrong).sum();
-    Ok(Outcome {
-        findings: findings(&rates, wrong),
-        plots: vec![plot(&rates, &items)],
-        tables: vec![(format!("in % of {probes} absent keys"), table(&rates))],
-        notes: vec![
-            "Left out: more keys than the fingerprints of that length have places for.".to_owned(),
-        ],
-        wrong_answers: wrong,
-        ..Outcome::default()
-    })
+    Ok(Outcome::of(findings(&rates, wrong))
+        .plot(plot(&rates, &items))
+        .table(format!("in % of {probes} absent keys"), table(&rates))
+        .note("Left out: more keys than the fingerprints of that length have places for.")
+        .wrong(wrong))
 }
 
 fn findings(rates: &[Rate], wrong: usize) -> Vec<Finding> {
@@ -119,14 +114,12 @@ fn plot(rates: &[Rate], items: &[usize]) -> Plot {
     for &keys in items {
         let (measured, expected) =
             (line(keys, |rate| rate.measured), line(keys, |rate| rate.expected));
-        plot = plot.series(format!("CCF_B, {keys} keys"), Shape::Line, measured).series(
-            format!("1-(1-2^-f)^n, {keys}"),
-            Shape::Dashed,
-            expected,
-        );
+        plot = plot
+            .line(format!("CCF_B, {keys} keys"), measured)
+            .dashed(format!("1-(1-2^-f)^n, {keys}"), expected);
     }
     let first = items.first().copied().unwrap_or(0);
-    plot.series("Theorem 1, one filter", Shape::Dashed, line(first, |rate| rate.paper))
+    plot.dashed("Theorem 1, one filter", line(first, |rate| rate.paper))
 }
 
 fn measure(bits: u32, items: usize, probes: u64, seed: u64) -> anyhow::Result<[Rate; 3]> {
@@ -160,11 +153,9 @@ fn measure(bits: u32, items: usize, probes: u64, seed: u64) -> anyhow::Result<[R
             filters,
             measured: of.count(&absent) as f64 / probes as f64,
             expected: analysis::false_positive_rate(bits, items as f64),
-            paper: analysis::equal_consistent_rate_as_printed(
+            paper: analysis::consistent_rate_as_printed(
                 bits,
-                filters as u32,
-                CANDIDATES,
-                SLOTS,
+                (0..filters).map(|_| (CANDIDATES, SLOTS)),
             ),
             sigma: deviation(bits, items as f64, probes as f64),
             wrong: refused + (items - of.count(&inserted)),
@@ -188,31 +179,20 @@ fn deviation(bits: u32, keys: f64, probes: f64) -> f64 {
 }
 
 fn table(rates: &[Rate]) -> Table {
-    let mut table = Table::new([
-        "filter",
-        "bits",
-        "keys",
-        "filters",
-        "measured",
-        "1-(1-2^-f)^n",
-        "sigmas off",
-        "Theorem 1",
-        "wrong",
-    ]);
-    for rate in rates {
-        table.row([
-            rate.filter.to_owned(),
-            rate.bits.to_string(),
-            rate.keys.to_string(),
-            rate.filters.to_string(),
-            percent(rate.measured, 4),
-            percent(rate.expected, 4),
-            number(Some(rate.deviation()), 1),
-            percent(rate.paper, 4),
-            rate.wrong.to_string(),
-        ]);
-    }
-    table
+    Table::of(
+        rates,
+        &[
+            ("filter", &|rate| rate.filter.to_owned()),
+            ("bits", &|rate| rate.bits.to_string()),
+            ("keys", &|rate| rate.keys.to_string()),
+            ("filters", &|rate| rate.filters.to_string()),
+            ("measured", &|rate| percent(rate.measured, 4)),
+            ("1-(1-2^-f)^n", &|rate| percent(rate.expected, 4)),
+            ("sigmas off", &|rate| number(rate.deviation(), 1)),
+            ("Theorem 1", &|rate| percent(rate.paper, 4)),
+            ("wrong", &|rate| rate.wrong.to_string()),
+        ],
+    )
 }
 
 #[cfg(test)]

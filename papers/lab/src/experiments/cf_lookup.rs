@@ -7,7 +7,7 @@ use crate::judge::{falls, level, points_above};
 use crate::keys::{WorkKey, absent_keys};
 use crate::subject::Subject;
 use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Shape};
+use cuculus_page::{Axis, Claimant, Finding, Holds, Plot};
 
 pub(super) const LOOKUP: Experiment = Experiment {
     name: "cf-lookup",
@@ -75,23 +75,20 @@ fn lookup(scale: SpeedScale, settings: &Settings<'_>) -> anyhow::Result<Outcome>
     );
     for ((kind, contender), (_, line)) in contenders.iter().zip(&lines) {
         let rate = false_positive_rate(&**contender, seed, scale.rate_lookups);
-        let known = [number(Some(contender.bits_per_key()), 2), percent(rate, 3)];
-        let speeds = line.iter().map(|&mops| number(Some(mops), 1));
+        let known = [number(contender.bits_per_key(), 2), percent(rate, 3)];
+        let speeds = line.iter().map(|&mops| number(mops, 1));
         table.row([kind.name().to_owned()].into_iter().chain(known).chain(speeds));
         let points = SHARES.iter().map(|&share| share as f64).zip(line.iter().copied());
-        plot = plot.series(kind.name(), Shape::Line, points);
+        plot = plot.line(kind.name(), points);
     }
-    Ok(Outcome {
-        findings: findings(&lines).into_iter().map(|finding| scale.judge(finding)).collect(),
-        plots: vec![plot],
-        tables: vec![("million lookups per second, by the share of positives".to_owned(), table)],
-        notes: vec![format!(
+    Ok(Outcome::of(findings(&lines).into_iter().map(|finding| scale.judge(finding)))
+        .plot(plot)
+        .table("million lookups per second, by the share of positives", table)
+        .note(format!(
             "One thread, one key at a time, hashing included, the best of {} rounds; {} buckets \
              of four entries. The elastic filter has grown from nothing with the keys of the CF.",
             scale.rounds, scale.buckets
-        )],
-        ..Outcome::default()
-    })
+        )))
 }
 
 fn findings(lines: &Lines) -> Vec<Finding> {

@@ -8,7 +8,7 @@ use crate::judge::{falls, level, points_above};
 use crate::keys::{WorkKey, absent_keys, keys};
 use crate::subject::Subject;
 use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Shape};
+use cuculus_page::{Axis, Claimant, Finding, Holds, Plot};
 
 pub(super) const OCCUPANCY: Experiment = Experiment {
     name: "cf-occupancy",
@@ -122,19 +122,16 @@ fn occupancy(scale: SpeedScale, settings: &Settings<'_>) -> anyhow::Result<Outco
         tables
             .push((format!("million {title} per second, by the share of capacity in use"), table));
     }
-    Ok(Outcome {
-        findings: findings(&courses).into_iter().map(|finding| scale.judge(finding)).collect(),
-        plots,
-        tables,
-        notes: vec![format!(
+    Ok(Outcome::of(findings(&courses).into_iter().map(|finding| scale.judge(finding)))
+        .plots(plots)
+        .tables(tables)
+        .note(format!(
             "One thread, one key at a time, hashing included, the best of {} rounds; {} buckets \
              of four entries. An insertion belongs to the load that it leads to, a deletion to the \
              one that it starts from. Bits and rate are those of the full filter. The elastic \
              filter starts empty and has grown to the keys of the CF.",
             scale.rounds, scale.buckets
-        )],
-        ..Outcome::default()
-    })
+        )))
 }
 
 fn shown(courses: &[Course], act: Act, title: &str) -> (Plot, Table) {
@@ -152,11 +149,11 @@ fn shown(courses: &[Course], act: Act, title: &str) -> (Plot, Table) {
         if line.iter().all(|&mops| mops == 0.0) {
             continue;
         }
-        let known = [number(Some(course.bits_per_item), 2), percent(course.rate, 3)];
-        let speeds = line.iter().map(|&mops| number(Some(mops), 1));
+        let known = [number(course.bits_per_item, 2), percent(course.rate, 3)];
+        let speeds = line.iter().map(|&mops| number(mops, 1));
         table.row([course.kind.name().to_owned()].into_iter().chain(known).chain(speeds));
         let points = line.iter().enumerate().map(|(step, &mops)| (100.0 * share(step), mops));
-        plot = plot.series(course.kind.name(), Shape::Line, points);
+        plot = plot.line(course.kind.name(), points);
     }
     (plot, table)
 }

@@ -65,15 +65,12 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let claim = format!("a copy takes at most {MOST} times as long to insert as a first key");
     let ratio = slowest.1 / first;
     let detail = format!("{ratio:.2} times, at {} copies", slowest.0);
-    Ok(Outcome {
-        findings: vec![
-            Finding::when(claim, detail, ratio <= MOST),
-            Finding::never("no key is counted too low", miscounted),
-            Finding::never("no copy is left when all were removed", left),
-        ],
-        tables: vec![(format!("copies of every key of a set, at a rate of {rate}"), table)],
-        ..Outcome::default()
-    })
+    Ok(Outcome::of(vec![
+        Finding::when(claim, detail, ratio <= MOST),
+        Finding::never("no key is counted too low", miscounted),
+        Finding::never("no copy is left when all were removed", left),
+    ])
+    .table(format!("copies of every key of a set, at a rate of {rate}"), table))
 }
 
 /// Inserts every key so many times, all keys in turn; looks them up, counts them, removes them.

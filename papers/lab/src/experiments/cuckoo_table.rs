@@ -6,7 +6,7 @@ use cuculus_papers::baselines::CuckooTable;
 use crate::experiment::{Chance, Experiment, Outcome, Settings};
 use crate::keys::WorkKey;
 use cuculus_page::table::{Table, number};
-use cuculus_page::{Axis, Claimant, Finding, Plot, Shape};
+use cuculus_page::{Axis, Claimant, Finding, Plot};
 
 pub(super) const LOADS: Experiment = Experiment {
     name: "cuckoo-table",
@@ -56,11 +56,11 @@ fn loads(keys: usize, runs: u64, settings: &Settings<'_>) -> anyhow::Result<Outc
             let mean = loads.iter().sum::<f64>() / runs as f64;
             let least = loads.iter().copied().fold(1.0, f64::min);
             line.push((f64::from(ways), mean));
-            cells.extend([number(Some(mean), 4), number(Some(least), 4)]);
+            cells.extend([number(mean, 4), number(least, 4)]);
         }
         let threshold = orientability_threshold(2, ways);
         thresholds.push((f64::from(ways), threshold));
-        cells.push(number(Some(threshold), 4));
+        cells.push(number(threshold, 4));
         table.row(cells);
     }
     let findings = findings(&lines, &thresholds);
@@ -70,18 +70,15 @@ fn loads(keys: usize, runs: u64, settings: &Settings<'_>) -> anyhow::Result<Outc
         Axis::linear("slots in a bucket"),
         Axis::linear("load"),
     )
-    .series("one table", Shape::Line, one)
-    .series("two tables", Shape::Line, two)
-    .series("threshold", Shape::Dashed, thresholds)
+    .line("one table", one)
+    .line("two tables", two)
+    .dashed("threshold", thresholds)
     .mark("0.5", 0.5)
     .mark("0.897", 0.897);
-    Ok(Outcome {
-        findings,
-        plots: vec![plot],
-        tables: vec![(format!("mean and least of {runs} tables for {keys} keys"), table)],
-        notes: vec!["A search for room opens at most 500 buckets.".to_owned()],
-        ..Outcome::default()
-    })
+    Ok(Outcome::of(findings)
+        .plot(plot)
+        .table(format!("mean and least of {runs} tables for {keys} keys"), table)
+        .note("A search for room opens at most 500 buckets."))
 }
 
 fn findings(lines: &[Vec<(f64, f64)>; 2], thresholds: &[(f64, f64)]) -> Vec<Finding> {
@@ -124,19 +121,4 @@ fn findings(lines: &[Vec<(f64, f64)>; 2], thresholds: &[(f64, f64)]) -> Vec<Find
         "",
     ];
     findings.into_iter().zip(reasons).map(|(finding, why)| finding.because(why)).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::experiment::QUICK;
-
-    #[test]
-    fn it_runs() {
-        let outcome = loads(2000, 1, &QUICK).unwrap();
-        assert_eq!(outcome.plots[0].series.len(), 3);
-        assert_eq!(outcome.findings.len(), 3);
-        let four = outcome.plots[0].series[0].points[3].1;
-        assert!(four > 0.9 && four < 0.99, "{four}");
-    }
 }

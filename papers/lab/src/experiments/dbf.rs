@@ -7,9 +7,9 @@ use cuculus_papers::baselines::DynamicBloomFilter;
 use cuculus_papers::{DynamicCuckooFilter, Extension};
 
 use crate::experiment::{Chance, Experiment, Outcome, Settings};
-use crate::keys::WorkKey;
+use crate::keys::{WorkKey, rate_of_absent};
 use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Claimant, Finding, Plot, Shape};
+use cuculus_page::{Axis, Claimant, Finding, Plot};
 
 pub(super) const ADDRESSES: Experiment = Experiment {
     name: "dbf",
@@ -47,12 +47,6 @@ fn cuckoo(seed: u64) -> anyhow::Result<DynamicCuckooFilter> {
     Ok(builder.fingerprint_bits(10).seed(seed).build()?)
 }
 
-/// The share of absent keys that are found.
-fn rate(filter: &impl Filter, seed: u64, probes: u64) -> f64 {
-    let found = (0..probes).filter(|&number| filter.contains(&u64::absent(seed, number)));
-    found.count() as f64 / probes as f64
-}
-
 /// A list after the whole set was replaced so often.
 #[derive(Clone, Copy, Default)]
 struct Turn {
@@ -77,7 +71,11 @@ fn turns<F: Insert + Remove>(mut filter: F, seed: u64, probes: u64) -> anyhow::R
         let left = filter.len() as f64;
         set(turn).try_for_each(|key| filter.insert(&key))?;
         let bits_per_key = 8.0 * filter.size_in_bytes() as f64 / keys as f64;
-        turns.push(Turn { rate: rate(&filter, seed, probes), bits_per_key, left });
+        turns.push(Turn {
+            rate: rate_of_absent(seed, probes, |key| filter.contains(key)),
+            bits_per_key,
+            left,
+        });
     }
     Ok(turns)
 }
@@ -112,7 +110,7 @@ fn addresses(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
             new.map(|n| u64::nth(seed, n)).try_for_each(|key| filter.insert(&key))?;
             let hashes = (0..all).map(|number| filter.hasher().hash(&u64::nth(seed, number)));
             several[filters] += filter.multiple_address_rate(hashes) / count;
-            rates[filters] += rate(&filter, seed, probes) / count;
+            rates[filters] += rate_of_absent(seed, probes, |key| filter.contains(key)) / count;
         }
         theirs.push(turns(bloom(seed)?, seed, probes)?);
         ours.push(turns(cuckoo(seed)?, seed, probes)?);
@@ -139,7 +137,7 @@ fn outcome(several: &[f64], rates: &[f64], bloom: &[Turn], cuckoo: &[Turn]) -> O
     for (at, (bloom, cuckoo)) in bloom.iter().zip(cuckoo).enumerate() {
         let cells = [bloom, cuckoo].into_iter().flat_map(|turn| {
             let Turn { left, rate, bits_per_key } = *turn;
-            [number(Some(left), 0), percent(rate, 2), number(Some(bits_per_key), 1)]
+            [number(left, 0), percent(rate, 2), number(bits_per_key, 1)]
         });
         by_turns.row([at.to_string()].into_iter().chain(cells));
     }
@@ -150,68 +148,66 @@ fn outcome(several: &[f64], rates: &[f64], bloom: &[Turn], cuckoo: &[Turn]) -> O
     let last = several.len() - 1;
     let (first, end) = (bloom[0], bloom[bloom.len() - 1]);
     let grows = several.windows(2).all(|pair| pair[0] < pair[1]);
-    Outcome {
-        findings: vec![
-            Finding::when(
-                "the multiple-address rate grows with the number of filters (at every step)",
-                format!(
-                    "{} % of the keys with two, {} % with ten; computed within {} %",
-                    percent(several[1], 2),
-                    percent(several[last], 2),
-                    percent(furthest, 0)
-                ),
-                grows,
-            )
-            .valued(several[last]),
-            Finding::when(
-                format!(
-                    "what given-up removals leave raises the false positives (by at least {} % \
+    Outcome::of(vec![
+        Finding::when(
+            "the multiple-address rate grows with the number of filters (at every step)",
+            format!(
+                "{} % of the keys with two, {} % with ten; computed within {} %",
+                percent(several[1], 2),
+                percent(several[last], 2),
+                percent(furthest, 0)
+            ),
+            grows,
+        )
+        .valued(several[last]),
+        Finding::when(
+            format!(
+                "what given-up removals leave raises the false positives (by at least {} % \
                      once the set was replaced {TURNS} times)",
-                    percent(WORSE - 1.0, 0)
-                ),
-                format!(
-                    "{} % at first, {} % then, with {:.0} keys left behind",
-                    percent(first.rate, 2),
-                    percent(end.rate, 2),
-                    end.left
-                ),
-                end.rate >= WORSE * first.rate,
-            )
-            .valued(end.rate / first.rate),
-            Finding::when(
-                "a dynamic cuckoo filter removes every key that was inserted",
-                format!("{:.0} left behind", cuckoo.iter().map(|turn| turn.left).sum::<f64>()),
-                cuckoo.iter().all(|turn| turn.left == 0.0),
+                percent(WORSE - 1.0, 0)
             ),
-        ],
-        plots: vec![
-            Plot::new("keys that cannot be removed (Fig. 1 a)", x(), Axis::from_zero("share"))
-                .series("measured", Shape::Line, xs(several))
-                .series("computed from one filter's rate", Shape::Dashed, xs(&model)),
-            Plot::new("false positives (Fig. 1 b)", x(), Axis::from_zero("rate")).series(
-                "DBF",
-                Shape::Line,
-                xs(rates),
+            format!(
+                "{} % at first, {} % then, with {:.0} keys left behind",
+                percent(first.rate, 2),
+                percent(end.rate, 2),
+                end.left
             ),
-            Plot::new(
-                "left behind after all keys were replaced",
-                Axis::linear("times that the whole set was replaced"),
-                Axis::from_zero("keys"),
-            )
-            .series("DBF", Shape::Line, line(bloom, |turn| turn.left))
-            .series("DCF", Shape::Line, line(cuckoo, |turn| turn.left)),
-            Plot::new(
-                "false positives after all keys were replaced",
-                Axis::linear("times that the whole set was replaced"),
-                Axis::from_zero("rate"),
-            )
-            .series("DBF", Shape::Line, line(bloom, |turn| turn.rate))
-            .series("DCF", Shape::Line, line(cuckoo, |turn| turn.rate)),
-        ],
-        tables: vec![
-            ("by the number of filters".to_owned(), by_filters),
-            ("by the times that the whole set was replaced".to_owned(), by_turns),
-        ],
-        ..Outcome::default()
-    }
+            end.rate >= WORSE * first.rate,
+        )
+        .valued(end.rate / first.rate),
+        Finding::when(
+            "a dynamic cuckoo filter removes every key that was inserted",
+            format!("{:.0} left behind", cuckoo.iter().map(|turn| turn.left).sum::<f64>()),
+            cuckoo.iter().all(|turn| turn.left == 0.0),
+        ),
+    ])
+    .plot(
+        Plot::new("keys that cannot be removed (Fig. 1 a)", x(), Axis::from_zero("share"))
+            .line("measured", xs(several))
+            .dashed("computed from one filter's rate", xs(&model)),
+    )
+    .plot(
+        Plot::new("false positives (Fig. 1 b)", x(), Axis::from_zero("rate"))
+            .line("DBF", xs(rates)),
+    )
+    .plot(
+        Plot::new(
+            "left behind after all keys were replaced",
+            Axis::linear("times that the whole set was replaced"),
+            Axis::from_zero("keys"),
+        )
+        .line("DBF", line(bloom, |turn| turn.left))
+        .line("DCF", line(cuckoo, |turn| turn.left)),
+    )
+    .plot(
+        Plot::new(
+            "false positives after all keys were replaced",
+            Axis::linear("times that the whole set was replaced"),
+            Axis::from_zero("rate"),
+        )
+        .line("DBF", line(bloom, |turn| turn.rate))
+        .line("DCF", line(cuckoo, |turn| turn.rate)),
+    )
+    .table("by the number of filters", by_filters)
+    .table("by the times that the whole set was replaced", by_turns)
 }

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use cuculus::{Filter, Remove};
 use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Shape};
+use cuculus_page::{Axis, Claimant, Finding, Holds, Plot};
 use cuculus_papers::DynamicCuckooFilter;
 
 use super::dcf_list::{FILTERS, KEYS, LINEAR, buckets_for, paper_list};
 use crate::clock::timed;
 use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, choices};
+use crate::judge::range;
 use crate::keys::Workload;
 use crate::line::Line;
 
@@ -54,35 +55,32 @@ impl Order {
     }
 }
 
+/// A way to make a list shorter.
+type Shorten = fn(&mut DynamicCuckooFilter) -> usize;
+
+/// Algorithm 4 as printed, called until it frees no filter; and ours.
+const WAYS: [(&str, Shorten); 3] = [
+    ("as printed", as_printed),
+    ("compact", DynamicCuckooFilter::compact),
+    ("shrink_to_fit", DynamicCuckooFilter::shrink_to_fit),
+];
+const PRINTED: usize = 0;
+const SHRINK: usize = 2;
+
+fn as_printed(list: &mut DynamicCuckooFilter) -> usize {
+    std::iter::from_fn(|| (list.compact_as_printed() > 0).then_some(())).count()
+}
+
 /// What was freed after one share of the keys was removed.
 struct Freed {
     order: Order,
     share: f64,
     /// Filters that the remaining keys do not need.
     ideal: usize,
-    /// Algorithm 4 as printed, again and again until it frees none.
-    printed: usize,
-    compact: usize,
-    shrink_to_fit: usize,
-    printed_seconds: f64,
-    compact_seconds: f64,
-    shrink_seconds: f64,
+    /// By each of the ways, and the time that it took.
+    freed: [usize; WAYS.len()],
+    microseconds: [f64; WAYS.len()],
     false_negatives: usize,
-}
-
-impl Freed {
-    fn printed_microseconds(&self) -> f64 {
-        1e6 * self.printed_seconds
-    }
-}
-
-/// Compacts as printed, as often as that frees a filter.
-fn as_printed(list: &mut DynamicCuckooFilter) -> usize {
-    let mut freed = 0;
-    while list.compact_as_printed() > 0 {
-        freed += 1;
-    }
-    freed
 }
 
 /// One list and what it freed.
@@ -101,23 +99,19 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let Some(first) = courses.first() else { return Ok(Outcome::default()) };
     let mut findings = findings(&first.rows, first.filters, first.query);
     findings.extend(by_length(&courses));
-    let mut plots = plots(&first.rows, first.filters, first.query);
-    plots.extend(plots_by_length(&courses));
+    let plots = plots(&first.rows, first.filters, first.query);
     let table =
         |of: &Course| (format!("{keys} keys, {} filters", of.filters), table(&of.rows, of.filters));
-    Ok(Outcome {
-        findings,
-        plots,
-        tables: courses.iter().map(table).collect(),
-        notes: vec![
+    Ok(Outcome::of(findings)
+        .plots(plots)
+        .plots(plots_by_length(&courses))
+        .tables(courses.iter().map(table))
+        .note(
             "As printed, Algorithm 4 moves what fits even where it frees no filter; it is called \
              until it frees none. compact moves nothing that frees no filter, and shrink_to_fit \
-             kicks entries to make room."
-                .to_owned(),
-        ],
-        wrong_answers: courses.iter().flat_map(|of| &of.rows).map(|row| row.false_negatives).sum(),
-        ..Outcome::default()
-    })
+             kicks entries to make room.",
+        )
+        .wrong(courses.iter().flat_map(|of| &of.rows).map(|row| row.false_negatives).sum()))
 }
 
 fn course(
@@ -153,63 +147,38 @@ fn freed(
     let mut sparse = list.clone();
     let removed = gone.iter().filter(|key| sparse.remove(*key)).count();
     let mut false_negatives = gone.len() - removed;
-    let mut best = |shorten: fn(&mut DynamicCuckooFilter) -> usize| {
-        let mut best = (Duration::MAX, 0);
+    let (mut freed, mut microseconds) = ([0; WAYS.len()], [f64::INFINITY; WAYS.len()]);
+    for (at, (_, shorten)) in WAYS.iter().enumerate() {
         for _ in 0..rounds.max(1) {
             let mut shorter = sparse.clone();
-            let (time, freed) = timed(|| shorten(&mut shorter));
-            best = (best.0.min(time), freed);
+            let (time, count) = timed(|| shorten(&mut shorter));
+            freed[at] = count;
+            microseconds[at] = microseconds[at].min(1e6 * time.as_secs_f64());
             false_negatives += left.iter().filter(|key| !shorter.contains(*key)).count();
         }
-        (best.0.as_secs_f64(), best.1)
-    };
-    let (printed_seconds, printed) = best(as_printed);
-    let (compact_seconds, compact) = best(DynamicCuckooFilter::compact);
-    let (shrink_seconds, shrink_to_fit) = best(DynamicCuckooFilter::shrink_to_fit);
-    let ideal = list.filters() - left.len().div_ceil(each).max(1);
-    Freed {
-        order,
-        share,
-        ideal,
-        printed,
-        compact,
-        shrink_to_fit,
-        printed_seconds,
-        compact_seconds,
-        shrink_seconds,
-        false_negatives,
     }
+    let ideal = list.filters() - left.len().div_ceil(each).max(1);
+    Freed { order, share, ideal, freed, microseconds, false_negatives }
 }
 
 fn table(rows: &[Freed], filters: usize) -> Table {
-    let mut table = Table::new([
-        "removed",
-        "%",
-        "ideal %",
-        "as printed %",
-        "compact %",
-        "shrink %",
-        "as printed µs",
-        "compact µs",
-        "shrink µs",
-        "false neg",
-    ]);
-    for row in rows {
-        let rate = |freed: usize| percent(freed as f64 / filters as f64, 1);
-        table.row([
-            row.order.name().to_owned(),
-            percent(row.share, 2),
-            rate(row.ideal),
-            rate(row.printed),
-            rate(row.compact),
-            rate(row.shrink_to_fit),
-            number(Some(row.printed_microseconds()), 1),
-            number(Some(row.compact_seconds * 1e6), 1),
-            number(Some(row.shrink_seconds * 1e6), 1),
-            row.false_negatives.to_string(),
-        ]);
-    }
-    table
+    let rate = |freed: usize| percent(freed as f64 / filters as f64, 1);
+    let time = |row: &Freed, way: usize| number(row.microseconds[way], 1);
+    Table::of(
+        rows,
+        &[
+            ("removed", &|row| row.order.name().to_owned()),
+            ("%", &|row| percent(row.share, 2)),
+            ("ideal %", &|row| rate(row.ideal)),
+            ("as printed %", &|row| rate(row.freed[PRINTED])),
+            ("compact %", &|row| rate(row.freed[1])),
+            ("shrink %", &|row| rate(row.freed[SHRINK])),
+            ("as printed µs", &|row| time(row, PRINTED)),
+            ("compact µs", &|row| time(row, 1)),
+            ("shrink µs", &|row| time(row, SHRINK)),
+            ("false neg", &|row| row.false_negatives.to_string()),
+        ],
+    )
 }
 
 /// A line of a plot, over the share of the keys that is removed.
@@ -217,42 +186,28 @@ fn line(rows: &[Freed], order: Order, of: impl Fn(&Freed) -> f64) -> Vec<(f64, f
     rows.iter().filter(|row| row.order == order).map(|row| (row.share, of(row))).collect()
 }
 
-fn plots(rows: &[Freed], filters: usize, query: Duration) -> Vec<Plot> {
+fn plots(rows: &[Freed], filters: usize, query: Duration) -> [Plot; 2] {
     let share = |freed: usize| freed as f64 / filters as f64;
+    let query = 1e6 * query.as_secs_f64();
     let x = || Axis::from_zero("share of the keys removed");
     let title = "share of the filters that is freed (Fig. 16)";
-    let mut shares = Plot::new(title, x(), Axis::from_zero("share")).series(
-        "ideal",
-        Shape::Dashed,
-        line(rows, Order::AtRandom, |row| share(row.ideal)),
-    );
+    let mut shares = Plot::new(title, x(), Axis::from_zero("share"))
+        .dashed("ideal", line(rows, Order::AtRandom, |row| share(row.ideal)));
     let mut times = Plot::new("time (Fig. 17)", x(), Axis::logarithmic("microseconds"));
-    for order in [Order::OldestFirst, Order::AtRandom] {
-        let name = format!("as printed, {}", order.name());
-        shares = shares.series(&name, Shape::Line, line(rows, order, |row| share(row.printed)));
-        times = times.series(&name, Shape::Line, line(rows, order, Freed::printed_microseconds));
+    let ours = (1..WAYS.len()).map(|way| (way, Order::AtRandom));
+    let printed = [Order::OldestFirst, Order::AtRandom].map(|order| (PRINTED, order));
+    for (way, order) in printed.into_iter().chain(ours) {
+        let name = format!("{}, {}", WAYS[way].0, order.name());
+        shares = shares.line(&name, line(rows, order, |row| share(row.freed[way])));
+        times = times.line(&name, line(rows, order, |row| row.microseconds[way]));
     }
     // What the paper prints, of its list of six.
     if filters == FILTERS {
         let sixth = [(0.1666, 0.0), (0.1667, 1.0 / FILTERS as f64)];
-        shares = shares.series("as printed, oldest first: the paper", Shape::Paper, sixth);
-        let longest = OF_A_QUERY * 1e6 * query.as_secs_f64();
-        times = times.mark("the paper: 1.12 % of that", longest);
+        shares = shares.paper("as printed, oldest first: the paper", sixth);
+        times = times.mark("the paper: 1.12 % of that", OF_A_QUERY * query);
     }
-    let name = "compact, at random";
-    let compact = line(rows, Order::AtRandom, |row| share(row.compact));
-    let compact_times = line(rows, Order::AtRandom, |row| 1e6 * row.compact_seconds);
-    shares = shares.series(name, Shape::Line, compact);
-    times = times.series(name, Shape::Line, compact_times);
-    let name = "shrink_to_fit, at random";
-    let shrunk = line(rows, Order::AtRandom, |row| share(row.shrink_to_fit));
-    let shrink_times = line(rows, Order::AtRandom, |row| 1e6 * row.shrink_seconds);
-    vec![
-        shares.series(name, Shape::Line, shrunk),
-        times
-            .series(name, Shape::Line, shrink_times)
-            .mark("looking up every key", 1e6 * query.as_secs_f64()),
-    ]
+    [shares, times.mark("looking up every key", query)]
 }
 
 /// Figs. 16 and 17 for every length of the list.
@@ -271,12 +226,12 @@ fn plots_by_length(courses: &[Course]) -> [Plot; 2] {
     let each = |plot: Plot, of: &dyn Fn(&Course, &Freed) -> f64| {
         courses.iter().fold(plot, |plot, course| {
             let points = line(&course.rows, Order::OldestFirst, |row| of(course, row));
-            plot.series(format!("s = {}", course.filters), Shape::Line, points)
+            plot.line(format!("s = {}", course.filters), points)
         })
     };
     [
-        each(shares, &|course, row| row.printed as f64 / course.filters as f64),
-        each(times, &|_, row| row.printed_microseconds()),
+        each(shares, &|course, row| row.freed[PRINTED] as f64 / course.filters as f64),
+        each(times, &|_, row| row.microseconds[PRINTED]),
     ]
 }
 
@@ -284,7 +239,7 @@ fn plots_by_length(courses: &[Course]) -> [Plot; 2] {
 fn by_length(courses: &[Course]) -> Vec<Finding> {
     let short = |course: &Course| {
         let rows = course.rows.iter().filter(|row| row.order == Order::OldestFirst);
-        rows.map(|row| row.ideal.saturating_sub(row.printed)).max().unwrap_or(0)
+        rows.map(|row| row.ideal.saturating_sub(row.freed[PRINTED])).max().unwrap_or(0)
     };
     let reached = courses.iter().filter(|course| short(course) == 0).count();
     let shown = |of: &dyn Fn(&Course) -> String| {
@@ -295,11 +250,8 @@ fn by_length(courses: &[Course]) -> Vec<Finding> {
         texts.join(", ")
     };
     let slowest =
-        |course: &Course| course.rows.iter().map(Freed::printed_microseconds).fold(0.0, f64::max);
-    let (least, most) = courses
-        .iter()
-        .map(slowest)
-        .fold((f64::INFINITY, 0.0f64), |range, time| (range.0.min(time), range.1.max(time)));
+        |course: &Course| range(course.rows.iter().map(|row| row.microseconds[PRINTED])).1;
+    let (least, most) = range(courses.iter().map(slowest));
     vec![
         Finding::new(
             "the rate of compacting is close to the ideal for every s, oldest first (never a filter \
@@ -324,8 +276,9 @@ fn by_length(courses: &[Course]) -> Vec<Finding> {
 
 fn findings(rows: &[Freed], filters: usize, query: Duration) -> Vec<Finding> {
     let of = |order: Order| rows.iter().filter(move |row| row.order == order);
-    let ideal = |claim: &str, order: Order, freed: fn(&Freed) -> usize| {
-        let short = of(order).map(|row| row.ideal.saturating_sub(freed(row))).max().unwrap_or(0);
+    let ideal = |claim: &str, order: Order, way: usize| {
+        let short = of(order).map(|row| row.ideal.saturating_sub(row.freed[way])).max();
+        let short = short.unwrap_or(0);
         Finding::when(
             format!("{claim}, {} (never a filter short of the ideal)", order.name()),
             format!("at most {short} of {filters} filters short"),
@@ -335,24 +288,23 @@ fn findings(rows: &[Freed], filters: usize, query: Duration) -> Vec<Finding> {
     };
     let sixth: Vec<usize> = of(Order::OldestFirst)
         .filter(|row| [0.1666, 0.1667].contains(&row.share))
-        .map(|row| row.printed)
+        .map(|row| row.freed[PRINTED])
         .collect();
-    let longest = rows.iter().map(|row| row.printed_seconds).fold(0.0, f64::max);
-    let longest = longest / query.as_secs_f64();
+    let longest = range(rows.iter().map(|row| row.microseconds[PRINTED])).1;
+    let longest = longest / (1e6 * query.as_secs_f64());
     let explained = [Order::OldestFirst, Order::AtRandom].map(|order| {
-        let points = line(rows, order, Freed::printed_microseconds);
+        let points = line(rows, order, |row| row.microseconds[PRINTED]);
         Line::through(&points).map_or(0.0, |line| line.r_squared)
     });
     let mut findings = vec![
-        ideal("compacting frees nearly the ideal", Order::OldestFirst, |row| row.printed),
-        ideal("compacting frees nearly the ideal", Order::AtRandom, |row| row.printed).because(
+        ideal("compacting frees nearly the ideal", Order::OldestFirst, PRINTED),
+        ideal("compacting frees nearly the ideal", Order::AtRandom, PRINTED).because(
             "an entry can only move to the same bucket of another filter, and one of many buckets \
              is full there; shrink_to_fit kicks entries to make room",
         ),
-        ideal("shrink_to_fit (ours) frees the ideal", Order::OldestFirst, |row| row.shrink_to_fit)
+        ideal("shrink_to_fit (ours) frees the ideal", Order::OldestFirst, SHRINK)
             .of(Claimant::Ours),
-        ideal("shrink_to_fit (ours) frees the ideal", Order::AtRandom, |row| row.shrink_to_fit)
-            .of(Claimant::Ours),
+        ideal("shrink_to_fit (ours) frees the ideal", Order::AtRandom, SHRINK).of(Claimant::Ours),
         Finding::when(
             format!("the time is linear in the share that is empty (R² at least {LINEAR})"),
             format!("R² {:.2} oldest first, {:.2} at random", explained[0], explained[1]),
@@ -396,10 +348,9 @@ mod tests {
         let mut list = paper_list(46_080, 6, 2048).seed(1).build().unwrap();
         list.extend(work.keys.iter().copied());
         let oldest = freed(&list, &work.keys, Order::OldestFirst, 0.34, 7680, 1);
-        assert_eq!((oldest.ideal, oldest.compact, oldest.shrink_to_fit), (2, 2, 2));
-        assert_eq!(oldest.printed, 2);
+        assert_eq!((oldest.ideal, oldest.freed), (2, [2, 2, 2]));
         let random = freed(&list, work.shuffled(), Order::AtRandom, 0.34, 7680, 1);
-        assert_eq!((random.ideal, random.compact, random.shrink_to_fit), (2, 0, 2));
+        assert_eq!((random.ideal, &random.freed[1..]), (2, &[0, 2][..]));
         assert_eq!(random.false_negatives, 0);
         let findings = findings(&[oldest, random], 6, Duration::from_secs(1));
         let holds: Vec<_> = findings[..4].iter().map(|finding| finding.holds).collect();

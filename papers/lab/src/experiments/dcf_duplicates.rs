@@ -7,7 +7,7 @@ use super::dcf_list::{FILTERS, KEYS, paper_list};
 use crate::experiment::{Chance, Experiment, Outcome, Settings};
 use crate::keys::Workload;
 use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Claimant, Finding, Plot, Shape};
+use cuculus_page::{Axis, Claimant, Finding, Plot};
 
 pub(super) const DUPLICATES: Experiment = Experiment {
     name: "dcf-duplicates",
@@ -74,9 +74,9 @@ fn duplicates(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
             row.bits.to_string(),
             percent(row.rate, 4),
             percent(row.missed, 4),
-            number(Some(row.missed / row.rate), 2),
+            number(row.missed / row.rate, 2),
             percent(row.lost, 4),
-            number(Some(row.bits_per_key), 2),
+            number(row.bits_per_key, 2),
         ]);
     }
     let line = |of: fn(&Missed) -> f64| -> Vec<(f64, f64)> {
@@ -87,9 +87,9 @@ fn duplicates(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         Axis::logarithmic("false positive rate"),
         Axis::logarithmic("share of the keys"),
     )
-    .series("missed when inserted", Shape::Line, line(|row| row.missed))
-    .series("not found after removals", Shape::Line, line(|row| row.lost))
-    .series("half of the rate", Shape::Dashed, line(|row| row.rate / 2.0));
+    .line("missed when inserted", line(|row| row.missed))
+    .line("not found after removals", line(|row| row.lost))
+    .dashed("half of the rate", line(|row| row.rate / 2.0));
     // Rates of a few absent keys in many are no more than chance.
     let sure = rows.iter().filter(|row| row.rate * probes as f64 > 400.0);
     let shares: Vec<f64> = sure.map(|row| row.missed / row.rate).collect();
@@ -98,39 +98,36 @@ fn duplicates(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let [low, high] = PROPORTIONAL;
     let paper = rows.iter().find(|row| row.bits == PAPER_BITS);
     let (missed, lost) = paper.map_or((1.0, 1.0), |row| (row.missed, row.lost));
-    Ok(Outcome {
-        findings: vec![
-            Finding::when(
-                format!(
-                    "the share missed changes slowly with the rate (not in proportion, {low} to \
+    Ok(Outcome::of(vec![
+        Finding::when(
+            format!(
+                "the share missed changes slowly with the rate (not in proportion, {low} to \
                      {high} of it)"
-                ),
-                format!("between {least:.2} and {most:.2} of the rate"),
-                least < low || most > high,
-            )
-            .valued(most)
-            .because(
-                "a key is missed if it is a false positive of the keys before it, half as \
-                         many on average",
             ),
-            Finding::when(
-                format!(
-                    "the false negatives are extremely slight (at most {} % of the keys with \
+            format!("between {least:.2} and {most:.2} of the rate"),
+            least < low || most > high,
+        )
+        .valued(most)
+        .because(
+            "a key is missed if it is a false positive of the keys before it, half as \
+                         many on average",
+        ),
+        Finding::when(
+            format!(
+                "the false negatives are extremely slight (at most {} % of the keys with \
                      {PAPER_BITS} bits)",
-                    percent(SLIGHT, 1)
-                ),
-                format!(
-                    "{} % missed, {} % of the rest not found once half are removed",
-                    percent(missed, 2),
-                    percent(lost, 2)
-                ),
-                lost.max(missed) <= SLIGHT,
-            )
-            .valued(missed)
-            .because("a missed key is lost when the one that it was taken for is removed"),
-        ],
-        plots: vec![plot],
-        tables: vec![("46,080 keys, six filters".to_owned(), table)],
-        ..Outcome::default()
-    })
+                percent(SLIGHT, 1)
+            ),
+            format!(
+                "{} % missed, {} % of the rest not found once half are removed",
+                percent(missed, 2),
+                percent(lost, 2)
+            ),
+            lost.max(missed) <= SLIGHT,
+        )
+        .valued(missed)
+        .because("a missed key is lost when the one that it was taken for is removed"),
+    ])
+    .plot(plot)
+    .table("46,080 keys, six filters", table))
 }

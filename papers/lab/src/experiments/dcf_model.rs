@@ -10,10 +10,11 @@ use cuculus_papers::baselines::DynamicBloomFilter;
 
 use super::dcf_list::paper_list;
 use crate::experiment::{Chance, Experiment, Outcome, Settings};
-use crate::keys::WorkKey;
+use crate::judge::{mean, range};
+use crate::keys::{WorkKey, rate_of_absent};
 use crate::literal::Literal;
 use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Shape};
+use cuculus_page::{Axis, Claimant, Finding, Holds, Plot};
 
 pub(super) const RATES: Experiment = Experiment {
     name: "dcf-rates",
@@ -63,8 +64,7 @@ fn measured_rates(filters: usize, bits: u32, seed: u64) -> anyhow::Result<Vec<f6
         for number in 0..(EACH * filters) as u64 {
             list.insert(&u64::nth(seed, number))?;
         }
-        let absent = (0..PROBES).filter(|&number| list.contains(&u64::absent(seed, number)));
-        Ok(absent.count() as f64 / PROBES as f64)
+        Ok(rate_of_absent(seed, PROBES, |key| list.contains(key)))
     };
     (seed..seed + SEEDS).map(rate).collect()
 }
@@ -74,7 +74,7 @@ fn rates(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let mut plot = Plot::new("rate by the number of filters, b = 4", x, Axis::logarithmic("rate"));
     for bits in [8, 10, 12, 14, 16] {
         let points = (1..=32).map(|s| (f64::from(s), dynamic_rate_bound(bits, 4, s)));
-        plot = plot.series(format!("f = {bits}, Eq. 4"), Shape::Dashed, points);
+        plot = plot.dashed(format!("f = {bits}, Eq. 4"), points);
     }
     let mut table = Table::new(["s", "f", "measured, %", "least", "most", "Eq. 4, %"]);
     let (mut shares, mut lines) = (Vec::new(), Vec::new());
@@ -83,63 +83,50 @@ fn rates(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         for filters in [1, 2, 4, 6, 8, 16, 32] {
             (settings.progress)(&format!("{filters} filters, {bits} bits"));
             let rates = measured_rates(filters, bits, settings.seed)?;
-            let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+            let mean = mean(&rates);
             let bound = dynamic_rate_bound(bits, 4, filters as u32);
-            let (least, most) = rates
-                .iter()
-                .fold((1.0f64, 0.0f64), |range, &rate| (range.0.min(rate), range.1.max(rate)));
-            table.row([
-                filters.to_string(),
-                bits.to_string(),
-                percent(mean, 4),
-                percent(least, 4),
-                percent(most, 4),
-                percent(bound, 4),
-            ]);
+            let (least, most) = range(rates);
+            let shown = [mean, least, most, bound].map(|rate| percent(rate, 4));
+            table.row([filters.to_string(), bits.to_string()].into_iter().chain(shown));
             shares.push(mean / bound);
             line.push((filters as f64, mean));
         }
-        plot = plot.series(format!("f = {bits}, measured"), Shape::Line, line.iter().copied());
+        plot = plot.line(format!("f = {bits}, measured"), line.iter().copied());
         lines.push(line);
     }
     let (six, rate) = (dynamic_rate_bound(12, 4, 6), 0.0117);
-    let (low, high) = shares
-        .iter()
-        .fold((f64::INFINITY, 0.0f64), |range, &share| (range.0.min(share), range.1.max(share)));
+    let (low, high) = range(shares.iter().copied());
     let rising = lines.iter().all(|line| line.is_sorted_by(|one, other| one.1 < other.1));
     let shorter_is_worse = lines[0].iter().zip(&lines[1]).all(|(short, long)| short.1 > long.1);
-    Ok(Outcome {
-        findings: vec![
-            Finding::when(
-                "the experiments' rate of 1.17 % is that of s = 6, f = 12, b = 4",
-                format!("{} %", percent(six, 3)),
-                (six / rate - 1.0).abs() < 0.01,
-            ),
-            Finding::when(
-                format!(
-                    "Eq. 4 bounds the rate of lists that are 15/16 full, and they come near it (\
+    Ok(Outcome::of(vec![
+        Finding::when(
+            "the experiments' rate of 1.17 % is that of s = 6, f = 12, b = 4",
+            format!("{} %", percent(six, 3)),
+            (six / rate - 1.0).abs() < 0.01,
+        ),
+        Finding::when(
+            format!(
+                "Eq. 4 bounds the rate of lists that are 15/16 full, and they come near it (\
                      measured over Eq. 4 between {} and {})",
-                    NEAR_THE_BOUND[0], NEAR_THE_BOUND[1]
-                ),
-                format!("{low:.3} to {high:.3}, {SEEDS} seeds each"),
-                NEAR_THE_BOUND[0] <= low && high <= NEAR_THE_BOUND[1],
-            )
-            .valued(shares.iter().sum::<f64>() / shares.len() as f64),
-            Finding::when(
-                "the rate grows with s and falls with f (at every step)",
-                format!(
-                    "f = 12: {} % with one filter, {} % with 32",
-                    percent(lines[1][0].1, 3),
-                    percent(lines[1][6].1, 3)
-                ),
-                rising && shorter_is_worse,
-            )
-            .valued(lines[1][6].1 / lines[1][0].1),
-        ],
-        plots: vec![plot.series("f = 12, measured: the paper", Shape::Paper, [(6.0, rate)])],
-        tables: vec![("lists of 256 buckets per filter, 15/16 full".to_owned(), table)],
-        ..Outcome::default()
-    })
+                NEAR_THE_BOUND[0], NEAR_THE_BOUND[1]
+            ),
+            format!("{low:.3} to {high:.3}, {SEEDS} seeds each"),
+            NEAR_THE_BOUND[0] <= low && high <= NEAR_THE_BOUND[1],
+        )
+        .valued(mean(&shares)),
+        Finding::when(
+            "the rate grows with s and falls with f (at every step)",
+            format!(
+                "f = 12: {} % with one filter, {} % with 32",
+                percent(lines[1][0].1, 3),
+                percent(lines[1][6].1, 3)
+            ),
+            rising && shorter_is_worse,
+        )
+        .valued(lines[1][6].1 / lines[1][0].1),
+    ])
+    .plot(plot.paper("f = 12, measured: the paper", [(6.0, rate)]))
+    .table("lists of 256 buckets per filter, 15/16 full", table))
 }
 
 /// The walk of the Cuckoo Filter paper until it first gives up, in tables of eight buckets of four:
@@ -168,102 +155,87 @@ fn our_walk(max_kicks: u32, tables: u32, seed: u64) -> anyhow::Result<f64> {
     Ok(held as f64 / (32 * tables) as f64)
 }
 
+/// One limit on relocations: the share of the slots that is filled and what is moved until then.
+struct Limit {
+    max_kicks: u32,
+    /// By the model, by the walk as printed, and in our filter.
+    fills: [f64; 3],
+    /// By Eq. 11 as printed, by the model, and by the walk as printed.
+    moves: [f64; 3],
+}
+
 fn relocations(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let tables = settings.pick(4000, 40_000);
-    let mut table = Table::new([
-        "MNK",
-        "model, Eq. 9",
-        "literal walk",
-        "our search",
-        "relocations, Eq. 11",
-        "of the model",
-        "literal walk",
-    ]);
-    let (mut model_line, mut literal_line, mut our_line) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut printed_moves, mut true_moves, mut literal_moves) =
-        (Vec::new(), Vec::new(), Vec::new());
-    for max_kicks in 1..=10 {
+    let limit = |max_kicks| {
         (settings.progress)(&format!("limits of {max_kicks} relocations"));
         let model = RelocationModel { buckets: 8, slots_per_bucket: 4, max_kicks };
         let (literal, kicks) = literal_walk(max_kicks, tables, settings.seed);
         let ours = our_walk(max_kicks, tables, settings.seed)?;
-        let fills = model.expected_utilization();
-        let (printed, exact) = (model.total_relocations_as_printed(), model.total_relocations());
-        let x = f64::from(max_kicks);
-        model_line.push((x, fills));
-        literal_line.push((x, literal));
-        our_line.push((x, ours));
-        printed_moves.push((x, printed));
-        true_moves.push((x, exact));
-        literal_moves.push((x, kicks));
-        table.row([
-            max_kicks.to_string(),
-            number(Some(fills), 4),
-            number(Some(literal), 4),
-            number(Some(ours), 4),
-            number(Some(printed), 2),
-            number(Some(exact), 2),
-            number(Some(kicks), 2),
-        ]);
-    }
-    let (model, literal) = (model_line[4].1, literal_line[4].1);
-    let trends = relocation_trends(
-        &[&model_line, &literal_line].map(|line| values(line)),
-        &[&printed_moves, &literal_moves].map(|line| values(line)),
-    );
-    let fills = Plot::new(
-        "share of the slots in use at the first refusal",
-        Axis::linear("limit on relocations, MNK"),
-        Axis::linear("utilisation"),
-    )
-    .series("model (Eq. 9)", Shape::Dashed, model_line)
-    .series("literal walk, measured", Shape::Line, literal_line)
-    .series("our search, measured", Shape::Line, our_line)
-    .series("model (Eq. 9): the paper", Shape::Paper, [(5.0, 0.95)]);
-    let moves = Plot::new(
-        "relocations until the first refusal",
-        Axis::linear("limit on relocations, MNK"),
-        Axis::from_zero("relocations"),
-    )
-    .series("Eq. 11 as printed", Shape::Dashed, printed_moves)
-    .series("the model's true mean", Shape::Dashed, true_moves)
-    .series("literal walk, measured", Shape::Line, literal_moves);
-    Ok(Outcome {
-        findings: vec![
-            Finding::when(
-                "95 % of the entries are filled at MNK = 5 (in the model)",
-                format!("model {model:.3}"),
-                (model - 0.95).abs() < 0.005,
-            )
-            .valued(model),
-            Finding::when(
-                "95 % of the entries are filled at MNK = 5 (in a filter)",
-                format!("literal walk {literal:.3}"),
-                literal >= 0.945,
-            )
-            .valued(literal)
-            .because(
-                "the model takes every bucket for equally likely to be full, \
-                         independently of the last",
-            ),
-        ]
-        .into_iter()
-        .chain(trends)
-        .collect(),
-        plots: vec![fills, moves],
-        tables: vec![("eight buckets of four slots".to_owned(), table)],
-        notes: vec![
-            "Eq. 10 and 11 sum over insertions that may have failed; the model's true mean counts \
-             those that succeed."
-                .to_owned(),
+        let printed = model.total_relocations_as_printed();
+        Ok(Limit {
+            max_kicks,
+            fills: [model.expected_utilization(), literal, ours],
+            moves: [printed, model.total_relocations(), kicks],
+        })
+    };
+    let limits = (1..=10).map(limit).collect::<anyhow::Result<Vec<Limit>>>()?;
+    let table = Table::of(
+        &limits,
+        &[
+            ("MNK", &|of| of.max_kicks.to_string()),
+            ("model, Eq. 9", &|of| number(of.fills[0], 4)),
+            ("literal walk", &|of| number(of.fills[1], 4)),
+            ("our search", &|of| number(of.fills[2], 4)),
+            ("relocations, Eq. 11", &|of| number(of.moves[0], 2)),
+            ("of the model", &|of| number(of.moves[1], 2)),
+            ("literal walk", &|of| number(of.moves[2], 2)),
         ],
-        ..Outcome::default()
-    })
-}
-
-/// The values of a line.
-fn values(line: &[(f64, f64)]) -> Vec<f64> {
-    line.iter().map(|at| at.1).collect()
+    );
+    let line = |of: &dyn Fn(&Limit) -> f64| -> Vec<(f64, f64)> {
+        limits.iter().map(|limit| (f64::from(limit.max_kicks), of(limit))).collect()
+    };
+    let values = |of: &dyn Fn(&Limit) -> f64| limits.iter().map(of).collect::<Vec<f64>>();
+    let trends = relocation_trends(
+        &[0, 1].map(|at| values(&|of| of.fills[at])),
+        &[0, 2].map(|at| values(&|of| of.moves[at])),
+    );
+    let [model, literal, _] = limits[4].fills;
+    let x = || Axis::linear("limit on relocations, MNK");
+    let y = Axis::linear("utilisation");
+    let fills = Plot::new("share of the slots in use at the first refusal", x(), y)
+        .dashed("model (Eq. 9)", line(&|of| of.fills[0]))
+        .line("literal walk, measured", line(&|of| of.fills[1]))
+        .line("our search, measured", line(&|of| of.fills[2]))
+        .paper("model (Eq. 9): the paper", [(5.0, 0.95)]);
+    let y = Axis::from_zero("relocations");
+    let moves = Plot::new("relocations until the first refusal", x(), y)
+        .dashed("Eq. 11 as printed", line(&|of| of.moves[0]))
+        .dashed("the model's true mean", line(&|of| of.moves[1]))
+        .line("literal walk, measured", line(&|of| of.moves[2]));
+    let filled = [
+        Finding::when(
+            "95 % of the entries are filled at MNK = 5 (in the model)",
+            format!("model {model:.3}"),
+            (model - 0.95).abs() < 0.005,
+        )
+        .valued(model),
+        Finding::when(
+            "95 % of the entries are filled at MNK = 5 (in a filter)",
+            format!("literal walk {literal:.3}"),
+            literal >= 0.945,
+        )
+        .valued(literal)
+        .because(
+            "the model takes every bucket for equally likely to be full, independently of the last",
+        ),
+    ];
+    Ok(Outcome::of(filled.into_iter().chain(trends))
+        .plots([fills, moves])
+        .table("eight buckets of four slots", table)
+        .note(
+            "Eq. 10 and 11 sum over insertions that may have failed; the model's true mean counts \
+             those that succeed.",
+        ))
 }
 
 /// The limit that the paper calls the knee of its curve.
@@ -442,49 +414,38 @@ fn of_a_bloom(cases: &[Case]) -> Finding {
 fn memory(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let all = cases(settings.seed)?;
     let whole = DynamicSizing { counting: Counting::WholeBits, ..PRINTED };
-    let x = Axis::linear("filters, s");
-    let mut plot = Plot::new("expected memory (Fig. 7)", x, Axis::linear("kilobits"));
-    let mut table = Table::new([
-        "sizes",
-        "best s",
-        "saved of a CF, %",
-        "paper, %",
-        "of a DBF, %",
-        "paper, %",
-        "best s, whole bits",
-        "saved, %",
-    ]);
+    let best_whole = |case: &Case| whole.best(&case.sizes, MOST_FILTERS);
+    let share = |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |it| percent(it, 0));
+    let table = Table::of(
+        &all,
+        &[
+            ("sizes", &|case| case.name.to_owned()),
+            ("best s", &|case| case.best().filters.to_string()),
+            ("saved of a CF, %", &|case| percent(case.best().saved(), 1)),
+            ("paper, %", &|case| share(case.paper)),
+            ("of a DBF, %", &|case| percent(case.saved_of_a_bloom(), 1)),
+            ("paper, %", &|case| share(case.paper.map(|_| OF_A_DBF))),
+            ("best s, whole bits", &|case| best_whole(case).filters.to_string()),
+            ("saved, %", &|case| percent(best_whole(case).saved(), 1)),
+        ],
+    );
     let built = Built::all(settings.seed)?;
-    let names = built.iter().map(|built| built.name);
-    let mut real = Table::new(["sizes"].into_iter().chain(names));
-    let mut single = 0.0;
-    let mut printed = Vec::new();
-    for case in &all {
-        let Case { name, sizes, paper } = case;
+    let mut real = Table::new(["sizes"].into_iter().chain(built.iter().map(|built| built.name)));
+    let (x, y) = (Axis::linear("filters, s"), Axis::linear("kilobits"));
+    let mut plot = Plot::new("expected memory (Fig. 7)", x, y);
+    let single = all.last().map_or(0.0, |case| case.best().plain_bits / 1000.0);
+    for Case { name, sizes, .. } in &all {
         let points = (1..=MOST_FILTERS)
             .map(|s| (f64::from(s), PRINTED.plan(sizes, s).expected_bits / 1000.0));
-        plot = plot.series(*name, Shape::Line, points);
-        let (best, best_whole) = (case.best(), whole.best(sizes, MOST_FILTERS));
-        single = best.plain_bits / 1000.0;
-        let share = |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |it| percent(it, 0));
-        table.row([
-            (*name).to_owned(),
-            best.filters.to_string(),
-            percent(best.saved(), 1),
-            share(*paper),
-            percent(case.saved_of_a_bloom(), 1),
-            share(paper.map(|_| OF_A_DBF)),
-            best_whole.filters.to_string(),
-            percent(best_whole.saved(), 1),
-        ]);
-        let means = built.iter().map(|built| number(Some(built.mean(sizes) / 1000.0), 1));
+        plot = plot.line(*name, points);
+        let means = built.iter().map(|built| number(built.mean(sizes) / 1000.0, 1));
         real.row([(*name).to_owned()].into_iter().chain(means));
-        printed.extend(paper.map(|paper| (name, f64::from(best.filters), single * (1.0 - paper))));
     }
     // The paper prints what is saved at the best s, not where that is.
-    let plot = printed.into_iter().fold(plot, |plot, (name, s, kilobits)| {
-        plot.series(format!("{name}: the paper"), Shape::Paper, [(s, kilobits)])
-    });
+    for (case, paper) in all.iter().filter_map(|case| Some((case, case.paper?))) {
+        let point = (f64::from(case.best().filters), single * (1.0 - paper));
+        plot = plot.paper(format!("{}: the paper", case.name), [point]);
+    }
     // The order of one distribution is left to chance.
     let seeds = settings.seed..settings.seed + SEEDS;
     let others = seeds.map(cases).collect::<anyhow::Result<Vec<_>>>()?;
@@ -494,27 +455,19 @@ fn memory(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         if is_same { all.into_iter().next() } else { Finding::over_seeds(&all) }
     };
     let of_blooms: Vec<Finding> = others.iter().map(|cases| of_a_bloom(cases)).collect();
-    Ok(Outcome {
-        findings: (0..all.len())
-            .filter_map(over_seeds)
-            .chain(Finding::over_seeds(&of_blooms))
-            .collect(),
-        plots: vec![plot.mark("one filter for all", single)],
-        tables: vec![
-            ("the best number of filters (Figs. 8 and 9)".to_owned(), table),
-            ("kilobits that filters really take, everything counted".to_owned(), real),
-        ],
-        notes: vec![
-            "Eq. 12 is a search over whole numbers, not a linear program. Saved is against a \
-             single filter for the largest set (Fig. 8), and against a DBF of as many keys, rate and \
-             distribution, with four bits per counter and its own best s (Fig. 9). The second table \
-             is of filters that were filled key by key: headers and directories count there, which \
-             are much at this size, and our elastic filter by default spends up to 192 KiB on long \
-             entries, which pay when a set grows on."
-                .to_owned(),
-        ],
-        ..Outcome::default()
-    })
+    let findings = (0..all.len()).filter_map(over_seeds).chain(Finding::over_seeds(&of_blooms));
+    Ok(Outcome::of(findings)
+        .plot(plot.mark("one filter for all", single))
+        .table("the best number of filters (Figs. 8 and 9)", table)
+        .table("kilobits that filters really take, everything counted", real)
+        .note(
+            "Eq. 12 is a search over whole numbers, not a linear program. Saved is against a single \
+             filter for the largest set (Fig. 8), and against a DBF of as many keys, rate and \
+             distribution, with four bits per counter and its own best s (Fig. 9). The second \
+             table is of filters that were filled key by key: headers and directories count there, \
+             which are much at this size, and our elastic filter by default spends up to 192 KiB \
+             on long entries, which pay when a set grows on.",
+        ))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use cuculus::lab::Search;
 use cuculus::{CuckooFilter, ElasticFilter};
 use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Shape};
+use cuculus_page::{Axis, Claimant, Finding, Holds, Plot};
 use cuculus_papers::baselines::DynamicBloomFilter;
 use cuculus_papers::{ConsistentCuckooFilter, DynamicCuckooFilterBuilder, Resizing};
 
@@ -164,31 +164,25 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         let sizes = plot(&by_keys, drawn, "keys", |point| point.keys as f64);
         [sizes, plot(&by_length, drawn, "filters in the list", |point| point.filters as f64)]
     });
-    Ok(Outcome {
-        findings: findings(&by_keys, &by_length),
-        plots: plots.collect(),
-        tables: vec![
-            ("six filters, by the number of keys; nanoseconds".to_owned(), table(&by_keys)),
-            ("46,080 keys, by the number of filters; nanoseconds".to_owned(), table(&by_length)),
-            ("what one more filter costs".to_owned(), lines(&by_length)),
-        ],
-        notes: vec![
+    Ok(Outcome::of(findings(&by_keys, &by_length))
+        .plots(plots)
+        .table("six filters, by the number of keys; nanoseconds", table(&by_keys))
+        .table("46,080 keys, by the number of filters; nanoseconds", table(&by_length))
+        .table("what one more filter costs", lines(&by_length))
+        .note(
             "`left` are keys that were removed and stayed: a dynamic Bloom filter cannot tell in \
-             which of its filters they are. CF, elastic and CCF_B are not lists and show what a list \
-             costs; the cuckoo filter of fixed size has as many slots as the whole list."
-                .to_owned(),
-            format!(
-                "Time on the processor, the best of all rounds; a round measures every number of \
-                 keys and every length once, so that a busy minute hits all alike. CCF_B was \
-                 measured once. The DCF has the shortest fingerprints that keep the rate, from 11 \
-                 bits to {LONGEST_ENTRY}; {ONE_LENGTH}, has the same length in every list. Both move \
-                 entries by our walk, which does not return to a bucket: the walk as printed is tried \
-                 on paper before an entry moves, and takes longer than its moves would."
-            ),
-        ],
-        wrong_answers: by_keys.iter().chain(&by_length).map(Point::wrong_answers).sum(),
-        ..Outcome::default()
-    })
+             which of its filters they are. CF, elastic and CCF_B are not lists and show what a \
+             list costs; the cuckoo filter of fixed size has as many slots as the whole list.",
+        )
+        .note(format!(
+            "Time on the processor, the best of all rounds; a round measures every number of keys \
+             and every length once, so that a busy minute hits all alike. CCF_B was measured once. \
+             The DCF has the shortest fingerprints that keep the rate, from 11 bits to \
+             {LONGEST_ENTRY}; {ONE_LENGTH}, has the same length in every list. Both move entries by \
+             our walk, which does not return to a bucket: the walk as printed is tried on paper \
+             before an entry moves, and takes longer than its moves would."
+        ))
+        .wrong(by_keys.iter().chain(&by_length).map(Point::wrong_answers).sum()))
 }
 
 /// The same keys and rate for all filters.
@@ -317,8 +311,8 @@ fn table(points: &[Point]) -> Table {
                 size(point.filters as u64, is_list),
                 size(point.buckets, is_list && *name != DBF),
             ]);
-            cells.extend(times.by_act.map(|nanoseconds| number(Some(nanoseconds), 1)));
-            cells.push(number(Some(times.bits_per_key()), 2));
+            cells.extend(times.by_act.map(|nanoseconds| number(nanoseconds, 1)));
+            cells.push(number(times.bits_per_key(), 2));
             cells.push(percent(times.false_positive_rate(), 3));
             cells.extend([times.wrong, times.left].map(|count| count.to_string()));
             table.row(cells);
@@ -357,13 +351,13 @@ fn plot(points: &[Point], (act, name): (Act, &str), x: &str, at: fn(&Point) -> f
         Plot::new(title, Axis::logarithmic(x), y),
         |plot, (series, name)| {
             let line = points.iter().map(|point| (at(point), point.times[series].of(act)));
-            plot.series(name, Shape::Line, line)
+            plot.line(name, line)
         },
     );
     // The paper prints how much faster a DCF is, not how fast.
     let drawn = DRAWN.iter().position(|drawn| drawn.0 == act).map_or(0.0, |at| FASTER[at]);
     let paper = points.iter().map(|point| (at(point), point.of(DBF, act) / (1.0 + drawn)));
-    plot.series("DCF by the paper, from our DBF", Shape::Dashed, paper)
+    plot.dashed("DCF by the paper, from our DBF", paper)
 }
 
 fn findings(by_keys: &[Point], by_length: &[Point]) -> Vec<Finding> {

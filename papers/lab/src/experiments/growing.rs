@@ -2,7 +2,7 @@
 //! half are then removed.
 
 use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Shape};
+use cuculus_page::{Axis, Claimant, Finding, Holds, Plot};
 use serde::Serialize;
 use serde_json::json;
 
@@ -223,13 +223,13 @@ fn table(rows: &[Grown]) -> Table {
         let Waits { raw, least, .. } = &row.waits;
         let errors = [row.refused, row.false_negatives, row.not_removed, row.lost];
         let mut cells = vec![row.label.clone()];
-        cells.extend(row.mops.map(|mops| number(Some(mops), 2)));
-        cells.push(number(Some(row.bits_per_key), 2));
+        cells.extend(row.mops.map(|mops| number(mops, 2)));
+        cells.push(number(row.bits_per_key, 2));
         cells.push(percent(row.false_positive_rate, 4));
         cells.extend(errors.map(|count| count.to_string()));
         cells.push(percent(row.bytes_left, 1));
         let waits = [least.p9999, least.max, raw.max];
-        cells.extend(waits.map(|wait| number(Some(f64::from(wait) / 1000.0), 1)));
+        cells.extend(waits.map(|wait| number(f64::from(wait) / 1000.0, 1)));
         table.row(cells);
     }
     table
@@ -250,9 +250,9 @@ fn plots(rows: &[Grown], name: &str) -> [Plot; 2] {
     for row in rows {
         // Below some thousand keys, what a filter begins with is all that shows.
         let seen = row.waits.bits.iter().filter(|at| at.0 >= 4 * FIRST);
-        bits = bits.series(row.name, Shape::Line, seen.map(|at| (at.0 as f64, at.1)));
+        bits = bits.line(row.name, seen.map(|at| (at.0 as f64, at.1)));
         let longest = f64::from(row.waits.least.max) / 1000.0;
-        waits = waits.series(row.name, Shape::Dots, [(row.bits_per_key, longest)]);
+        waits = waits.dots(row.name, [(row.bits_per_key, longest)]);
     }
     [bits, waits]
 }

@@ -9,6 +9,7 @@ use cuculus_papers::baselines::{
 };
 use cuculus_papers::{ConsistentCuckooFilter, DynamicCuckooFilter, IndexIndependentCuckooFilter};
 
+use crate::candidate::planned;
 use crate::experiment::{Chance, Experiment, Outcome, Settings};
 use crate::keys::{absent_keys, keys};
 use crate::subject::Subject;
@@ -78,111 +79,104 @@ impl Work {
         Ok(seen)
     }
 
+    /// Of what is no filter: `has` says whether a key is there as it should be, `finds` whether it
+    /// seems to be there at all.
+    fn of_other<T>(
+        &self,
+        it: &mut T,
+        bytes: usize,
+        has: fn(&T, u64) -> bool,
+        finds: fn(&T, u64) -> bool,
+        remove: fn(&mut T, u64) -> bool,
+    ) -> Seen {
+        let missed = |it: &T, keys: &[u64]| keys.iter().filter(|&&key| !has(it, key)).count();
+        let found = self.absent.iter().filter(|&&key| finds(it, key)).count();
+        let (old, kept) = self.halves();
+        let mut seen = Seen {
+            bits_per_item: bytes as f64 * 8.0 / self.all.len() as f64,
+            rate: found as f64 / self.absent.len() as f64,
+            missed: missed(it, &self.all),
+            ..Seen::default()
+        };
+        let removed = old.iter().filter(|&&key| remove(it, key)).count();
+        seen.stayed = Some(old.len() - removed);
+        seen.lost = missed(it, kept);
+        seen
+    }
+
     fn table(&self, seed: u64) -> anyhow::Result<Seen> {
         let builder = CuckooTable::builder().capacity(self.all.len()).seed(seed);
         let mut table: CuckooTable<u64, u64> = builder.build()?;
         for &key in &self.all {
             table.insert(key, !key)?;
         }
-        let missed = |table: &CuckooTable<u64, u64>, keys: &[u64]| {
-            keys.iter().filter(|key| table.get(*key) != Some(&!**key)).count()
-        };
-        let mut seen = Seen {
-            bits_per_item: table.size_in_bytes() as f64 * 8.0 / table.len() as f64,
-            missed: missed(&table, &self.all),
-            ..Seen::default()
-        };
-        let (old, kept) = self.halves();
-        let removed = old.iter().filter(|key| table.remove(*key).is_some()).count();
-        seen.stayed = Some(old.len() - removed);
-        seen.lost = missed(&table, kept);
-        let found = self.absent.iter().chain(old).filter(|key| table.contains_key(*key)).count();
-        seen.rate = found as f64 / self.absent.len() as f64;
-        Ok(seen)
+        let bytes = table.size_in_bytes();
+        Ok(self.of_other(
+            &mut table,
+            bytes,
+            |table, key| table.get(&key) == Some(&!key),
+            |table, key| table.contains_key(&key),
+            |table, key| table.remove(&key).is_some() && !table.contains_key(&key),
+        ))
     }
 
     /// Of a value for each key; what other keys add to an answer is its rate.
     fn maplet(&self, seed: u64) -> anyhow::Result<Seen> {
-        let builder = CuckooMaplet::builder().capacity(self.all.len()).value_bits(8);
-        let mut maplet = builder.false_positive_rate(RATE).seed(seed).build()?;
-        let value = |key: u64| key >> 56;
+        let builder = planned!(CuckooMaplet, self.all.len(), RATE).value_bits(8);
+        let mut maplet = builder.seed(seed).build()?;
         for &key in &self.all {
-            maplet.insert(&key, value(key))?;
+            maplet.insert(&key, key >> 56)?;
         }
-        let missed = |maplet: &CuckooMaplet, keys: &[u64]| {
-            keys.iter().filter(|key| !maplet.values(*key).any(|v| v == value(**key))).count()
-        };
-        let found = self.absent.iter().filter(|key| maplet.values(*key).next().is_some()).count();
-        let mut seen = Seen {
-            bits_per_item: maplet.size_in_bytes() as f64 * 8.0 / maplet.len() as f64,
-            rate: found as f64 / self.absent.len() as f64,
-            missed: missed(&maplet, &self.all),
-            ..Seen::default()
-        };
-        let (old, kept) = self.halves();
-        let removed = old.iter().filter(|key| maplet.remove(*key, value(**key))).count();
-        seen.stayed = Some(old.len() - removed);
-        seen.lost = missed(&maplet, kept);
-        Ok(seen)
+        let bytes = maplet.size_in_bytes();
+        Ok(self.of_other(
+            &mut maplet,
+            bytes,
+            |maplet, key| maplet.values(&key).any(|value| value == key >> 56),
+            |maplet, key| maplet.values(&key).next().is_some(),
+            |maplet, key| maplet.remove(&key, key >> 56),
+        ))
     }
 }
 
 fn all(work: &Work, settings: &Settings<'_>) -> anyhow::Result<Vec<System>> {
     let (keys, seed) = (work.all.len(), settings.seed);
-    let cuckoo = CuckooFilter::builder().capacity(keys).false_positive_rate(RATE).seed(seed);
-    let ring_bits = analysis::fingerprint_bits_for_keys(keys as f64, RATE);
     let mut systems = Vec::new();
     let mut add = |name, figures, seen: anyhow::Result<Seen>| -> anyhow::Result<()> {
         (settings.progress)(name);
         systems.push(System { name, figures, seen: seen? });
         Ok(())
     };
+    macro_rules! filters {
+        ($($name:expr, $figures:expr, $builder:expr;)*) => {$(
+            add($name, $figures, work.of(Box::new($builder.seed(seed).build()?)))?;
+        )*};
+    }
+    let cuckoo = || planned!(CuckooFilter, keys, RATE);
+    let ring_bits = analysis::fingerprint_bits_for_keys(keys as f64, RATE);
+    let ring = IndexIndependentCuckooFilter::builder().buckets(keys as u64 * 3 / 8);
+    let rings = ConsistentCuckooFilter::builder().fingerprint_bits(ring_bits);
+    let elastic = ElasticFilter::builder().false_positive_rate(RATE);
     add("cuckoo hash table", "cuckoo-table", work.table(seed))?;
-    add(
-        "cuckoo filter (CF)",
-        "cf-*",
-        work.of(Box::new(cuckoo.clone().placement(PlacementKind::Xor).build()?)),
-    )?;
-    add("CF of any size", "cf-*, speed", work.of(Box::new(cuckoo.clone().build()?)))?;
-    add(
-        "semi-sorted CF (ss-CF)",
-        "cf-*",
-        work.of(Box::new(cuckoo.clone().semi_sorted(true).build()?)),
-    )?;
+    filters! {
+        "cuckoo filter (CF)", "cf-*", cuckoo().placement(PlacementKind::Xor);
+        "CF of any size", "cf-*, speed", cuckoo();
+        "semi-sorted CF (ss-CF)", "cf-*", cuckoo().semi_sorted(true);
+    }
     add("CF with values", "systems", work.maplet(seed))?;
-    let simplified = cuckoo.placement(PlacementKind::Simplified);
-    add("simplified CF (SCF)", "ccf-features", work.of(Box::new(simplified.build()?)))?;
-    let builder = AdaptiveCuckooFilter::builder().capacity(keys).false_positive_rate(RATE);
-    add("adaptive CF (ACF)", "acf", work.of(Box::new(builder.seed(seed).build()?)))?;
-    let builder = BloomFilter::builder().capacity(keys).false_positive_rate(RATE);
-    add("Bloom (BF)", "cf-*", work.of(Box::new(builder.seed(seed).build()?)))?;
-    let builder = BlockedBloomFilter::builder().capacity(keys).false_positive_rate(RATE);
-    add("blocked Bloom", "cf-*", work.of(Box::new(builder.seed(seed).build()?)))?;
-    let builder = CountingBloomFilter::builder().capacity(keys).false_positive_rate(RATE);
-    add("counting Bloom (CBF)", "cf-properties", work.of(Box::new(builder.seed(seed).build()?)))?;
-    let builder = DleftCountingBloomFilter::builder().capacity(keys).false_positive_rate(RATE);
-    add("d-left counting Bloom", "cf-*", work.of(Box::new(builder.seed(seed).build()?)))?;
-    let builder = QuotientFilter::builder().capacity(keys).false_positive_rate(RATE);
-    add("quotient filter (QF)", "cf-*", work.of(Box::new(builder.seed(seed).build()?)))?;
-    let builder = DynamicBloomFilter::builder().capacity(keys).false_positive_rate(RATE);
-    add("dynamic Bloom (DBF)", "dbf, dcf-times", work.of(Box::new(builder.seed(seed).build()?)))?;
-    let builder = DynamicCuckooFilter::builder().capacity(keys).false_positive_rate(RATE);
-    add("dynamic CF (DCF)", "dcf-*, ccf-trace", work.of(Box::new(builder.seed(seed).build()?)))?;
-    let builder = IndexIndependentCuckooFilter::builder().buckets(keys as u64 * 3 / 8);
-    let builder = builder.fingerprint_bits(ring_bits).seed(seed);
-    add(
-        "index-independent CF (I2CF)",
-        "ccf-loads, ccf-rates",
-        work.of(Box::new(builder.build()?)),
-    )?;
-    let builder = ConsistentCuckooFilter::builder().fingerprint_bits(ring_bits).seed(seed);
-    add("consistent CF (CCF)", "ccf-*", work.of(Box::new(builder.build()?)))?;
-    let builder = ElasticFilter::builder().false_positive_rate(RATE).seed(seed);
-    add(
-        "elastic",
-        "cf-*, dcf-times, ccf-*, speed, growing, elastic",
-        work.of(Box::new(builder.build()?)),
-    )?;
+    filters! {
+        "simplified CF (SCF)", "ccf-features", cuckoo().placement(PlacementKind::Simplified);
+        "adaptive CF (ACF)", "acf", planned!(AdaptiveCuckooFilter, keys, RATE);
+        "Bloom (BF)", "cf-*", planned!(BloomFilter, keys, RATE);
+        "blocked Bloom", "cf-*", planned!(BlockedBloomFilter, keys, RATE);
+        "counting Bloom (CBF)", "cf-properties", planned!(CountingBloomFilter, keys, RATE);
+        "d-left counting Bloom", "cf-*", planned!(DleftCountingBloomFilter, keys, RATE);
+        "quotient filter (QF)", "cf-*", planned!(QuotientFilter, keys, RATE);
+        "dynamic Bloom (DBF)", "dbf, dcf-times", planned!(DynamicBloomFilter, keys, RATE);
+        "dynamic CF (DCF)", "dcf-*, ccf-trace", planned!(DynamicCuckooFilter, keys, RATE);
+        "index-independent CF (I2CF)", "ccf-loads, ccf-rates", ring.fingerprint_bits(ring_bits);
+        "consistent CF (CCF)", "ccf-*", rings;
+        "elastic", "cf-*, dcf-times, ccf-*, speed, growing, elastic", elastic;
+    }
     Ok(systems)
 }
 
@@ -192,37 +186,28 @@ fn systems(count: u64, settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         absent: absent_keys(settings.seed, 0..20 * count),
     };
     let systems = all(&work, settings)?;
-    let mut table = Table::new([
-        "structure",
-        "bits/item",
-        "FPR %",
-        "not found",
-        "not removed",
-        "lost with others",
-        "measured in",
-    ]);
-    for System { name, figures, seen, .. } in &systems {
-        table.row([
-            (*name).to_owned(),
-            number(Some(seen.bits_per_item), 1),
-            percent(seen.rate, 3),
-            seen.missed.to_string(),
-            seen.stayed.map_or_else(|| "no deletion".to_owned(), |stayed| stayed.to_string()),
-            seen.lost.to_string(),
-            (*figures).to_owned(),
-        ]);
-    }
-    Ok(Outcome {
-        findings: systems.iter().map(judge).collect(),
-        tables: vec![(format!("{count} keys, a rate of {RATE}, half removed again"), table)],
-        notes: vec![
+    let forgotten = |of: &System| {
+        of.seen.stayed.map_or_else(|| "no deletion".to_owned(), |stayed| stayed.to_string())
+    };
+    let table = Table::of(
+        &systems,
+        &[
+            ("structure", &|of| of.name.to_owned()),
+            ("bits/item", &|of| number(of.seen.bits_per_item, 1)),
+            ("FPR %", &|of| percent(of.seen.rate, 3)),
+            ("not found", &|of| of.seen.missed.to_string()),
+            ("not removed", &forgotten),
+            ("lost with others", &|of| of.seen.lost.to_string()),
+            ("measured in", &|of| of.figures.to_owned()),
+        ],
+    );
+    Ok(Outcome::of(systems.iter().map(judge))
+        .table(format!("{count} keys, a rate of {RATE}, half removed again"), table)
+        .note(
             "The cuckoo hash table holds whole keys and values and is exact; the adaptive filter \
              holds the keys beside its fingerprints; the filters on a ring count their ring. The \
-             library's tests hold every filter to the same laws beside an exact multiset."
-                .to_owned(),
-        ],
-        ..Outcome::default()
-    })
+             library's tests hold every filter to the same laws beside an exact multiset.",
+        ))
 }
 
 fn judge(system: &System) -> Finding {

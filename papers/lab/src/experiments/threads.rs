@@ -307,8 +307,7 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         for one in &all {
             let times = one.times.iter().flatten();
             let times = times.map(|&time| number(Some(time).filter(|time| time.is_finite()), 1));
-            let first =
-                [one.name.to_owned(), number(Some(one.bits), 2), number(Some(one.insert), 1)];
+            let first = [one.name.to_owned(), number(one.bits, 2), number(one.insert, 1)];
             table.row(first.into_iter().chain(times));
         }
         tables.push((format!("{keys} keys, wall nanoseconds per operation"), table));
@@ -334,5 +333,5 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         }
     }
     tables.push(("one lookup of a SharedFilter, nanoseconds with the clock's".to_owned(), pauses));
-    Ok(Outcome { findings, tables, wrong_answers, ..Outcome::default() })
+    Ok(Outcome::of(findings).tables(tables).wrong(wrong_answers))
 }

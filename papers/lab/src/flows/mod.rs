@@ -4,7 +4,7 @@
 mod csv;
 mod synthetic;
 
-pub use synthetic::Synthetic;
+pub(crate) use synthetic::Synthetic;
 
 use std::path::Path;
 
@@ -12,49 +12,45 @@ use anyhow::Context;
 
 /// One flow. It is alive from its start to its end, both included.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Flow {
+pub(crate) struct Flow {
     /// The source's address, as text.
-    pub source: String,
+    pub(crate) source: String,
     /// The destination's address.
-    pub destination: String,
+    pub(crate) destination: String,
     /// When it begins, in seconds.
-    pub start: f64,
+    pub(crate) start: f64,
     /// When it ends.
-    pub end: f64,
+    pub(crate) end: f64,
 }
 
 impl Flow {
     /// What identifies the flow; the same two addresses give the same key again.
-    #[must_use]
-    pub fn key(&self) -> String {
+    pub(crate) fn key(&self) -> String {
         format!("{} {}", self.source, self.destination)
     }
 }
 
 /// A flow begins or ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Event {
+pub(crate) struct Event {
     /// When, in seconds.
-    pub time: f64,
+    pub(crate) time: f64,
     /// Which flow, by its place in the trace.
-    pub flow: usize,
+    pub(crate) flow: usize,
     /// Whether it begins.
-    pub begins: bool,
+    pub(crate) begins: bool,
 }
 
 /// Flows, in any order.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Trace {
+pub(crate) struct Trace {
     /// The flows.
-    pub flows: Vec<Flow>,
+    pub(crate) flows: Vec<Flow>,
 }
 
 impl Trace {
     /// Reads `source,destination,start,end` lines.
-    ///
-    /// # Errors
-    /// If the file cannot be read, or a line is malformed; the error names its number.
-    pub fn from_csv(path: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn from_csv(path: &Path) -> anyhow::Result<Self> {
         let text = std::fs::read_to_string(path);
         let text = text.with_context(|| format!("cannot read {}", path.display()))?;
         let flows = csv::flows(&text).with_context(|| path.display().to_string())?;
@@ -63,8 +59,7 @@ impl Trace {
 
     /// Beginnings and ends in the order of time. At the same time beginnings come first, so a
     /// flow of no length begins before it ends.
-    #[must_use]
-    pub fn events(&self) -> Vec<Event> {
+    pub(crate) fn events(&self) -> Vec<Event> {
         let both = |(flow, at): (usize, &Flow)| {
             [(at.start, true), (at.end, false)].map(|(time, begins)| Event { time, flow, begins })
         };
@@ -74,8 +69,7 @@ impl Trace {
     }
 
     /// The most flows alive at once.
-    #[must_use]
-    pub fn peak(&self) -> usize {
+    pub(crate) fn peak(&self) -> usize {
         peak(self.flows.iter().map(|flow| (flow.start, flow.end)))
     }
 }

@@ -17,25 +17,23 @@ const BISECTIONS: usize = 60;
 
 /// What the trace is to be like.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Synthetic {
+pub(crate) struct Synthetic {
     /// The number of flows.
-    pub flows: usize,
+    pub(crate) flows: usize,
     /// The most alive at once.
-    pub peak: usize,
+    pub(crate) peak: usize,
     /// The same seed gives the same trace.
-    pub seed: u64,
+    pub(crate) seed: u64,
 }
 
 impl Synthetic {
     /// The counts of the real trace.
-    #[must_use]
-    pub fn yahoo(seed: u64) -> Self {
+    pub(crate) fn yahoo(seed: u64) -> Self {
         Self { flows: 58_941, peak: 7_290, seed }
     }
 
     /// A trace of this many flows whose peak is smaller or larger in proportion.
-    #[must_use]
-    pub fn scaled(self, flows: usize) -> Self {
+    pub(crate) fn scaled(self, flows: usize) -> Self {
         let peak = (self.peak as f64 * flows as f64 / self.flows as f64).ceil() as usize;
         Self { flows, peak, ..self }
     }
@@ -45,8 +43,7 @@ impl Synthetic {
     ///
     /// Longer lifetimes can only raise the peak, and the median stretches all of them alike, so
     /// halving finds the median with the wanted peak.
-    #[must_use]
-    pub fn trace(&self) -> Trace {
+    pub(crate) fn trace(&self) -> Trace {
         let mut random = fastrand::Rng::with_seed(self.seed);
         let draw = |_| (ARRIVAL_SECONDS * beta22(&mut random), log_normal(&mut random));
         let drawn: Vec<(f64, f64)> = (0..self.flows).map(draw).collect();

@@ -5,7 +5,7 @@ use cuculus::BuildError;
 use super::cells::{Cells, Shape};
 use super::filter::{DleftCountingBloomFilter, SUBTABLES};
 use crate::baselines::memory::MAX_BITS;
-use crate::baselines::parameters::{DEFAULT_RATE, Shared, in_range, keeps, shared_words};
+use crate::baselines::parameters::{Shared, at_most, in_range, setters};
 
 const MAX_REMAINDER_BITS: u32 = 28;
 const MAX_BUCKETS: u64 = 1 << 32;
@@ -36,47 +36,34 @@ pub struct DleftCountingBloomFilterBuilder {
     counter_bits: Option<u32>,
 }
 
-impl DleftCountingBloomFilterBuilder {
-    shared_words!();
-
+setters! { DleftCountingBloomFilterBuilder;
     /// The number of buckets, instead of the one that follows from the capacity; made a multiple of
     /// four.
-    pub fn buckets(mut self, buckets: u64) -> Self {
-        self.buckets = Some(buckets);
-        self
-    }
+    buckets: u64;
 
     /// From 2 to 8 cells in a bucket; eight by default, as its authors use. The CF paper has four.
-    pub fn slots_per_bucket(mut self, slots: u32) -> Self {
-        self.slots_per_bucket = Some(slots);
-        self
-    }
+    slots_per_bucket: u32;
 
     /// The length of a remainder, 1 to 28 bits, instead of a rate.
-    pub fn remainder_bits(mut self, bits: u32) -> Self {
-        self.remainder_bits = Some(bits);
-        self
-    }
+    remainder_bits: u32;
 
     /// The length of a counter, 1 to 4 bits; two by default.
-    pub fn counter_bits(mut self, bits: u32) -> Self {
-        self.counter_bits = Some(bits);
-        self
-    }
+    counter_bits: u32;
+}
 
+impl DleftCountingBloomFilterBuilder {
     /// Builds the filter.
     ///
     /// # Errors
     /// [`BuildError`] says which parameter cannot be satisfied.
     pub fn build(&self) -> Result<DleftCountingBloomFilter, BuildError> {
-        let rate = self.shared.rate()?;
         let slots_per_bucket = self.slots_per_bucket.unwrap_or(8);
         if !(2..=8).contains(&slots_per_bucket) {
             let expected = "from 2 to 8";
             return Err(BuildError::SlotsPerBucket { got: slots_per_bucket, expected });
         }
         let counter_bits = self.counter_bits.unwrap_or(2);
-        in_range("counter_bits", u64::from(counter_bits), 1..=4)?;
+        in_range("counter_bits", counter_bits, 1..=4)?;
         let load = planned_load(slots_per_bucket) * f64::from(slots_per_bucket);
         let wanted = match (self.buckets, self.shared.capacity) {
             (Some(buckets), _) => in_range("buckets", buckets, 1..=MAX_BUCKETS)?,
@@ -86,26 +73,14 @@ impl DleftCountingBloomFilterBuilder {
         };
         let each = wanted.div_ceil(SUBTABLES as u64).max(1);
         let buckets = each.saturating_mul(SUBTABLES as u64);
-        if buckets > MAX_BUCKETS {
-            return Err(BuildError::TooLarge { buckets, max: MAX_BUCKETS });
-        }
+        at_most(buckets, MAX_BUCKETS)?;
         let capacity = self.shared.capacity.unwrap_or((buckets as f64 * load) as usize);
         let rate_with = |bits: u32| capacity as f64 / (each as f64 * f64::from(bits).exp2());
-        let remainder_bits = match (self.remainder_bits, rate) {
-            (Some(bits), _) => {
-                in_range("remainder_bits", u64::from(bits), 1..=u64::from(MAX_REMAINDER_BITS))?;
-                bits
-            }
-            (None, rate) => (1..MAX_REMAINDER_BITS)
-                .find(|&bits| rate_with(bits) <= rate.unwrap_or(DEFAULT_RATE))
-                .unwrap_or(MAX_REMAINDER_BITS),
-        };
-        keeps(rate, rate_with(remainder_bits))?;
+        let given = ("remainder_bits", self.remainder_bits);
+        let remainder_bits = self.shared.bits(given, 1..=MAX_REMAINDER_BITS, rate_with)?;
         let shape = Shape { remainder_bits, counter_bits, slots_per_bucket };
         let bucket_bits = u64::from(shape.cell_bits() * slots_per_bucket);
-        if buckets * bucket_bits > MAX_BITS {
-            return Err(BuildError::TooLarge { buckets, max: MAX_BITS / bucket_bits });
-        }
+        at_most(buckets, MAX_BITS / bucket_bits)?;
         let hasher = self.shared.hasher()?;
         let cells = Cells::new(buckets, shape)?;
         Ok(DleftCountingBloomFilter {

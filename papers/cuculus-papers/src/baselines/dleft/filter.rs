@@ -4,7 +4,7 @@ use cuculus::{Filter, Full, FullCause, Insert, KeyHash, KeyHasher, Remove};
 
 use super::builder::DleftCountingBloomFilterBuilder;
 use super::cells::{Cells, Shape};
-use crate::baselines::parameters::debug_with;
+use crate::baselines::parameters::{described, figures, filter_fields};
 use crate::baselines::probes::{remix, scale};
 
 /// The number of subtables, d.
@@ -13,16 +13,6 @@ pub(super) const SUBTABLES: usize = 4;
 /// A d-left counting Bloom filter (Bonomi, Mitzenmacher, Panigrahy, Singh and Varghese 2006; CF paper,
 /// §2.1): a hash table of remainders with counters, where a key has a bucket in each of four subtables
 /// and goes to the emptiest.
-///
-/// ```
-/// use cuculus::{Filter, Insert, Remove};
-/// use cuculus_papers::baselines::DleftCountingBloomFilter;
-///
-/// let mut filter = DleftCountingBloomFilter::builder().capacity(1000).build()?;
-/// filter.insert("key")?;
-/// assert!(filter.contains("key") && filter.remove("key") && !filter.contains("key"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 ///
 /// With four buckets from independent hashes, a removal could take the equal remainder of another key
 /// out of a bucket that the two happen to share. As its authors do, a key is hashed once, to one
@@ -51,32 +41,17 @@ pub struct DleftCountingBloomFilter {
     pub(super) capacity: usize,
 }
 
-/// The current figures of a [`DleftCountingBloomFilter`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct DleftStats {
-    /// The keys held.
-    pub len: usize,
-    /// The keys that it was planned for.
-    pub capacity: usize,
-    /// The cells that exist.
-    pub slots: usize,
+figures! { DleftCountingBloomFilter,
+    /// The current figures of a [`DleftCountingBloomFilter`], whose slots are cells.
+    DleftStats of filter;
     /// The cells in use.
-    pub used: u64,
-    /// The buckets that exist, in all subtables.
-    pub buckets: u64,
+    used: u64 = filter.used;
     /// The cells of a bucket.
-    pub slots_per_bucket: u32,
+    slots_per_bucket: u32 = filter.shape.slots_per_bucket;
     /// The length of a remainder.
-    pub remainder_bits: u32,
+    remainder_bits: u32 = filter.shape.remainder_bits;
     /// The length of a counter.
-    pub counter_bits: u32,
-    /// The share of the cells in use.
-    pub utilization: f64,
-    /// All memory held.
-    pub size_in_bytes: usize,
-    /// The false positive rate to expect now.
-    pub expected_false_positive_rate: f64,
+    counter_bits: u32 = filter.shape.counter_bits;
 }
 
 /// A key's remainder, the same in all subtables, and its bucket in each.
@@ -86,35 +61,6 @@ struct Candidates {
 }
 
 impl DleftCountingBloomFilter {
-    /// Starts with the defaults: a false positive rate of 1 %, buckets of eight, counters of two bits.
-    pub fn builder() -> DleftCountingBloomFilterBuilder {
-        DleftCountingBloomFilterBuilder::default()
-    }
-
-    /// The number of keys that the filter was planned for. It may take a few more.
-    #[must_use]
-    pub fn capacity(&self) -> usize {
-        self.capacity
-    }
-
-    /// The figures of the filter as it stands.
-    #[must_use]
-    pub fn stats(&self) -> DleftStats {
-        DleftStats {
-            len: self.len,
-            capacity: self.capacity,
-            slots: self.slots(),
-            used: self.used,
-            buckets: self.buckets * SUBTABLES as u64,
-            slots_per_bucket: self.shape.slots_per_bucket,
-            remainder_bits: self.shape.remainder_bits,
-            counter_bits: self.shape.counter_bits,
-            utilization: self.utilization(),
-            size_in_bytes: self.size_in_bytes(),
-            expected_false_positive_rate: self.expected_false_positive_rate(),
-        }
-    }
-
     /// The permutation of a subtable turns all buckets by an angle that depends on the remainder (by
     /// none in the first). The authors multiply the whole fingerprint by an odd number instead, which
     /// needs a power of two of buckets.
@@ -157,10 +103,7 @@ impl DleftCountingBloomFilter {
 }
 
 impl Filter for DleftCountingBloomFilter {
-    #[inline]
-    fn hasher(&self) -> &KeyHasher {
-        &self.hasher
-    }
+    filter_fields!();
 
     #[inline]
     fn contains_hash(&self, hash: KeyHash) -> bool {
@@ -173,10 +116,6 @@ impl Filter for DleftCountingBloomFilter {
     fn count_hash(&self, hash: KeyHash) -> usize {
         let key = self.candidates(hash);
         self.matching(&key).map(|(_, _, counter)| counter as usize).sum()
-    }
-
-    fn len(&self) -> usize {
-        self.len
     }
 
     fn slots(&self) -> usize {
@@ -257,4 +196,4 @@ impl Remove for DleftCountingBloomFilter {
     }
 }
 
-debug_with!(DleftCountingBloomFilter: shape, capacity);
+described!(DleftCountingBloomFilter, DleftCountingBloomFilterBuilder: shape, capacity);

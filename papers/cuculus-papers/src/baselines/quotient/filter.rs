@@ -4,7 +4,7 @@ use cuculus::{Filter, Full, FullCause, Insert, KeyHash, KeyHasher, Remove};
 
 use super::builder::QuotientFilterBuilder;
 use super::slots::{Bit, GROUP, Slots, between};
-use crate::baselines::parameters::debug_with;
+use crate::baselines::parameters::{described, figures, filter_fields};
 use crate::baselines::probes::scale;
 
 /// The share of the slots that may be used: beyond that clusters get so long that every operation
@@ -18,19 +18,6 @@ pub(super) const MAX_LOAD: f64 = 0.9;
 /// order; runs that push each other out of their slots are a *cluster*; and three bits per slot tell
 /// which remainder belongs where. The bits are kept apart from the remainders, 64 slots at a time, so
 /// that runs are found by counting bits of words.
-///
-/// ```
-/// use cuculus::{Filter, Insert, Remove};
-/// use cuculus_papers::baselines::QuotientFilter;
-///
-/// let mut filter = QuotientFilter::builder().capacity(1000).false_positive_rate(0.01).build()?;
-/// filter.insert("key")?;
-/// filter.insert("key")?;
-/// assert_eq!(filter.count("key"), 2);
-/// assert!(filter.remove("key") && filter.remove("key"));
-/// assert!(!filter.contains("key"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 ///
 /// Where it loses: three bits per slot and a tenth of the slots left empty, against one to two bits per key
 /// in a cuckoo filter; inserts and removals move half a cluster, which at 90 % load is some dozens of
@@ -56,76 +43,21 @@ pub(super) struct Fingerprint {
     remainder: u64,
 }
 
-/// The current figures of a [`QuotientFilter`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct QuotientStats {
-    /// The keys held.
-    pub len: usize,
-    /// The keys that it was planned for.
-    pub capacity: usize,
-    /// The slots that exist.
-    pub slots: usize,
+figures! { QuotientFilter,
+    /// The current figures of a [`QuotientFilter`].
+    QuotientStats of filter;
     /// The length of a remainder; a slot has three bits more.
-    pub remainder_bits: u32,
-    /// The runs: different quotients that are in use.
-    pub runs: usize,
-    /// The clusters: rows of runs that start in the first one's own slot.
-    pub clusters: usize,
-    /// The slots of the longest cluster.
-    pub longest_cluster: usize,
-    /// The share of the slots in use.
-    pub utilization: f64,
-    /// All memory held.
-    pub size_in_bytes: usize,
-    /// The false positive rate to expect now.
-    pub expected_false_positive_rate: f64,
+    remainder_bits: u32 = filter.remainder_bits;
+    /// The clusters: rows of runs of which the first is in its own slot.
+    clusters: usize = filter.clusters();
 }
 
 impl QuotientFilter {
-    /// Starts with the defaults: a false positive rate of 1 %.
-    pub fn builder() -> QuotientFilterBuilder {
-        QuotientFilterBuilder::default()
-    }
-
-    /// The number of keys that the filter was planned for. It may take a few more.
-    #[must_use]
-    pub fn capacity(&self) -> usize {
-        self.capacity
-    }
-
-    /// The figures of the filter as it stands; reads all of it.
-    #[must_use]
-    pub fn stats(&self) -> QuotientStats {
-        let (mut runs, mut clusters, mut longest) = (0, 0, 0);
-        let count = self.slots.count();
-        let mut length = 0;
-        // A cluster may go round the end: it is met whole in the second turn.
-        for position in 0..2 * count {
-            let unused = self.slots.in_use(position) >> (position % GROUP) & 1 == 0;
-            let starts = !unused && !self.slots.is(Bit::Shifted, position);
-            if unused || starts {
-                length = 0;
-            }
-            length += usize::from(!unused);
-            longest = longest.max(length);
-            if position < count {
-                runs += usize::from(self.slots.is(Bit::Occupied, position));
-                clusters += usize::from(starts);
-            }
-        }
-        QuotientStats {
-            len: self.len,
-            capacity: self.capacity,
-            slots: count,
-            remainder_bits: self.remainder_bits,
-            runs,
-            clusters,
-            longest_cluster: longest,
-            utilization: self.utilization(),
-            size_in_bytes: self.size_in_bytes(),
-            expected_false_positive_rate: self.expected_false_positive_rate(),
-        }
+    /// Rows of runs of which the first is in its own slot; reads the whole filter.
+    fn clusters(&self) -> usize {
+        let is_used = |at: &usize| self.slots.in_use(*at) >> (at % GROUP) & 1 == 1;
+        let used = (0..self.slots.count()).filter(is_used);
+        used.filter(|&at| !self.slots.is(Bit::Shifted, at)).count()
     }
 
     /// That one of the keys has the fingerprint of an absent key, which is one of slots · 2^bits.
@@ -310,10 +242,7 @@ struct Found {
 }
 
 impl Filter for QuotientFilter {
-    #[inline]
-    fn hasher(&self) -> &KeyHasher {
-        &self.hasher
-    }
+    filter_fields!();
 
     #[inline]
     fn contains_hash(&self, hash: KeyHash) -> bool {
@@ -326,10 +255,6 @@ impl Filter for QuotientFilter {
         let continues = |&at: &usize| self.slots.is(Bit::Continuation, at);
         let equal = |&at: &usize| self.slots.remainder(at) == key.remainder;
         1 + (position + 1..).take_while(|at| continues(at) && equal(at)).count()
-    }
-
-    fn len(&self) -> usize {
-        self.len
     }
 
     fn slots(&self) -> usize {
@@ -373,4 +298,4 @@ impl Remove for QuotientFilter {
     }
 }
 
-debug_with!(QuotientFilter: remainder_bits, capacity);
+described!(QuotientFilter, QuotientFilterBuilder: remainder_bits, capacity);

@@ -124,7 +124,5 @@ fn beyond_nine_tenths_keys_are_refused() {
     let before = filter.clone();
     assert!(filter.insert(&7u64).is_err() && filter == before);
     let stats = filter.stats();
-    assert!(
-        stats.longest_cluster < 1024 && stats.clusters <= stats.runs && stats.runs <= stats.len
-    );
+    assert!(0 < stats.clusters && stats.clusters < stats.len, "{stats:?}");
 }

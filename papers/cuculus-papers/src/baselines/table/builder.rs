@@ -5,7 +5,7 @@ use cuculus::{BuildError, KeyHasher, analysis};
 use super::draft::Form;
 use super::map::{CuckooTable, empty_slots};
 use crate::baselines::kicks::DEFAULT_MAX_KICKS;
-use crate::baselines::parameters::in_range;
+use crate::baselines::parameters::{in_range, own_setters};
 
 const MAX_CAPACITY: u64 = 1 << 36;
 
@@ -13,46 +13,33 @@ const MAX_CAPACITY: u64 = 1 << 36;
 #[derive(Clone, Debug, Default)]
 #[must_use = "a builder does nothing until build() is called"]
 pub struct CuckooTableBuilder {
-    capacity: usize,
+    capacity: Option<usize>,
     tables: Option<u32>,
     slots_per_bucket: Option<u32>,
     max_kicks: Option<u32>,
     seed: Option<u64>,
 }
 
-impl CuckooTableBuilder {
+own_setters! { CuckooTableBuilder;
     /// The keys for which there is room at once. More make the table grow.
-    pub fn capacity(mut self, keys: usize) -> Self {
-        self.capacity = keys;
-        self
-    }
+    capacity: usize;
 
     /// One table for both hash functions, or two with a function each, as in the first paper; one by
     /// default.
-    pub fn tables(mut self, tables: u32) -> Self {
-        self.tables = Some(tables);
-        self
-    }
+    tables: u32;
 
     /// From 1 to 8 slots in a bucket; four by default.
-    pub fn slots_per_bucket(mut self, slots: u32) -> Self {
-        self.slots_per_bucket = Some(slots);
-        self
-    }
+    slots_per_bucket: u32;
 
     /// How many buckets a search for room may open before everything is rehashed; 500 by default,
     /// 65,535 at most.
-    pub fn max_kicks(mut self, max_kicks: u32) -> Self {
-        self.max_kicks = Some(max_kicks);
-        self
-    }
+    max_kicks: u32;
 
     /// A fixed seed. Without it the seed is random.
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = Some(seed);
-        self
-    }
+    seed: u64;
+}
 
+impl CuckooTableBuilder {
     /// Builds the table.
     ///
     /// # Errors
@@ -62,19 +49,17 @@ impl CuckooTableBuilder {
         if !(1..=8).contains(&slots) {
             return Err(BuildError::SlotsPerBucket { got: slots, expected: "from 1 to 8" });
         }
-        let tables = self.tables.unwrap_or(1);
-        in_range("tables", u64::from(tables), 1..=2)?;
+        let tables = in_range("tables", self.tables.unwrap_or(1), 1..=2)?;
         let max_kicks = self.max_kicks.unwrap_or(DEFAULT_MAX_KICKS);
-        in_range("max_kicks", u64::from(max_kicks), 0..=65_535)?;
-        in_range("capacity", self.capacity as u64, 0..=MAX_CAPACITY)?;
+        in_range("max_kicks", max_kicks, 0..=65_535)?;
+        let capacity = in_range("capacity", self.capacity.unwrap_or(0) as u64, 0..=MAX_CAPACITY)?;
         let seed = match self.seed {
             Some(seed) => seed,
             // The hash of nothing by a function with a random seed.
             None => KeyHasher::random()?.hash("").get(),
         };
         // Even, so that two tables are the same size.
-        let buckets =
-            analysis::buckets_for(self.capacity as u64, slots).next_multiple_of(2) as usize;
+        let buckets = analysis::buckets_for(capacity, slots).next_multiple_of(2) as usize;
         let form = Form { seed, buckets, tables, slots_per_bucket: slots as usize };
         let bytes = (form.slots() as u64).saturating_mul(size_of::<Option<(K, V)>>() as u64);
         let slots = empty_slots(form.slots()).ok_or(BuildError::OutOfMemory { bytes })?;

@@ -1,6 +1,7 @@
 //! Where entries lie, and where they would lie with another seed or size. Knows hashes, nothing of
 //! keys and values: what does not fit is found out before anything is moved.
 
+use cuculus::lab::{memory, table::OutOfMemory};
 use cuculus::{Key, KeyHasher};
 
 use crate::baselines::kicks::{Place, Space, make_room};
@@ -60,9 +61,6 @@ pub(super) struct Draft {
     slots: Vec<usize>,
 }
 
-/// There is no memory for it.
-pub(super) struct OutOfMemory;
-
 impl Draft {
     /// Lays out entries with these hashes, numbered from zero; `None` if one of them finds no room.
     pub(super) fn lay_out(
@@ -70,10 +68,7 @@ impl Draft {
         hashes: Vec<u64>,
         max_kicks: u32,
     ) -> Result<Option<Self>, OutOfMemory> {
-        let mut slots = Vec::new();
-        slots.try_reserve_exact(form.slots()).map_err(|_| OutOfMemory)?;
-        slots.resize(form.slots(), 0);
-        let mut draft = Self { form, hashes, slots };
+        let mut draft = Self { form, hashes, slots: memory::filled(0, form.slots())? };
         for number in 0..draft.hashes.len() {
             let buckets = form.buckets_of(draft.hashes[number]);
             let Some(place) = make_room(&mut draft, buckets, max_kicks) else { return Ok(None) };
@@ -84,9 +79,7 @@ impl Draft {
 
     /// For each entry its slot.
     pub(super) fn targets(&self) -> Result<Vec<usize>, OutOfMemory> {
-        let mut targets = Vec::new();
-        targets.try_reserve_exact(self.hashes.len()).map_err(|_| OutOfMemory)?;
-        targets.resize(self.hashes.len(), 0);
+        let mut targets = memory::filled(0, self.hashes.len())?;
         for (at, number) in self.slots.iter().enumerate() {
             if let Some(number) = number.checked_sub(1) {
                 targets[number] = at;

@@ -2,10 +2,11 @@
 
 use core::fmt;
 
+use cuculus::lab::{memory, table::OutOfMemory};
 use cuculus::{Full, FullCause, Key, analysis};
 
 use super::builder::CuckooTableBuilder;
-use super::draft::{Draft, Form, OutOfMemory};
+use super::draft::{Draft, Form};
 use crate::baselines::kicks::{Place, Space, make_room};
 use crate::baselines::probes::remix;
 
@@ -42,28 +43,14 @@ pub struct CuckooTable<K, V> {
     pub(super) grown: u64,
 }
 
-/// The current figures of a [`CuckooTable`].
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// What became of a [`CuckooTable`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CuckooTableStats {
-    /// The keys held.
-    pub len: usize,
-    /// The slots that exist.
-    pub slots: usize,
-    /// The buckets that exist, in all tables.
-    pub buckets: usize,
-    /// The slots of a bucket.
-    pub slots_per_bucket: usize,
-    /// One or two.
-    pub tables: u32,
     /// How often everything was rehashed.
     pub rehashed: u64,
     /// How often the table was made larger for it.
     pub grown: u64,
-    /// The share of the slots in use.
-    pub load_factor: f64,
-    /// The memory held, without what keys and values hold themselves.
-    pub size_in_bytes: usize,
 }
 
 pub(super) type Slots<K, V> = Box<[Option<(K, V)>]>;
@@ -125,20 +112,10 @@ impl<K, V> CuckooTable<K, V> {
         self.len = 0;
     }
 
-    /// The figures of the table as it stands.
+    /// How often it was rehashed and made larger.
     #[must_use]
     pub fn stats(&self) -> CuckooTableStats {
-        CuckooTableStats {
-            len: self.len,
-            slots: self.slots.len(),
-            buckets: self.form.buckets,
-            slots_per_bucket: self.form.slots_per_bucket,
-            tables: self.form.tables,
-            rehashed: self.rehashed,
-            grown: self.grown,
-            load_factor: self.load_factor(),
-            size_in_bytes: self.size_in_bytes(),
-        }
+        CuckooTableStats { rehashed: self.rehashed, grown: self.grown }
     }
 }
 
@@ -220,7 +197,7 @@ impl<K: Key, V> CuckooTable<K, V> {
                     return Ok(());
                 }
                 Ok(None) => {}
-                Err(OutOfMemory) => return Err(FullCause::OutOfMemory),
+                Err(_) => return Err(FullCause::OutOfMemory),
             }
         }
         Err(FullCause::Crowded)
@@ -229,10 +206,8 @@ impl<K: Key, V> CuckooTable<K, V> {
     /// The slots of the entries, which are numbered in the order of those that they have now, and of
     /// the new key; `None` if they do not fit.
     fn lay_out(&self, form: Form, key: &K) -> Result<Option<Vec<usize>>, OutOfMemory> {
-        let mut hashes = Vec::new();
-        hashes.try_reserve_exact(self.len + 1).map_err(|_| OutOfMemory)?;
-        hashes.extend(self.iter().map(|(key, _)| form.hash(key)));
-        hashes.push(form.hash(key));
+        let keys = self.iter().map(|(key, _)| key).chain([key]);
+        let hashes = memory::collected(keys.map(|key| form.hash(key)), self.len + 1)?;
         let draft = Draft::lay_out(form, hashes, self.max_kicks)?;
         draft.map(|draft| draft.targets()).transpose()
     }

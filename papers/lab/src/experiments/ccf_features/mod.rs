@@ -8,7 +8,7 @@ use super::ccf_trace::{Course, Followed};
 use crate::experiment::{Chance, Experiment, Outcome, Settings, choices};
 use crate::flows::Synthetic;
 use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Shape};
+use cuculus_page::{Axis, Claimant, Finding, Holds, Plot};
 
 pub(super) const FEATURES: Experiment = Experiment {
     name: "ccf-features",
@@ -102,16 +102,13 @@ fn features(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     );
     let plot = all.iter().fold(plot, |plot, one| {
         let Followed { mean_bits_per_key, mean_utilization, .. } = one.followed;
-        plot.series(one.name, Shape::Dots, [(mean_bits_per_key, mean_utilization)])
+        plot.dots(one.name, [(mean_bits_per_key, mean_utilization)])
     });
-    Ok(Outcome {
-        findings: findings(&all),
-        plots: vec![plot],
-        tables: vec![
-            ("elasticity and efficiency".to_owned(), table(&all)),
-            ("what can be chosen".to_owned(), chosen(&all)),
-        ],
-        notes: vec![format!(
+    Ok(Outcome::of(findings(&all))
+        .plot(plot)
+        .table("elasticity and efficiency", table(&all))
+        .table("what can be chosen", chosen(&all))
+        .note(format!(
             "{flows} synthetic flows, at most {} alive, filters for a rate of {} %. Those of fixed \
              size are planned for the most flows. Elasticity is one each for growing, for freeing \
              half of the memory or more when the set is empty, and for steps of at most {} % of \
@@ -119,59 +116,49 @@ fn features(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
             course.peak(),
             percent(RATE, 0),
             percent(FINE, 0)
-        )],
-        ..Outcome::default()
-    })
+        )))
+}
+
+/// The paper's pluses for a feature.
+fn pluses(one: &Measured, at: usize) -> String {
+    one.paper.map_or("-".to_owned(), |paper| "+".repeat(paper[at]))
 }
 
 fn table(all: &[Measured]) -> Table {
-    let mut table = Table::new([
-        "filter",
-        "elasticity",
-        "paper",
-        "sizes",
-        "largest step, %",
-        "freed, %",
-        "slots in use",
-        "paper",
-        "bits/key, mean",
-        "FPR at the peak, %",
-        "refused",
-        "lost",
-    ]);
-    for one in all {
-        let paper = |at: usize| one.paper.map_or("-".to_owned(), |paper| "+".repeat(paper[at]));
+    let sizes = |one: &Measured| {
         let mut sizes = one.followed.slots.clone();
         sizes.dedup();
-        table.row([
-            one.name.to_owned(),
-            "+".repeat(one.elasticity()),
-            paper(0),
-            sizes.len().to_string(),
-            number(one.step().map(|step| 100.0 * step), 1),
-            percent(one.given_back().max(0.0), 0),
-            number(Some(one.followed.mean_utilization), 3),
-            paper(1),
-            number(Some(one.followed.mean_bits_per_key), 1),
-            percent(one.followed.measured_rate, 2),
-            one.followed.refused.to_string(),
-            one.followed.false_negatives.to_string(),
-        ]);
-    }
-    table
+        sizes.len().to_string()
+    };
+    Table::of(
+        all,
+        &[
+            ("filter", &|one| one.name.to_owned()),
+            ("elasticity", &|one| "+".repeat(one.elasticity())),
+            ("paper", &|one| pluses(one, 0)),
+            ("sizes", &sizes),
+            ("largest step, %", &|one| number(one.step().map(|step| 100.0 * step), 1)),
+            ("freed, %", &|one| percent(one.given_back().max(0.0), 0)),
+            ("slots in use", &|one| number(one.followed.mean_utilization, 3)),
+            ("paper", &|one| pluses(one, 1)),
+            ("bits/key, mean", &|one| number(one.followed.mean_bits_per_key, 1)),
+            ("FPR at the peak, %", &|one| percent(one.followed.measured_rate, 2)),
+            ("refused", &|one| one.followed.refused.to_string()),
+            ("lost", &|one| one.followed.false_negatives.to_string()),
+        ],
+    )
 }
 
 fn chosen(all: &[Measured]) -> Table {
-    let mut table = Table::new(["filter", "choices", "paper", "which"]);
-    for one in all {
-        table.row([
-            one.name.to_owned(),
-            one.choices.len().to_string(),
-            one.paper.map_or("-".to_owned(), |paper| "+".repeat(paper[2])),
-            one.choices.join(", "),
-        ]);
-    }
-    table
+    Table::of(
+        all,
+        &[
+            ("filter", &|one| one.name.to_owned()),
+            ("choices", &|one| one.choices.len().to_string()),
+            ("paper", &|one| pluses(one, 2)),
+            ("which", &|one| one.choices.join(", ")),
+        ],
+    )
 }
 
 /// How many of the pairs that the paper ranks have the same order here; equals rank nothing.
@@ -200,11 +187,7 @@ fn findings(all: &[Measured]) -> Vec<Finding> {
                  pairs)"
             ),
             format!("{same} of {ranked} pairs in that order"),
-            match share {
-                1.0.. => Holds::Yes,
-                0.75.. => Holds::Partly,
-                _ => Holds::No,
-            },
+            Holds::nearly(share, 0.75),
         )
         .valued(share)
         .because(reason)

@@ -50,15 +50,10 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         (settings.progress)(&format!("{count} nodes"));
         let costs = measure(&Course::new(count, lookups, settings.seed), rounds);
         for (name, cost) in NAMES.iter().zip(&costs) {
-            table.row([
-                (*name).to_owned(),
-                count.to_string(),
-                number(Some(cost.lookup), 1),
-                number(Some(cost.dependent), 1),
-                number(cost.change, 1),
-                number(cost.bytes_per_node, 2),
-                cost.wrong.to_string(),
-            ]);
+            let times = [Some(cost.lookup), Some(cost.dependent), cost.change];
+            let sizes = [number(cost.bytes_per_node, 2), cost.wrong.to_string()];
+            let first = [(*name).to_owned(), count.to_string()];
+            table.row(first.into_iter().chain(times.map(|time| number(time, 1))).chain(sizes));
             wrong += cost.wrong;
         }
         let (ours, tree) = (&costs[0], &costs[1]);
@@ -82,13 +77,10 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         ));
     }
     findings.push(Finding::never("no answer differs from a sorted list's", wrong));
-    Ok(Outcome {
-        findings,
-        tables: vec![(format!("nanoseconds, one thread, best of {rounds}"), table)],
-        notes,
-        wrong_answers: wrong,
-        ..Outcome::default()
-    })
+    Ok(Outcome::of(findings)
+        .table(format!("nanoseconds, one thread, best of {rounds}"), table)
+        .notes(notes)
+        .wrong(wrong))
 }
 
 /// Every ring in turn within a round, so that a slow minute hits all alike.

@@ -13,8 +13,8 @@ pub(super) use parameters::PARAMETERS;
 use std::path::PathBuf;
 
 use anyhow::ensure;
-use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Claimant, Finding, Plot, Shape};
+use cuculus_page::table::{Column, Table, number, percent};
+use cuculus_page::{Axis, Claimant, Finding, Plot};
 
 use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, Size, choices};
 use crate::flows::{Synthetic, Trace};
@@ -120,28 +120,24 @@ fn of_trace(trace: &Trace, settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let mut findings = verdicts::of(&rows);
     let claim = "no filter refuses or loses a flow";
     findings.push(Finding::never(claim, wrong_answers).of(Claimant::Ours));
-    Ok(Outcome {
-        findings,
-        plots: plots(&drawn),
-        tables: tables(&rows).into_iter().chain(beside(&rows)).collect(),
-        notes: vec![
-            AS_PRINTED.to_owned(),
-            format!(
-                "{} flows, at most {} alive, sampled after each of {} events. Unless a trace is \
+    Ok(Outcome::of(findings)
+        .plots(plots(&drawn))
+        .tables(tables(&rows).into_iter().chain(beside(&rows)))
+        .note(AS_PRINTED)
+        .note(format!(
+            "{} flows, at most {} alive, sampled after each of {} events. Unless a trace is \
                  given it is synthetic with the paper's counts: the paper's own is not public. \
                  The least utilisation is taken while at least a tenth of the most flows are \
                  alive. Seconds are those of insertions and removals.",
-                trace.flows.len(),
-                course.peak(),
-                course.events()
-            ),
+            trace.flows.len(),
+            course.peak(),
+            course.events()
+        ))
+        .note(
             "The share of the slots in use says little of memory: slots of 30 bits and rings are \
-             counted in bits per key only."
-                .to_owned(),
-        ],
-        wrong_answers,
-        ..Outcome::default()
-    })
+             counted in bits per key only.",
+        )
+        .wrong(wrong_answers))
 }
 
 fn tables(rows: &[Row]) -> Vec<(String, Table)> {
@@ -152,111 +148,86 @@ fn tables(rows: &[Row]) -> Vec<(String, Table)> {
 }
 
 fn utilization(rows: &[Row]) -> Table {
-    let mut table = Table::new([
-        "share of the slots in use",
-        "mean",
-        "paper",
-        "< .90, % of events",
-        "paper",
-        "least",
-        "most",
-        "paper",
-        "< 500 empty, %",
-        "paper",
-        "most empty",
-        "filters",
-        "refused",
-        "false neg",
-    ]);
-    for Row { contender, followed } in rows {
-        let paper = &contender.paper;
-        table.row([
-            contender.name.clone(),
-            number(Some(followed.mean_utilization), 4),
-            number(paper.mean, 4),
-            percent(followed.share_below(WELL_USED), 2),
-            match paper.badly_used {
-                None => "-".to_owned(),
-                Some(Share::About(share)) => percent(share, 0),
-                Some(Share::Below(share)) => format!("< {}", percent(share, 0)),
-            },
-            number(Some(followed.least_utilization), 3),
-            number(Some(followed.most_utilization), 3),
-            number(paper.most, 3),
-            percent(followed.few_empty, 1),
-            number(paper.few_empty.map(|share| 100.0 * share), 0),
-            followed.most_empty.to_string(),
-            followed.most_filters.to_string(),
-            followed.refused.to_string(),
-            followed.false_negatives.to_string(),
-        ]);
-    }
-    table
+    let badly_used = |row: &Row| match row.contender.paper.badly_used {
+        None => "-".to_owned(),
+        Some(Share::About(share)) => percent(share, 0),
+        Some(Share::Below(share)) => format!("< {}", percent(share, 0)),
+    };
+    let few_empty = |row: &Row| row.contender.paper.few_empty.map(|share| 100.0 * share);
+    Table::of(
+        rows,
+        &[
+            ("share of the slots in use", &|row| row.contender.name.clone()),
+            ("mean", &|row| number(row.followed.mean_utilization, 4)),
+            ("paper", &|row| number(row.contender.paper.mean, 4)),
+            BADLY_USED,
+            ("paper", &badly_used),
+            ("least", &|row| number(row.followed.least_utilization, 3)),
+            ("most", &|row| number(row.followed.most_utilization, 3)),
+            ("paper", &|row| number(row.contender.paper.most, 3)),
+            ("< 500 empty, %", &|row| percent(row.followed.few_empty, 1)),
+            ("paper", &|row| number(few_empty(row), 0)),
+            ("most empty", &|row| row.followed.most_empty.to_string()),
+            ("filters", &|row| row.followed.most_filters.to_string()),
+            ("refused", &|row| row.followed.refused.to_string()),
+            ("false neg", &|row| row.followed.false_negatives.to_string()),
+        ],
+    )
 }
 
+const BADLY_USED: Column<'_, Row> =
+    ("< .90, % of events", &|row| percent(row.followed.share_below(WELL_USED), 2));
+const BITS_PER_KEY: Column<'_, Row> =
+    ("bits/key, mean", &|row| number(row.followed.mean_bits_per_key, 2));
+const AT_THE_PEAK: Column<'_, Row> =
+    ("at the peak", &|row| number(row.followed.bits_per_key_at_the_peak, 2));
+const MEASURED: Column<'_, Row> =
+    ("measured", &|row| format!("{:.2e}", row.followed.measured_rate));
+const SECONDS: Column<'_, Row> = ("seconds", &|row| number(row.followed.seconds, 3));
+
 fn memory(rows: &[Row]) -> Table {
-    let mut table = Table::new([
-        "everything counted",
-        "bits/key, mean",
-        "of which rings",
-        "at the peak",
-        "FPR there",
-        "measured",
-        "bytes at the end",
-        "seconds",
-    ]);
-    for Row { contender, followed } in rows {
-        table.row([
-            contender.name.clone(),
-            number(Some(followed.mean_bits_per_key), 2),
-            number(Some(followed.mean_ring_bits_per_key), 2),
-            number(Some(followed.bits_per_key_at_the_peak), 2),
-            format!("{:.2e}", followed.rate_at_the_peak),
-            format!("{:.2e}", followed.measured_rate),
-            followed.bytes_at_the_end.to_string(),
-            number(Some(followed.seconds), 3),
-        ]);
-    }
-    table
+    Table::of(
+        rows,
+        &[
+            ("everything counted", &|row| row.contender.name.clone()),
+            BITS_PER_KEY,
+            ("of which rings", &|row| number(row.followed.mean_ring_bits_per_key, 2)),
+            AT_THE_PEAK,
+            ("FPR there", &|row| format!("{:.2e}", row.followed.rate_at_the_peak)),
+            MEASURED,
+            ("bytes at the end", &|row| row.followed.bytes_at_the_end.to_string()),
+            SECONDS,
+        ],
+    )
 }
 
 /// The elastic filter beside the paper's best: what both are for, everything counted.
 fn beside(rows: &[Row]) -> Option<(String, Table)> {
-    let mut table = Table::new([
-        "filter",
-        "mean utilisation",
-        "< .90, % of events",
-        "bits/key, mean",
-        "at the peak",
-        "FPR at the peak",
-        "measured",
-        "seconds",
-    ]);
     let names = [filters::CCF_B_PRINTED, filters::ELASTIC_LOW_RATE, filters::ELASTIC];
-    for name in names {
-        let Row { followed, .. } = rows.iter().find(|row| row.contender.name == name)?;
-        table.row([
-            name.to_owned(),
-            number(Some(followed.mean_utilization), 4),
-            percent(followed.share_below(WELL_USED), 2),
-            number(Some(followed.mean_bits_per_key), 2),
-            number(Some(followed.bits_per_key_at_the_peak), 2),
-            format!("{:.2e}", followed.rate_at_the_peak),
-            format!("{:.2e}", followed.measured_rate),
-            number(Some(followed.seconds), 3),
-        ]);
-    }
+    let named = |name| rows.iter().find(|row| row.contender.name == name);
+    let rows = names.into_iter().map(named).collect::<Option<Vec<&Row>>>()?;
+    let table = Table::of(
+        rows,
+        &[
+            ("filter", &|row| row.contender.name.clone()),
+            ("mean utilisation", &|row| number(row.followed.mean_utilization, 4)),
+            BADLY_USED,
+            BITS_PER_KEY,
+            AT_THE_PEAK,
+            ("FPR at the peak", &|row| format!("{:.2e}", row.followed.rate_at_the_peak)),
+            MEASURED,
+            SECONDS,
+        ],
+    );
     Some(("the elastic filter beside CCF_B, everything counted".to_owned(), table))
 }
 
 fn plots(rows: &[&Row]) -> Vec<Plot> {
     let plot = |title: &str, x: Axis, of: &dyn Fn(&Followed) -> Vec<f64>| {
-        rows.iter().fold(
-            Plot::new(title, x, Axis::from_zero("share of the samples")),
-            |plot, row| {
-                plot.series(&row.contender.name, Shape::Line, distribution(&of(&row.followed)))
-            },
-        )
+        rows.iter()
+            .fold(Plot::new(title, x, Axis::from_zero("share of the samples")), |plot, row| {
+                plot.line(&row.contender.name, distribution(&of(&row.followed)))
+            })
     };
     let floats = |counts: &[usize]| counts.iter().map(|&count| count as f64).collect::<Vec<f64>>();
     let mut buckets =
@@ -266,7 +237,7 @@ fn plots(rows: &[&Row]) -> Vec<Plot> {
     if let Some(row) = rows.first() {
         let best: Vec<f64> =
             floats(&row.followed.keys).iter().map(|keys| (keys / BUCKET).ceil()).collect();
-        buckets = buckets.series("as many as needed", Shape::Dashed, distribution(&best));
+        buckets = buckets.dashed("as many as needed", distribution(&best));
     }
     vec![
         buckets,
@@ -289,7 +260,7 @@ fn plots(rows: &[&Row]) -> Vec<Plot> {
 fn paper_points(plot: Plot, rows: &[&Row], of: fn(&Contender) -> Vec<(f64, f64)>) -> Plot {
     let printed = rows.iter().filter(|row| row.contender.is_printed);
     printed.fold(plot, |plot, Row { contender, .. }| {
-        plot.series(format!("{}: the paper", contender.name), Shape::Paper, of(contender))
+        plot.paper(format!("{}: the paper", contender.name), of(contender))
     })
 }
 

@@ -2,7 +2,7 @@
 
 use cuculus::lab::Search;
 use cuculus_page::table::percent;
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Shape as Drawn};
+use cuculus_page::{Axis, Claimant, Finding, Holds, Plot};
 use cuculus_papers::analysis::ring_threshold;
 
 use super::filters::{Consistent, Contender, PAPER_BUCKETS, Paper, Shape, Way};
@@ -163,31 +163,26 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         let y = Axis::from_zero("share of the samples");
         let plot = shown.fold(Plot::new(title, Axis::from("utilisation", 0.8), y), |plot, row| {
             let points = distribution(&row.followed.utilizations);
-            plot.series(&row.contender.name, Drawn::Line, points)
+            plot.line(&row.contender.name, points)
         });
         // A share above is drawn as the share that is not.
         let said = SAID.iter().filter(|said| said.figure == title);
         said.fold(plot, |plot, said| {
             let name = format!("{}: the paper", said.name);
-            plot.series(name, Drawn::Paper, [(said.above, 1.0 - said.share[1])])
+            plot.paper(name, [(said.above, 1.0 - said.share[1])])
         })
     };
-    Ok(Outcome {
-        findings: findings(&rows, flows >= PAPER_FLOWS),
-        plots: vec![
-            plot(CANDIDATES, &["k = 4", "k = 8", "k = 16"]),
-            plot("slots (Fig. 5 b)", &["b = 6 removed below 2", "b = 6 removed below 5"]),
-            plot(
-                "limit on kicks (Fig. 5 c)",
-                &["max = 700", "max = 200", "max = 50", "max = 1200, no return"],
-            ),
-            plot(NODES, &["v = 1", "v = 2", "v = 5", "v = 20"]),
-        ],
-        tables: tables(&rows),
-        notes: vec![format!("{flows} flows, at most {} alive.", course.peak())],
-        wrong_answers: rows.iter().map(|row| row.followed.wrong_answers()).sum(),
-        ..Outcome::default()
-    })
+    Ok(Outcome::of(findings(&rows, flows >= PAPER_FLOWS))
+        .plot(plot(CANDIDATES, &["k = 4", "k = 8", "k = 16"]))
+        .plot(plot("slots (Fig. 5 b)", &["b = 6 removed below 2", "b = 6 removed below 5"]))
+        .plot(plot(
+            "limit on kicks (Fig. 5 c)",
+            &["max = 700", "max = 200", "max = 50", "max = 1200, no return"],
+        ))
+        .plot(plot(NODES, &["v = 1", "v = 2", "v = 5", "v = 20"]))
+        .tables(tables(&rows))
+        .note(format!("{flows} flows, at most {} alive.", course.peak()))
+        .wrong(rows.iter().map(|row| row.followed.wrong_answers()).sum()))
 }
 
 /// Means of a short trace are not those of the paper's: with all flows CCF_B is fuller by .007.
@@ -216,11 +211,7 @@ fn rises(rows: &[Row], (what, names): &(&str, &[&str])) -> Option<Finding> {
     let finding = Finding::new(
         format!("{what}, the fuller (a rise of {RISE} or more at every step; in part if in all)"),
         format!("{}: {}", names.join(", "), shown.join(", ")),
-        match (up == steps.len(), rise >= RISE) {
-            (true, _) => Holds::Yes,
-            (false, true) => Holds::Partly,
-            (false, false) => Holds::No,
-        },
+        Holds::graded(up == steps.len(), rise >= RISE),
     );
     Some(finding.valued(rise).because("at some steps nothing is gained any more, or it is lost"))
 }

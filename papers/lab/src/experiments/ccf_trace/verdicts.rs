@@ -35,82 +35,63 @@ pub(super) fn of(rows: &[Row]) -> Vec<Finding> {
     findings
 }
 
-/// Within one distance it holds, within another in part.
-fn within(off: f64, same: f64, in_part: f64) -> Holds {
-    match off.abs() {
-        off if off <= same => Holds::Yes,
-        off if off <= in_part => Holds::Partly,
-        _ => Holds::No,
-    }
-}
-
 /// The paper's numbers for one filter.
-fn of_the_paper(row: &Row) -> Vec<Finding> {
-    let Row { contender, followed } = row;
+fn of_the_paper(Row { contender, followed }: &Row) -> Vec<Finding> {
     let (name, paper) = (&contender.name, &contender.paper);
+    let shares = format!("{} points", percent(SAME_SHARE, 0));
+    let in_part = format!("{shares}, in part within {}", percent(SAME_SHARE_IN_PART, 0));
+    let near = |ours: f64, paper: f64| Holds::within(ours - paper, SAME, SAME_IN_PART);
+    let near_share =
+        |ours: f64, paper: f64| Holds::within(ours - paper, SAME_SHARE, SAME_SHARE_IN_PART);
+    let shown = |share: f64| format!("{} %", percent(share, 0));
     let mut findings = Vec::new();
+    let mut judge = |claim: String, ours: f64, shown: String, holds| {
+        let claim = format!("{name}: {claim}");
+        findings.push(Finding::new(claim, shown, holds).valued(ours).because(TRACE));
+    };
     if let Some(paper) = paper.mean {
         let ours = followed.mean_utilization;
         let claim = format!(
-            "{name}: {paper:.4} of the slots in use on average (within {SAME}; in part within \
+            "{paper:.4} of the slots in use on average (within {SAME}; in part within \
              {SAME_IN_PART})"
         );
-        let holds = within(ours - paper, SAME, SAME_IN_PART);
-        findings.push(Finding::new(claim, format!("{ours:.4}"), holds).valued(ours));
+        judge(claim, ours, format!("{ours:.4}"), near(ours, paper));
     }
     if let Some(share) = paper.badly_used {
         let ours = followed.share_below(WELL_USED);
         let (words, holds) = match share {
-            Share::About(share) => {
-                let words = format!(
-                    "{} % of the samples (within {} points, in part within {})",
-                    percent(share, 0),
-                    percent(SAME_SHARE, 0),
-                    percent(SAME_SHARE_IN_PART, 0)
-                );
-                (words, within(ours - share, SAME_SHARE, SAME_SHARE_IN_PART))
-            }
+            Share::About(share) => (
+                format!("{} of the samples (within {in_part})", shown(share)),
+                near_share(ours, share),
+            ),
             Share::Below(share) => {
-                let words = format!("fewer than {} % of the samples", percent(share, 0));
-                (words, Holds::when(ours < share))
+                (format!("fewer than {} of the samples", shown(share)), Holds::when(ours < share))
             }
         };
-        let claim = format!("{name}: less than {WELL_USED:.2} in use in {words}");
-        findings.push(Finding::new(claim, format!("{} %", percent(ours, 0)), holds).valued(ours));
+        judge(format!("less than {WELL_USED:.2} in use in {words}"), ours, shown(ours), holds);
     }
     if let Some(paper) = paper.few_empty {
         let ours = followed.few_empty;
-        let claim = format!(
-            "{name}: fewer than 500 slots empty in {} % of the samples (within {} points, in part \
-             within {})",
-            percent(paper, 0),
-            percent(SAME_SHARE, 0),
-            percent(SAME_SHARE_IN_PART, 0)
-        );
-        let holds = within(ours - paper, SAME_SHARE, SAME_SHARE_IN_PART);
-        findings.push(Finding::new(claim, format!("{} %", percent(ours, 0)), holds).valued(ours));
+        let samples = format!("{} of the samples (within {in_part})", shown(paper));
+        let claim = format!("fewer than 500 slots empty in {samples}");
+        judge(claim, ours, shown(ours), near_share(ours, paper));
     }
     if let Some(paper) = paper.most {
         let ours = followed.most_utilization;
-        let claim = format!("{name}: at most {paper:.3} of the slots in use (within {SAME})");
-        let holds = within(ours - paper, SAME, SAME_IN_PART);
-        findings.push(Finding::new(claim, format!("{ours:.3}"), holds).valued(ours));
+        let claim = format!("at most {paper:.3} of the slots in use (within {SAME})");
+        judge(claim, ours, format!("{ours:.3}"), near(ours, paper));
     }
     if name == DCF_PRINTED {
         let ours = followed.most_empty as f64;
-        let claim = format!("{name}: up to {MOST_EMPTY} slots empty (within a quarter)");
-        let holds = within(ours / MOST_EMPTY - 1.0, 0.25, 0.5);
-        findings.push(Finding::new(claim, format!("{ours}"), holds).valued(ours));
+        let claim = format!("up to {MOST_EMPTY} slots empty (within a quarter)");
+        let holds = Holds::within(ours / MOST_EMPTY - 1.0, 0.25, 0.5);
+        judge(claim, ours, format!("{ours}"), holds);
         let ours = followed.many_empty;
-        let claim = format!(
-            "{name}: more than 1,000 slots empty in {} % of the samples (within {} points)",
-            percent(MANY_EMPTY_SHARE, 0),
-            percent(SAME_SHARE, 0)
-        );
-        let holds = within(ours - MANY_EMPTY_SHARE, SAME_SHARE, SAME_SHARE_IN_PART);
-        findings.push(Finding::new(claim, format!("{} %", percent(ours, 0)), holds).valued(ours));
+        let samples = format!("{} of the samples (within {shares})", shown(MANY_EMPTY_SHARE));
+        let claim = format!("more than 1,000 slots empty in {samples}");
+        judge(claim, ours, shown(ours), near_share(ours, MANY_EMPTY_SHARE));
     }
-    findings.into_iter().map(|finding| finding.because(TRACE)).collect()
+    findings
 }
 
 /// One filter against another, all as printed. A saving counts at the same rate or a lower one.
@@ -135,11 +116,7 @@ fn compared(dynamic: &Followed, buckets: &Followed, filters: &Followed) -> Vec<F
         Finding::new(
             "CCF_B leads a DCF by .067 of the slots (within .01; in part if it leads)",
             format!("{lead:.3}"),
-            match lead {
-                lead if (lead - 0.0672).abs() <= SAME => Holds::Yes,
-                lead if lead > 0.0 => Holds::Partly,
-                _ => Holds::No,
-            },
+            Holds::graded((lead - 0.0672).abs() <= SAME, lead > 0.0),
         )
         .valued(lead)
         .because("a DCF that moves what fits, as it is printed, is fuller here than in the paper"),
@@ -201,13 +178,6 @@ fn elastic_beside(elastic: &Followed, buckets: &Followed) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn distances_decide() {
-        assert_eq!(within(0.009, 0.01, 0.03), Holds::Yes);
-        assert_eq!(within(-0.02, 0.01, 0.03), Holds::Partly);
-        assert_eq!(within(0.04, 0.01, 0.03), Holds::No);
-    }
 
     /// Less memory at a higher rate is no saving.
     #[test]

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use cuculus::{Filter, Insert, Remove};
 use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Shape};
+use cuculus_page::{Axis, Claimant, Finding, Holds, Plot};
 use cuculus_papers::baselines::{DynamicBloomFilter, Removal};
 
 use super::dcf_list::{FILTERS, RATE, buckets_for, paper_list};
@@ -193,7 +193,7 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
             let untested = |claim: &str| {
                 Finding::new(claim, "nothing", Holds::Untested).if_decided(false, &reason)
             };
-            Ok(Outcome { findings: claims.map(untested).to_vec(), ..Outcome::default() })
+            Ok(Outcome::of(claims.map(untested).to_vec()))
         }
     }
 }
@@ -271,49 +271,42 @@ fn outcome(versions: &Versions, courses: &[Course]) -> Outcome {
     for (at, step) in first.steps.iter().enumerate() {
         let numbers =
             [step.chunks, step.cuckoo_bytes, step.bloom_bytes, step.reads, step.reads_without];
-        let cells = numbers.map(|value| number(Some(value), 0));
+        let cells = numbers.map(|value| number(value, 0));
         table.row([(at + 1).to_string()].into_iter().chain(cells));
     }
-    Outcome {
-        findings: [memory, reads, shrinks]
-            .into_iter()
-            .flatten()
-            .chain([
-                Finding::never("no chunk that is stored is taken for new", lost).of(Claimant::Ours)
-            ])
-            .collect(),
-        plots: vec![
-            Plot::new("memory of the digest (Fig. 19)", x(), Axis::from_zero("kilobytes"))
-                .series("DCF", Shape::Line, line(|step| step.cuckoo_bytes / 1e3))
-                .series("DBF", Shape::Line, line(|step| step.bloom_bytes / 1e3))
-                .series(
-                    "the paper: a quarter of the DBF",
-                    Shape::Dashed,
-                    line(|step| (1.0 - LESS_MEMORY) * step.bloom_bytes / 1e3),
-                ),
-            Plot::new("reads of the index (Fig. 20)", x(), Axis::from_zero("reads"))
-                .series("DCF as digest", Shape::Line, line(|step| step.reads))
-                .series("no digest", Shape::Line, line(|step| step.reads_without))
-                .series(
-                    "the paper: 62.5 % fewer than that",
-                    Shape::Dashed,
-                    line(|step| (1.0 - FEWER_READS) * step.reads_without),
-                ),
-        ],
-        tables: vec![("one seed, version by version".to_owned(), table)],
-        notes: vec![format!(
-            "{} versions of a package's source tree, fetched from the registry, in chunks of 2 KiB \
+    Outcome::of([memory, reads, shrinks].into_iter().flatten().chain([
+        Finding::never("no chunk that is stored is taken for new", lost).of(Claimant::Ours),
+    ]))
+    .plot(
+        Plot::new("memory of the digest (Fig. 19)", x(), Axis::from_zero("kilobytes"))
+            .line("DCF", line(|step| step.cuckoo_bytes / 1e3))
+            .line("DBF", line(|step| step.bloom_bytes / 1e3))
+            .dashed(
+                "the paper: a quarter of the DBF",
+                line(|step| (1.0 - LESS_MEMORY) * step.bloom_bytes / 1e3),
+            ),
+    )
+    .plot(
+        Plot::new("reads of the index (Fig. 20)", x(), Axis::from_zero("reads"))
+            .line("DCF as digest", line(|step| step.reads))
+            .line("no digest", line(|step| step.reads_without))
+            .dashed(
+                "the paper: 62.5 % fewer than that",
+                line(|step| (1.0 - FEWER_READS) * step.reads_without),
+            ),
+    )
+    .table("one seed, version by version", table)
+    .note(format!(
+        "{} versions of a package's source tree, fetched from the registry, in chunks of 2 KiB \
              on average; {} chunks in all. At the same shares of the versions as in the paper half \
              of the chunks of the versions before are dropped, chosen at random, and the list is \
              compacted as printed. A DBF gave up {} of its removals. Groups of {GROUP} chunks lie \
              side by side, and the cache holds {CACHED} groups.",
-            versions.len(),
-            versions.iter().map(Vec::len).sum::<usize>(),
-            first.given_up
-        )],
-        wrong_answers: lost,
-        ..Outcome::default()
-    }
+        versions.len(),
+        versions.iter().map(Vec::len).sum::<usize>(),
+        first.given_up
+    ))
+    .wrong(lost)
 }
 
 #[cfg(test)]

@@ -147,13 +147,13 @@ fn checkpoints(checkpoints: &[Checkpoint]) -> Table {
             if at.up { "up" } else { "down" }.to_owned(),
             percent(at.expected_rate, 4),
             percent(at.measured_rate, 4),
-            number(Some(at.bits_per_key()), 2),
-            number(Some(at.slot_bits_per_key()), 2),
+            number(at.bits_per_key(), 2),
+            number(at.slot_bits_per_key(), 2),
             at.bytes.to_string(),
             at.counted_bytes.map_or_else(|| number(None, 0), |bytes| bytes.to_string()),
             number(mebibytes, 2),
             number(at.resident_ratio(), 3),
-            number(Some(at.utilization), 4),
+            number(at.utilization, 4),
             at.overflow.to_string(),
             at.slot_widths.iter().map(share).collect::<Vec<_>>().join(", "),
         ]);
@@ -178,7 +178,7 @@ fn waits(course: &Course) -> Table {
 }
 
 fn microseconds(nanoseconds: u32) -> String {
-    number(Some(f64::from(nanoseconds) / 1000.0), 2)
+    number(f64::from(nanoseconds) / 1000.0, 2)
 }
 
 fn longest(course: &Course) -> Table {

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use anyhow::{bail, ensure};
 use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Claimant, Plot, Shape};
+use cuculus_page::{Axis, Claimant, Plot};
 use serde_json::{Value, json};
 
 use crate::candidate::{self, Candidate};
@@ -226,8 +226,8 @@ fn tables(case: &Case) -> [(String, Table); 2] {
         let speed = |&phase| row.speeds.get(phase).map(|mops| case.contest.in_unit(mops));
         let speeds = phases.iter().map(|phase| number(speed(phase), 1));
         let errors = [
-            number(Some(row.bits_per_key), 2),
-            number(Some(row.over_the_bound()), 2),
+            number(row.bits_per_key, 2),
+            number(row.over_the_bound(), 2),
             percent(row.false_positive_rate, 4),
             percent(row.refused as f64 / case.items.max(1) as f64, 4),
             row.false_negatives.to_string(),
@@ -243,7 +243,7 @@ fn tables(case: &Case) -> [(String, Table); 2] {
     let mut limits = Table::new(head);
     for of in case.limits.iter().chain([&case.large_limits]) {
         let Limits { bytes, one, one_prefetched, two, two_prefetched } = *of;
-        let speeds = [one, one_prefetched, two, two_prefetched].map(|mops| number(Some(mops), 1));
+        let speeds = [one, one_prefetched, two, two_prefetched].map(|mops| number(mops, 1));
         let mebibytes = bytes as f64 / f64::from(1 << 20);
         limits.row([format!("table of {mebibytes:.1} MiB")].into_iter().chain(speeds));
     }
@@ -266,12 +266,12 @@ fn plots(case: &Case) -> Vec<Plot> {
     );
     for row in &case.rows {
         let at = (row.false_positive_rate, row.bits_per_key);
-        space = space.series(row.name, Shape::Dots, [at]);
+        space = space.dots(row.name, [at]);
         let hits = row.speeds.get(Phase::Present).unwrap_or(0.0);
-        time = time.series(row.name, Shape::Dots, [(row.bits_per_key, hits)]);
+        time = time.dots(row.name, [(row.bits_per_key, hits)]);
     }
     let rates = (4..=17).map(|bits| (f64::from(-bits).exp2(), f64::from(bits)));
-    vec![space.series("lower bound, log2(1/ε)", Shape::Dashed, rates), time]
+    vec![space.dashed("lower bound, log2(1/ε)", rates), time]
 }
 
 /// The speeds of a case, for programs.
