@@ -13,7 +13,8 @@ use crate::clock::timed;
 use crate::experiment::Settings;
 use crate::keys::{absent_keys, keys};
 use crate::subject::Subject;
-use cuculus_page::Finding;
+use cuculus_page::table::{Table, number, percent};
+use cuculus_page::{Finding, Plot};
 
 /// The paper's tables have two to this power buckets, 192 MB.
 pub(crate) const PAPER_LOG2_BUCKETS: u32 = 25;
@@ -192,6 +193,23 @@ pub(super) fn false_positive_rate(contender: &dyn Subject, seed: u64, lookups: u
         .map(|start| contender.count(&absent_keys(seed, start..lookups.min(start + GROUP))))
         .sum();
     found as f64 / lookups as f64
+}
+
+/// Speeds of filters, in millions per second, over the numbers and names of `columns`: a plot, and a
+/// table with the bits and the rate of each.
+pub(super) fn drawn<'a>(
+    plot: Plot,
+    columns: &[(f64, String)],
+    rows: impl Iterator<Item = (Kind, f64, f64, &'a [f64])>,
+) -> (Plot, Table) {
+    let head = ["filter", "bits/item", "FPR %"].map(str::to_owned).into_iter();
+    let mut table = Table::new(head.chain(columns.iter().map(|(_, name)| name.clone())));
+    let plot = rows.fold(plot, |plot, (kind, bits_per_item, rate, line)| {
+        let first = [kind.name().to_owned(), number(bits_per_item, 2), percent(rate, 3)];
+        table.row(first.into_iter().chain(line.iter().map(|&mops| number(mops, 1))));
+        plot.line(kind.name(), columns.iter().map(|column| column.0).zip(line.iter().copied()))
+    });
+    (plot, table)
 }
 
 /// How large and how often speeds are measured.

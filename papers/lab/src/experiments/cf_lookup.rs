@@ -1,12 +1,11 @@
 //! Fig. 5 of the Cuckoo Filter paper: lookups of full filters.
 
-use super::cf_filters::{KINDS, Kind, SpeedScale, false_positive_rate, filled};
+use super::cf_filters::{KINDS, Kind, SpeedScale, drawn, false_positive_rate, filled};
 use crate::clock::{mops, timed};
 use crate::experiment::{Chance, Experiment, Outcome, Settings};
 use crate::judge::{falls, level, points_above};
 use crate::keys::{WorkKey, absent_keys};
 use crate::subject::Subject;
-use cuculus_page::table::{Table, number, percent};
 use cuculus_page::{Axis, Claimant, Finding, Holds, Plot};
 
 pub(super) const LOOKUP: Experiment = Experiment {
@@ -65,22 +64,14 @@ fn lookup(scale: SpeedScale, settings: &Settings<'_>) -> anyhow::Result<Outcome>
             }
         }
     }
-    let shares = SHARES.map(|share| format!("{share} %"));
-    let head = ["filter", "bits/item", "FPR %"].map(str::to_owned);
-    let mut table = Table::new(head.into_iter().chain(shares));
-    let mut plot = Plot::new(
-        "lookups in full filters",
-        Axis::linear("positive lookups, %"),
-        Axis::from_zero("million lookups per second"),
-    );
-    for ((kind, contender), (_, line)) in contenders.iter().zip(&lines) {
+    let columns = SHARES.map(|share| (share as f64, format!("{share} %")));
+    let (x, y) = ("positive lookups, %", "million lookups per second");
+    let plot = Plot::new("lookups in full filters", Axis::linear(x), Axis::from_zero(y));
+    let rows = contenders.iter().zip(&lines).map(|((kind, contender), (_, line))| {
         let rate = false_positive_rate(&**contender, seed, scale.rate_lookups);
-        let known = [number(contender.bits_per_key(), 2), percent(rate, 3)];
-        let speeds = line.iter().map(|&mops| number(mops, 1));
-        table.row([kind.name().to_owned()].into_iter().chain(known).chain(speeds));
-        let points = SHARES.iter().map(|&share| share as f64).zip(line.iter().copied());
-        plot = plot.line(kind.name(), points);
-    }
+        (*kind, contender.bits_per_key(), rate, &line[..])
+    });
+    let (plot, table) = drawn(plot, &columns, rows);
     Ok(Outcome::of(findings(&lines).into_iter().map(|finding| scale.judge(finding)))
         .plot(plot)
         .table("million lookups per second, by the share of positives", table)

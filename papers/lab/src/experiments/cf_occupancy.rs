@@ -1,13 +1,13 @@
 //! Figs. 6 to 8 of the Cuckoo Filter paper: lookups, insertions and deletions while filters fill
 //! and empty.
 
-use super::cf_filters::{KINDS, Kind, SpeedScale, false_positive_rate};
+use super::cf_filters::{KINDS, Kind, SpeedScale, drawn, false_positive_rate};
 use crate::clock::{mops, timed};
 use crate::experiment::{Chance, Experiment, Outcome, Settings};
 use crate::judge::{falls, level, points_above};
 use crate::keys::{WorkKey, absent_keys, keys};
 use crate::subject::Subject;
-use cuculus_page::table::{Table, number, percent};
+use cuculus_page::table::Table;
 use cuculus_page::{Axis, Claimant, Finding, Holds, Plot};
 
 pub(super) const OCCUPANCY: Experiment = Experiment {
@@ -135,27 +135,12 @@ fn occupancy(scale: SpeedScale, settings: &Settings<'_>) -> anyhow::Result<Outco
 }
 
 fn shown(courses: &[Course], act: Act, title: &str) -> (Plot, Table) {
-    let share = |step: usize| (step + 1) as f64 / STEPS as f64;
-    let head = ["filter", "bits/item", "FPR %"].map(str::to_owned);
-    let loads = (0..STEPS).map(|step| format!("{} %", percent(share(step), 0)));
-    let mut table = Table::new(head.into_iter().chain(loads));
-    let mut plot = Plot::new(
-        title,
-        Axis::linear("share of capacity in use, %"),
-        Axis::from_zero("million per second"),
-    );
-    for course in courses {
-        let line = course.line(act);
-        if line.iter().all(|&mops| mops == 0.0) {
-            continue;
-        }
-        let known = [number(course.bits_per_item, 2), percent(course.rate, 3)];
-        let speeds = line.iter().map(|&mops| number(mops, 1));
-        table.row([course.kind.name().to_owned()].into_iter().chain(known).chain(speeds));
-        let points = line.iter().enumerate().map(|(step, &mops)| (100.0 * share(step), mops));
-        plot = plot.line(course.kind.name(), points);
-    }
-    (plot, table)
+    let columns = (1..=STEPS).map(|step| 100.0 * step as f64 / STEPS as f64);
+    let columns: Vec<_> = columns.map(|share| (share, format!("{share:.0} %"))).collect();
+    let x = Axis::linear("share of capacity in use, %");
+    let plot = Plot::new(title, x, Axis::from_zero("million per second"));
+    let able = courses.iter().filter(|of| of.line(act).iter().any(|&mops| mops > 0.0));
+    drawn(plot, &columns, able.map(|of| (of.kind, of.bits_per_item, of.rate, of.line(act))))
 }
 
 /// A claim that CF is faster than each of these at every load.

@@ -167,23 +167,6 @@ impl Row {
         })
     }
 
-    fn cells(&self, scale: &Scale, ours: &Measured) -> Vec<String> {
-        let scaled = f64::from(PAPER_LOG2_BUCKETS - scale.log2_buckets).exp2();
-        let paper = |of: fn(&Paper) -> f64| self.paper.as_ref().map(of);
-        vec![
-            self.name(),
-            number(ours.items as f64 / 1e6, 3),
-            number(paper(|paper| paper.items).map(|items| items / scaled / 1e6), 3),
-            number(ours.bits_per_item, 2),
-            number(paper(|paper| paper.bits), 2),
-            percent(ours.rate, 4),
-            paper(|paper| paper.rate).map_or_else(|| number(None, 0), |rate| percent(rate, 2)),
-            number(ours.mops, 2),
-            number(ours.batched, 2),
-            number(paper(|paper| paper.mops), 2),
-        ]
-    }
-
     /// Of the paper's bits and rate, or of the rate that it was built for.
     fn judge(&self, ours: &Measured) -> Finding {
         let Some(paper) = &self.paper else {
@@ -234,9 +217,7 @@ fn off(value: f64, printed: f64, rounding: f64) -> f64 {
 
 /// Fills the filters and sets the paper's figures beside ours.
 fn table3(scale: &Scale, settings: &Settings<'_>) -> anyhow::Result<Outcome> {
-    let head = ["filter", "items (M)", "paper", "bits/item", "paper", "FPR %", "paper"];
-    let speed = ["build Mops", "in batches", "paper"];
-    let mut table = Table::new(head.into_iter().chain(speed));
+    let mut rows = Vec::new();
     let mut findings = Vec::new();
     let mut speeds = Vec::new();
     let seeds = if scale.log2_buckets >= LARGE_LOG2 { 1 } else { settings.seeds.max(1) };
@@ -244,7 +225,6 @@ fn table3(scale: &Scale, settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     for row in &ROWS {
         (settings.progress)(&row.name());
         let ours = row.measure(scale, settings.seed, scale.rounds, &WAYS)?;
-        table.row(row.cells(scale, &ours));
         // Bits and rates are left to chance, and are judged with every seed.
         let mut judged = vec![row.judge(&ours)];
         for seed in other_seeds() {
@@ -262,7 +242,25 @@ fn table3(scale: &Scale, settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         if row.kind != Kind::Cuckoo || row.stop == Stop::Planned {
             speeds.push((row.kind, ours.mops));
         }
+        rows.push((row, ours));
     }
+    let scaled = f64::from(PAPER_LOG2_BUCKETS - scale.log2_buckets).exp2();
+    let paper = |row: &Row, of: fn(&Paper) -> f64| row.paper.as_ref().map(of);
+    let table = Table::of(
+        &rows,
+        &[
+            ("filter", &|(row, _)| row.name()),
+            ("items (M)", &|(_, ours)| number(ours.items as f64 / 1e6, 3)),
+            ("paper", &|(row, _)| number(paper(row, |of| of.items).map(|it| it / scaled / 1e6), 3)),
+            ("bits/item", &|(_, ours)| number(ours.bits_per_item, 2)),
+            ("paper", &|(row, _)| number(paper(row, |of| of.bits), 2)),
+            ("FPR %", &|(_, ours)| percent(ours.rate, 4)),
+            ("paper", &|(row, _)| number(paper(row, |of| 100.0 * of.rate), 2)),
+            ("build Mops", &|(_, ours)| number(ours.mops, 2)),
+            ("in batches", &|(_, ours)| number(ours.batched, 2)),
+            ("paper", &|(row, _)| number(paper(row, |of| of.mops), 2)),
+        ],
+    );
     let decides = scale.log2_buckets >= PAPER_LOG2_BUCKETS;
     findings.push(fastest_but_blocked(&speeds).if_decided(decides, IN_CACHES).timed());
     let megabytes = (12u64 << scale.log2_buckets >> 1) as f64 / f64::from(1 << 20);

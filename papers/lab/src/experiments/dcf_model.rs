@@ -9,6 +9,7 @@ use cuculus_papers::analysis::{
 use cuculus_papers::baselines::DynamicBloomFilter;
 
 use super::dcf_list::paper_list;
+use crate::candidate::planned;
 use crate::experiment::{Chance, Experiment, Outcome, Settings};
 use crate::judge::{mean, range};
 use crate::keys::{WorkKey, rate_of_absent};
@@ -295,14 +296,12 @@ impl Built {
     }
 
     fn all(seed: u64) -> anyhow::Result<[Self; 5]> {
-        let fixed = CuckooFilter::builder().capacity(LARGEST).false_positive_rate(RATE);
-        let list = DynamicCuckooFilter::builder().capacity(LARGEST).false_positive_rate(RATE);
-        let blooms = DynamicBloomFilter::builder().capacity(LARGEST).false_positive_rate(RATE);
         let elastic = ElasticFilter::builder().false_positive_rate(RATE).seed(seed);
+        let fixed = planned!(CuckooFilter, LARGEST, RATE).seed(seed);
         Ok([
-            Self::new("CF for the largest", fixed.seed(seed).build()?)?,
-            Self::new("DCF", list.seed(seed).build()?)?,
-            Self::new("DBF", blooms.seed(seed).build()?)?,
+            Self::new("CF for the largest", fixed.build()?)?,
+            Self::new("DCF", planned!(DynamicCuckooFilter, LARGEST, RATE).seed(seed).build()?)?,
+            Self::new("DBF", planned!(DynamicBloomFilter, LARGEST, RATE).seed(seed).build()?)?,
             Self::new("elastic", elastic.clone().build()?)?,
             Self::new("elastic, no spare", elastic.spare_bytes(0).build()?)?,
         ])

@@ -202,37 +202,27 @@ fn waits(candidate: &Candidate<u64>, work: &Workload<u64>, rate: f64) -> anyhow:
 }
 
 fn table(rows: &[Grown]) -> Table {
-    let mut table = Table::new([
-        "filter",
-        "insert",
-        "hit",
-        "miss",
-        "remove",
-        "bits/key",
-        "FPR %",
-        "refused",
-        "false neg",
-        "not removed",
-        "lost",
-        "bytes left %",
-        "p99.99 µs",
-        "longest µs",
-        "as timed",
-    ]);
-    for row in rows {
-        let Waits { raw, least, .. } = &row.waits;
-        let errors = [row.refused, row.false_negatives, row.not_removed, row.lost];
-        let mut cells = vec![row.label.clone()];
-        cells.extend(row.mops.map(|mops| number(mops, 2)));
-        cells.push(number(row.bits_per_key, 2));
-        cells.push(percent(row.false_positive_rate, 4));
-        cells.extend(errors.map(|count| count.to_string()));
-        cells.push(percent(row.bytes_left, 1));
-        let waits = [least.p9999, least.max, raw.max];
-        cells.extend(waits.map(|wait| number(f64::from(wait) / 1000.0, 1)));
-        table.row(cells);
-    }
-    table
+    let microseconds = |wait: u32| number(f64::from(wait) / 1000.0, 1);
+    Table::of(
+        rows,
+        &[
+            ("filter", &|row| row.label.clone()),
+            ("insert", &|row| number(row.mops[0], 2)),
+            ("hit", &|row| number(row.mops[1], 2)),
+            ("miss", &|row| number(row.mops[2], 2)),
+            ("remove", &|row| number(row.mops[3], 2)),
+            ("bits/key", &|row| number(row.bits_per_key, 2)),
+            ("FPR %", &|row| percent(row.false_positive_rate, 4)),
+            ("refused", &|row| row.refused.to_string()),
+            ("false neg", &|row| row.false_negatives.to_string()),
+            ("not removed", &|row| row.not_removed.to_string()),
+            ("lost", &|row| row.lost.to_string()),
+            ("bytes left %", &|row| percent(row.bytes_left, 1)),
+            ("p99.99 µs", &|row| microseconds(row.waits.least.p9999)),
+            ("longest µs", &|row| microseconds(row.waits.least.max)),
+            ("as timed", &|row| microseconds(row.waits.raw.max)),
+        ],
+    )
 }
 
 fn plots(rows: &[Grown], name: &str) -> [Plot; 2] {

@@ -7,10 +7,11 @@ use std::time::Instant;
 
 use cuculus::{ElasticFilter, Filter, Insert, KeyHash, Remove, SharedFilter};
 use cuculus_page::table::{Table, number};
-use cuculus_page::{Claimant, Finding, Holds};
+use cuculus_page::{Claimant, Finding};
 use foldhash::fast::FixedState;
 
 use crate::experiment::{Chance, Experiment, Outcome, Settings, choices};
+use crate::keys::WorkKey;
 use crate::pauses::Pauses;
 
 pub(super) const THREADS: Experiment = Experiment {
@@ -113,19 +114,14 @@ impl Target for &dashmap::DashSet<u64, FixedState> {
 }
 
 fn hash(number: u64) -> KeyHash {
-    let mixed = (number ^ number >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let mixed = (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    KeyHash::new(mixed ^ mixed >> 32)
+    KeyHash::new(u64::nth(0, number))
 }
 
 /// Looks up keys of which half are there, and inserts and removes its own. Returns the keys lost.
 fn work(target: &mut impl Target, keys: u64, operations: u64, writes: u64, me: u64) -> usize {
-    let (mut state, mut lost) = (me.wrapping_mul(0x1234_5678_9abc_def1) | 1, 0);
+    let (mut random, mut lost) = (fastrand::Rng::with_seed(me), 0);
     let (mut low, mut high) = (me << 40, me << 40);
     for number in 0..operations {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
         if number % 100 < writes {
             if high - low >= WINDOW {
                 lost += usize::from(!target.remove(hash(low)));
@@ -135,7 +131,7 @@ fn work(target: &mut impl Target, keys: u64, operations: u64, writes: u64, me: u
                 high += 1;
             }
         } else {
-            let key = state % (2 * keys);
+            let key = random.u64(..2 * keys);
             let found = target.has(hash(key));
             lost += usize::from(key < keys && !found);
         }
@@ -266,10 +262,6 @@ impl Bench {
     }
 }
 
-fn yes(holds: bool) -> Holds {
-    if holds { Holds::Yes } else { Holds::No }
-}
-
 /// What sharing costs one thread, and in memory.
 fn beside_plain(keys: u64, plain: &Measured, shared: &Measured) -> Vec<Finding> {
     let mut findings: Vec<_> = MOST_FOR_ONE
@@ -278,14 +270,14 @@ fn beside_plain(keys: u64, plain: &Measured, shared: &Measured) -> Vec<Finding> 
             let longer = shared.times[mix][0] / plain.times[mix][0];
             let claim =
                 format!("{keys} keys, one thread: {what} take at most {most} times the plain");
-            Finding::new(claim, format!("{longer:.2} times"), yes(longer <= most))
+            Finding::when(claim, format!("{longer:.2} times"), longer <= most)
                 .because("every call takes a lock")
         })
         .collect();
     let more = (shared.bits / plain.bits - 1.0) * 100.0;
     let claim = format!("{keys} keys: at most 2 % more memory than the plain filter");
     findings.push(
-        Finding::new(claim, format!("{more:.1} %"), yes(more <= 2.0))
+        Finding::when(claim, format!("{more:.1} %"), more <= 2.0)
             .because("each part is as full as it happens to be"),
     );
     findings
@@ -321,8 +313,7 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
                 let (wanted, faster) = (mix.2?, times[0] / times[1]);
                 let claim =
                     format!("{keys} keys, {}: two threads do {wanted} times as much as one", mix.0);
-                let finding =
-                    Finding::new(claim, format!("{faster:.2} times"), yes(faster >= wanted));
+                let finding = Finding::when(claim, format!("{faster:.2} times"), faster >= wanted);
                 Some(finding.because("both cores share the memory, and whatever else runs"))
             }));
             for (beside, times) in ["nothing", "inserts"].into_iter().zip(bench.pauses()?) {

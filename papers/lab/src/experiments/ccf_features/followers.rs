@@ -9,6 +9,7 @@ use cuculus_papers::{
 };
 
 use super::RATE;
+use crate::candidate::planned;
 use crate::experiments::ccf_trace::{Tidied, Tidy};
 use crate::subject::Subject;
 
@@ -24,33 +25,25 @@ type Named = (&'static str, Box<dyn Subject<KeyHash>>);
 /// All, planned for this many keys at once where they must be planned.
 pub(super) fn all(keys: usize, seed: u64) -> anyhow::Result<Vec<Named>> {
     let bits = analysis::fingerprint_bits_for_keys(keys as f64, RATE);
-    let cuckoo = |placement| {
-        let builder = CuckooFilter::builder().capacity(keys).false_positive_rate(RATE);
-        builder.placement(placement).seed(seed).build()
-    };
-    let list = DynamicCuckooFilter::builder().capacity(keys).false_positive_rate(RATE);
-    let list = list.capacity_per_filter(EACH).seed(seed).build()?;
-    let consistent = ConsistentCuckooFilter::builder()
-        .buckets_per_filter(BUCKETS)
-        .max_filters(1024)
-        .fingerprint_bits(bits)
-        .resizing(Resizing::Adaptive)
-        .seed(seed);
+    let cuckoo = |placement| planned!(CuckooFilter, keys, RATE).placement(placement).seed(seed);
+    let list = planned!(DynamicCuckooFilter, keys, RATE).capacity_per_filter(EACH);
+    let list = list.seed(seed).build()?;
+    let consistent = ConsistentCuckooFilter::builder().buckets_per_filter(BUCKETS);
+    let consistent = consistent.max_filters(1024).fingerprint_bits(bits).seed(seed);
     let ring = IndexIndependentCuckooFilter::builder();
     let ring = ring.buckets(BUCKETS).fingerprint_bits(bits).seed(seed).build()?;
-    let bloom = BloomFilter::builder().capacity(keys).false_positive_rate(RATE);
-    let blooms = DynamicBloomFilter::builder().capacity(keys).false_positive_rate(RATE);
-    let adaptive = AdaptiveCuckooFilter::builder().capacity(keys).false_positive_rate(RATE);
+    let blooms = planned!(DynamicBloomFilter, keys, RATE).capacity_per_filter(EACH);
+    let adaptive = planned!(AdaptiveCuckooFilter, keys, RATE).seed(seed);
     let elastic = ElasticFilter::builder().false_positive_rate(RATE);
     Ok(vec![
-        ("BF", Box::new(Keeps(bloom.seed(seed).build()?))),
-        ("DBF", Box::new(Unsure(blooms.capacity_per_filter(EACH).seed(seed).build()?))),
-        ("CF", Box::new(cuckoo(PlacementKind::Xor)?)),
+        ("BF", Box::new(Keeps(planned!(BloomFilter, keys, RATE).seed(seed).build()?))),
+        ("DBF", Box::new(Unsure(blooms.seed(seed).build()?))),
+        ("CF", Box::new(cuckoo(PlacementKind::Xor).build()?)),
         ("DCF", Box::new(Tidied::new(list, Tidy::AsPrinted))),
-        ("ACF", Box::new(adaptive.seed(seed).build()?)),
-        ("SCF", Box::new(cuckoo(PlacementKind::Simplified)?)),
+        ("ACF", Box::new(adaptive.build()?)),
+        ("SCF", Box::new(cuckoo(PlacementKind::Simplified).build()?)),
         ("I2CF", Box::new(Ring(ring))),
-        ("CCF", Box::new(consistent.build()?)),
+        ("CCF", Box::new(consistent.resizing(Resizing::Adaptive).build()?)),
         ("elastic", Box::new(elastic.seed(seed).build()?)),
     ])
 }

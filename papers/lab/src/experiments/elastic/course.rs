@@ -20,7 +20,7 @@ const SAMPLE: usize = 1_000_000;
 const GROUP: usize = 1024;
 
 /// The whole way of one filter.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Course {
     pub(super) rate: f64,
     pub(super) declared: bool,
@@ -40,7 +40,7 @@ pub(super) struct Course {
 }
 
 /// The filter at one size.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Checkpoint {
     pub(super) up: bool,
     pub(super) keys: usize,

@@ -1,6 +1,7 @@
 //! What the elastic filter claims, computed from its way.
 
 use super::course::{Checkpoint, Course};
+use super::waits::Waits;
 use super::walk::LAST_KEYS;
 use cuculus_page::Finding;
 
@@ -61,7 +62,7 @@ pub(super) fn of(course: &Course) -> Vec<Finding> {
         });
     }
     let last = all().rfind(|at| !at.up && at.keys == LAST_KEYS);
-    let wait = |nanoseconds: u32| Some(f64::from(nanoseconds) / 1000.0);
+    let wait = |waits: &Waits| Some(f64::from(waits.least.p9999) / 1000.0);
     let expected = largest(all().map(|at| 100.0 * at.expected_rate));
     let certain = largest(all().map(|at| 100.0 * at.certain_rate()));
     let size_error = largest(all().filter_map(Checkpoint::size_error));
@@ -76,16 +77,8 @@ pub(super) fn of(course: &Course) -> Vec<Finding> {
         least("mean utilisation shrinking", course.shrinking_utilization, UTILIZATION),
         most("bytes back at 1,000 keys", last.map(|at| at.bytes as f64), LAST_BYTES),
         most("most entries written at once", written, ENTRIES_WRITTEN),
-        most(
-            "p99.99 of insert in µs, least of two,",
-            wait(course.inserts.least.p9999),
-            WAIT_MICROSECONDS,
-        ),
-        most(
-            "p99.99 of remove in µs, least of two,",
-            wait(course.removes.least.p9999),
-            WAIT_MICROSECONDS,
-        ),
+        most("p99.99 of insert in µs, least of two,", wait(&course.inserts), WAIT_MICROSECONDS),
+        most("p99.99 of remove in µs, least of two,", wait(&course.removes), WAIT_MICROSECONDS),
         Some(Finding::never(name("no wrong answers"), course.wrong_answers())),
     ]);
     findings.into_iter().flatten().collect()
@@ -100,7 +93,6 @@ mod tests {
     use cuculus_page::Holds;
 
     use super::*;
-    use crate::experiments::elastic::waits::Waits;
 
     fn checkpoint(up: bool, keys: usize, bits_per_key: f64) -> Checkpoint {
         let bytes = (keys as f64 * bits_per_key / 8.0) as usize;
@@ -113,26 +105,20 @@ mod tests {
             bytes,
             counted_bytes: Some(bytes),
             resident_growth: Some(bytes),
-            utilization: 0.91,
-            slot_widths: Vec::new(),
-            overflow: 0,
+            ..Checkpoint::default()
         }
     }
 
     fn course(checkpoints: Vec<Checkpoint>) -> Course {
+        let used = Some(0.91);
         Course {
             rate: 0.01,
-            declared: false,
             keys: LARGEST,
             checkpoints,
-            growing_utilization: Some(0.91),
-            shrinking_utilization: Some(0.91),
+            growing_utilization: used,
+            shrinking_utilization: used,
             most_entries_written: 3000,
-            refused: 0,
-            false_negatives: 0,
-            inserts: Waits::default(),
-            removes: Waits::default(),
-            clock_nanoseconds: 20,
+            ..Course::default()
         }
     }
 

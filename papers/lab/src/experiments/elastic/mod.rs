@@ -9,15 +9,15 @@ mod walk;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
-use clap::Args;
 use cuculus_page::Claimant;
 use cuculus_page::table::{Table, number, percent};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, choices};
 use crate::pauses::Summary;
 use course::{Checkpoint, Course};
-use waits::{Wait, Waits};
+use waits::Waits;
 
 pub(super) const ELASTIC: Experiment = Experiment {
     name: "elastic",
@@ -36,44 +36,34 @@ const PROBES: Choice = Choice::new("probes", "N", "absent keys that are looked u
 pub const LEG: &str = "elastic-leg";
 
 /// One way there and back, which a process of its own measures.
-#[derive(Args, Clone, Copy, Debug)]
-pub struct Leg {
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Leg {
     /// The most keys.
-    #[arg(long)]
-    pub keys: usize,
-    /// The false positive rate.
-    #[arg(long)]
-    pub rate: f64,
+    keys: usize,
+    rate: f64,
     /// With the number of keys declared.
-    #[arg(long)]
-    pub declared: bool,
+    declared: bool,
     /// Absent keys that are looked up at every size.
-    #[arg(long)]
-    pub probes: usize,
+    probes: usize,
     /// The seed of the keys and of the filter.
-    #[arg(long)]
-    pub seed: u64,
+    seed: u64,
+}
+
+/// Measures a leg, given as JSON, and returns the numbers as JSON.
+///
+/// # Errors
+/// If that is no leg, or a filter cannot be built.
+pub fn measure_leg(leg: &str) -> anyhow::Result<String> {
+    Ok(serde_json::to_string(&Course::measure(&serde_json::from_str(leg)?)?)?)
 }
 
 impl Leg {
-    /// Measures it, and returns the numbers as JSON.
-    ///
-    /// # Errors
-    /// If a filter cannot be built.
-    pub fn measure(&self) -> anyhow::Result<String> {
-        Ok(serde_json::to_string(&Course::measure(self)?)?)
-    }
-
     /// Measures it in a process of its own: memory that an earlier filter has freed, and that the
     /// allocator has kept, would not be counted for the next filter.
     fn measure_apart(&self) -> anyhow::Result<Course> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.args([LEG, "--keys", &self.keys.to_string(), "--rate", &self.rate.to_string()]);
-        command.args(["--probes", &self.probes.to_string(), "--seed", &self.seed.to_string()]);
-        if self.declared {
-            command.arg("--declared");
-        }
-        let output = command.stderr(Stdio::inherit()).output().context("cannot start a process")?;
+        command.args([LEG, &serde_json::to_string(self)?]).stderr(Stdio::inherit());
+        let output = command.output().context("cannot start a process")?;
         ensure!(output.status.success(), "a part of the experiment failed: {}", output.status);
         Ok(serde_json::from_slice(&output.stdout)?)
     }
@@ -121,44 +111,32 @@ fn show(course: &Course, outcome: &mut Outcome) {
 }
 
 fn checkpoints(checkpoints: &[Checkpoint]) -> Table {
-    let mut table = Table::new([
-        "keys",
-        "way",
-        "expected %",
-        "measured %",
-        "bits/key",
-        "in slots",
-        "bytes",
-        "counted",
-        "resident MiB",
-        "over bytes",
-        "used",
-        "overflow",
-        "slots by width in %",
-    ]);
-    for at in checkpoints {
+    let mebibytes = |at: &Checkpoint| Some(at.resident_growth? as f64 / f64::from(1 << 20));
+    let widths = |at: &Checkpoint| {
         let slots: usize = at.slot_widths.iter().map(|&(_, slots)| slots).sum();
         let share = |&(width, count): &(u32, usize)| {
             format!("{width}: {}", percent(count as f64 / slots as f64, 1))
         };
-        let mebibytes = at.resident_growth.map(|bytes| bytes as f64 / f64::from(1 << 20));
-        table.row([
-            at.keys.to_string(),
-            if at.up { "up" } else { "down" }.to_owned(),
-            percent(at.expected_rate, 4),
-            percent(at.measured_rate, 4),
-            number(at.bits_per_key(), 2),
-            number(at.slot_bits_per_key(), 2),
-            at.bytes.to_string(),
-            at.counted_bytes.map_or_else(|| number(None, 0), |bytes| bytes.to_string()),
-            number(mebibytes, 2),
-            number(at.resident_ratio(), 3),
-            number(at.utilization, 4),
-            at.overflow.to_string(),
-            at.slot_widths.iter().map(share).collect::<Vec<_>>().join(", "),
-        ]);
-    }
-    table
+        at.slot_widths.iter().map(share).collect::<Vec<_>>().join(", ")
+    };
+    Table::of(
+        checkpoints,
+        &[
+            ("keys", &|at| at.keys.to_string()),
+            ("way", &|at| if at.up { "up" } else { "down" }.to_owned()),
+            ("expected %", &|at| percent(at.expected_rate, 4)),
+            ("measured %", &|at| percent(at.measured_rate, 4)),
+            ("bits/key", &|at| number(at.bits_per_key(), 2)),
+            ("in slots", &|at| number(at.slot_bits_per_key(), 2)),
+            ("bytes", &|at| at.bytes.to_string()),
+            ("counted", &|at| number(at.counted_bytes.map(|bytes| bytes as f64), 0)),
+            ("resident MiB", &|at| number(mebibytes(at), 2)),
+            ("over bytes", &|at| number(at.resident_ratio(), 3)),
+            ("used", &|at| number(at.utilization, 4)),
+            ("overflow", &|at| at.overflow.to_string()),
+            ("slots by width in %", &widths),
+        ],
+    )
 }
 
 fn both(course: &Course) -> [(&'static str, &Waits); 2] {
@@ -182,32 +160,22 @@ fn microseconds(nanoseconds: u32) -> String {
 }
 
 fn longest(course: &Course) -> Table {
-    let mut table = Table::new([
-        "the longest",
-        "keys",
-        "first",
-        "second",
-        "segments",
-        "slots",
-        "bytes",
-        "seen from outside",
-    ]);
-    for (name, waits) in both(course) {
-        for (what, list) in [("as timed", &waits.longest_raw), ("least of two", &waits.longest)] {
-            for wait in list {
-                let Wait { keys, segments, slots, bytes, cause, .. } = wait;
-                table.row([
-                    format!("{name}, {what}"),
-                    keys.to_string(),
-                    microseconds(wait.first_nanoseconds),
-                    microseconds(wait.second_nanoseconds),
-                    format!("{segments:+}"),
-                    format!("{slots:+}"),
-                    format!("{bytes:+}"),
-                    cause.clone(),
-                ]);
-            }
-        }
-    }
-    table
+    let rows = both(course).into_iter().flat_map(|(name, waits)| {
+        [("as timed", &waits.longest_raw), ("least of two", &waits.longest)]
+            .into_iter()
+            .flat_map(move |(what, list)| list.iter().map(move |wait| (name, what, wait)))
+    });
+    Table::of(
+        &rows.collect::<Vec<_>>(),
+        &[
+            ("the longest", &|(name, what, _)| format!("{name}, {what}")),
+            ("keys", &|(_, _, wait)| wait.keys.to_string()),
+            ("first", &|(_, _, wait)| microseconds(wait.first_nanoseconds)),
+            ("second", &|(_, _, wait)| microseconds(wait.second_nanoseconds)),
+            ("segments", &|(_, _, wait)| format!("{:+}", wait.segments)),
+            ("slots", &|(_, _, wait)| format!("{:+}", wait.slots)),
+            ("bytes", &|(_, _, wait)| format!("{:+}", wait.bytes)),
+            ("seen from outside", &|(_, _, wait)| wait.cause.clone()),
+        ],
+    )
 }
