@@ -88,95 +88,64 @@ pub struct Changed {
 
 /// Loads, and works with what was loaded. Says whether anything was; nothing if there was no file.
 pub fn check(input: &Input) -> Option<bool> {
-    let mut is_loaded = false;
-    match input {
-        Input::Bytes(bytes) => {
-            if let Some(filter) = load::<CuckooFilter>(bytes) {
-                is_loaded = true;
-                work_with_filter(filter, bytes);
-            }
-            if let Some(maplet) = load::<CuckooMaplet>(bytes) {
-                is_loaded = true;
-                work_with_maplet(maplet, bytes);
-            }
-            if let Some(filter) = load::<ElasticFilter>(bytes) {
-                is_loaded = true;
-                work_with_elastic(filter, bytes);
-            }
-            if let Some(filter) = load::<DynamicCuckooFilter>(bytes) {
-                is_loaded = true;
-                work_with_dynamic(filter, bytes);
-            }
-            if let Some(filter) = load::<IndexIndependentCuckooFilter>(bytes) {
-                is_loaded = true;
-                work_with_index_independent(filter, bytes);
-            }
-            if let Some(filter) = load::<ConsistentCuckooFilter>(bytes) {
-                is_loaded = true;
-                work_with_consistent(filter, bytes);
-            }
-        }
+    Some(match input {
+        Input::Bytes(bytes) => [
+            load(bytes).is_some_and(|filter: CuckooFilter| work_with(filter, bytes)),
+            load(bytes).is_some_and(|maplet| work_with_maplet(maplet, bytes)),
+            load(bytes).is_some_and(|filter| work_with_elastic(filter, bytes)),
+            load(bytes).is_some_and(|filter: DynamicCuckooFilter| work_with(filter, bytes)),
+            load(bytes).is_some_and(|it: IndexIndependentCuckooFilter| work_with(it, bytes)),
+            load(bytes).is_some_and(|filter: ConsistentCuckooFilter| work_with(filter, bytes)),
+        ]
+        .contains(&true),
         Input::Dynamic { parameters, changed } => {
-            let Ok(mut filter) = parameters.filter().build() else { return None };
+            let mut filter = parameters.filter().build().ok()?;
             filter.extend(changed.keys.iter());
-            if let Some(filter) = changed.load::<DynamicCuckooFilter>(&filter.to_bytes()) {
-                is_loaded = true;
-                work_with_dynamic(filter, &changed.more_keys.to_vec());
-            }
+            changed.work(&filter)
         }
         Input::IndexIndependent { parameters, changed } => {
-            let Ok(mut filter) = parameters.index_independent().build() else { return None };
+            let mut filter = parameters.index_independent().build().ok()?;
             filter.extend(changed.keys.iter());
-            if let Some(filter) = changed.load::<IndexIndependentCuckooFilter>(&filter.to_bytes()) {
-                is_loaded = true;
-                work_with_index_independent(filter, &changed.more_keys.to_vec());
-            }
+            changed.work(&filter)
         }
         Input::Consistent { parameters, part, changed } => {
-            let Ok(mut filter) = parameters.consistent().build() else { return None };
+            let mut filter = parameters.consistent().build().ok()?;
             let _ = filter.scale_out_with(&part.index_independent());
             filter.extend(changed.keys.iter());
-            if let Some(filter) = changed.load::<ConsistentCuckooFilter>(&filter.to_bytes()) {
-                is_loaded = true;
-                work_with_consistent(filter, &changed.more_keys.to_vec());
-            }
+            changed.work(&filter)
         }
         Input::Elastic { parameters, many, changed } => {
-            let Ok(mut filter) = parameters.filter().build() else { return None };
+            let mut filter = parameters.filter().build().ok()?;
             filter.extend(changed.keys.iter());
-            if *many {
-                filter.extend(0..1200u16);
-            }
-            if let Some(filter) = changed.load::<ElasticFilter>(&filter.to_bytes()) {
-                is_loaded = true;
-                work_with_elastic(filter, &changed.more_keys.to_vec());
-            }
+            filter.extend((0..1200u16).filter(|_| *many));
+            let loaded = changed.load::<ElasticFilter>(&filter.to_bytes());
+            loaded.is_some_and(|filter| work_with_elastic(filter, &changed.more_keys.to_vec()))
         }
         Input::Filter(changed) => {
-            let Ok(mut filter) = changed.parameters.filter().build() else { return None };
+            let mut filter = changed.parameters.filter().build().ok()?;
             let _ = changed.keys.iter().try_for_each(|key| filter.insert(&key));
-            if let Some(filter) = changed.load::<CuckooFilter>(&filter.to_bytes()) {
-                is_loaded = true;
-                work_with_filter(filter, &changed.more_keys.to_vec());
-            }
+            changed.work(&filter)
         }
         Input::Maplet(changed) => {
-            let Ok(mut maplet) = changed.parameters.maplet().build() else { return None };
+            let mut maplet = changed.parameters.maplet().build().ok()?;
             let mut keys = changed.keys.iter();
             let _ = keys.try_for_each(|key| maplet.insert(&key, u64::from(key % 2)));
-            if let Some(maplet) = changed.load::<CuckooMaplet>(&maplet.to_bytes()) {
-                is_loaded = true;
-                work_with_maplet(maplet, &changed.more_keys.to_vec());
-            }
+            let loaded = changed.load::<CuckooMaplet>(&maplet.to_bytes());
+            loaded.is_some_and(|maplet| work_with_maplet(maplet, &changed.more_keys.to_vec()))
         }
-    }
-    Some(is_loaded)
+    })
 }
 
 /// Every number of keys is tried, so larger tables would only be slow.
 const SETTLED_SLOTS: u64 = 128;
 
 impl Changed {
+    /// Changes a saved filter, and works with what is loaded, if anything is.
+    fn work<F: Loaded>(&self, saved: &F) -> bool {
+        let loaded = self.load::<F>(&saved.to_bytes());
+        loaded.is_some_and(|filter| work_with(filter, &self.more_keys.to_vec()))
+    }
+
     fn load<F: Persist + Filter>(&self, saved: &[u8]) -> Option<F> {
         let mut parts = Parts::of(saved);
         assert_eq!(parts.sealed(), saved, "the layout that this target knows is the real one");
@@ -268,32 +237,105 @@ impl Read for Trickle<'_> {
 /// A refusal may take some thousand kicks if the file says so; two are enough.
 const REFUSALS: usize = 2;
 
-fn work_with_filter(mut filter: CuckooFilter, keys: &[u8]) {
-    let mut inserted = Vec::new();
-    let mut refusals = 0;
-    for key in keys {
-        let (len, count) = (filter.len(), filter.count(key));
-        assert_eq!(filter.contains(key), count > 0);
-        match judge::operation(&mut filter, |filter| filter.insert(key)) {
-            Ok(()) => {
-                inserted.push(key);
-                assert_eq!((filter.len(), filter.count(key)), (len + 1, count + 1));
-            }
-            Err(full) => {
-                assert_eq!((full.len, filter.len(), filter.count(key)), (len, len, count));
-                // Refused again, and counted, whatever number the file began with.
-                filter.extend([key]);
-                assert_eq!(filter.len(), len);
-                refusals += 1;
-            }
-        }
-        if refusals == REFUSALS {
-            break;
-        }
+/// The length of a filter, and how often it counts a key.
+type Counted = (usize, usize);
+
+/// What is particular to a kind of filter.
+trait Loaded: Insert + Remove + Persist + for<'a> Extend<&'a u8> {
+    /// Whether a key may count so after it was taken, that counted so before.
+    fn may_count(before: Counted, after: Counted) -> bool {
+        after == (before.0 + 1, before.1 + 1)
     }
+
+    /// What can be done to this kind only, which keeps all keys.
+    fn rearranged(self) -> Self;
+}
+
+/// Works with a filter that was loaded, whatever is in it.
+fn work_with<F: Loaded>(mut filter: F, keys: &[u8]) -> bool {
+    // What is refused is refused again, and counted, whatever number the file began with.
+    let again = |filter: &mut F, key: &u8| filter.extend([key]);
+    let inserted = insert_all(&mut filter, keys, F::may_count, again);
+    let len = filter.len();
     judge::saved(&filter);
-    let _ = (filter.stats().to_string(), filter.expected_false_positive_rate());
+    let filter = filter.rearranged();
+    assert_eq!(filter.len(), len);
+    judge::saved(&filter);
+    assert!((0.0..=1.0).contains(&filter.expected_false_positive_rate()));
     empty(filter, &inserted, keys);
+    true
+}
+
+impl Loaded for CuckooFilter {
+    fn rearranged(self) -> Self {
+        assert!(!self.stats().to_string().is_empty());
+        self
+    }
+}
+
+impl Loaded for IndexIndependentCuckooFilter {
+    fn rearranged(mut self) -> Self {
+        let (bytes, buckets) = (self.to_bytes(), self.buckets());
+        match self.add_bucket() {
+            Ok(added) => assert_eq!(self.buckets(), buckets + added),
+            Err(_) => assert!(self.to_bytes() == bytes, "a refusal changed the filter"),
+        }
+        let bytes = self.to_bytes();
+        let removed = self.remove_bucket();
+        assert!(removed || self.to_bytes() == bytes, "a refusal changed the filter");
+        assert!(!self.stats().to_string().is_empty());
+        self
+    }
+}
+
+impl Loaded for ConsistentCuckooFilter {
+    fn rearranged(mut self) -> Self {
+        let filters = self.filters();
+        let added = self.scale_up(2).unwrap_or(0);
+        assert!(added == 0 || added >= 2);
+        self.scale_down();
+        let before = filters + usize::from(self.scale_out().is_ok());
+        let gone = self.compact();
+        assert_eq!(self.filters() + gone, before);
+        assert!(!self.stats().to_string().is_empty());
+        self
+    }
+}
+
+impl Loaded for DynamicCuckooFilter {
+    /// A key that seems to be there may be taken and not stored.
+    fn may_count(before: Counted, after: Counted) -> bool {
+        after == (before.0 + 1, before.1 + 1) || after == before && after.1 > 0
+    }
+
+    fn rearranged(mut self) -> Self {
+        let filters = self.filters();
+        let freed = self.compact() + self.shrink_to_fit();
+        assert_eq!(self.filters() + freed, filters);
+        assert!(!self.stats().to_string().is_empty());
+        self
+    }
+}
+
+impl Loaded for ElasticFilter {
+    /// More where entries of others were shortened.
+    fn may_count(before: Counted, after: Counted) -> bool {
+        after.0 == before.0 + 1 && after.1 > 0
+    }
+
+    fn rearranged(mut self) -> Self {
+        let len = self.len();
+        self.shrink_to_fit();
+        assert_eq!(self.len(), len);
+        let other = judge::saved(&self);
+        if self.merge(&other).is_ok() {
+            assert_eq!(self.len(), 2 * len);
+            judge::saved(&self);
+            return other;
+        }
+        assert!(!self.stats().to_string().is_empty());
+        self
+    }
 }
 
 /// Removes what was inserted, and clears the rest.
@@ -309,101 +351,48 @@ fn empty<F: Insert + Remove + Persist>(mut filter: F, inserted: &[&u8], keys: &[
     judge::saved(&filter);
 }
 
-/// Inserts keys, and says which of them went in. Counts are exact, or may be larger where entries of
-/// other keys were shortened.
-fn insert_all<'a, F: Insert>(filter: &mut F, keys: &'a [u8], is_exact: bool) -> Vec<&'a u8> {
-    let mut inserted = Vec::new();
-    let mut refusals = 0;
+/// Inserts keys until some are refused, and says which went in. What is done `again` with a key that
+/// was refused changes nothing either.
+fn insert_all<'a, F: Insert>(
+    filter: &mut F,
+    keys: &'a [u8],
+    may_count: fn(Counted, Counted) -> bool,
+    again: impl Fn(&mut F, &u8),
+) -> Vec<&'a u8> {
+    let (mut inserted, mut refused) = (Vec::new(), 0);
     for key in keys {
-        let (len, count) = (filter.len(), filter.count(key));
-        assert_eq!(filter.contains(key), count > 0);
-        match judge::operation(filter, |filter| filter.insert(key)) {
+        let before = (filter.len(), filter.count(key));
+        assert_eq!(filter.contains(key), before.1 > 0);
+        let outcome = judge::operation(filter, |filter| filter.insert(key));
+        let after = (filter.len(), filter.count(key));
+        match outcome {
             Ok(()) => {
-                inserted.push(key);
-                let more = filter.count(key).checked_sub(count);
-                assert!(more == Some(1) || !is_exact && more > Some(0), "{more:?} more");
-                assert_eq!(filter.len(), len + 1);
+                assert!(may_count(before, after), "{before:?}, then {after:?}");
+                inserted.extend((after.0 > before.0).then_some(key));
             }
             Err(full) => {
-                assert_eq!((full.len, filter.len(), filter.count(key)), (len, len, count));
-                refusals += 1;
+                assert_eq!((full.len, after), (before.0, before));
+                again(filter, key);
+                assert_eq!(filter.len(), before.0);
+                refused += 1;
             }
         }
-        if refusals == REFUSALS {
+        if refused == REFUSALS {
             break;
         }
     }
     inserted
 }
 
-fn work_with_index_independent(mut filter: IndexIndependentCuckooFilter, keys: &[u8]) {
-    let inserted = insert_all(&mut filter, keys, true);
-    let bytes = filter.to_bytes();
-    judge::saved(&filter);
-    let (len, buckets) = (filter.len(), filter.buckets());
-    match filter.add_bucket() {
-        Ok(added) => assert_eq!(filter.buckets(), buckets + added),
-        Err(_) => assert!(filter.to_bytes() == bytes, "a refusal changed the filter"),
-    }
-    let bytes = filter.to_bytes();
-    if !filter.remove_bucket() {
-        assert!(filter.to_bytes() == bytes, "a refusal changed the filter");
-    }
-    assert_eq!(filter.len(), len);
-    let _ = (filter.stats().to_string(), filter.expected_false_positive_rate());
-    empty(filter, &inserted, keys);
-}
-
-fn work_with_consistent(mut filter: ConsistentCuckooFilter, keys: &[u8]) {
-    let inserted = insert_all(&mut filter, keys, true);
-    judge::saved(&filter);
-    let (len, filters) = (filter.len(), filter.filters());
-    let added = filter.scale_up(2).unwrap_or(0);
-    assert!(added == 0 || added >= 2);
-    filter.scale_down();
-    let before = filters + usize::from(filter.scale_out().is_ok());
-    let gone = filter.compact();
-    assert_eq!((filter.len(), filter.filters() + gone), (len, before));
-    judge::saved(&filter);
-    assert!(inserted.iter().all(|key| filter.contains(*key)));
-    let _ = (filter.stats().to_string(), filter.expected_false_positive_rate());
-    empty(filter, &inserted, keys);
-}
-
-fn work_with_dynamic(mut filter: DynamicCuckooFilter, keys: &[u8]) {
-    let mut inserted = Vec::new();
-    for key in keys {
-        let (len, count) = (filter.len(), filter.count(key));
-        assert_eq!(filter.contains(key), count > 0);
-        match judge::operation(&mut filter, |filter| filter.insert(key)) {
-            Ok(()) if filter.len() == len => assert!(count > 0, "filtered, and not there"),
-            Ok(()) => {
-                inserted.push(key);
-                assert_eq!((filter.len(), filter.count(key)), (len + 1, count + 1));
-            }
-            Err(full) => {
-                assert_eq!((full.len, filter.len(), filter.count(key)), (len, len, count));
-                filter.extend([key]);
-                assert_eq!(filter.len(), len);
-            }
-        }
-    }
-    judge::saved(&filter);
-    let (len, filters) = (filter.len(), filter.filters());
-    let freed = filter.compact() + filter.shrink_to_fit();
-    assert_eq!((filter.len(), filter.filters() + freed), (len, filters));
-    judge::saved(&filter);
-    let _ = (filter.stats().to_string(), filter.expected_false_positive_rate());
-    empty(filter, &inserted, keys);
-}
-
-/// The same keys in parts, and back.
+/// The keys of an elastic filter in parts, and back.
 fn share(filter: &ElasticFilter, keys: &[u8]) {
     for parts in [1, 8] {
         let mut shared = SharedFilter::from_filter(filter.clone(), parts).expect("memory");
         assert_eq!(shared.len(), filter.len());
         assert!(keys.iter().all(|key| shared.count(key) >= filter.count(key)));
-        let inserted = insert_all(&mut shared, keys, false);
+        let may_count =
+            |before: Counted, after: Counted| after.0 == before.0 + 1 && after.1 > before.1;
+        let inserted = insert_all(&mut shared, keys, may_count, |_, _| ());
         let snapshot = shared.snapshot();
         judge::saved(&snapshot);
         assert!(snapshot.len() == filter.len() + inserted.len());
@@ -412,41 +401,12 @@ fn share(filter: &ElasticFilter, keys: &[u8]) {
     }
 }
 
-fn work_with_elastic(mut filter: ElasticFilter, keys: &[u8]) {
+fn work_with_elastic(filter: ElasticFilter, keys: &[u8]) -> bool {
     share(&filter, keys);
-    let mut inserted = Vec::new();
-    for key in keys {
-        let (len, count) = (filter.len(), filter.count(key));
-        assert_eq!(filter.contains(key), count > 0);
-        match judge::operation(&mut filter, |filter| filter.insert(key)) {
-            Ok(()) => {
-                inserted.push(key);
-                // More where entries of others were shortened.
-                assert!(filter.len() == len + 1 && filter.count(key) > 0);
-            }
-            Err(full) => {
-                assert_eq!((full.len, filter.len(), filter.count(key)), (len, len, count));
-                filter.extend([key]);
-                assert_eq!(filter.len(), len);
-            }
-        }
-    }
-    judge::saved(&filter);
-    let len = filter.len();
-    filter.shrink_to_fit();
-    assert_eq!(filter.len(), len);
-    judge::saved(&filter);
-    let other = filter.clone();
-    if filter.merge(&other).is_ok() {
-        assert_eq!(filter.len(), 2 * len);
-        judge::saved(&filter);
-        filter = other;
-    }
-    let _ = (filter.stats().to_string(), filter.expected_false_positive_rate());
-    empty(filter, &inserted, keys);
+    work_with(filter, keys)
 }
 
-fn work_with_maplet(mut maplet: CuckooMaplet, keys: &[u8]) {
+fn work_with_maplet(mut maplet: CuckooMaplet, keys: &[u8]) -> bool {
     let mut inserted = Vec::new();
     let mut refusals = 0;
     for key in keys {
@@ -474,4 +434,5 @@ fn work_with_maplet(mut maplet: CuckooMaplet, keys: &[u8]) {
     maplet.clear();
     assert!(maplet.is_empty() && keys.iter().all(|key| !maplet.contains(key)));
     judge::saved(&maplet);
+    true
 }

@@ -190,6 +190,9 @@ impl<F: Follow> Followed<F> {
         assert_eq!((full.len, full.inserted), (self.len, 0));
         assert_eq!(full.slots, self.filter.slots());
         assert!(!full.to_string().contains('\n'));
+        if let FullCause::EqualEntries { held } = full.cause {
+            assert_eq!(self.filter.count(&key), held);
+        }
         if let Some(least) = self.limits.copies_refused_from {
             let held = self.filter.count(&key);
             // Copies of other keys may fill all buckets of a key.

@@ -13,6 +13,18 @@ use cuculus_papers::{
     IndexIndependentCuckooFilterBuilder, Resizing,
 };
 
+/// A builder with those words that were said: builders share their words, not a trait.
+macro_rules! given {
+    ($builder:expr; $($word:ident: $value:expr),*) => {{
+        let builder = $builder;
+        $(let builder = match $value {
+            Some(value) => builder.$word(value),
+            None => builder,
+        };)*
+        builder
+    }};
+}
+
 #[derive(Arbitrary, Clone, Debug)]
 pub struct Parameters {
     capacity: Option<Size>,
@@ -146,41 +158,35 @@ impl Parameters {
         })
     }
 
+    fn search(&self) -> Search {
+        if self.random_walk { Search::RandomWalk } else { Search::BreadthFirst }
+    }
+
     pub(crate) fn filter(&self) -> CuckooFilterBuilder {
-        let placement = self.placement.get();
-        let search = if self.random_walk { Search::RandomWalk } else { Search::BreadthFirst };
-        let instructions =
-            if self.baseline { Instructions::Baseline } else { Instructions::Detected };
-        let builder = CuckooFilter::builder()
-            .hasher(self.hasher.get())
-            .semi_sorted(self.semi_sorted)
-            .placement(placement)
-            .search(search)
-            .instructions(instructions);
-        let builder = given(builder, self.capacity(), CuckooFilterBuilder::capacity);
-        let buckets = self.buckets.map(Size::get);
-        let builder = given(builder, buckets, CuckooFilterBuilder::buckets);
-        let builder = given(builder, self.rate(), CuckooFilterBuilder::false_positive_rate);
-        let bits = self.fingerprint_bits();
-        let builder = given(builder, bits, CuckooFilterBuilder::fingerprint_bits);
-        let slots = self.slots_per_bucket();
-        let builder = given(builder, slots, CuckooFilterBuilder::slots_per_bucket);
-        given(builder, self.max_kicks.get(), CuckooFilterBuilder::max_kicks)
+        let builder = CuckooFilter::builder().hasher(self.hasher.get()).search(self.search());
+        let builder = builder.semi_sorted(self.semi_sorted).placement(self.placement.get());
+        given!(builder.instructions(instructions(self.baseline));
+            capacity: self.capacity(),
+            buckets: self.buckets.map(Size::get),
+            false_positive_rate: self.rate(),
+            fingerprint_bits: self.fingerprint_bits(),
+            slots_per_bucket: self.slots_per_bucket(),
+            max_kicks: self.max_kicks.get())
     }
 
     pub(crate) fn maplet(&self) -> CuckooMapletBuilder {
-        let builder = CuckooMaplet::builder().hasher(self.hasher.get());
-        let builder = given(builder, self.capacity(), CuckooMapletBuilder::capacity);
-        let builder = given(builder, self.rate(), CuckooMapletBuilder::false_positive_rate);
-        let bits = self.fingerprint_bits();
-        let builder = given(builder, bits, CuckooMapletBuilder::fingerprint_bits);
-        let slots = self.slots_per_bucket();
-        let builder = given(builder, slots, CuckooMapletBuilder::slots_per_bucket);
-        let kicks = self.max_kicks.get();
-        let builder = given(builder, kicks, CuckooMapletBuilder::max_kicks);
-        let bits = self.value_bits.map(|bits| u32::from(bits % 70));
-        given(builder, bits, CuckooMapletBuilder::value_bits)
+        given!(CuckooMaplet::builder().hasher(self.hasher.get());
+            capacity: self.capacity(),
+            false_positive_rate: self.rate(),
+            fingerprint_bits: self.fingerprint_bits(),
+            slots_per_bucket: self.slots_per_bucket(),
+            max_kicks: self.max_kicks.get(),
+            value_bits: self.value_bits.map(|bits| u32::from(bits % 70)))
     }
+}
+
+fn instructions(baseline: bool) -> Instructions {
+    if baseline { Instructions::Baseline } else { Instructions::Detected }
 }
 
 /// The parameters of an elastic filter.
@@ -197,17 +203,12 @@ pub struct ElasticParameters {
 
 impl ElasticParameters {
     pub(crate) fn filter(&self) -> ElasticFilterBuilder {
-        let instructions =
-            if self.baseline { Instructions::Baseline } else { Instructions::Detected };
-        let builder = ElasticFilter::builder().hasher(self.hasher.get()).instructions(instructions);
-        let rate = self.rate.map(Rate::get);
-        let builder = given(builder, rate, ElasticFilterBuilder::false_positive_rate);
-        let load = self.load.map(|load| 0.48 + f64::from(load % 52) / 100.0);
-        let builder = given(builder, load, ElasticFilterBuilder::target_load);
-        let expected = self.expected.map(|size| size.get() as usize);
-        let builder = given(builder, expected, ElasticFilterBuilder::expected_items);
-        let spare = self.spare.map(|size| size.get().saturating_mul(16));
-        given(builder, spare, ElasticFilterBuilder::spare_bytes)
+        let builder = ElasticFilter::builder().hasher(self.hasher.get());
+        given!(builder.instructions(instructions(self.baseline));
+            false_positive_rate: self.rate.map(Rate::get),
+            target_load: self.load.map(|load| 0.48 + f64::from(load % 52) / 100.0),
+            expected_items: self.expected.map(|size| size.get() as usize),
+            spare_bytes: self.spare.map(|size| size.get().saturating_mul(16)))
     }
 }
 
@@ -245,24 +246,20 @@ impl RingParameters {
         if self.random_walk { Search::RandomWalk } else { Search::BreadthFirst }
     }
 
+    // Numbers are mostly in range; one beyond either end too.
+
     pub(crate) fn index_independent(&self) -> IndexIndependentCuckooFilterBuilder {
-        type Builder = IndexIndependentCuckooFilterBuilder;
         let builder = IndexIndependentCuckooFilter::builder().hasher(self.hasher.get());
-        let builder = builder.buckets(self.buckets.get()).search(self.search());
-        // Mostly in range; one beyond either end too.
         let bits = self.fingerprint_bits.map(|bits| 3 + u32::from(bits % 31));
-        let builder = given(builder, bits.or(Some(20)), Builder::fingerprint_bits);
-        let slots = self.slots_per_bucket.map(|slots| u32::from(slots % 10));
-        let builder = given(builder, slots, Builder::slots_per_bucket);
-        let candidates = self.candidates.map(|candidates| u32::from(candidates % 18));
-        let builder = given(builder, candidates, Builder::candidates);
-        let nodes = self.virtual_nodes.map(|nodes| u32::from(nodes % 66));
-        let builder = given(builder, nodes, Builder::virtual_nodes);
-        given(builder, self.max_kicks.get(), Builder::max_kicks)
+        given!(builder.buckets(self.buckets.get()).search(self.search());
+            fingerprint_bits: bits.or(Some(20)),
+            slots_per_bucket: self.slots_per_bucket.map(|slots| u32::from(slots % 10)),
+            candidates: self.candidates.map(|candidates| u32::from(candidates % 18)),
+            virtual_nodes: self.virtual_nodes.map(|nodes| u32::from(nodes % 66)),
+            max_kicks: self.max_kicks.get())
     }
 
     pub(crate) fn consistent(&self) -> ConsistentCuckooFilterBuilder {
-        type Builder = ConsistentCuckooFilterBuilder;
         let resizing = [
             Resizing::Adaptive,
             Resizing::Buckets,
@@ -272,20 +269,14 @@ impl RingParameters {
         ];
         let builder = ConsistentCuckooFilter::builder().hasher(self.hasher.get());
         let builder = builder.resizing(resizing[usize::from(self.resizing) % resizing.len()]);
-        let builder = builder.buckets_per_filter(self.buckets.get()).search(self.search());
-        let bits = self.fingerprint_bits.map(|bits| 3 + u32::from(bits % 31));
-        let builder = given(builder, bits, Builder::fingerprint_bits);
-        let slots = self.slots_per_bucket.map(|slots| u32::from(slots % 10));
-        let builder = given(builder, slots, Builder::slots_per_bucket);
-        let candidates = self.candidates.map(|candidates| u32::from(candidates % 18));
-        let builder = given(builder, candidates, Builder::candidates);
-        let nodes = self.virtual_nodes.map(|nodes| u32::from(nodes % 66));
-        let builder = given(builder, nodes, Builder::virtual_nodes);
-        let filters = self.max_filters.map(|filters| u32::from(filters % 20));
-        let builder = given(builder, filters, Builder::max_filters);
-        let sparse = self.sparse_below.map(|sparse| u32::from(sparse % 10));
-        let builder = given(builder, sparse, Builder::sparse_below);
-        given(builder, self.max_kicks.get(), Builder::max_kicks)
+        given!(builder.buckets_per_filter(self.buckets.get()).search(self.search());
+            fingerprint_bits: self.fingerprint_bits.map(|bits| 3 + u32::from(bits % 31)),
+            slots_per_bucket: self.slots_per_bucket.map(|slots| u32::from(slots % 10)),
+            candidates: self.candidates.map(|candidates| u32::from(candidates % 18)),
+            virtual_nodes: self.virtual_nodes.map(|nodes| u32::from(nodes % 66)),
+            max_filters: self.max_filters.map(|filters| u32::from(filters % 20)),
+            sparse_below: self.sparse_below.map(|sparse| u32::from(sparse % 10)),
+            max_kicks: self.max_kicks.get())
     }
 }
 
@@ -306,35 +297,22 @@ impl DynamicParameters {
     }
 
     pub(crate) fn filter(&self) -> DynamicCuckooFilterBuilder {
-        let Parameters { placement, random_walk, baseline, hasher, max_kicks, .. } = &self.each;
+        let each = &self.each;
         let builder = DynamicCuckooFilter::builder()
-            .hasher(hasher.get())
-            .placement(placement.get())
-            .search(if *random_walk { Search::RandomWalk } else { Search::BreadthFirst })
-            .instructions(if *baseline { Instructions::Baseline } else { Instructions::Detected })
+            .hasher(each.hasher.get())
+            .placement(each.placement.get())
+            .search(each.search())
             .extension(if self.passive { Extension::Passive } else { Extension::Active })
             .reuse_holes(!self.forward_only)
             .filter_duplicates(self.filter_duplicates);
-        let each = &self.each;
-        let builder = given(builder, each.capacity(), DynamicCuckooFilterBuilder::capacity);
-        let buckets = each.buckets.map(Size::get);
-        let builder = given(builder, buckets, DynamicCuckooFilterBuilder::buckets_per_filter);
-        let builder = given(builder, each.rate(), DynamicCuckooFilterBuilder::false_positive_rate);
-        let bits = each.fingerprint_bits();
-        let builder = given(builder, bits, DynamicCuckooFilterBuilder::fingerprint_bits);
-        let slots = each.slots_per_bucket();
-        let builder = given(builder, slots, DynamicCuckooFilterBuilder::slots_per_bucket);
-        let keys = self.capacity_per_filter.map(usize::from);
-        let builder = given(builder, keys, DynamicCuckooFilterBuilder::capacity_per_filter);
-        given(builder, max_kicks.get(), DynamicCuckooFilterBuilder::max_kicks)
-    }
-}
-
-/// A builder with one more word, if it was said.
-fn given<B, T>(builder: B, value: Option<T>, set: impl FnOnce(B, T) -> B) -> B {
-    match value {
-        Some(value) => set(builder, value),
-        None => builder,
+        given!(builder.instructions(instructions(each.baseline));
+            capacity: each.capacity(),
+            buckets_per_filter: each.buckets.map(Size::get),
+            false_positive_rate: each.rate(),
+            fingerprint_bits: each.fingerprint_bits(),
+            slots_per_bucket: each.slots_per_bucket(),
+            capacity_per_filter: self.capacity_per_filter.map(usize::from),
+            max_kicks: each.max_kicks.get())
     }
 }
 

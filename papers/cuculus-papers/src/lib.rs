@@ -23,6 +23,8 @@ mod dynamic; // DCF: a list of fixed filters
 mod index_independent; // I2CF: one table on a ring
 mod ring; // where the buckets of a ring are
 
+mod described; // what all filters say of themselves
+
 pub use consistent::{
     ConsistentCuckooFilter, ConsistentCuckooFilterBuilder, ConsistentPart, ConsistentStats,
     Resizing,

@@ -160,23 +160,6 @@ pub(crate) fn semi_sorted<K: Probe>() -> Candidate<K> {
     Candidate::new(SEMI_SORTED, "", |plan| fixed(plan).semi_sorted(true).build())
 }
 
-/// Our filters of fixed size without huge pages, as most other filters are, and those with them
-/// under other names.
-pub(crate) fn by_pages<K: Probe>() -> Vec<Candidate<K>> {
-    let [small, huge] =
-        [true, false].map(|small| move |plan: &Plan<'_, K>| fixed(plan).small_pages(small));
-    vec![
-        Candidate::new(CUCKOO, "small pages", move |plan| small(plan).build()),
-        Candidate::new("cuculus huge pages", "", move |plan| huge(plan).build()),
-        Candidate::new(SEMI_SORTED, "small pages", move |plan| {
-            small(plan).semi_sorted(true).build()
-        }),
-        Candidate::new("cuculus semi-sorted huge pages", "", move |plan| {
-            huge(plan).semi_sorted(true).build()
-        }),
-    ]
-}
-
 /// Our filter that grows, from nothing. The seed is fixed, so that two runs do the same and the
 /// times of single operations can be compared.
 pub(crate) fn elastic<K: Probe>() -> Candidate<K> {

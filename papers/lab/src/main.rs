@@ -58,13 +58,6 @@ fn command() -> Command {
         .arg(name(Arg::new("names").required(true).num_args(1..)))
         .arg(flag("json", "Print all numbers as JSON"))
         .arg(flag("markdown", "Print the tables only, in Markdown").conflicts_with("json"))
-        .arg(
-            Arg::new("set")
-                .long("set")
-                .value_name("NAME=VALUE")
-                .action(ArgAction::Append)
-                .help("Set a parameter of the experiment, such as m=128: one of the options below"),
-        )
         .args(common())
         .next_help_heading("Options of single experiments")
         .args(options())
@@ -73,7 +66,7 @@ fn command() -> Command {
              cuculus-lab run cf-table3               Table 3 of the Cuckoo Filter paper, small\n  \
              cuculus-lab run cf-table3 --full        with 192 MB per filter: half an hour\n  \
              cuculus-lab run ccf-trace --csv FILE    filters that follow a trace of your own\n  \
-             cuculus-lab run ccf-trace --set m=128   with other parameters than the paper's\n  \
+             cuculus-lab run ccf-trace --m 128       with other parameters than the paper's\n  \
              cuculus-lab run speed --items 1000000,16000000 --rounds 4\n  \
              cuculus-lab run dcf-times --json        all numbers, for programs",
         );
@@ -228,37 +221,14 @@ impl<'a> How<'a> {
     }
 }
 
-/// What `--set` gives: names of options and values.
-fn settings_of(
-    matches: &ArgMatches,
-    chosen: &[&Experiment],
-) -> anyhow::Result<Vec<(String, String)>> {
-    let set = matches.get_many::<String>("set").unwrap_or_default();
-    let pair = |text: &String| {
-        let Some((name, value)) = text.split_once('=') else {
-            bail!("--set {text}: expected NAME=VALUE");
-        };
-        let known = chosen.iter().flat_map(|experiment| experiment.options);
-        let names: Vec<&str> = known.map(|choice| choice.name).collect();
-        if !names.contains(&name) {
-            bail!("--set {text}: no such parameter; there are {}", names.join(", "));
-        }
-        Ok((name.to_owned(), value.to_owned()))
-    };
-    set.map(pair).collect()
-}
-
 fn run_some(matches: &ArgMatches, out: &mut impl Write) -> anyhow::Result<usize> {
     let chosen = chosen(matches)?;
-    let set = settings_of(matches, &chosen)?;
     let mut given: Vec<(&str, String)> = Vec::new();
     for choice in ALL.iter().flat_map(|experiment| experiment.options) {
         let value = match choice.value {
             "" => matches.get_flag(choice.name).then(String::new),
             _ => matches.get_one::<String>(choice.name).cloned(),
         };
-        let was_set = || set.iter().find(|(name, _)| name == choice.name);
-        let value = value.or_else(|| was_set().map(|(_, value)| value.clone()));
         let Some(value) = value else { continue };
         if let Some(other) = chosen.iter().find(|experiment| !experiment.options.contains(choice)) {
             bail!(

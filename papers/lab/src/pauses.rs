@@ -48,11 +48,6 @@ impl Pauses {
         Self(self.0.iter().zip(&other.0).map(|(a, b)| *a.min(b)).collect())
     }
 
-    /// The time of an operation.
-    pub(crate) fn get(&self, operation: usize) -> Option<u32> {
-        self.0.get(operation).copied()
-    }
-
     /// The times as shares.
     pub(crate) fn summary(&self) -> Summary {
         let mut sorted = self.0.clone();
@@ -62,14 +57,6 @@ impl Pauses {
             sorted.get(place.saturating_sub(1)).copied().unwrap_or(0)
         };
         Summary { p50: at(0.5), p99: at(0.99), p999: at(0.999), p9999: at(0.9999), max: at(1.0) }
-    }
-
-    /// The operations that took longest, the longest first.
-    pub(crate) fn longest(&self, count: usize) -> Vec<usize> {
-        let mut longest: Vec<usize> = (0..self.0.len()).collect();
-        longest.sort_by_key(|&at| (std::cmp::Reverse(self.0[at]), at));
-        longest.truncate(count);
-        longest
     }
 }
 
@@ -91,7 +78,6 @@ mod tests {
         let pauses = Pauses((1..=10_000).rev().collect());
         let summary = Summary { p50: 5000, p99: 9900, p999: 9990, p9999: 9999, max: 10_000 };
         assert_eq!(pauses.summary(), summary);
-        assert_eq!(pauses.longest(2), [0, 1]);
         assert_eq!(Pauses::default().summary(), Summary::default());
     }
 
@@ -105,6 +91,6 @@ mod tests {
     fn every_operation_is_timed() {
         let mut pauses = Pauses::default();
         assert_eq!(pauses.time(|| 7), 7);
-        assert!(pauses.get(0).is_some() && pauses.get(1).is_none());
+        assert_eq!(pauses.0.len(), 1);
     }
 }

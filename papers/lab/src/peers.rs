@@ -153,20 +153,15 @@ impl<K: FuseKey, F: xorf::Filter<u64>> Subject<K> for Fuse<F> {
 
 /// The smallest binary fuse filter that keeps the rate.
 fn xorf<K: FuseKey>(rate: f64) -> Candidate<K> {
-    let (eight, note) = match rate >= 1.0 / 256.0 {
-        true => (true, format!("BinaryFuse8, static{}", K::NOTE)),
-        false => (false, format!("BinaryFuse16, static{}", K::NOTE)),
-    };
-    let candidate = match eight {
-        true => Candidate::new("xorf", &note, |plan: &Plan<'_, K>| {
-            BinaryFuse8::try_from(&*K::numbers(plan.keys)).map(Fuse).map_err(|error| anyhow!(error))
-        }),
-        false => Candidate::new("xorf", &note, |plan: &Plan<'_, K>| {
-            BinaryFuse16::try_from(&*K::numbers(plan.keys))
-                .map(Fuse)
-                .map_err(|error| anyhow!(error))
-        }),
-    };
+    macro_rules! fuse {
+        ($filter:ident) => {{
+            let note = format!("{}, static{}", stringify!($filter), K::NOTE);
+            Candidate::new("xorf", &note, |plan: &Plan<'_, K>| {
+                $filter::try_from(&*K::numbers(plan.keys)).map(Fuse).map_err(|error| anyhow!(error))
+            })
+        }};
+    }
+    let candidate = if rate >= 1.0 / 256.0 { fuse!(BinaryFuse8) } else { fuse!(BinaryFuse16) };
     candidate.from_all_keys()
 }
 

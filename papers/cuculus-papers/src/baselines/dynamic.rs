@@ -169,15 +169,6 @@ figures! { DynamicBloomFilter,
     given_up: u64 = filter.outcomes.given_up;
 }
 
-impl DynamicBloomStats {
-    /// The share of removals of keys that were found which had to be given up (DCF paper, Fig. 1 a);
-    /// zero before the first.
-    #[must_use]
-    pub fn multiple_address_rate(&self) -> f64 {
-        self.given_up as f64 / (self.removed + self.given_up).max(1) as f64
-    }
-}
-
 impl DynamicBloomFilter {
     /// The filters in the list. A lookup asks each of them.
     #[must_use]

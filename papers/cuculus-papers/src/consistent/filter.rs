@@ -1,15 +1,13 @@
 //! The public type of the consistent filter: hashes in, answers out. How it grows and shrinks is in
 //! `policy` and `resize`.
 
-use core::fmt;
-
 use super::builder::ConsistentCuckooFilterBuilder;
 use super::policy::{History, Policy};
 use super::stats::ConsistentStats;
 use crate::analysis;
+use crate::described::described;
 use crate::index_independent::ring_table::{RingPlan, RingTable};
 use crate::ring::Points;
-use cuculus::lab::extend_counting_refused;
 use cuculus::lab::placement::{Fingerprint, FingerprintSize};
 use cuculus::{Filter, Full, FullCause, Insert, KeyHash, KeyHasher, Remove, lab::memory};
 
@@ -62,12 +60,6 @@ pub struct ConsistentCuckooFilter {
 }
 
 impl ConsistentCuckooFilter {
-    /// Starts with the defaults: one filter of 64 buckets of four slots, two candidates, ten nodes
-    /// a bucket, fingerprints of 32 bits.
-    pub fn builder() -> ConsistentCuckooFilterBuilder {
-        ConsistentCuckooFilterBuilder::default()
-    }
-
     /// The index-independent filters that there are.
     #[must_use]
     pub fn filters(&self) -> usize {
@@ -78,19 +70,6 @@ impl ConsistentCuckooFilter {
     #[must_use]
     pub fn buckets(&self) -> usize {
         self.filters.iter().map(|table| table.bucket_count() as usize).sum()
-    }
-
-    /// Keys that [`Extend`] could not store since the filter was built or cleared. They are not
-    /// in the filter.
-    #[must_use]
-    pub fn refused(&self) -> u64 {
-        self.refused
-    }
-
-    /// The current figures of the filter, to read or to print.
-    #[must_use]
-    pub fn stats(&self) -> ConsistentStats {
-        ConsistentStats::of(self)
     }
 
     /// The points that serve every filter.
@@ -234,16 +213,10 @@ impl Remove for ConsistentCuckooFilter {
     }
 }
 
-extend_counting_refused!(ConsistentCuckooFilter);
-
-impl fmt::Debug for ConsistentCuckooFilter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ConsistentCuckooFilter")
-            .field("len", &self.len())
-            .field("slots", &self.slots())
-            .field("filters", &self.filters.len())
-            .field("policy", &self.policy)
-            .field("hasher", &self.hasher)
-            .finish_non_exhaustive()
-    }
+described! {
+    ConsistentCuckooFilter, ConsistentCuckooFilterBuilder, ConsistentStats,
+    /// Starts with the defaults: one filter of 64 buckets of four slots, two candidates, ten nodes a
+    /// bucket, fingerprints of 32 bits.
+    builder;
+    |filter| filters: filter.filters.len(), policy: filter.policy
 }

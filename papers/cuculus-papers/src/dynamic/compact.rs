@@ -86,18 +86,8 @@ impl DynamicCuckooFilter {
     /// No fingerprint is hashed and nothing is kicked, so it is fast: one pass over the buckets for
     /// each filter that is dropped, and usually a few buckets for one that cannot be. For the same
     /// reason it frees much when keys go in the order in which they came, and little when they go at
-    /// random: one bucket that does not fit keeps a whole filter. What is left of six filters of 2,048
-    /// buckets, after a share of the 46,080 keys was removed at random:
-    ///
-    /// | removed | `compact` | [`shrink_to_fit`](Self::shrink_to_fit) |
-    /// |---|---|---|
-    /// | 17 % | 6 | 5 |
-    /// | 34 % | 6 | 4 |
-    /// | 40 % | 6 | 4 |
-    /// | 55 % | 5 | 3 |
-    /// | 65 % | 4 | 3 |
-    /// | 80 % | 4 | 2 |
-    /// | 90 % | 3 | 1 |
+    /// random: one bucket that does not fit keeps a whole filter. The laboratory's `dcf-compact` says
+    /// what is left after a share of the keys was removed.
     pub fn compact(&mut self) -> usize {
         let mut freed = 0;
         while self.free_by_moving() {
@@ -112,8 +102,7 @@ impl DynamicCuckooFilter {
     ///
     /// Goes beyond the paper. The entries of the sparsest filter are inserted into copies of the
     /// others, so it takes about as long as inserting its keys, and for that time as much memory
-    /// again as the list has; if there is no such memory, less is freed. In the table at
-    /// [`compact`](Self::compact) it leaves as few filters as can hold the keys. What is left may be
+    /// again as the list has; if there is no such memory, less is freed. It leaves as few filters as can hold the keys. What is left may be
     /// full to the last slots, so that the next keys soon need another filter.
     pub fn shrink_to_fit(&mut self) -> usize {
         let mut freed = 0;

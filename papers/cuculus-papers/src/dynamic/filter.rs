@@ -1,16 +1,14 @@
 //! The public type of the dynamic filter: hashes in, answers out. Where a key goes is decided in
 //! `growth`.
 
-use core::fmt;
-
 use super::batch::{CHUNK, Lookup};
 use super::block::Block;
 use super::builder::DynamicCuckooFilterBuilder;
 use super::growth::Rules;
 use super::stats::DynamicStats;
 use crate::analysis;
+use crate::described::described;
 use cuculus::lab::GROUP;
-use cuculus::lab::extend_counting_refused;
 use cuculus::lab::placement::PlacementKind;
 use cuculus::lab::placement::{AnyPlacement, FingerprintSize, Placement};
 use cuculus::lab::room::{Candidates, Kicks};
@@ -85,12 +83,6 @@ pub struct DynamicCuckooFilter {
 const IN_CACHE: usize = 2 << 20;
 
 impl DynamicCuckooFilter {
-    /// Starts with the defaults: a false positive rate of 1 %, buckets of four, active extension,
-    /// and holes that are used again.
-    pub fn builder() -> DynamicCuckooFilterBuilder {
-        DynamicCuckooFilterBuilder::default()
-    }
-
     /// The number of keys up to which the false positive rate is kept. The filter takes more.
     #[must_use]
     pub fn capacity(&self) -> usize {
@@ -101,19 +93,6 @@ impl DynamicCuckooFilter {
     #[must_use]
     pub fn filters(&self) -> usize {
         self.blocks.len()
-    }
-
-    /// Keys that [`Extend`] could not store since the filter was built or cleared. They are not
-    /// in the filter.
-    #[must_use]
-    pub fn refused(&self) -> u64 {
-        self.refused
-    }
-
-    /// The current figures of the filter, to read or to print.
-    #[must_use]
-    pub fn stats(&self) -> DynamicStats {
-        DynamicStats::of(self)
     }
 
     #[inline(always)]
@@ -273,19 +252,11 @@ impl Remove for DynamicCuckooFilter {
     }
 }
 
-extend_counting_refused!(DynamicCuckooFilter);
-
-impl fmt::Debug for DynamicCuckooFilter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DynamicCuckooFilter")
-            .field("len", &self.len)
-            .field("slots", &self.slots())
-            .field("filters", &self.blocks.len())
-            .field("current", &self.current)
-            .field("shape", &self.shape)
-            .field("placement", &self.placement.kind())
-            .field("rules", &self.rules)
-            .field("hasher", &self.hasher)
-            .finish_non_exhaustive()
-    }
+described! {
+    DynamicCuckooFilter, DynamicCuckooFilterBuilder, DynamicStats,
+    /// Starts with the defaults: a false positive rate of 1 %, buckets of four, active extension, and
+    /// holes that are used again.
+    builder;
+    |filter| filters: filter.blocks.len(), current: filter.current, shape: filter.shape,
+        placement: filter.placement.kind(), rules: filter.rules
 }

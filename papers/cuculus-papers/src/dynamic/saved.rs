@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use super::block::Block;
 use super::filter::DynamicCuckooFilter;
 use super::growth::{Extension, MAX_FILTERS, Rules};
+use crate::index_independent::saved::invalid;
 use cuculus::lab::SavedTable;
 use cuculus::lab::container::{self, Fields, Incoming, Parameters};
 use cuculus::lab::placement::{FingerprintSize, Placement};
@@ -14,10 +15,6 @@ use cuculus::{DecodeError, Persist, lab::memory};
 
 /// The number of this kind of filter in a file (FORMAT.md).
 const KIND: u16 = 4;
-
-fn invalid(field: &'static str, got: u64, expected: &'static str) -> DecodeError {
-    DecodeError::Invalid { field, got, expected }
-}
 
 /// What a file says of the list; the filters in it are all as [`SavedTable`] says.
 struct SavedList {

@@ -1,13 +1,11 @@
 //! The public filter: hashes in, answers out, and buckets added and removed by hand.
 
-use core::fmt;
-
 use super::builder::IndexIndependentCuckooFilterBuilder;
 use super::ring_table::{RingPlan, RingTable};
 use super::stats::IndexIndependentStats;
 use crate::analysis;
+use crate::described::described;
 use crate::ring::Points;
-use cuculus::lab::extend_counting_refused;
 use cuculus::lab::placement::{BucketIndex, Fingerprint, FingerprintSize};
 use cuculus::{Filter, Full, FullCause, Insert, KeyHash, KeyHasher, Remove};
 
@@ -61,11 +59,6 @@ pub struct IndexIndependentCuckooFilter {
 }
 
 impl IndexIndependentCuckooFilter {
-    /// Starts with the defaults: buckets of four slots, two candidates, ten nodes per bucket.
-    pub fn builder() -> IndexIndependentCuckooFilterBuilder {
-        IndexIndependentCuckooFilterBuilder::default()
-    }
-
     /// The number of keys that the filter was built for.
     #[must_use]
     pub fn capacity(&self) -> usize {
@@ -76,19 +69,6 @@ impl IndexIndependentCuckooFilter {
     #[must_use]
     pub fn buckets(&self) -> usize {
         self.table.bucket_count() as usize
-    }
-
-    /// Keys that [`Extend`] could not store since the filter was built or cleared. They are not
-    /// in the filter.
-    #[must_use]
-    pub fn refused(&self) -> u64 {
-        self.refused
-    }
-
-    /// The current figures of the filter, to read or to print.
-    #[must_use]
-    pub fn stats(&self) -> IndexIndependentStats {
-        IndexIndependentStats::of(self)
     }
 
     /// Adds a bucket. Entries whose points the new bucket takes are inserted again; if some of them
@@ -193,15 +173,9 @@ impl Remove for IndexIndependentCuckooFilter {
     }
 }
 
-extend_counting_refused!(IndexIndependentCuckooFilter);
-
-impl fmt::Debug for IndexIndependentCuckooFilter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("IndexIndependentCuckooFilter")
-            .field("len", &self.len())
-            .field("slots", &self.slots())
-            .field("plan", &self.table.plan())
-            .field("hasher", &self.hasher)
-            .finish_non_exhaustive()
-    }
+described! {
+    IndexIndependentCuckooFilter, IndexIndependentCuckooFilterBuilder, IndexIndependentStats,
+    /// Starts with the defaults: buckets of four slots, two candidates, ten nodes per bucket.
+    builder;
+    |filter| plan: filter.table.plan()
 }

@@ -47,39 +47,6 @@ fn as_in_figure_1(filters: u64) -> DynamicBloomFilter {
     set
 }
 
-/// The more filters, the more keys seem to be in several: by calculation 1 − (1 − ε)^(s − 1), with the
-/// rate ε of one filter. (With a filter of 40,960 bits and no counters it would be nearly nothing.)
-#[test]
-fn multiple_addresses_rise_with_the_number_of_filters() {
-    let mut before = -1.0;
-    let one = as_in_figure_1(1).expected_false_positive_rate();
-    assert!((one - 0.0083).abs() < 0.0008, "{one}");
-    for filters in 1..=10u64 {
-        let mut set = as_in_figure_1(filters);
-        let keys = 1024 * filters;
-        let hashes: Vec<_> = (0..keys).map(|key| set.hasher().hash(&key)).collect();
-        let rate = set.multiple_address_rate(hashes.iter().copied());
-        let expected = 1.0 - (1.0 - one).powi(filters as i32 - 1);
-        let sigma = (expected * (1.0 - expected) / keys as f64).sqrt();
-        // Filters differ a little in their rates.
-        assert!(
-            (rate - expected).abs() <= 5.0 * sigma + 0.1 * expected,
-            "{filters}: {rate} {expected}"
-        );
-        assert!(rate > before, "{filters}: {rate}");
-        before = rate;
-        // All keys are removed: those given up stay.
-        for key in 0..keys {
-            assert_ne!(set.try_remove(&key), Removal::Absent, "{key}");
-        }
-        let stats = set.stats();
-        assert_eq!(stats.removed + stats.given_up, keys);
-        assert_eq!(set.len() as u64, stats.given_up);
-        // As filters get empty, there are fewer that match.
-        assert!(stats.multiple_address_rate() <= rate);
-    }
-}
-
 /// What does not hold: a removal may be refused, and a key that was removed is then found for ever.
 /// What does: all others are found.
 #[test]

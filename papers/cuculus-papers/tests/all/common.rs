@@ -4,7 +4,6 @@ use std::fmt::Debug;
 
 use cuculus::lab::Search;
 use cuculus::{Filter, Insert, Persist, Remove};
-use cuculus_papers::analysis;
 
 pub(crate) const SEARCHES: [Search; 3] =
     [Search::BreadthFirst, Search::RandomWalk, Search::PaperWalk];
@@ -38,22 +37,6 @@ pub(crate) fn both<F: Persist, T: PartialEq + Debug>(
     }
     assert_eq!(operation(&mut filters[1]), outcome);
     outcome
-}
-
-/// Measures the rate of a filter on a ring: within five standard deviations it is that of all entries,
-/// whatever the shape.
-pub(crate) fn rate_of_all_keys(filter: &impl Filter, bits: u32) -> f64 {
-    const ABSENT_KEYS: u64 = 400_000;
-    let found = (0..ABSENT_KEYS).filter(|key| filter.contains(&(key + (1 << 40)))).count();
-    let rate = found as f64 / ABSENT_KEYS as f64;
-    let expected = filter.expected_false_positive_rate();
-    assert_eq!(expected, analysis::false_positive_rate(bits, filter.len() as f64));
-    let of_the_sample = (expected * (1.0 - expected) / ABSENT_KEYS as f64).sqrt();
-    // The number of different fingerprints among the keys.
-    let of_the_filter = expected * (expected / (2.0 * filter.len() as f64)).sqrt();
-    let sigma = of_the_sample.hypot(of_the_filter);
-    assert!((rate - expected).abs() < 5.0 * sigma, "{rate} {expected} {sigma}");
-    rate
 }
 
 /// Builders that refuse, each with its error, which is said in one line of words.

@@ -32,16 +32,6 @@ fn tables(filter: &DynamicCuckooFilter) -> Vec<u8> {
     bytes[48 + 80 + 8..bytes.len() - 8].to_vec()
 }
 
-/// Keys in an order that has nothing to do with theirs.
-fn shuffled(keys: u64, seed: u64) -> Vec<u64> {
-    let mut random = Random::new(seed);
-    let mut keys: Vec<u64> = (0..keys).collect();
-    for last in (1..keys.len()).rev() {
-        keys.swap(last, random.below(last + 1));
-    }
-    keys
-}
-
 /// Everything that can be done to a list, in any order, beside the exact multiset; and beside a twin
 /// that is never saved and loaded. Fingerprints are short, so that many keys look the same.
 #[test]
@@ -328,30 +318,6 @@ fn compaction_frees_what_came_together() {
         assert_eq!((filter.compact(), filter.filters()), (1, 5));
         has_all(&filter, oldest..46_080);
     }
-}
-
-/// Of random keys a sixth frees nothing, nor a third: the figures are in the documentation of
-/// `compact`. With kicks the list is as short as it can be.
-#[test]
-fn random_removals_free_little_without_kicks() {
-    let order = shuffled(46_080, 5);
-    let filters: Vec<[usize; 3]> = [0.17, 0.34, 0.40, 0.55, 0.65, 0.8, 0.9]
-        .map(|share| {
-            let mut compacted = six_filters(Extension::Passive);
-            let (gone, left) = order.split_at((46_080.0 * share) as usize);
-            remove_all(&mut compacted, gone.iter().copied());
-            let mut shrunk = compacted.clone();
-            let freed = [compacted.compact(), shrunk.shrink_to_fit()];
-            for (filter, freed) in [&compacted, &shrunk].into_iter().zip(freed) {
-                has_all(filter, left.iter().copied());
-                assert_eq!((filter.stats().freed, filter.filters()), (freed as u64, 6 - freed));
-            }
-            [compacted.filters(), shrunk.filters(), shrunk.stats().filters_needed]
-        })
-        .to_vec();
-    // Compacted, shrunk, possible.
-    let expected = [[6, 5, 5], [6, 4, 4], [6, 4, 4], [5, 3, 3], [4, 3, 3], [4, 2, 2], [3, 1, 1]];
-    assert_eq!(filters, expected);
 }
 
 /// Removing what was never inserted can take the entry of a key that was: with the probability of a

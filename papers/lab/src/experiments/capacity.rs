@@ -14,7 +14,7 @@ pub(super) const CAPACITY: Experiment = Experiment {
                of its buckets?",
     about: Claimant::Ours,
     chance: Chance::OwnSeeds,
-    options: &[choices::SEEDS, MAX, choices::FPR, choices::ITEMS, choices::BITS],
+    options: &[choices::SEEDS, MAX, choices::FPR, choices::ITEMS],
     once: run,
 };
 
@@ -34,28 +34,20 @@ struct Shape {
     name: String,
     slots: u32,
     semi_sorted: bool,
-    /// The length of a fingerprint, instead of the rate.
-    bits: Option<u32>,
 }
 
 impl Shape {
     fn new(name: String, slots: u32) -> Self {
-        Self { name, slots, semi_sorted: false, bits: None }
+        Self { name, slots, semi_sorted: false }
     }
 }
 
 /// Every number of slots, and semi-sorted.
-fn shapes_by_slots() -> Vec<Shape> {
+fn shapes() -> Vec<Shape> {
     let plural = |slots| if slots == 1 { "" } else { "s" };
     let packed = (1..=8).map(|slots| Shape::new(format!("{slots} slot{}", plural(slots)), slots));
     let sorted = Shape { semi_sorted: true, ..Shape::new("4 semi-sorted".to_owned(), 4) };
     packed.chain([sorted]).collect()
-}
-
-/// Four slots, and these lengths of a fingerprint.
-fn shapes_by_bits(bits: &[u32]) -> Vec<Shape> {
-    let shape = |bits| Shape { bits: Some(bits), ..Shape::new(format!("{bits} bits"), 4) };
-    bits.iter().copied().map(shape).collect()
 }
 
 fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
@@ -63,8 +55,7 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let max = settings.value(MAX, settings.pick(10_000, 1_000_000))?;
     let rate = settings.value(choices::FPR, 0.01)?;
     let given: Vec<u64> = settings.list(choices::ITEMS, &[])?;
-    let bits: Vec<u32> = settings.list(choices::BITS, &[])?;
-    let shapes = if bits.is_empty() { shapes_by_slots() } else { shapes_by_bits(&bits) };
+    let shapes = shapes();
     let (capacities, all_up_to) = match given.is_empty() {
         true => (capacities(max), ALL_SEEDS_UP_TO),
         false => (given, ALL_SEEDS_OF_GIVEN_UP_TO),
@@ -135,10 +126,7 @@ impl Shape {
             .slots_per_bucket(self.slots)
             .semi_sorted(self.semi_sorted)
             .seed(seed);
-        let mut filter = match self.bits {
-            Some(bits) => builder.fingerprint_bits(bits).build()?,
-            None => builder.false_positive_rate(rate).build()?,
-        };
+        let mut filter = builder.false_positive_rate(rate).build()?;
         Ok((0..capacity).any(|number| filter.insert(&u64::nth(seed, number)).is_err()))
     }
 }

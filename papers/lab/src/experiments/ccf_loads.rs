@@ -12,6 +12,7 @@ use cuculus_papers::analysis;
 use super::cf_filters::load_at_first_refusal;
 use super::cf_load::Way;
 use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, choices};
+use crate::judge::range;
 
 pub(super) const LOADS: Experiment = Experiment {
     name: "ccf-loads",
@@ -234,7 +235,7 @@ fn table(loads: &[Load]) -> Table {
 }
 
 fn findings(loads: &[Load]) -> Vec<Finding> {
-    let most = |of: &dyn Fn(&Load) -> f64| loads.iter().map(of).fold(f64::MIN, f64::max);
+    let most = |of: &dyn Fn(&Load) -> f64| range(loads.iter().map(of)).1;
     let points = |load: f64| percent(load.max(0.0), 2);
     let short = most(&|load| load.upper_threshold - load.reached());
     let short_with = |nodes: u32| {

@@ -7,6 +7,7 @@ use cuculus_papers::analysis;
 use cuculus_papers::{ConsistentCuckooFilter, IndexIndependentCuckooFilter, Resizing};
 
 use crate::experiment::{Chance, Experiment, Outcome, Settings, choices};
+use crate::judge::range;
 use crate::keys::{absent_keys, keys};
 use crate::subject::Subject;
 
@@ -77,8 +78,8 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
 }
 
 fn findings(rates: &[Rate], wrong: usize) -> Vec<Finding> {
-    let most = rates.iter().map(Rate::deviation).fold(0.0, f64::max);
-    let too_low = rates.iter().map(|rate| rate.measured / rate.paper).fold(0.0, f64::max);
+    let most = range(rates.iter().map(Rate::deviation)).1;
+    let too_low = range(rates.iter().map(|rate| rate.measured / rate.paper)).1;
     vec![
         Finding::when(
             "Theorem 1 is the false positive rate (never measured above it)",

@@ -8,6 +8,7 @@ use cuculus_papers::analysis;
 
 use super::cf_filters::load_at_first_refusal;
 use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, Size, choices};
+use crate::judge::{mean, range};
 use crate::literal::Literal;
 use cuculus_page::table::{Table, number};
 use cuculus_page::{Axis, Claimant, Finding, Holds, Plot};
@@ -150,12 +151,10 @@ fn ways(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
                     continue;
                 }
                 let seeds = if buckets <= 1 << 16 { 5 } else { 1 };
-                let first = settings.seed.wrapping_mul(1 << 16);
-                let loads =
-                    (0..seeds).map(|seed| way.load(buckets, slots, bits, first.wrapping_add(seed)));
+                let loads = settings.seeds_of(seeds);
+                let loads = loads.map(|seed| way.load(buckets, slots, bits, seed));
                 let loads = loads.collect::<anyhow::Result<Vec<f64>>>()?;
-                let min = loads.iter().copied().fold(1.0, f64::min);
-                let mean = loads.iter().sum::<f64>() / f64::from(seeds as u32);
+                let (min, mean) = (range(loads.iter().copied()).0, mean(&loads));
                 *least = least.min(min);
                 cells.push(format!("{min:.4} ({mean:.4})"));
             }
@@ -211,8 +210,8 @@ fn load(scale: &Scale<'_>, settings: &Settings<'_>) -> anyhow::Result<Outcome> {
                 if log2_buckets >= HUGE_LOG2 && !(is_chosen && fits(log2_buckets, slots, bits)) {
                     continue;
                 }
-                for run in 0..if log2_buckets >= LARGE_LOG2 { 1 } else { scale.runs } {
-                    let seed = settings.seed.wrapping_mul(1 << 16).wrapping_add(run);
+                let runs = if log2_buckets >= LARGE_LOG2 { 1 } else { scale.runs };
+                for seed in settings.seeds_of(runs) {
                     least = least.min(match bits < FEWEST_BITS {
                         true => Literal::new(log2_buckets, slots, bits, 500, seed).fill(),
                         false => PAPER_WAY.load(1 << log2_buckets, slots, bits, seed)?,
@@ -270,11 +269,7 @@ fn findings(slots: u32, paper: f64, lines: &[Vec<(f64, f64)>]) -> [Finding; 2] {
              shortest, the largest table is less full than the smallest by 1 % or more)"
         ),
         format!("loads {}", shown.join(", ")),
-        match lost {
-            lost if lost >= 0.01 => Holds::Yes,
-            lost if lost > 0.0 => Holds::Partly,
-            _ => Holds::No,
-        },
+        Holds::graded(lost >= 0.01, lost > 0.0),
     );
     [
         Finding::when(

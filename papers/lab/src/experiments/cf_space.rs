@@ -248,18 +248,14 @@ fn findings(lines: &[Line]) -> Vec<Finding> {
     }
     if let [two, four, eight] = loads[..] {
         let (first, second) = (crossing(two, four), crossing(four, eight));
+        let near = (PAPER_CROSSING / first).log2().abs() <= 1.0;
         let finding = Finding::new(
             format!(
                 "b = 2 is smallest above a rate of {PAPER_CROSSING}, b = 4 from there down to \
                  0.00001 (crossing within a factor of two)"
             ),
             format!("b = 2 above {first:.5}, b = 4 down to {second:.1e}"),
-            match (PAPER_CROSSING / first).log2().abs() <= 1.0 {
-                true if second <= 1e-5 => Holds::Yes,
-                true => Holds::Partly,
-                false if second <= 1e-5 => Holds::Partly,
-                false => Holds::No,
-            },
+            Holds::in_cases(usize::from(near) + usize::from(second <= 1e-5), 2),
         );
         findings.push(finding.because(
             "the crossing follows from the loads: a search that fills b = 2 further than the \

@@ -4,6 +4,7 @@ use cuculus_papers::analysis::orientability_threshold;
 use cuculus_papers::baselines::CuckooTable;
 
 use crate::experiment::{Chance, Experiment, Outcome, Settings};
+use crate::judge::{mean, range};
 use crate::keys::WorkKey;
 use cuculus_page::table::{Table, number};
 use cuculus_page::{Axis, Claimant, Finding, Plot};
@@ -53,8 +54,7 @@ fn loads(keys: usize, runs: u64, settings: &Settings<'_>) -> anyhow::Result<Outc
             let loads = (0..runs)
                 .map(|run| load_at_rehash(tables, ways, keys, settings.seed.wrapping_add(run)))
                 .collect::<anyhow::Result<Vec<f64>>>()?;
-            let mean = loads.iter().sum::<f64>() / runs as f64;
-            let least = loads.iter().copied().fold(1.0, f64::min);
+            let (mean, least) = (mean(&loads), range(loads.iter().copied()).0);
             line.push((f64::from(ways), mean));
             cells.extend([number(mean, 4), number(least, 4)]);
         }

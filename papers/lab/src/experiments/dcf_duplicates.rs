@@ -5,6 +5,7 @@ use cuculus::{Filter, Insert, Remove};
 
 use super::dcf_list::{FILTERS, KEYS, paper_list};
 use crate::experiment::{Chance, Experiment, Outcome, Settings};
+use crate::judge::range;
 use crate::keys::Workload;
 use cuculus_page::table::{Table, number, percent};
 use cuculus_page::{Axis, Claimant, Finding, Plot};
@@ -68,17 +69,17 @@ fn duplicates(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         (settings.progress)(&format!("{bits} bits"));
         rows.push(measure(bits, &work, settings.seed)?);
     }
-    let mut table = Table::new(["bits", "FPR %", "missed %", "missed / FPR", "lost %", "bits/key"]);
-    for row in &rows {
-        table.row([
-            row.bits.to_string(),
-            percent(row.rate, 4),
-            percent(row.missed, 4),
-            number(row.missed / row.rate, 2),
-            percent(row.lost, 4),
-            number(row.bits_per_key, 2),
-        ]);
-    }
+    let table = Table::of(
+        &rows,
+        &[
+            ("bits", &|row| row.bits.to_string()),
+            ("FPR %", &|row| percent(row.rate, 4)),
+            ("missed %", &|row| percent(row.missed, 4)),
+            ("missed / FPR", &|row| number(row.missed / row.rate, 2)),
+            ("lost %", &|row| percent(row.lost, 4)),
+            ("bits/key", &|row| number(row.bits_per_key, 2)),
+        ],
+    );
     let line = |of: fn(&Missed) -> f64| -> Vec<(f64, f64)> {
         rows.iter().map(|row| (row.rate, of(row))).collect()
     };
@@ -92,9 +93,7 @@ fn duplicates(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     .dashed("half of the rate", line(|row| row.rate / 2.0));
     // Rates of a few absent keys in many are no more than chance.
     let sure = rows.iter().filter(|row| row.rate * probes as f64 > 400.0);
-    let shares: Vec<f64> = sure.map(|row| row.missed / row.rate).collect();
-    let least = shares.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = shares.iter().copied().fold(0.0, f64::max);
+    let (least, most) = range(sure.map(|row| row.missed / row.rate));
     let [low, high] = PROPORTIONAL;
     let paper = rows.iter().find(|row| row.bits == PAPER_BITS);
     let (missed, lost) = paper.map_or((1.0, 1.0), |row| (row.missed, row.lost));

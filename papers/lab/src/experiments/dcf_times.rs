@@ -418,11 +418,7 @@ fn faster(verb: &str, claimed: f64, points: &[Point], act: Act, (by, of): By) ->
             percent(NOISE, 0)
         ),
         format!("{} on average, {} with {number} {by}", more(mean), more(least)),
-        match mean {
-            mean if mean >= enough && least >= 1.0 - NOISE => Holds::Yes,
-            mean if mean > 1.0 + NOISE => Holds::Partly,
-            _ => Holds::No,
-        },
+        Holds::graded(mean >= enough && least >= 1.0 - NOISE, mean > 1.0 + NOISE),
     )
     .because(
         "a filter that is nearly full moves entries; with most numbers of keys, rounding the \
@@ -455,11 +451,7 @@ fn saving([bits, rate]: [f64; 2], [their_bits, their_rate]: [f64; 2]) -> Finding
             percent(rate, 2),
             percent(their_rate, 2)
         ),
-        match saved {
-            0.7.. if same_rate => Holds::Yes,
-            0.0.. => Holds::Partly,
-            _ => Holds::No,
-        },
+        Holds::graded(saved >= 0.7 && same_rate, saved >= 0.0),
     )
     .valued(saved)
 }

@@ -224,11 +224,7 @@ fn judge(system: &System) -> Finding {
     Finding::new(
         format!("{}: finds what it holds, at most 1 % beside{forgets}", system.name),
         format!("{missed} not found, {} %{removed}, {lost} lost", percent(rate, 3)),
-        match (right, stayed) {
-            (true, None | Some(0)) => Holds::Yes,
-            (true, _) => Holds::Partly,
-            (false, _) => Holds::No,
-        },
+        Holds::graded(right && matches!(stayed, None | Some(0)), right),
     )
     .valued(rate)
     .because(reason.to_owned())

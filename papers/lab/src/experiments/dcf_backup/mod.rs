@@ -13,7 +13,7 @@ use cuculus_papers::baselines::{DynamicBloomFilter, Removal};
 
 use super::dcf_list::{FILTERS, RATE, buckets_for, paper_list};
 use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings};
-use crate::keys::WorkKey;
+use crate::keys::rate_of_absent;
 use versions::Versions;
 
 pub(super) const BACKUP: Experiment = Experiment {
@@ -59,6 +59,7 @@ struct Step {
 }
 
 /// A whole run.
+#[derive(Default)]
 struct Course {
     steps: Vec<Step>,
     /// Memory before and after each time that chunks were dropped.
@@ -109,14 +110,7 @@ fn course(versions: &Versions, seed: u64) -> anyhow::Result<Course> {
     let (mut index, mut without) = (Index::default(), Index::default());
     let mut random = fastrand::Rng::with_seed(seed);
     let mut recent: Vec<Vec<u64>> = Vec::new();
-    let mut course = Course {
-        steps: Vec::new(),
-        drops: Vec::new(),
-        cuckoo_rate: 0.0,
-        bloom_rate: 0.0,
-        lost: 0,
-        given_up: 0,
-    };
+    let mut course = Course::default();
     let scaled = |version: usize| version * versions.len() / PAPER_VERSIONS;
     for (at, chunks) in versions.iter().enumerate() {
         let mut step = Step { chunks: chunks.len() as f64, ..Step::default() };
@@ -165,12 +159,8 @@ fn course(versions: &Versions, seed: u64) -> anyhow::Result<Course> {
         step.bloom_bytes = bloom.size_in_bytes() as f64;
         course.steps.push(step);
     }
-    let rate = |found: &dyn Fn(u64) -> bool| {
-        (0..PROBES).filter(|&number| found(u64::absent(seed, number))).count() as f64
-            / PROBES as f64
-    };
-    course.cuckoo_rate = rate(&|key| cuckoo.contains(&key));
-    course.bloom_rate = rate(&|key| bloom.contains(&key));
+    course.cuckoo_rate = rate_of_absent(seed, PROBES, |key| cuckoo.contains(key));
+    course.bloom_rate = rate_of_absent(seed, PROBES, |key| bloom.contains(key));
     let stored = index.groups.keys();
     course.lost += stored.filter(|chunk| !cuckoo.contains(*chunk)).count();
     Ok(course)
@@ -193,7 +183,7 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
             let untested = |claim: &str| {
                 Finding::new(claim, "nothing", Holds::Untested).if_decided(false, &reason)
             };
-            Ok(Outcome::of(claims.map(untested).to_vec()))
+            Ok(Outcome::of(claims.map(untested)))
         }
     }
 }
@@ -221,11 +211,7 @@ fn outcome(versions: &Versions, courses: &[Course]) -> Outcome {
                 percent(course.cuckoo_rate, 2),
                 percent(course.bloom_rate, 2)
             ),
-            match saved {
-                saved if saved >= LESS_MEMORY - 0.05 && same_rate => Holds::Yes,
-                saved if saved > 0.0 => Holds::Partly,
-                _ => Holds::No,
-            },
+            Holds::graded(saved >= LESS_MEMORY - 0.05 && same_rate, saved > 0.0),
         )
         .valued(saved)
         .because(
@@ -239,11 +225,7 @@ fn outcome(versions: &Versions, courses: &[Course]) -> Outcome {
             "the digest saves 62.5 % of the reads of the index (within 10 points; in part if it \
              saves any)",
             format!("{} %", percent(fewer, 1)),
-            match fewer {
-                fewer if (fewer - FEWER_READS).abs() <= 0.1 => Holds::Yes,
-                fewer if fewer > 0.0 => Holds::Partly,
-                _ => Holds::No,
-            },
+            Holds::graded((fewer - FEWER_READS).abs() <= 0.1, fewer > 0.0),
         )
         .valued(fewer)
         .because(
@@ -266,14 +248,18 @@ fn outcome(versions: &Versions, courses: &[Course]) -> Outcome {
     let line = |of: fn(&Step) -> f64| -> Vec<(f64, f64)> {
         (1..).map(f64::from).zip(first.steps.iter().map(of)).collect()
     };
-    let mut table =
-        Table::new(["version", "chunks", "DCF bytes", "DBF bytes", "reads", "without digest"]);
-    for (at, step) in first.steps.iter().enumerate() {
-        let numbers =
-            [step.chunks, step.cuckoo_bytes, step.bloom_bytes, step.reads, step.reads_without];
-        let cells = numbers.map(|value| number(value, 0));
-        table.row([(at + 1).to_string()].into_iter().chain(cells));
-    }
+    let numbered: Vec<(usize, &Step)> = (1..).zip(&first.steps).collect();
+    let table = Table::of(
+        &numbered,
+        &[
+            ("version", &|(at, _)| at.to_string()),
+            ("chunks", &|(_, step)| number(step.chunks, 0)),
+            ("DCF bytes", &|(_, step)| number(step.cuckoo_bytes, 0)),
+            ("DBF bytes", &|(_, step)| number(step.bloom_bytes, 0)),
+            ("reads", &|(_, step)| number(step.reads, 0)),
+            ("without digest", &|(_, step)| number(step.reads_without, 0)),
+        ],
+    );
     Outcome::of([memory, reads, shrinks].into_iter().flatten().chain([
         Finding::never("no chunk that is stored is taken for new", lost).of(Claimant::Ours),
     ]))

@@ -17,7 +17,6 @@ use serde_json::json;
 use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, choices};
 use crate::pauses::Summary;
 use course::{Checkpoint, Course};
-use waits::Waits;
 
 pub(super) const ELASTIC: Experiment = Experiment {
     name: "elastic",
@@ -100,7 +99,6 @@ fn show(course: &Course, outcome: &mut Outcome) {
     let clock = course.clock_nanoseconds;
     let title = format!("{name}: µs per operation, {clock} ns of them the clock's");
     outcome.tables.push((title, waits(course)));
-    outcome.tables.push((format!("{name}: the longest operations, in µs"), longest(course)));
     outcome.notes.push(format!(
         "{name}: mean utilisation above 4,096 keys {} growing and {} shrinking; most entries \
          written by one operation {}.",
@@ -139,43 +137,15 @@ fn checkpoints(checkpoints: &[Checkpoint]) -> Table {
     )
 }
 
-fn both(course: &Course) -> [(&'static str, &Waits); 2] {
-    [("insert", &course.inserts), ("remove", &course.removes)]
-}
-
 fn waits(course: &Course) -> Table {
     let mut table = Table::new(["operation", "p50", "p99", "p99.9", "p99.99", "longest"]);
-    for (name, waits) in both(course) {
+    for (name, waits) in [("insert", &course.inserts), ("remove", &course.removes)] {
         for (what, summary) in [("as timed", &waits.raw), ("least of two", &waits.least)] {
             let Summary { p50, p99, p999, p9999, max } = *summary;
+            let microseconds = |wait: u32| number(f64::from(wait) / 1000.0, 2);
             let cells = [p50, p99, p999, p9999, max].map(microseconds);
             table.row([format!("{name}, {what}")].into_iter().chain(cells));
         }
     }
     table
-}
-
-fn microseconds(nanoseconds: u32) -> String {
-    number(f64::from(nanoseconds) / 1000.0, 2)
-}
-
-fn longest(course: &Course) -> Table {
-    let rows = both(course).into_iter().flat_map(|(name, waits)| {
-        [("as timed", &waits.longest_raw), ("least of two", &waits.longest)]
-            .into_iter()
-            .flat_map(move |(what, list)| list.iter().map(move |wait| (name, what, wait)))
-    });
-    Table::of(
-        &rows.collect::<Vec<_>>(),
-        &[
-            ("the longest", &|(name, what, _)| format!("{name}, {what}")),
-            ("keys", &|(_, _, wait)| wait.keys.to_string()),
-            ("first", &|(_, _, wait)| microseconds(wait.first_nanoseconds)),
-            ("second", &|(_, _, wait)| microseconds(wait.second_nanoseconds)),
-            ("segments", &|(_, _, wait)| format!("{:+}", wait.segments)),
-            ("slots", &|(_, _, wait)| format!("{:+}", wait.slots)),
-            ("bytes", &|(_, _, wait)| format!("{:+}", wait.bytes)),
-            ("seen from outside", &|(_, _, wait)| wait.cause.clone()),
-        ],
-    )
 }

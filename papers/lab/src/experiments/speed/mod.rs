@@ -41,7 +41,7 @@ pub(super) const ELASTIC_SPEED: Experiment = Experiment {
     // The last ones add other filters, of which there are none here.
     about: Claimant::Ours,
     chance: Chance::Clock,
-    options: OPTIONS.split_at(OPTIONS.len() - 3).0,
+    options: OPTIONS.split_at(OPTIONS.len() - 2).0,
     once: |settings| run(Contest::Elastic, settings),
 };
 
@@ -50,11 +50,6 @@ const REFERENCE: Choice = Choice::new(
     "reference",
     "PATH.so",
     "a shared library with filters of another language (papers/lab/peer.h)",
-);
-const SMALL_PAGES: Choice = Choice::new(
-    "small-pages",
-    "",
-    "our filters of fixed size without huge pages; those with them in rows of their own",
 );
 const OPTIONS: &[Choice] = &[
     choices::ITEMS,
@@ -65,7 +60,6 @@ const OPTIONS: &[Choice] = &[
     choices::ONLY,
     choices::ALL,
     REFERENCE,
-    SMALL_PAGES,
 ];
 
 /// The large table for the machine's limits, the same in every run.
@@ -110,10 +104,7 @@ impl Contest {
         match self {
             Self::Elastic => vec![candidate::cuckoo(), candidate::elastic()],
             Self::Fixed => {
-                let mut list = match field.small_pages {
-                    true => candidate::by_pages(),
-                    false => vec![candidate::cuckoo(), candidate::semi_sorted()],
-                };
+                let mut list = vec![candidate::cuckoo(), candidate::semi_sorted()];
                 list.extend([candidate::elastic(), candidate::elastic_sized()]);
                 if field.all {
                     list.extend(candidate::less_usual());
@@ -130,7 +121,6 @@ impl Contest {
 /// Which filters are measured beside the usual ones.
 struct Field {
     all: bool,
-    small_pages: bool,
     foreign: Vec<Foreign>,
 }
 
@@ -142,8 +132,7 @@ impl Field {
             foreign.is_empty() || K::NAME == u64::NAME,
             "--reference: the library takes numbers; leave out --keys"
         );
-        let (all, small_pages) = (settings.flag(choices::ALL), settings.flag(SMALL_PAGES));
-        Ok(Self { all, small_pages, foreign })
+        Ok(Self { all: settings.flag(choices::ALL), foreign })
     }
 
     fn notes(&self, contest: Contest) -> Option<&'static str> {
