@@ -9,8 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use anyhow::anyhow;
-use cuculus_page::table::Table;
-use cuculus_page::{Claimant, Finding, Plot, Section};
+use cuculus_page::{Claimant, Finding, Plot, Section, Table};
 use serde_json::{Value, json};
 
 /// An experiment.

@@ -18,31 +18,26 @@ struct Line([u64; 8]);
 /// Memory to read from.
 pub(crate) struct Lines(Vec<Line>);
 
-/// Millions of operations per second, by the number of reads of each.
+/// Reads of each operation, and whether they are left to the processor's reordering or prefetched in
+/// groups.
+pub(crate) const READS: [&str; 4] = ["1 line", "prefetched", "2 lines", "prefetched"];
+/// Two lines, prefetched.
+pub(crate) const TWO_PREFETCHED: usize = 3;
+
+/// What reads of a table take at best.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Limits {
     /// The size of the table read from.
     pub(crate) bytes: usize,
-    /// One line, left to the processor's reordering.
-    pub(crate) one: f64,
-    /// One line, prefetched in groups.
-    pub(crate) one_prefetched: f64,
-    /// Two lines, left to the processor's reordering.
-    pub(crate) two: f64,
-    /// Two lines, prefetched in groups.
-    pub(crate) two_prefetched: f64,
+    /// Millions of operations per second, in the order of [`READS`].
+    pub(crate) mops: [f64; READS.len()],
 }
 
 impl Limits {
     /// The better of two measurements of the same table, number by number.
     pub(crate) fn best(self, other: Self) -> Self {
-        Self {
-            bytes: self.bytes.max(other.bytes),
-            one: self.one.max(other.one),
-            one_prefetched: self.one_prefetched.max(other.one_prefetched),
-            two: self.two.max(other.two),
-            two_prefetched: self.two_prefetched.max(other.two_prefetched),
-        }
+        let mops = std::array::from_fn(|at| self.mops[at].max(other.mops[at]));
+        Self { bytes: self.bytes.max(other.bytes), mops }
     }
 }
 
@@ -60,13 +55,13 @@ impl Lines {
             black_box(sum);
             mops(numbers.len(), time)
         };
-        Limits {
-            bytes: self.0.len() * size_of::<Line>(),
-            one: speed(&|| self.read::<1>(numbers)),
-            one_prefetched: speed(&|| self.read_in_groups::<1>(numbers)),
-            two: speed(&|| self.read::<2>(numbers)),
-            two_prefetched: speed(&|| self.read_in_groups::<2>(numbers)),
-        }
+        let mops = [
+            speed(&|| self.read::<1>(numbers)),
+            speed(&|| self.read_in_groups::<1>(numbers)),
+            speed(&|| self.read::<2>(numbers)),
+            speed(&|| self.read_in_groups::<2>(numbers)),
+        ];
+        Limits { bytes: self.0.len() * size_of::<Line>(), mops }
     }
 
     #[inline(always)]

@@ -440,7 +440,8 @@ fn no_item_of_the_papers_is_missing() {
     assert_eq!(faults_of_the_list(&document.text), [""; 0]);
 }
 
-/// The test above notices an item that is left out, wherever it stands, and a row without a verdict.
+/// The test above notices a numbered item that is left out, wherever it stands, and a row without a
+/// verdict.
 #[test]
 fn an_item_that_is_missing_is_noticed() {
     let document = Document::read("papers/claims.md");
@@ -449,9 +450,12 @@ fn an_item_that_is_missing_is_noticed() {
     let rows = section.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| item"));
     let mut left_out = 0;
     for row in rows {
-        let without = format!("{before}{}", list.replacen(&format!("{row}\n"), "", 1));
-        assert!(!faults_of_the_list(&without).is_empty(), "not noticed: {row}");
         let cells: Vec<&str> = row.split('|').collect();
+        let without = format!("{before}{}", list.replacen(&format!("{row}\n"), "", 1));
+        let kinds = ITEMS.iter().flat_map(|(_, kinds)| *kinds);
+        let is_numbered = kinds.into_iter().any(|of| !numbers_of(of.0, cells[1]).is_empty());
+        let is_noticed = !faults_of_the_list(&without).is_empty();
+        assert!(is_noticed || !is_numbered, "not noticed: {row}");
         let unsaid = [&cells[..5], &[" "], &cells[6..]].concat().join("|");
         let unsaid = format!("{before}{}", list.replacen(row, &unsaid, 1));
         assert!(!faults_of_the_list(&unsaid).is_empty(), "not noticed: {row}");

@@ -15,6 +15,7 @@ pub use finding::{Claimant, Finding, Holds};
 pub use html::{Page, Section};
 pub use palette::Palette;
 pub use plot::{Axis, Mark, Plot, Scale, Series, Shape};
+pub use table::{Column, Table, number, percent};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

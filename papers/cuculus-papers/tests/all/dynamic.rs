@@ -2,8 +2,8 @@
 //! order, copies of a key, the two ways to extend a list, and the errors of the papers that it must
 //! not repeat.
 
-use crate::common::{SEARCHES, has_all, insert_all, refused, remove_all};
-use cuculus::conformance::{Multiset, Random};
+use crate::common::{Odds, SEARCHES, any_order, has_all, insert_all, refused, remove_all};
+use cuculus::conformance::Random;
 use cuculus::lab::{Instructions, PlacementKind};
 use cuculus::{BuildError, Filter, FullCause, Insert, Persist, Remove};
 use cuculus_papers::{DynamicCuckooFilter, DynamicCuckooFilterBuilder, Extension};
@@ -32,8 +32,7 @@ fn tables(filter: &DynamicCuckooFilter) -> Vec<u8> {
     bytes[48 + 80 + 8..bytes.len() - 8].to_vec()
 }
 
-/// Everything that can be done to a list, in any order, beside the exact multiset; and beside a twin
-/// that is never saved and loaded. Fingerprints are short, so that many keys look the same.
+/// Fingerprints are short, so that many keys look the same.
 #[test]
 fn any_order_of_operations_keeps_keys_and_bytes() {
     for case in 0..48u64 {
@@ -46,64 +45,26 @@ fn any_order_of_operations_keeps_keys_and_bytes() {
             .reuse_holes(case / 2 % 2 == 0)
             .search(SEARCHES[case as usize / 4 % 3])
             .max_kicks([0, 1, 5, 500][random.below(4)]);
-        let mut filters = [build(&builder), build(&builder)];
-        let mut oracle = Multiset::default();
-        for step in 0..4000 {
-            let rising = (step / 500) % 2 == 0;
-            match random.below(200) {
-                0 => {
-                    let bytes = filters[1].to_bytes();
-                    filters[0] = DynamicCuckooFilter::from_bytes(&bytes).expect("own bytes");
-                }
-                1 => filters[0] = filters[1].clone(),
-                2 | 3 => {
-                    let freed = filters.each_mut().map(DynamicCuckooFilter::compact);
-                    assert_eq!(freed[0], freed[1], "{builder:?}");
-                }
-                4 | 5 => {
-                    let freed = filters.each_mut().map(DynamicCuckooFilter::shrink_to_fit);
-                    assert_eq!(freed[0], freed[1], "{builder:?}");
-                    let stats = filters[0].stats();
-                    assert!(stats.filters == 1 || stats.len > 0, "an empty filter was kept");
-                }
-                6 if random.below(8) == 0 => {
-                    filters.each_mut().into_iter().for_each(Insert::clear);
-                    oracle.clear();
-                }
-                n if (n < 140) == rising => {
-                    let key = random.bits() % 700;
-                    let before = filters[0].to_bytes();
-                    let outcomes = filters.each_mut().map(|filter| filter.insert(&key));
-                    assert_eq!(outcomes[0], outcomes[1], "{builder:?}");
-                    match outcomes[0] {
-                        Ok(()) => oracle.insert(key),
-                        Err(full) => {
-                            let held = filters[0].count(&key);
-                            assert_eq!(full.cause, FullCause::EqualEntries { held });
-                            assert!(before == filters[0].to_bytes(), "a trace, {builder:?}");
-                        }
-                    }
-                }
-                _ => {
-                    if let Some(key) = oracle.remove_any(random.below(usize::MAX)) {
-                        for filter in &mut filters {
-                            assert!(filter.remove(&key), "{key} was refused, {builder:?}");
-                        }
-                    }
-                }
-            }
-            let [filter, twin] = &filters;
-            assert_eq!((filter.len(), twin.len()), (oracle.len(), oracle.len()), "{builder:?}");
-            if step % 50 == 0 {
-                assert!(filter.to_bytes() == twin.to_bytes(), "other bytes, {builder:?}");
-                let stats = filter.stats();
-                assert_eq!(stats.counts.iter().sum::<usize>(), stats.len);
-                assert_eq!(stats.appended - stats.freed + 1, stats.filters as u64);
-                for (key, count) in oracle.iter() {
-                    assert!(filter.count(&key) >= count, "{key}: a false negative, {builder:?}");
-                }
-            }
-        }
+        let odds = Odds { steps: 4000, period: 500, all: 200, own: 4, insert: 140, keys: 700 };
+        let shorten = |filters: &mut [DynamicCuckooFilter; 2], _: &mut Random, which| {
+            let ways = [DynamicCuckooFilter::compact, DynamicCuckooFilter::shrink_to_fit];
+            let freed = filters.each_mut().map(ways[which % 2]);
+            assert_eq!(freed[0], freed[1], "{builder:?}");
+            let stats = filters[0].stats();
+            assert!(which % 2 == 0 || stats.filters == 1 || stats.len > 0, "an empty filter");
+            assert_eq!(stats.counts.iter().sum::<usize>(), stats.len);
+            assert_eq!(stats.appended - stats.freed + 1, stats.filters as u64);
+        };
+        any_order(
+            &builder,
+            || build(&builder),
+            odds,
+            &mut random,
+            shorten,
+            |filter, key, full| {
+                assert_eq!(full.cause, FullCause::EqualEntries { held: filter.count(&key) });
+            },
+        );
     }
 }
 

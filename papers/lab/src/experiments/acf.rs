@@ -5,8 +5,7 @@ use cuculus_papers::baselines::AdaptiveCuckooFilter;
 
 use crate::experiment::{Chance, Experiment, Outcome, Settings};
 use crate::keys::{absent_keys, keys};
-use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot};
+use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Table, number, percent};
 
 pub(super) const ADAPTIVE: Experiment = Experiment {
     name: "acf",

@@ -1,8 +1,7 @@
 //! How often a filter refuses one of as many keys as it was built for.
 
 use cuculus::{CuckooFilter, Insert};
-use cuculus_page::table::Table;
-use cuculus_page::{Claimant, Finding};
+use cuculus_page::{Claimant, Finding, Table};
 
 use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, choices};
 use crate::keys::WorkKey;

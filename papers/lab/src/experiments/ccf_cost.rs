@@ -1,8 +1,7 @@
 //! What an operation of a filter on a ring costs by the number of its buckets: Theorem 2 of the
 //! Consistent Cuckoo Filter paper.
 
-use cuculus_page::table::{Table, number};
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot};
+use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Table, number};
 use cuculus_papers::IndexIndependentCuckooFilter;
 
 use crate::clock::{nanoseconds, timed};

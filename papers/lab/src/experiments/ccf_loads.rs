@@ -4,8 +4,7 @@
 use std::ops::Range;
 
 use cuculus::lab::{PlacementKind, Search};
-use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Claimant, Finding, Plot};
+use cuculus_page::{Axis, Claimant, Finding, Plot, Table, number, percent};
 use cuculus_papers::IndexIndependentCuckooFilter;
 use cuculus_papers::analysis;
 

@@ -6,8 +6,7 @@ use cuculus_papers::analysis::{
 
 use crate::experiment::{Chance, Experiment, Outcome, Settings};
 use crate::matching;
-use cuculus_page::table::{Table, number};
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot};
+use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Table, number};
 
 pub(super) const THRESHOLDS: Experiment = Experiment {
     name: "ccf-thresholds",

@@ -1,8 +1,7 @@
 //! How often filters on a ring report an absent key, beside what the Consistent Cuckoo Filter paper
 //! says (Theorem 1) and what follows from equal fingerprints.
 
-use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Claimant, Finding, Plot};
+use cuculus_page::{Axis, Claimant, Finding, Plot, Table, number, percent};
 use cuculus_papers::analysis;
 use cuculus_papers::{ConsistentCuckooFilter, IndexIndependentCuckooFilter, Resizing};
 

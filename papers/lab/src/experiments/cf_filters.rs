@@ -13,8 +13,7 @@ use crate::clock::timed;
 use crate::experiment::Settings;
 use crate::keys::{absent_keys, keys};
 use crate::subject::Subject;
-use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Finding, Plot};
+use cuculus_page::{Finding, Plot, Table, number, percent};
 
 /// The paper's tables have two to this power buckets, 192 MB.
 pub(crate) const PAPER_LOG2_BUCKETS: u32 = 25;

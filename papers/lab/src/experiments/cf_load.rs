@@ -10,8 +10,7 @@ use super::cf_filters::load_at_first_refusal;
 use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, Size, choices};
 use crate::judge::{mean, range};
 use crate::literal::Literal;
-use cuculus_page::table::{Table, number};
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot};
+use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Table, number};
 
 pub(super) const LOAD: Experiment = Experiment {
     name: "cf-load",

@@ -7,8 +7,7 @@ use crate::experiment::{Chance, Experiment, Outcome, Settings};
 use crate::judge::{falls, level, points_above};
 use crate::keys::{WorkKey, absent_keys, keys};
 use crate::subject::Subject;
-use cuculus_page::table::Table;
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot};
+use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Table};
 
 pub(super) const OCCUPANCY: Experiment = Experiment {
     name: "cf-occupancy",

@@ -10,8 +10,7 @@ use crate::candidate::planned;
 use crate::experiment::{Chance, Experiment, Outcome, Settings};
 use crate::keys::keys;
 use crate::subject::{Parts, Subject};
-use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Claimant, Finding};
+use cuculus_page::{Claimant, Finding, Table, number, percent};
 
 pub(super) const PROPERTIES: Experiment = Experiment {
     name: "cf-properties",

@@ -7,8 +7,7 @@ use super::cf_filters::{false_positive_rate, fill, one_by_one};
 use super::cf_table3::{BLOCKED, BLOOM, CUCKOO, SEMI_SORTED};
 use crate::experiment::{Chance, Experiment, Outcome, Settings};
 use crate::subject::Subject;
-use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot};
+use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Table, number, percent};
 
 pub(super) const SPACE: Experiment = Experiment {
     name: "cf-space",

@@ -10,8 +10,7 @@ use super::cf_filters::{
 use crate::clock::mops;
 use crate::experiment::{Chance, Experiment, Outcome, Settings, choices};
 use crate::subject::Subject;
-use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Claimant, Finding, Holds};
+use cuculus_page::{Claimant, Finding, Holds, Table, number, percent};
 
 pub(super) const TABLE3: Experiment = Experiment {
     name: "cf-table3",

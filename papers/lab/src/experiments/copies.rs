@@ -1,8 +1,7 @@
 //! What copies of keys cost in the elastic filter, from one to a million of each.
 
 use cuculus::{ElasticFilter, Filter, Insert, KeyHash, Remove};
-use cuculus_page::table::Table;
-use cuculus_page::{Claimant, Finding};
+use cuculus_page::{Claimant, Finding, Table};
 
 use crate::clock::{nanoseconds, timed};
 use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, choices};

@@ -6,8 +6,7 @@ use cuculus_papers::baselines::CuckooTable;
 use crate::experiment::{Chance, Experiment, Outcome, Settings};
 use crate::judge::{mean, range};
 use crate::keys::WorkKey;
-use cuculus_page::table::{Table, number};
-use cuculus_page::{Axis, Claimant, Finding, Plot};
+use cuculus_page::{Axis, Claimant, Finding, Plot, Table, number};
 
 pub(super) const LOADS: Experiment = Experiment {
     name: "cuckoo-table",

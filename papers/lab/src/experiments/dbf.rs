@@ -8,8 +8,7 @@ use cuculus_papers::{DynamicCuckooFilter, Extension};
 
 use crate::experiment::{Chance, Experiment, Outcome, Settings};
 use crate::keys::{WorkKey, rate_of_absent};
-use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Claimant, Finding, Plot};
+use cuculus_page::{Axis, Claimant, Finding, Plot, Table, number, percent};
 
 pub(super) const ADDRESSES: Experiment = Experiment {
     name: "dbf",

@@ -4,8 +4,7 @@
 use std::time::Duration;
 
 use cuculus::{Filter, Remove};
-use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot};
+use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Table, number, percent};
 use cuculus_papers::DynamicCuckooFilter;
 
 use super::dcf_list::{FILTERS, KEYS, LINEAR, buckets_for, paper_list};

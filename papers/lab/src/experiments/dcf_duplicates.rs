@@ -7,8 +7,7 @@ use super::dcf_list::{FILTERS, KEYS, paper_list};
 use crate::experiment::{Chance, Experiment, Outcome, Settings};
 use crate::judge::range;
 use crate::keys::Workload;
-use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Claimant, Finding, Plot};
+use cuculus_page::{Axis, Claimant, Finding, Plot, Table, number, percent};
 
 pub(super) const DUPLICATES: Experiment = Experiment {
     name: "dcf-duplicates",

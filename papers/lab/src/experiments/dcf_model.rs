@@ -14,8 +14,7 @@ use crate::experiment::{Chance, Experiment, Outcome, Settings};
 use crate::judge::{mean, range};
 use crate::keys::{WorkKey, rate_of_absent};
 use crate::literal::Literal;
-use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot};
+use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Table, number, percent};
 
 pub(super) const RATES: Experiment = Experiment {
     name: "dcf-rates",

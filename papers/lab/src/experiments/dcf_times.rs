@@ -3,8 +3,7 @@
 
 use cuculus::lab::Search;
 use cuculus::{CuckooFilter, ElasticFilter};
-use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot};
+use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Table, number, percent};
 use cuculus_papers::baselines::DynamicBloomFilter;
 use cuculus_papers::{ConsistentCuckooFilter, DynamicCuckooFilterBuilder, Resizing};
 

@@ -1,8 +1,7 @@
 //! Filters that grow, side by side: all start with room for 1,024 keys and take many more, of which
 //! half are then removed.
 
-use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot};
+use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Table, number, percent};
 use serde::Serialize;
 use serde_json::json;
 

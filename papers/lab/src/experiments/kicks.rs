@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use cuculus::lab::Search;
 use cuculus::{CuckooFilter, Insert, KeyHash};
-use cuculus_page::table::{Table, number};
-use cuculus_page::{Claimant, Finding};
+use cuculus_page::{Claimant, Finding, Table, number};
 
 use crate::clock::{mops, nanoseconds, timed};
 use crate::experiment::{Chance, Experiment, Outcome, Settings, choices};

@@ -13,8 +13,7 @@ use crate::candidate::planned;
 use crate::experiment::{Chance, Experiment, Outcome, Settings};
 use crate::keys::{absent_keys, keys};
 use crate::subject::Subject;
-use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Claimant, Finding, Holds};
+use cuculus_page::{Claimant, Finding, Holds, Table, number, percent};
 
 pub(super) const SYSTEMS: Experiment = Experiment {
     name: "systems",

@@ -6,8 +6,7 @@ use std::thread;
 use std::time::Instant;
 
 use cuculus::{ElasticFilter, Filter, Insert, KeyHash, Remove, SharedFilter};
-use cuculus_page::table::{Table, number};
-use cuculus_page::{Claimant, Finding};
+use cuculus_page::{Claimant, Finding, Table, number};
 use foldhash::fast::FixedState;
 
 use crate::experiment::{Chance, Experiment, Outcome, Settings, choices};

@@ -7,8 +7,7 @@ mod followers;
 use super::ccf_trace::{Course, Followed};
 use crate::experiment::{Chance, Experiment, Outcome, Settings, choices};
 use crate::flows::Synthetic;
-use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot};
+use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Table, number, percent};
 
 pub(super) const FEATURES: Experiment = Experiment {
     name: "ccf-features",

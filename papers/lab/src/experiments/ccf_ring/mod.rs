@@ -7,8 +7,7 @@ mod layouts;
 use std::collections::BTreeMap;
 
 use anyhow::ensure;
-use cuculus_page::table::{Table, number};
-use cuculus_page::{Claimant, Finding};
+use cuculus_page::{Claimant, Finding, Table, number};
 use cuculus_papers::RingNodes;
 
 use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, choices};

@@ -13,8 +13,7 @@ pub(super) use parameters::PARAMETERS;
 use std::path::PathBuf;
 
 use anyhow::ensure;
-use cuculus_page::table::{Column, Table, number, percent};
-use cuculus_page::{Axis, Claimant, Finding, Plot};
+use cuculus_page::{Axis, Claimant, Column, Finding, Plot, Table, number, percent};
 
 use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, Size, choices};
 use crate::flows::{Synthetic, Trace};

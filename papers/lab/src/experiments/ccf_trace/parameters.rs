@@ -1,8 +1,7 @@
 //! The paper's Fig. 5: CCF_B with one parameter after the other changed.
 
 use cuculus::lab::Search;
-use cuculus_page::table::percent;
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot};
+use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, percent};
 use cuculus_papers::analysis::ring_threshold;
 
 use super::filters::{Consistent, Contender, PAPER_BUCKETS, Paper, Shape, Way};

@@ -1,7 +1,6 @@
 //! What the paper says of its Fig. 4, one claim after the other, and what we say of ours.
 
-use cuculus_page::table::percent;
-use cuculus_page::{Claimant, Finding, Holds};
+use cuculus_page::{Claimant, Finding, Holds, percent};
 
 use super::filters::{
     CCF_B_PRINTED, CCF_F_PRINTED, DCF_COMPACT, DCF_PRINTED, ELASTIC_LOW_RATE, Share,

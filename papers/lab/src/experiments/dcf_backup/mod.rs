@@ -7,8 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 
 use cuculus::{Filter, Insert, Remove};
-use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot};
+use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Table, number, percent};
 use cuculus_papers::baselines::{DynamicBloomFilter, Removal};
 
 use super::dcf_list::{FILTERS, RATE, buckets_for, paper_list};

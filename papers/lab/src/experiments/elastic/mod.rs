@@ -9,8 +9,7 @@ mod walk;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
-use cuculus_page::Claimant;
-use cuculus_page::table::{Table, number, percent};
+use cuculus_page::{Claimant, Table, number, percent};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

@@ -7,6 +7,7 @@ use super::Contest;
 use super::case::{Case, Row};
 use super::phase::Phase;
 use crate::candidate::{CUCKOO, ELASTIC, SEMI_SORTED};
+use crate::memory::TWO_PREFETCHED;
 
 /// The names of the C++ reference's filters, as its adapter gives them.
 const REFERENCE: &str = "reference";
@@ -195,7 +196,7 @@ impl Claims<'_> {
     }
 
     fn near_the_limit(&self, phase: Phase, limit: f64) -> Option<Finding> {
-        let reads = self.case.limits.map(|limits| limits.two_prefetched);
+        let reads = self.case.limits.map(|limits| limits.mops[TWO_PREFETCHED]);
         let text = format!("{}, over two prefetched lines,", phase.name());
         self.at_least(&text, ratio(self.speed(CUCKOO, phase), reads), limit)
     }
@@ -263,7 +264,7 @@ mod tests {
     }
 
     fn case(contest: Contest, items: usize, rows: Vec<Row>) -> Case {
-        let limits = Some(Limits { two_prefetched: 50.0, ..Limits::default() });
+        let limits = Some(Limits { mops: [50.0; 4], ..Limits::default() });
         Case { contest, items, rate: 0.01, rows, limits, large_limits: Limits::default() }
     }
 

@@ -8,8 +8,7 @@ mod phase;
 use std::path::Path;
 
 use anyhow::{bail, ensure};
-use cuculus_page::table::{Table, number, percent};
-use cuculus_page::{Axis, Claimant, Plot};
+use cuculus_page::{Axis, Claimant, Plot, Table, number, percent};
 use serde_json::{Value, json};
 
 use crate::candidate::{self, Candidate};
@@ -17,7 +16,7 @@ use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, choices};
 use crate::foreign::{self, Foreign};
 use crate::heap::Mark;
 use crate::keys::{Text24, WorkKey, Workload};
-use crate::memory::{Limits, Lines};
+use crate::memory::{Lines, READS};
 use crate::peers::{self, FuseKey};
 use case::{Case, Row};
 use phase::Phase;
@@ -228,12 +227,10 @@ fn tables(case: &Case) -> [(String, Table); 2] {
         let times = phases.iter().map(|&phase| number(claims::elastic_times(case, phase), 2));
         table.row(["times as long".to_owned()].into_iter().chain(times));
     }
-    let head = ["the machine's limit", "1 line", "prefetched", "2 lines", "prefetched"];
-    let mut limits = Table::new(head);
+    let mut limits = Table::new(["the machine's limit"].into_iter().chain(READS));
     for of in case.limits.iter().chain([&case.large_limits]) {
-        let Limits { bytes, one, one_prefetched, two, two_prefetched } = *of;
-        let speeds = [one, one_prefetched, two, two_prefetched].map(|mops| number(mops, 1));
-        let mebibytes = bytes as f64 / f64::from(1 << 20);
+        let speeds = of.mops.map(|mops| number(mops, 1));
+        let mebibytes = of.bytes as f64 / f64::from(1 << 20);
         limits.row([format!("table of {mebibytes:.1} MiB")].into_iter().chain(speeds));
     }
     [
