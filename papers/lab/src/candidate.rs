@@ -71,7 +71,7 @@ impl<K: Probe> Candidate<K> {
     }
 
     /// It is built from all keys at once.
-    pub(crate) fn from_all_keys(self) -> Self {
+    pub(crate) fn holding_all_keys(self) -> Self {
         Self { is_static: true, ..self }
     }
 

@@ -162,7 +162,7 @@ fn xorf<K: FuseKey>(rate: f64) -> Candidate<K> {
         }};
     }
     let candidate = if rate >= 1.0 / 256.0 { fuse!(BinaryFuse8) } else { fuse!(BinaryFuse16) };
-    candidate.from_all_keys()
+    candidate.holding_all_keys()
 }
 
 /// Keys as a binary fuse filter takes them. It hashes numbers by itself; texts are the user's to

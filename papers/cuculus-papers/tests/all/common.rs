@@ -43,6 +43,7 @@ pub(crate) fn both<F: Persist, T: PartialEq + Debug>(
 /// How many operations there are, and which: of `all` equally likely numbers, three load, clone and
 /// (one in ten) clear, the next `own` are the kind's own, and those up to `insert` insert while the
 /// set rises. It rises and falls in turn.
+#[derive(Clone, Copy)]
 pub(crate) struct Odds {
     pub(crate) steps: usize,
     pub(crate) period: usize,
@@ -65,7 +66,7 @@ pub(crate) fn any_order<F: Insert + Remove + Persist + Clone>(
     let mut filters = [make(), make()];
     let mut oracle = Multiset::default();
     for step in 0..odds.steps {
-        let rising = (step / odds.period) % 2 == 0;
+        let rising = (step / odds.period).is_multiple_of(2);
         match random.below(odds.all) {
             0 => {
                 let loaded = F::from_bytes(&filters[1].to_bytes());
