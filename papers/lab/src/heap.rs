@@ -11,29 +11,12 @@ thread_local! {
     static LIVE: Cell<usize> = const { Cell::new(0) };
 }
 
-/// An allocator, by default the system's, that counts the bytes that each thread allocates and
-/// frees.
+/// The system's allocator, with the bytes counted that each thread allocates and frees.
 ///
 /// Each thread has its own count: an atomic addition would cost as much as a small allocation and
 /// burden filters that allocate while they work, and what other threads do is none of an
 /// experiment's business. Every experiment has one thread.
-pub struct CountingAllocator<A = System>(A);
-
-impl CountingAllocator {
-    /// Counts what the system's allocator gives out.
-    #[must_use]
-    pub const fn system() -> Self {
-        Self(System)
-    }
-}
-
-impl<A> CountingAllocator<A> {
-    /// Counts what another allocator gives out.
-    #[must_use]
-    pub const fn new(inner: A) -> Self {
-        Self(inner)
-    }
-}
+pub struct CountingAllocator;
 
 /// A moment from which memory is counted.
 #[derive(Clone, Copy, Debug)]
@@ -62,30 +45,30 @@ fn count(freed: usize, allocated: usize) {
     LIVE.set(LIVE.get().wrapping_sub(freed).wrapping_add(allocated));
 }
 
-// SAFETY: every call goes to the inner allocator with the arguments unchanged, so its promises
+// SAFETY: every call goes to the system's allocator with the arguments unchanged, so its promises
 // hold; the count touches no allocated memory and cannot panic.
-unsafe impl<A: GlobalAlloc> GlobalAlloc for CountingAllocator<A> {
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(0, layout.size());
         // SAFETY: the caller keeps the contract of `alloc`, and it is the same one.
-        unsafe { self.0.alloc(layout) }
+        unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(0, layout.size());
         // SAFETY: as above.
-        unsafe { self.0.alloc_zeroed(layout) }
+        unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count(layout.size(), size);
         // SAFETY: as above; `block` came from the same allocator with this layout.
-        unsafe { self.0.realloc(block, layout, size) }
+        unsafe { System.realloc(block, layout, size) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         count(layout.size(), 0);
         // SAFETY: as above.
-        unsafe { self.0.dealloc(block, layout) }
+        unsafe { System.dealloc(block, layout) }
     }
 }

@@ -19,7 +19,7 @@ use cuculus_page::{Page, Palette};
 use serde_json::{Map, Value};
 
 #[global_allocator]
-static HEAP: CountingAllocator = CountingAllocator::system();
+static HEAP: CountingAllocator = CountingAllocator;
 
 const NAME: &str = "cuculus-lab";
 

@@ -6,7 +6,7 @@ use std::thread;
 use cuculus_lab::heap::{CountingAllocator, Mark};
 
 #[global_allocator]
-static HEAP: CountingAllocator = CountingAllocator::system();
+static HEAP: CountingAllocator = CountingAllocator;
 
 #[test]
 fn it_counts_what_is_held() {

@@ -8,8 +8,7 @@ use crate::analysis;
 use cuculus::BuildError;
 use cuculus::CuckooFilterBuilder;
 use cuculus::lab::Plan;
-use cuculus::lab::builder::lab_setters;
-use cuculus::lab::builder::{ACCEPTED_OVERFULL, Parameters, check_range, setters};
+use cuculus::lab::builder::{ACCEPTED_OVERFULL, Parameters, check_range, lab_setters, setters};
 use cuculus::lab::placement::FingerprintSize;
 use cuculus::lab::table::{BucketShape, Layout};
 

@@ -61,46 +61,39 @@ impl Log {
     }
 }
 
-/// Where the points of a new bucket's nodes belonged, each bucket once.
-struct FormerOwners {
-    buckets: [BucketIndex; MAX_VIRTUAL_NODES as usize],
+/// A few buckets, each once.
+#[derive(Clone, Copy)]
+struct Few<const MOST: usize> {
+    buckets: [BucketIndex; MOST],
     count: usize,
 }
 
-impl FormerOwners {
+impl<const MOST: usize> Few<MOST> {
+    const NONE: Self = Self { buckets: [BucketIndex(0); MOST], count: 0 };
+
+    #[inline(always)]
     fn add(&mut self, bucket: BucketIndex) {
-        if !self.buckets[..self.count].contains(&bucket) {
+        if !self.as_slice().contains(&bucket) {
             self.buckets[self.count] = bucket;
             self.count += 1;
         }
-    }
-}
-
-/// The buckets where a fingerprint may lie, each once: one or more, up to as many as the
-/// fingerprint has points.
-#[derive(Clone, Copy)]
-struct RingCandidates {
-    buckets: [BucketIndex; MAX_CANDIDATES],
-    count: usize,
-}
-
-impl RingCandidates {
-    #[inline(always)]
-    fn of(ring: &Ring, points: &Points, most: usize) -> Self {
-        let mut candidates = Self { buckets: [BucketIndex(0); MAX_CANDIDATES], count: 0 };
-        for point in points.iter().take(most) {
-            let owner = ring.owner(point);
-            if !candidates.as_slice().contains(&owner) {
-                candidates.buckets[candidates.count] = owner;
-                candidates.count += 1;
-            }
-        }
-        candidates
     }
 
     #[inline(always)]
     fn as_slice(&self) -> &[BucketIndex] {
         &self.buckets[..self.count]
+    }
+}
+
+/// The buckets where a fingerprint may lie: one or more, up to as many as the fingerprint has points.
+type RingCandidates = Few<MAX_CANDIDATES>;
+
+impl RingCandidates {
+    #[inline(always)]
+    fn of(ring: &Ring, points: &Points, most: usize) -> Self {
+        let mut candidates = Self::NONE;
+        points.iter().take(most).for_each(|point| candidates.add(ring.owner(point)));
+        candidates
     }
 }
 
@@ -488,14 +481,14 @@ impl RingTable {
         log.reserve(nodes).map_err(|_| FullCause::OutOfMemory)?;
         homeless.try_reserve(nodes * MAX_SLOTS).map_err(|_| FullCause::OutOfMemory)?;
         self.table.resize(buckets).map_err(|_| FullCause::OutOfMemory)?;
-        let buckets = [BucketIndex(0); MAX_VIRTUAL_NODES as usize];
-        let mut former = FormerOwners { buckets, count: 0 };
+        // Where the points of the new nodes belonged.
+        let mut former = Few::<{ MAX_VIRTUAL_NODES as usize }>::NONE;
         if let Err(cause) = self.ring.push(points, |bucket| former.add(bucket)) {
             let smaller = self.table.resize(self.bucket_count());
             debug_assert!(smaller.is_ok(), "needs no memory");
-            return Err(cause.into());
+            return Err(cause);
         }
-        for &bucket in &former.buckets[..former.count] {
+        for &bucket in former.as_slice() {
             let before = with_table!(&self.table, table => table.entries(bucket));
             let mut after = before;
             for entry in after.iter_mut().filter(|entry| **entry != Fingerprint::EMPTY) {

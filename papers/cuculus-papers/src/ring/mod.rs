@@ -10,7 +10,7 @@ mod names;
 mod nodes;
 
 use names::Names;
-use nodes::Nodes;
+pub use nodes::RingNodes;
 
 use cuculus::lab::placement::{BucketIndex, Fingerprint};
 use cuculus::lab::table::OutOfMemory;
@@ -84,35 +84,11 @@ const fn inverse(odd: u32) -> u32 {
     x
 }
 
-/// Why there is no new bucket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NoBucket {
-    /// Its nodes or its name found no memory.
-    OutOfMemory,
-    /// All names that were tried are taken.
-    NoName,
-}
-
-impl From<OutOfMemory> for NoBucket {
-    fn from(_: OutOfMemory) -> Self {
-        Self::OutOfMemory
-    }
-}
-
-impl From<NoBucket> for FullCause {
-    fn from(cause: NoBucket) -> Self {
-        match cause {
-            NoBucket::OutOfMemory => Self::OutOfMemory,
-            NoBucket::NoName => Self::Crowded,
-        }
-    }
-}
-
 /// The ring. Buckets have names, which fix their nodes, and indices, which say where they lie in a
 /// table; an index changes when another bucket goes.
 #[derive(Clone)]
 pub(crate) struct Ring {
-    nodes: Nodes,
+    nodes: RingNodes,
     virtual_nodes: u32,
     /// Sets rings of the same names apart.
     salt: u32,
@@ -122,7 +98,7 @@ pub(crate) struct Ring {
 impl Ring {
     /// A ring without buckets.
     pub(crate) fn new(virtual_nodes: u32, salt: u32) -> Self {
-        Self { nodes: Nodes::new(), virtual_nodes, salt, names: Names::new() }
+        Self { nodes: RingNodes::default(), virtual_nodes, salt, names: Names::new() }
     }
 
     /// A ring of `buckets` buckets with the names from 0 on.
@@ -183,7 +159,7 @@ impl Ring {
         let mut ring = Self { names, ..Self::new(virtual_nodes, salt) };
         let count = ring.names().len() * virtual_nodes as usize;
         let positions = ring.names().iter().flat_map(|&name| ring.positions(name));
-        ring.nodes = Nodes::of(memory::collected(positions, count)?)?;
+        ring.nodes = RingNodes::of(memory::collected(positions, count)?)?;
         Ok(Some(ring))
     }
 
@@ -213,22 +189,23 @@ impl Ring {
     ///
     /// Calls `former` with the bucket that each of its nodes takes points from; with the same one
     /// several times, perhaps, and not at all for the first bucket of a ring. After an error nothing
-    /// has changed.
+    /// has changed: there is no memory, or all names that were tried are taken (`Crowded`).
     pub(crate) fn push(
         &mut self,
         points: Option<&Points>,
         mut former: impl FnMut(BucketIndex),
-    ) -> Result<(), NoBucket> {
-        self.names.reserve()?;
+    ) -> Result<(), FullCause> {
+        let no_memory = |_: OutOfMemory| FullCause::OutOfMemory;
+        self.names.reserve().map_err(no_memory)?;
         let end = Self::most_buckets(self.virtual_nodes);
         let mut names = points.into_iter().flat_map(Points::iter).map(|point| self.name_at(point));
         let wanted = names.find(|&name| name < end && self.names.index(name).is_none());
-        let name = wanted.or_else(|| self.names.free(end)).ok_or(NoBucket::NoName)?;
+        let name = wanted.or_else(|| self.names.free(end)).ok_or(FullCause::Crowded)?;
         if self.buckets() > 0 {
             // All before any node is added: a new node may follow another one.
             self.positions(name).for_each(|position| former(self.owner(position)));
         }
-        self.add_nodes(name)?;
+        self.add_nodes(name).map_err(no_memory)?;
         self.names.push(name);
         Ok(())
     }
@@ -276,37 +253,6 @@ impl Ring {
     /// All memory held beside the value itself.
     pub(crate) fn heap_bytes(&self) -> usize {
         self.nodes.heap_bytes() + self.names.heap_bytes()
-    }
-}
-
-/// The nodes of a ring alone, for the laboratory to measure.
-#[derive(Debug)]
-pub struct RingNodes(Nodes);
-
-impl Default for RingNodes {
-    fn default() -> Self {
-        Self(Nodes::new())
-    }
-}
-
-impl RingNodes {
-    /// The first node that is not before a point, going round; `None` without nodes.
-    #[inline(always)]
-    #[must_use]
-    pub fn successor(&self, point: u32) -> Option<u32> {
-        self.0.successor(point)
-    }
-
-    /// Adds a node; false if it was there, or if there is no memory for it.
-    pub fn insert(&mut self, position: u32) -> bool {
-        self.0.insert(position).unwrap_or(false)
-    }
-
-    /// Removes a node; false if it was not there.
-    pub fn remove(&mut self, position: u32) -> bool {
-        let was_there = self.0.remove(position);
-        self.0.tidy(position);
-        was_there
     }
 }
 

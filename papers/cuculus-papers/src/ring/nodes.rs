@@ -29,20 +29,16 @@ const RESERVE_SHARE: usize = 32;
 /// Positions that are moved are counted by the kilobyte, which takes as long as to open a bucket.
 const POSITIONS_PER_UNIT: usize = 256;
 
-/// The positions.
-#[derive(Clone, Debug)]
-pub(crate) struct Nodes {
+/// The nodes of a ring: sorted positions.
+#[derive(Clone, Debug, Default)]
+pub struct RingNodes {
     /// Where each cell begins; the first at 0. A cell ends where the next begins.
     begins: Vec<u32>,
     /// The positions of each cell, sorted. None is empty, but for what was removed and may come back.
     cells: Vec<Vec<u32>>,
 }
 
-impl Nodes {
-    pub(crate) fn new() -> Self {
-        Self { begins: Vec::new(), cells: Vec::new() }
-    }
-
+impl RingNodes {
     /// These positions, which must differ.
     pub(crate) fn of(mut positions: Vec<u32>) -> Result<Self, OutOfMemory> {
         positions.sort_unstable();
@@ -80,7 +76,8 @@ impl Nodes {
     /// The first position that is not before `point`, going round the ring; `None` if there is no
     /// position at all.
     #[inline(always)]
-    pub(crate) fn successor(&self, point: u32) -> Option<u32> {
+    #[must_use]
+    pub fn successor(&self, point: u32) -> Option<u32> {
         let cell = self.cell(point);
         let positions = self.cells.get(cell)?;
         let at = self.before(cell, positions, point);
@@ -97,8 +94,11 @@ impl Nodes {
         after.iter().chain(before).find_map(|positions| positions.first().copied())
     }
 
-    /// Adds a position; false if it is there already. Nothing has changed after an error.
-    pub(crate) fn insert(&mut self, position: u32) -> Result<bool, OutOfMemory> {
+    /// Adds a position; false if it is there already.
+    ///
+    /// # Errors
+    /// If there is no memory; nothing has changed then.
+    pub fn insert(&mut self, position: u32) -> Result<bool, OutOfMemory> {
         if self.cells.is_empty() {
             (self.begins, self.cells) = (memory::filled(0, 1)?, memory::with_room(1)?);
             self.cells.push(Vec::new());
@@ -120,7 +120,7 @@ impl Nodes {
 
     /// Takes a position away; false if it is not there. Its memory stays, so that it can come back,
     /// until [`tidy`](Self::tidy).
-    pub(crate) fn remove(&mut self, position: u32) -> bool {
+    pub fn remove(&mut self, position: u32) -> bool {
         let cell = self.cell(position);
         let Some(positions) = self.cells.get_mut(cell) else { return false };
         let Ok(at) = positions.binary_search(&position) else { return false };
@@ -130,7 +130,7 @@ impl Nodes {
     }
 
     /// Gives back what a position took that was removed.
-    pub(crate) fn tidy(&mut self, position: u32) {
+    pub fn tidy(&mut self, position: u32) {
         let mut cell = self.cell(position);
         let Some(len) = self.cells.get(cell).map(Vec::len) else { return };
         if len < FEWEST_IN_A_CELL && self.cells.len() > 1 {
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn the_successor_is_that_of_a_sorted_set() {
-        let (mut nodes, mut set) = (Nodes::new(), BTreeSet::new());
+        let (mut nodes, mut set) = (RingNodes::default(), BTreeSet::new());
         assert_eq!(nodes.successor(7), None);
         for step in 0..30_000u32 {
             // Up to some thousands and down to none, with numbers that come again.
@@ -235,7 +235,7 @@ mod tests {
                 assert_eq!(nodes.successor(point), expected, "step {step}, point {point}");
             }
             if step % 1000 == 0 {
-                let again = Nodes::of(set.iter().rev().copied().collect()).expect("memory");
+                let again = RingNodes::of(set.iter().rev().copied().collect()).expect("memory");
                 for point in (0..100).map(scrambled) {
                     assert_eq!(again.successor(point), nodes.successor(point));
                 }
@@ -243,7 +243,7 @@ mod tests {
             }
             if step % 50 == 0 {
                 // As much as the positions alone, and as a set that was loaded.
-                let again = Nodes::of(set.iter().copied().collect()).expect("memory");
+                let again = RingNodes::of(set.iter().copied().collect()).expect("memory");
                 let (held, loaded) = (nodes.heap_bytes() as f64, again.heap_bytes() as f64);
                 assert!(held <= 4.16 * set.len() as f64 + 64.0, "{held} for {}", set.len());
                 assert!(
@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn crowded_positions_cost_as_much_as_spread_ones() {
         const COUNT: u32 = 100_000;
-        let mut nodes = Nodes::new();
+        let mut nodes = RingNodes::default();
         // In an arc of a thousandth of the ring.
         let position = |number: u32| 0x7000_0000 + (scrambled(number) >> 10);
         let (mut all, mut most_work) = (BTreeSet::new(), 0);
@@ -272,7 +272,7 @@ mod tests {
             all.insert(position(number));
         }
         assert!(most_work <= 2, "{most_work} kilobytes moved");
-        for nodes in [&nodes, &Nodes::of(all.iter().copied().collect()).expect("memory")] {
+        for nodes in [&nodes, &RingNodes::of(all.iter().copied().collect()).expect("memory")] {
             assert!(nodes.cells.iter().all(|cell| (1..=MOST_IN_A_CELL).contains(&cell.len())));
             let expected = |point| all.range(point..).next().or(all.first()).copied();
             for number in 0..10_000 {

@@ -10,6 +10,7 @@ use cuculus_papers::{ConsistentCuckooFilter, DynamicCuckooFilterBuilder, Resizin
 use super::dcf_list::{
     FILTERS, KEYS, LINEAR, RATE, SLOTS, buckets_for, fingerprint_bits, paper_list,
 };
+use crate::candidate::planned;
 use crate::clock::{nanoseconds, timed};
 use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, choices};
 use crate::keys::Workload;
@@ -124,16 +125,21 @@ impl Times {
     }
 }
 
-/// The same keys in every filter.
+/// The same keys and rate for all filters.
 struct Point {
-    keys: usize,
+    work: Workload<u64>,
     filters: usize,
     buckets: u64,
+    seed: u64,
     /// In the order of the names.
     times: Vec<Times>,
 }
 
 impl Point {
+    fn keys(&self) -> usize {
+        self.work.keys.len()
+    }
+
     fn dcf(&self, act: Act) -> f64 {
         self.times[0].of(act)
     }
@@ -160,7 +166,7 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let mut by_keys = measure(settings, &cases.collect::<Vec<_>>())?;
     let by_length = by_keys.split_off(items.len());
     let plots = DRAWN.into_iter().flat_map(|drawn| {
-        let sizes = plot(&by_keys, drawn, "keys", |point| point.keys as f64);
+        let sizes = plot(&by_keys, drawn, "keys", |point| point.keys() as f64);
         [sizes, plot(&by_length, drawn, "filters in the list", |point| point.filters as f64)]
     });
     Ok(Outcome::of(findings(&by_keys, &by_length))
@@ -184,59 +190,46 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         .wrong(by_keys.iter().chain(&by_length).map(Point::wrong_answers).sum()))
 }
 
-/// The same keys and rate for all filters.
-struct Case {
-    work: Workload<u64>,
-    filters: usize,
-    buckets: u64,
-    seed: u64,
-}
-
-impl Case {
-    /// The same case with filters of this round's seed.
+impl Point {
+    /// The list with filters of this round's seed.
     fn list(&self, seed: u64) -> DynamicCuckooFilterBuilder {
         let list = paper_list(self.work.keys.len(), self.filters, self.buckets);
         // The walk as printed is tried on paper first, and that time is not the algorithm's.
         list.search(Search::RandomWalk).seed(seed)
     }
 
-    /// Every filter in turn, in the order of the names. Rounds have several seeds in turn: times do
-    /// not depend on them, rates do.
-    fn round(&self, round: usize) -> anyhow::Result<Vec<Times>> {
+    /// Every filter in turn, in the order of the names; the best of all rounds stays. Rounds have
+    /// several seeds in turn: times do not depend on them, rates do.
+    fn round(&mut self, round: usize) -> anyhow::Result<()> {
         let Self { work, filters, buckets, .. } = self;
-        let seed = &self.seed.wrapping_add((round % SEEDS) as u64);
+        let seed = self.seed.wrapping_add((round % SEEDS) as u64);
         let (keys, filters) = (work.keys.len(), *filters);
         // The same keys in as many filters, and the same rate.
-        let bloom = DynamicBloomFilter::builder()
-            .capacity(keys)
-            .capacity_per_filter(keys.div_ceil(filters))
-            .false_positive_rate(RATE)
-            .seed(*seed);
+        let bloom = planned!(DynamicBloomFilter, keys, RATE);
+        let bloom = bloom.capacity_per_filter(keys.div_ceil(filters)).seed(seed);
         // As many slots as the whole list, of as many bits.
-        let fixed = CuckooFilter::builder()
-            .buckets(buckets * filters as u64)
-            .slots_per_bucket(SLOTS)
-            .fingerprint_bits(fingerprint_bits(filters))
-            .seed(*seed);
-        let elastic = ElasticFilter::builder().false_positive_rate(RATE).seed(*seed);
-        let one_length =
-            self.list(*seed).fingerprint_bits(LONGEST_ENTRY.max(fingerprint_bits(filters)));
+        let bits = fingerprint_bits(filters);
+        let fixed = CuckooFilter::builder().buckets(*buckets * filters as u64);
+        let fixed = fixed.slots_per_bucket(SLOTS).fingerprint_bits(bits).seed(seed);
+        let elastic = ElasticFilter::builder().false_positive_rate(RATE).seed(seed);
+        let one_length = self.list(seed).fingerprint_bits(LONGEST_ENTRY.max(bits));
         let mut times = vec![
-            time(&mut self.list(*seed).build()?, work),
-            time(&mut bloom.build()?, work),
-            time(&mut fixed.build()?, work),
-            time(&mut elastic.build()?, work),
-            time(&mut one_length.build()?, work),
+            time(&mut self.list(seed).build()?, &self.work),
+            time(&mut bloom.build()?, &self.work),
+            time(&mut fixed.build()?, &self.work),
+            time(&mut elastic.build()?, &self.work),
+            time(&mut one_length.build()?, &self.work),
         ];
         if round == 0 {
-            let consistent = ConsistentCuckooFilter::builder()
-                .capacity(keys)
-                .false_positive_rate(RATE)
-                .resizing(Resizing::Buckets)
-                .seed(*seed);
-            times.push(time(&mut consistent.build()?, work));
+            let consistent = planned!(ConsistentCuckooFilter, keys, RATE).seed(seed);
+            let mut consistent = consistent.resizing(Resizing::Buckets).build()?;
+            times.push(time(&mut consistent, &self.work));
+            self.times = times;
+        } else {
+            // The one that was measured once stays.
+            self.times.iter_mut().zip(&times).for_each(|(best, of)| *best = best.best(of));
         }
-        Ok(times)
+        Ok(())
     }
 }
 
@@ -245,29 +238,18 @@ fn measure(settings: &Settings<'_>, cases: &[(usize, usize)]) -> anyhow::Result<
     let rounds: usize = settings.value(choices::ROUNDS, settings.pick(9, 15))?.max(1);
     let queries = settings.value(choices::QUERIES, settings.pick(50_000, 100_000))?;
     let seed = settings.seed;
-    let case = |&(keys, filters): &(usize, usize)| {
+    let point = |&(keys, filters): &(usize, usize)| {
         let (keys, filters) = (keys.max(1), filters.max(1));
         let buckets = buckets_for(keys.div_ceil(filters));
-        Case { work: Workload::<u64>::new(seed, keys, queries), filters, buckets, seed }
+        let work = Workload::<u64>::new(seed, keys, queries);
+        Point { work, filters, buckets, seed, times: Vec::new() }
     };
-    let cases: Vec<Case> = cases.iter().map(case).collect();
-    let mut best: Vec<Vec<Times>> = vec![Vec::new(); cases.len()];
+    let mut points: Vec<Point> = cases.iter().map(point).collect();
     for round in 0..rounds {
         (settings.progress)(&format!("round {} of {rounds}", round + 1));
-        for (case, best) in cases.iter().zip(&mut best) {
-            let times = case.round(round)?;
-            match best.is_empty() {
-                true => *best = times,
-                // The one that was measured once stays.
-                false => best.iter_mut().zip(&times).for_each(|(best, of)| *best = best.best(of)),
-            }
-        }
+        points.iter_mut().try_for_each(|point| point.round(round))?;
     }
-    let point = |(case, times): (Case, Vec<Times>)| {
-        let (keys, filters, buckets) = (case.work.keys.len(), case.filters, case.buckets);
-        Point { keys, filters, buckets, times }
-    };
-    Ok(cases.into_iter().zip(best).map(point).collect())
+    Ok(points)
 }
 
 fn time(filter: &mut dyn Subject, work: &Workload<u64>) -> Times {
@@ -305,7 +287,7 @@ fn table(points: &[Point]) -> Table {
         for (name, times) in NAMES.iter().zip(&point.times) {
             let is_list = [NAMES[0], DBF, ONE_LENGTH].contains(name);
             let size = |size: u64, shown| if shown { size.to_string() } else { "-".to_owned() };
-            let mut cells = vec![(*name).to_owned(), point.keys.to_string()];
+            let mut cells = vec![(*name).to_owned(), point.keys().to_string()];
             cells.extend([
                 size(point.filters as u64, is_list),
                 size(point.buckets, is_list && *name != DBF),
@@ -366,7 +348,7 @@ fn findings(by_keys: &[Point], by_length: &[Point]) -> Vec<Finding> {
         faster("removes", FASTER[2], by_keys, Act::Remove, BY_KEYS),
         faster("inserts", FASTER[0], by_length, Act::Insert, BY_LENGTH),
     ];
-    findings.extend(by_keys.iter().find(|point| point.keys == KEYS).and_then(smaller));
+    findings.extend(by_keys.iter().find(|point| point.keys() == KEYS).and_then(smaller));
     findings.extend(shapes(by_length));
     let points = by_keys.iter().chain(by_length);
     let most =
@@ -393,7 +375,7 @@ fn findings(by_keys: &[Point], by_length: &[Point]) -> Vec<Finding> {
 
 /// What is different from point to point, and its number.
 type By = (&'static str, fn(&Point) -> usize);
-const BY_KEYS: By = ("keys", |point| point.keys);
+const BY_KEYS: By = ("keys", Point::keys);
 const BY_LENGTH: By = ("filters in the list", |point| point.filters);
 
 /// Runs on a quiet machine differ by so much; a difference below it must not decide.
@@ -515,7 +497,7 @@ mod tests {
         let given = [("rounds", "2".to_owned()), ("queries", "2000".to_owned())];
         let points =
             measure(&Settings { given: &given, ..QUICK }, &[(2000, 4), (3000, 3)]).unwrap();
-        assert_eq!((points.len(), points[1].keys, points[1].filters), (2, 3000, 3));
+        assert_eq!((points.len(), points[1].keys(), points[1].filters), (2, 3000, 3));
         let point = &points[0];
         assert_eq!((point.times.len(), point.wrong_answers()), (NAMES.len(), 0));
         assert!(point.times.iter().all(|times| times.of(Act::Insert) > 0.0));
@@ -530,7 +512,8 @@ mod tests {
             let miss = 10.0 + each * filters as f64;
             let times =
                 Times { by_act: [insert, miss / 2.0, miss, miss, miss, miss], ..Times::default() };
-            Point { keys: 1, filters, buckets: 1, times: vec![times; NAMES.len()] }
+            let work = Workload::new(1, 1, 1);
+            Point { work, filters, buckets: 1, seed: 1, times: vec![times; NAMES.len()] }
         };
         let holds = |points: &[Point]| -> Vec<_> {
             shapes(points).iter().map(|finding| finding.holds).collect()

@@ -33,7 +33,7 @@ impl Ring for RingNodes {
     fn of(nodes: &[u32]) -> Self {
         let mut ring = Self::default();
         for node in shuffled(nodes) {
-            RingNodes::insert(&mut ring, node);
+            Ring::insert(&mut ring, node);
         }
         ring
     }
@@ -44,11 +44,12 @@ impl Ring for RingNodes {
     }
 
     fn insert(&mut self, node: u32) {
-        RingNodes::insert(self, node);
+        let _ = RingNodes::insert(self, node);
     }
 
     fn remove(&mut self, node: u32) {
         RingNodes::remove(self, node);
+        self.tidy(node);
     }
 }
 

@@ -18,76 +18,51 @@ const LARGE: usize = 16_000_000;
 /// A filter within the caches.
 const SMALL: usize = 1_000_000;
 
+/// The most time of ours over that of the C++ reference, with fingerprints of 12 bits: the rows, our
+/// phase and the reference's, and the limits within the caches and beyond. (Within the caches our
+/// batches have no goal relative to its single calls but to be as fast.)
+const OF_REFERENCE: [([&str; 2], Phase, Phase, [f64; 2]); 9] = [
+    (PLAIN, Phase::Present, Phase::Present, [1.0, 0.85]),
+    (PLAIN, Phase::Absent, Phase::Absent, [1.0, 0.85]),
+    (PLAIN, Phase::Build, Phase::Build, [0.65, 0.6]),
+    (PLAIN, Phase::Delete, Phase::Delete, [0.5, 0.85]),
+    (PLAIN, Phase::PresentBatched, Phase::Present, [1.0, 0.55]),
+    (PLAIN, Phase::AbsentBatched, Phase::Absent, [1.0, 0.55]),
+    (PLAIN, Phase::DeleteBatched, Phase::Delete, [1.0, 0.65]),
+    (SORTED, Phase::Build, Phase::Build, [1.0, 1.0]),
+    (SORTED, Phase::Delete, Phase::Delete, [1.0, 1.2]),
+];
+const PLAIN: [&str; 2] = [CUCKOO, REFERENCE];
+const SORTED: [&str; 2] = [SEMI_SORTED, REFERENCE_SEMI_SORTED];
+
+/// The most time of the elastic filter over that of the filter of fixed size, within the caches and
+/// beyond.
+const OF_FIXED: [(Phase, [f64; 2]); 9] = [
+    (Phase::Dependent, [1.3, 1.3]),
+    (Phase::Present, [2.2, 1.8]),
+    (Phase::Absent, [2.2, 1.8]),
+    (Phase::PresentBatched, [1.8, 1.5]),
+    (Phase::AbsentBatched, [1.8, 1.5]),
+    (Phase::PresentHashed, [1.8, 1.5]),
+    (Phase::AbsentHashed, [1.8, 1.5]),
+    (Phase::Build, [8.0, 4.5]),
+    (Phase::DeleteAll, [10.0, 5.0]),
+];
+
 /// The claims about this size and rate.
 pub(super) fn of(case: &Case) -> Vec<Finding> {
     let claims = Claims { case };
-    let (ratios, beside) = match (case.contest, case.items) {
-        (Contest::Fixed, LARGE..) => (claims.large(), claims.beside()),
-        (Contest::Fixed, SMALL) => (claims.small(), claims.beside()),
-        (Contest::Fixed, _) => (Vec::new(), claims.beside()),
-        (Contest::Elastic, LARGE..) => (claims.elastic(&MOST_LARGE), Vec::new()),
-        (Contest::Elastic, SMALL) => (claims.elastic(&MOST_SMALL), Vec::new()),
-        (Contest::Elastic, _) => (Vec::new(), Vec::new()),
-    };
-    let reference = match (case.contest, case.items) {
-        (Contest::Fixed, LARGE..) => claims.reference(&REFERENCE_LARGE),
-        (Contest::Fixed, SMALL) => claims.reference(&REFERENCE_SMALL),
+    let is_fixed = case.contest == Contest::Fixed;
+    let ratios = match case.items {
+        LARGE.. if is_fixed => [claims.large(), claims.reference(1)].concat(),
+        SMALL if is_fixed => [claims.small(), claims.reference(0)].concat(),
+        LARGE.. => claims.elastic(1),
+        SMALL => claims.elastic(0),
         _ => Vec::new(),
     };
-    ratios.into_iter().chain(reference).flatten().chain(beside).collect()
+    let beside = if is_fixed { claims.beside() } else { Vec::new() };
+    ratios.into_iter().flatten().chain(beside).collect()
 }
-
-/// The most time of ours over that of the C++ reference, with fingerprints of 12 bits: hit, miss,
-/// insert, delete, and our batches over its single calls.
-struct MostOfReference {
-    single: [(Phase, f64); 4],
-    batched: [(Phase, Phase, f64); 3],
-    semi_sorted: [(Phase, f64); 2],
-}
-
-const REFERENCE_SMALL: MostOfReference = MostOfReference {
-    single: [
-        (Phase::Present, 1.0),
-        (Phase::Absent, 1.0),
-        (Phase::Build, 0.65),
-        (Phase::Delete, 0.5),
-    ],
-    // In cache there is no goal relative to the reference.
-    batched: [
-        (Phase::PresentBatched, Phase::Present, 1.0),
-        (Phase::AbsentBatched, Phase::Absent, 1.0),
-        (Phase::DeleteBatched, Phase::Delete, 1.0),
-    ],
-    semi_sorted: [(Phase::Build, 1.0), (Phase::Delete, 1.0)],
-};
-const REFERENCE_LARGE: MostOfReference = MostOfReference {
-    single: [
-        (Phase::Present, 0.85),
-        (Phase::Absent, 0.85),
-        (Phase::Build, 0.6),
-        (Phase::Delete, 0.85),
-    ],
-    batched: [
-        (Phase::PresentBatched, Phase::Present, 0.55),
-        (Phase::AbsentBatched, Phase::Absent, 0.55),
-        (Phase::DeleteBatched, Phase::Delete, 0.65),
-    ],
-    semi_sorted: [(Phase::Build, 1.0), (Phase::Delete, 1.2)],
-};
-
-/// The most time of the elastic filter over that of the filter of fixed size.
-struct Most {
-    dependent: f64,
-    single: f64,
-    batched: f64,
-    insert: f64,
-    remove: f64,
-}
-
-const MOST_SMALL: Most =
-    Most { dependent: 1.3, single: 2.2, batched: 1.8, insert: 8.0, remove: 10.0 };
-const MOST_LARGE: Most =
-    Most { dependent: 1.3, single: 1.8, batched: 1.5, insert: 4.5, remove: 5.0 };
 
 /// How many times as long as the filter of fixed size the elastic one takes.
 pub(super) fn elastic_times(case: &Case, phase: Phase) -> Option<f64> {
@@ -128,34 +103,20 @@ impl Claims<'_> {
     }
 
     /// Times over those of the reference, if it was measured.
-    fn reference(&self, most: &MostOfReference) -> Vec<Option<Finding>> {
-        let times = |(ours, peer): (&str, &str), of: Phase, over: Phase, limit| {
+    fn reference(&self, size: usize) -> Vec<Option<Finding>> {
+        let times = |&([ours, peer], of, over, limits): &([&str; 2], Phase, Phase, [f64; 2])| {
             let text = format!("{ours} {}, time over {peer} {},", of.name(), over.name());
-            self.at_most(&text, ratio(self.speed(peer, over), self.speed(ours, of)), limit)
+            self.at_most(&text, ratio(self.speed(peer, over), self.speed(ours, of)), limits[size])
         };
-        let (plain, sorted) = ((CUCKOO, REFERENCE), (SEMI_SORTED, REFERENCE_SEMI_SORTED));
-        let single = most.single.iter().map(|&(of, limit)| times(plain, of, of, limit));
-        let batched = most.batched.iter().map(|&(of, over, limit)| times(plain, of, over, limit));
-        let semi_sorted = most.semi_sorted.iter().map(|&(of, limit)| times(sorted, of, of, limit));
-        single.chain(batched).chain(semi_sorted).collect()
+        OF_REFERENCE.iter().map(times).collect()
     }
 
-    fn elastic(&self, most: &Most) -> Vec<Option<Finding>> {
-        let times = |phase: Phase, limit| {
+    fn elastic(&self, size: usize) -> Vec<Option<Finding>> {
+        let times = |&(phase, limits): &(Phase, [f64; 2])| {
             let text = format!("{}, time over that of fixed size", phase.name());
-            self.at_most(&text, elastic_times(self.case, phase), limit)
+            self.at_most(&text, elastic_times(self.case, phase), limits[size])
         };
-        vec![
-            times(Phase::Dependent, most.dependent),
-            times(Phase::Present, most.single),
-            times(Phase::Absent, most.single),
-            times(Phase::PresentBatched, most.batched),
-            times(Phase::AbsentBatched, most.batched),
-            times(Phase::PresentHashed, most.batched),
-            times(Phase::AbsentHashed, most.batched),
-            times(Phase::Build, most.insert),
-            times(Phase::DeleteAll, most.remove),
-        ]
+        OF_FIXED.iter().map(times).collect()
     }
 
     fn row(&self, name: &str) -> Option<&Row> {
