@@ -97,6 +97,21 @@ impl Axis {
     }
 }
 
+/// One method for each shape of a series.
+macro_rules! shapes {
+    ($($(#[$doc:meta])+ $name:ident: $shape:ident;)+) => {$(
+        $(#[$doc])+
+        #[must_use]
+        pub fn $name(
+            self,
+            name: impl Into<String>,
+            points: impl IntoIterator<Item = (f64, f64)>,
+        ) -> Self {
+            self.series(name, Shape::$shape, points)
+        }
+    )+};
+}
+
 impl Plot {
     /// A plot without anything in it.
     pub fn new(title: impl Into<String>, x: Axis, y: Axis) -> Self {
@@ -116,44 +131,15 @@ impl Plot {
         self
     }
 
-    /// Adds points that are joined.
-    #[must_use]
-    pub fn line(
-        self,
-        name: impl Into<String>,
-        points: impl IntoIterator<Item = (f64, f64)>,
-    ) -> Self {
-        self.series(name, Shape::Line, points)
-    }
-
-    /// Adds a dashed line.
-    #[must_use]
-    pub fn dashed(
-        self,
-        name: impl Into<String>,
-        points: impl IntoIterator<Item = (f64, f64)>,
-    ) -> Self {
-        self.series(name, Shape::Dashed, points)
-    }
-
-    /// Adds dots.
-    #[must_use]
-    pub fn dots(
-        self,
-        name: impl Into<String>,
-        points: impl IntoIterator<Item = (f64, f64)>,
-    ) -> Self {
-        self.series(name, Shape::Dots, points)
-    }
-
-    /// Adds what a paper prints.
-    #[must_use]
-    pub fn paper(
-        self,
-        name: impl Into<String>,
-        points: impl IntoIterator<Item = (f64, f64)>,
-    ) -> Self {
-        self.series(name, Shape::Paper, points)
+    shapes! {
+        /// Adds points that are joined.
+        line: Line;
+        /// Adds a dashed line.
+        dashed: Dashed;
+        /// Adds dots.
+        dots: Dots;
+        /// Adds what a paper prints.
+        paper: Paper;
     }
 
     /// Adds a value to compare with.

@@ -32,23 +32,19 @@ fn rate_is_kept<F: Insert>(name: &str, asked: f64, make: Result<F, BuildError>) 
 
 #[test]
 fn rates_are_kept_at_the_capacity() {
-    let n = KEYS as usize;
-    for rate in [0.1, 0.01, 0.0005] {
-        let bloom = BloomFilter::builder().capacity(n).false_positive_rate(rate);
-        rate_is_kept("Bloom", rate, bloom.seed(1).build());
-        let blocked = BlockedBloomFilter::builder().capacity(n).false_positive_rate(rate);
-        rate_is_kept("blocked", rate, blocked.seed(1).build());
-        let counting = CountingBloomFilter::builder().capacity(n).false_positive_rate(rate);
-        rate_is_kept("counting", rate, counting.seed(1).build());
-        let dleft = DleftCountingBloomFilter::builder().capacity(n).false_positive_rate(rate);
-        rate_is_kept("d-left", rate, dleft.seed(1).build());
-        let quotient = QuotientFilter::builder().capacity(n).false_positive_rate(rate);
-        rate_is_kept("quotient", rate, quotient.seed(1).build());
-        let dynamic = DynamicBloomFilter::builder().capacity(n).false_positive_rate(rate);
-        rate_is_kept("dynamic", rate, dynamic.seed(1).build());
-        let adaptive = AdaptiveCuckooFilter::builder().capacity(n).false_positive_rate(rate);
-        rate_is_kept("adaptive", rate, adaptive.seed(1).build());
+    macro_rules! kept {
+        ($($filter:ident)+) => {
+            for rate in [0.1, 0.01, 0.0005] {
+                $(
+                    let builder = $filter::builder().capacity(KEYS as usize).seed(1);
+                    let built = builder.false_positive_rate(rate).build();
+                    rate_is_kept(stringify!($filter), rate, built);
+                )+
+            }
+        };
     }
+    kept!(BloomFilter BlockedBloomFilter CountingBloomFilter DleftCountingBloomFilter);
+    kept!(QuotientFilter DynamicBloomFilter AdaptiveCuckooFilter);
 }
 
 /// The formula that plans a blocked filter, against the blocks that come about.
