@@ -2,7 +2,7 @@
 //! even where their checksums are right.
 
 use cuculus::lab::{PlacementKind, Search};
-use cuculus::{Filter, FullCause, Insert, KeyHasher, Persist, Remove};
+use cuculus::{DecodeError, Filter, FullCause, Insert, KeyHasher, Persist, Remove};
 use cuculus_papers::{
     ConsistentCuckooFilter, DynamicCuckooFilter, Extension, IndexIndependentCuckooFilter, Resizing,
 };
@@ -124,13 +124,22 @@ fn golden_dynamic() -> Vec<(&'static str, DynamicCuckooFilter)> {
     built
 }
 
-/// A golden file is read, and written as it is; the first keys are in it.
+/// A golden file is read, and written as it is; the first keys are in it. With a bit changed, cut or
+/// longer it is refused.
 fn check_golden<F: Persist + Filter>(name: &str, filter: &F, keys: usize) -> F {
     let file = golden_file(GOLDEN, name, &filter.to_bytes());
     assert!(file == filter.to_bytes(), "{name}: bytes have changed");
     let read = F::from_bytes(&file).unwrap_or_else(|e| panic!("{name}: {e}"));
     assert_eq!((read.len(), read.hasher()), (filter.len(), filter.hasher()));
     assert!((0..keys).all(|key| read.contains(&format!("key {key}"))), "{name}");
+    for at in (0..file.len()).step_by(file.len() / 3000 + 1) {
+        let mut damaged = file.clone();
+        damaged[at] ^= 1 << (at % 8);
+        assert!(F::from_bytes(&damaged).is_err(), "{name}: byte {at}");
+        assert!(F::from_bytes(&file[..at]).is_err(), "{name}: cut at {at}");
+    }
+    let longer = F::from_bytes(&[&file[..], &[0]].concat()).map(|_| ());
+    assert!(matches!(longer, Err(DecodeError::TrailingBytes { extra: 1 })), "{name}");
     read
 }
 
