@@ -106,69 +106,85 @@ fn word(words: &[u64], at: usize) -> u64 {
     u64::from_le(words[at])
 }
 
-/// Writes the last four of some words, more than four, each from its bits and those of the one before it,
-/// `by` bits up; returns those before.
+/// Words that are moved at once, and as many that are left are moved without asking how many they are: that
+/// is different each time, so a loop would end where no processor foresees it.
+const MOVED: usize = 16;
+
+/// Writes the last `left` of the four words after the first of five, each from its bits and those of the one
+/// before it, `by` bits up.
 #[inline(always)]
-fn four_words_up(words: &mut [u64], by: u32) -> &mut [u64] {
-    let Some(some) = words.last_chunk_mut::<5>() else { return words };
-    let held = *some;
+fn four_up(words: &mut [u64; 5], by: u32, left: usize) {
+    let held = *words;
     for i in 0..4 {
-        some[i + 1] =
-            (u64::from_le(held[i + 1]) << by | u64::from_le(held[i]) >> (64 - by)).to_le();
+        let up = u64::from_le(held[i + 1]) << by | u64::from_le(held[i]) >> (64 - by);
+        words[i + 1] = if 4 - i <= left { up.to_le() } else { held[i + 1] };
     }
     // Four words are one vector or two. Of more at once compilers make words again.
     compiler_fence(Ordering::SeqCst);
-    let left = words.len() - 4;
-    &mut words[..left]
 }
 
 /// Writes the words after `low`, up to `last`, from those `by` bits below, the highest first.
 #[inline(always)]
 fn shift_words_up(words: &mut [u64], low: usize, last: usize, by: u32) {
-    let mut words = &mut words[low..=last];
-    while words.len() > 16 {
-        for _ in 0..4 {
-            words = four_words_up(words, by);
+    let (mut words, mut left) = (&mut words[..=last], last - low);
+    while left >= MOVED {
+        for _ in 0..MOVED / 4 {
+            let Some(some) = words.last_chunk_mut() else { return };
+            four_up(some, by, 4);
+            let rest = words.len() - 4;
+            words = &mut words[..rest];
         }
+        left -= MOVED;
     }
-    while words.len() > 4 {
-        words = four_words_up(words, by);
+    if words.len() > MOVED {
+        for _ in 0..MOVED / 4 {
+            let Some(some) = words.last_chunk_mut() else { return };
+            four_up(some, by, left);
+            let rest = words.len() - 4;
+            (words, left) = (&mut words[..rest], left.saturating_sub(4));
+        }
+        return;
     }
-    while let [.., below, word] = words {
-        *word = (u64::from_le(*word) << by | u64::from_le(*below) >> (64 - by)).to_le();
-        let left = words.len() - 1;
-        words = &mut words[..left];
+    for at in (low + 1..=low + left).rev() {
+        words[at] = (word(words, at) << by | word(words, at - 1) >> (64 - by)).to_le();
     }
 }
 
-/// Writes the first four of some words, more than four, each from its bits and those of the one after it,
-/// `by` bits down; returns those after.
+/// Writes all but the first `kept` of the four words before the last of five, each from its bits and those of
+/// the one after it, `by` bits down.
 #[inline(always)]
-fn four_words_down(words: &mut [u64], by: u32) -> &mut [u64] {
-    let Some(some) = words.first_chunk_mut::<5>() else { return words };
-    let held = *some;
+fn four_down(words: &mut [u64; 5], by: u32, kept: usize) {
+    let held = *words;
     for i in 0..4 {
-        some[i] = (u64::from_le(held[i]) >> by | u64::from_le(held[i + 1]) << (64 - by)).to_le();
+        let down = u64::from_le(held[i]) >> by | u64::from_le(held[i + 1]) << (64 - by);
+        words[i] = if i >= kept { down.to_le() } else { held[i] };
     }
     compiler_fence(Ordering::SeqCst);
-    &mut words[4..]
 }
 
 /// Writes the words from `at` to `end`, without it, from those `by` bits above. The word `end` exists.
 #[inline(always)]
-fn shift_words_down(words: &mut [u64], at: usize, end: usize, by: u32) {
-    let mut words = &mut words[at..=end];
-    while words.len() > 16 {
-        for _ in 0..4 {
-            words = four_words_down(words, by);
+fn shift_words_down(words: &mut [u64], mut at: usize, end: usize, by: u32) {
+    let words = &mut words[..=end];
+    while at + MOVED <= end {
+        for _ in 0..MOVED / 4 {
+            let Some(some) = words[at..].first_chunk_mut() else { return };
+            four_down(some, by, 0);
+            at += 4;
         }
     }
-    while words.len() > 4 {
-        words = four_words_down(words, by);
+    // With some before, which have been moved.
+    if let Some(from) = end.checked_sub(MOVED) {
+        let mut kept = at - from;
+        for four in 0..MOVED / 4 {
+            let Some(some) = words[from + 4 * four..].first_chunk_mut() else { return };
+            four_down(some, by, kept);
+            kept = kept.saturating_sub(4);
+        }
+        return;
     }
-    while let [word, above, ..] = words {
-        *word = (u64::from_le(*word) >> by | u64::from_le(*above) << (64 - by)).to_le();
-        words = &mut words[1..];
+    for at in at..end {
+        words[at] = (word(words, at) >> by | word(words, at + 1) << (64 - by)).to_le();
     }
 }
 
@@ -234,9 +250,10 @@ pub(super) fn insert_zero(words: &mut [u64], at: usize, end: usize) {
     words[first] = (word(words, first) & !up_to | low).to_le();
 }
 
-/// Takes the bit at `at` out: those after it, up to `end`, move down by one. A few words.
+/// Takes the bit at `at` out: those after it, up to `end`, move down by one, and another one comes before
+/// `end`. A few words.
 #[inline(always)]
-pub(super) fn remove_bit(words: &mut [u64], at: usize, end: usize) {
+pub(super) fn remove_bit(words: &mut [u64], at: usize, end: usize, next: u64) {
     let (first, last) = (at / 64, (end - 1) / 64);
     let (below, above) = (mask((at % 64) as u32), !1 << ((end - 1) % 64));
     let (low, high) = (word(words, first) & below, word(words, last) & above);
@@ -246,8 +263,8 @@ pub(super) fn remove_bit(words: &mut [u64], at: usize, end: usize) {
         *word = (held >> 1 | carry).to_le();
         carry = held << 63;
     }
-    // (The bit at `end - 1` means nothing then.)
-    words[last] = (word(words, last) & !above | high).to_le();
+    let next = next << ((end - 1) % 64);
+    words[last] = (word(words, last) & !(above | 1 << ((end - 1) % 64)) | high | next).to_le();
     words[first] = (word(words, first) & !below | low).to_le();
 }
 
@@ -294,9 +311,11 @@ mod tests {
                 assert!(!after[from]);
                 assert_eq!(after[from + 1..=end], before[from..end]);
                 assert_eq!(after[end + 1..], before[end + 1..]);
-                remove_bit(&mut inserted, from, end + 1);
+                let next = random.bits() & 1;
+                remove_bit(&mut inserted, from, end + 1, next);
                 let after = bits_of(&inserted);
                 assert_eq!(after[..end], before[..end]);
+                assert_eq!(after[end], next == 1);
                 assert_eq!(after[end + 1..], before[end + 1..]);
             }
         }

@@ -359,9 +359,21 @@ impl Job for InsertOne<'_> {
 
     #[inline(always)]
     fn run(self) -> Self::Output {
+        self.insert::<false>()
+    }
+
+    #[inline(always)]
+    fn run_wide(self) -> Self::Output {
+        self.insert::<true>()
+    }
+}
+
+impl InsertOne<'_> {
+    #[inline(always)]
+    fn insert<const WIDE: bool>(self) -> Result<(), FullCause> {
         let (key, bits) = (Address::of(self.hash), PATH_BITS);
         let (levels, mut cx) = self.filter.parts();
-        levels.insert(PartialKey { key, bits }, &mut cx)
+        levels.insert::<WIDE>(PartialKey { key, bits }, &mut cx)
     }
 }
 
@@ -376,9 +388,21 @@ impl Job for RemoveOne<'_> {
 
     #[inline(always)]
     fn run(self) -> bool {
+        self.remove::<false>()
+    }
+
+    #[inline(always)]
+    fn run_wide(self) -> bool {
+        self.remove::<true>()
+    }
+}
+
+impl RemoveOne<'_> {
+    #[inline(always)]
+    fn remove<const WIDE: bool>(self) -> bool {
         let key = Address::of(self.hash);
         let (levels, mut cx) = self.filter.parts();
-        levels.remove(key, &mut cx)
+        levels.remove::<WIDE>(key, &mut cx)
     }
 }
 

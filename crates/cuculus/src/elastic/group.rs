@@ -84,6 +84,18 @@ pub(super) unsafe fn find_by_deposit(header: u64, home: u32) -> (u32, u32) {
     (first.wrapping_sub(home), 62u32.wrapping_sub(both.leading_zeros() + first))
 }
 
+/// [`find`], or the shorter way that a processor with the wider instructions has.
+#[inline(always)]
+#[allow(unsafe_code, reason = "the caller answers for the instructions")]
+pub(super) fn find_as<const WIDE: bool>(header: u64, home: u32, codes: u32) -> (u32, u32) {
+    #[cfg(target_arch = "x86_64")]
+    if WIDE {
+        // SAFETY: `WIDE` only where wide.rs has found BMI2, among others.
+        return unsafe { find_by_deposit(header, home) };
+    }
+    find(header, home, codes)
+}
+
 /// [`find`] for a header of any length, which begins at a bit.
 #[inline(never)]
 pub(super) fn find_anywhere(bytes: &[u8], at: usize, home: u32) -> (usize, usize) {
@@ -106,9 +118,6 @@ pub(super) fn find_anywhere(bytes: &[u8], at: usize, home: u32) -> (usize, usize
     }
     (first - at - home as usize, bit - first + next(bit).trailing_zeros() as usize)
 }
-
-/// The numbers of the homes.
-const NUMBERS: [u16; GROUP_HOMES] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 
 /// The codes of a group, as numbers.
 pub(super) struct Group<'a> {
@@ -165,51 +174,65 @@ impl Group<'_> {
         (before == len).then_some(())
     }
 
-    /// Adds a code where it belongs, and says how many equal ones are before it. `None` if there is no room.
+    /// Becomes a group of some homes and codes. `None` if there is no room for them.
     #[inline(always)]
-    pub(super) fn insert(&mut self, home: usize, code: u64) -> Option<usize> {
-        let (run, len) = (self.run(home), self.len());
-        if len == self.codes.len() {
-            return None;
+    pub(super) fn fill(&mut self, of: impl Iterator<Item = (usize, u64)> + Clone) -> Option<()> {
+        let (mut next, mut len) = ([0u16; GROUP_HOMES], 0);
+        of.clone().for_each(|(home, _)| next[home] += 1);
+        for (first, end) in next.iter_mut().zip(&mut self.ends) {
+            len += core::mem::replace(first, len);
+            *end = len;
         }
-        let at = run.start + self.codes[run.clone()].partition_point(|&held| held <= code);
-        self.codes.copy_within(at..len, at + 1);
-        self.codes[at] = code;
-        // On all ends alike, so that vectors do it.
-        let home = home as u16;
-        let mut ends = self.ends;
-        for (end, of) in ends.iter_mut().zip(NUMBERS) {
-            *end = end.wrapping_add(if of >= home { 1 } else { 0 });
+        let codes = self.codes.get_mut(..usize::from(len))?;
+        let starts = next;
+        for (home, code) in of {
+            let (mut at, start) = (usize::from(next[home]), usize::from(starts[home]));
+            next[home] += 1;
+            while at > start && codes[at - 1] > code {
+                codes[at] = codes[at - 1];
+                at -= 1;
+            }
+            codes[at] = code;
         }
-        self.ends = ends;
-        let before = self.codes[run.start..at].iter().rev();
-        Some(before.take_while(|&&held| held == code).count())
+        Some(())
     }
 
     /// Adds all codes of another group. `None` if there is no room.
     #[inline(always)]
     pub(super) fn merge(&mut self, other: &Group<'_>) -> Option<()> {
-        // From the last on, so that each moves to a place that is free.
-        let mut to = self.len() + other.len();
-        if to > self.codes.len() {
+        // From the last on, so that each moves to a place that is free. Those before the first that is added
+        // stay.
+        let (mut end, mut left) = (self.len(), other.len());
+        if end + left > self.codes.len() {
             return None;
         }
         for home in (0..GROUP_HOMES).rev() {
-            let (mine, theirs) = (self.run(home), other.run(home));
-            let mut end = mine.end;
+            let theirs = other.run(home);
+            if theirs.is_empty() {
+                continue;
+            }
+            let mine = self.run(home);
+            self.codes.copy_within(mine.end..end, mine.end + left);
+            end = mine.end;
             for &code in other.codes[theirs].iter().rev() {
                 while end > mine.start && self.codes[end - 1] > code {
-                    (to, end) = (to - 1, end - 1);
-                    self.codes[to] = self.codes[end];
+                    end -= 1;
+                    self.codes[end + left] = self.codes[end];
                 }
-                to -= 1;
-                self.codes[to] = code;
+                left -= 1;
+                self.codes[end + left] = code;
             }
-            to -= end - mine.start;
-            self.codes.copy_within(mine.start..end, to);
         }
         self.ends.iter_mut().zip(other.ends).for_each(|(end, more)| *end += more);
         Some(())
+    }
+
+    /// Whether a home has more equal codes than some.
+    #[inline(always)]
+    pub(super) fn has_equal(&self, most: usize) -> bool {
+        // Within the group as a whole: two homes seldom have equal codes next to each other.
+        let codes = &self.codes[..self.len()];
+        codes.iter().zip(codes.get(most..).unwrap_or_default()).any(|(code, other)| code == other)
     }
 
     /// Takes some of the codes of a home out.
@@ -324,13 +347,21 @@ mod tests {
             let mut homes = some_homes(&mut random, 10, 6);
             let mut codes = Vec::new();
             let mut group = group_of(&homes, &mut codes);
-            let (home, code) = (random.below(GROUP_HOMES), random.bits() & mask(10));
-            group.insert(home, code).expect("room");
-            homes[home].push(code);
-            homes[home].sort_unstable();
-            let (more, mut theirs) = (some_homes(&mut random, 10, 5), Vec::new());
-            let theirs = group_of(&more, &mut theirs);
-            assert!(group.merge(&theirs).is_none(), "there is no room");
+            let most = [2, 5][random.below(2)];
+            let (more, mut theirs) = (some_homes(&mut random, 10, most), [0; 100]);
+            let numbers = |of: &[Vec<u64>]| -> Vec<(usize, u64)> {
+                let homes = of.iter().enumerate();
+                homes
+                    .flat_map(|(home, run)| run.iter().rev().map(move |&code| (home, code)))
+                    .collect()
+            };
+            let mut theirs = Group { ends: [0; GROUP_HOMES], codes: &mut theirs };
+            theirs.fill(numbers(&more).into_iter()).expect("room");
+            assert!((0..GROUP_HOMES).all(|home| theirs.codes[theirs.run(home)] == more[home]));
+            let len = theirs.len();
+            let mut few = Group { ends: [0; GROUP_HOMES], codes: &mut vec![0; len.max(1) - 1] };
+            assert!(len == 0 || few.fill(numbers(&more).into_iter()).is_none(), "there is no room");
+            assert!(len < 2 || group.merge(&theirs).is_none(), "there is no room");
             let mut codes = [0; 200];
             codes[..group.len()].copy_from_slice(&group.codes[..group.len()]);
             let mut group = Group { ends: group.ends, codes: &mut codes };
@@ -345,9 +376,6 @@ mod tests {
             homes[other].truncate(gone.start - run.start);
             group.remove(other, gone);
             assert!((0..GROUP_HOMES).all(|home| group.codes[group.run(home)] == homes[home]));
-            let len = group.len();
-            let mut full = Group { ends: group.ends, codes: &mut group.codes[..len] };
-            assert!(full.insert(home, code).is_none(), "there is no room");
         }
     }
 

@@ -228,12 +228,12 @@ impl Level {
 
     /// The longest entry that may be of a key.
     #[inline(always)]
-    pub(super) fn longest_match(&self, key: Address) -> Option<Match> {
+    pub(super) fn longest_match<const WIDE: bool>(&self, key: Address) -> Option<Match> {
         if self.directory.len() == 0 {
             return None;
         }
         let segment = self.directory.find(key.path);
-        let found = segment.longest_match(key)?;
+        let found = segment.longest_match::<WIDE>(key)?;
         Some(Match { key, found, known: segment.depth() + found.length })
     }
 
@@ -302,7 +302,11 @@ impl Level {
     /// Puts an entry into its segment, if that takes no more than moving what is behind it: what nearly
     /// every insert does. Otherwise nothing has changed.
     #[inline(always)]
-    pub(super) fn insert_at_once(&mut self, new: PartialKey, cx: &mut Context<'_>) -> bool {
+    pub(super) fn insert_at_once<const WIDE: bool>(
+        &mut self,
+        new: PartialKey,
+        cx: &mut Context<'_>,
+    ) -> bool {
         if self.directory.len() == 0 {
             return false;
         }
@@ -314,7 +318,7 @@ impl Level {
         let length = (new.bits - depth).min(form.longest());
         let code = form.encode(new.key.path >> depth, length);
         if !cx.lengths.counts(depth + length)
-            || !self.directory.find_mut(new.key.path).put(new.key, code)
+            || !self.directory.find_mut(new.key.path).put::<WIDE>(new.key, code)
         {
             return false;
         }
@@ -332,7 +336,7 @@ impl Level {
     ) -> Result<(), FullCause> {
         // Room is made once, and then there is some.
         for _ in 0..2 {
-            if self.insert_at_once(new, cx) || self.insert_or_make_room(new, cx)? {
+            if self.insert_at_once::<false>(new, cx) || self.insert_or_make_room(new, cx)? {
                 return Ok(());
             }
         }

@@ -52,13 +52,13 @@ impl Levels {
 
     /// Puts an entry where it belongs. Nothing has changed after an error.
     #[inline(always)]
-    pub(super) fn insert(
+    pub(super) fn insert<const WIDE: bool>(
         &mut self,
         new: PartialKey,
         cx: &mut Context<'_>,
     ) -> Result<(), FullCause> {
-        if !self.main.insert_at_once(new, cx) && !self.insert_or_make_room(new, cx)? {
-            // Compiled once more, but with the wider instructions.
+        if !self.main.insert_at_once::<WIDE>(new, cx) && !self.insert_or_make_room(new, cx)? {
+            // There is room now.
             self.main.insert(new, cx)?;
         }
         // Not after an operation that has rewritten a segment already.
@@ -247,8 +247,8 @@ impl Levels {
     /// The longest entry that may be of a key, on any level: the only one that can be removed
     /// without taking what another key needs.
     #[inline(always)]
-    pub(super) fn longest_match(&self, key: Address) -> Option<(usize, Match)> {
-        let found = self.main.longest_match(key).map(|found| (0, found));
+    pub(super) fn longest_match<const WIDE: bool>(&self, key: Address) -> Option<(usize, Match)> {
+        let found = self.main.longest_match::<WIDE>(key).map(|found| (0, found));
         if self.overflow.is_empty() { found } else { self.longest_of_all(found, key) }
     }
 
@@ -259,7 +259,8 @@ impl Levels {
         key: Address,
     ) -> Option<(usize, Match)> {
         let others = (1..).zip(&*self.overflow);
-        let others = others.filter_map(|(at, level)| Some((at, level.longest_match(key)?)));
+        let others =
+            others.filter_map(|(at, level)| Some((at, level.longest_match::<false>(key)?)));
         // The first of the longest.
         others.fold(found, |best, other| match best {
             Some(best) if best.1.known >= other.1.known => Some(best),
@@ -269,8 +270,8 @@ impl Levels {
 
     /// Removes the longest entry that may be of a key, and shrinks. Says whether there was one.
     #[inline(always)]
-    pub(super) fn remove(&mut self, key: Address, cx: &mut Context<'_>) -> bool {
-        let Some((level, found)) = self.longest_match(key) else { return false };
+    pub(super) fn remove<const WIDE: bool>(&mut self, key: Address, cx: &mut Context<'_>) -> bool {
+        let Some((level, found)) = self.longest_match::<WIDE>(key) else { return false };
         if level > 0 {
             return self.remove_in_overflow(level - 1, found, cx);
         }

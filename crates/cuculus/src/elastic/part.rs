@@ -225,7 +225,12 @@ impl Job for Insert<'_> {
 
     #[inline(always)]
     fn run(mut self) -> Self::Output {
-        self.levels.insert(self.new, &mut self.cx)
+        self.levels.insert::<false>(self.new, &mut self.cx)
+    }
+
+    #[inline(always)]
+    fn run_wide(mut self) -> Self::Output {
+        self.levels.insert::<true>(self.new, &mut self.cx)
     }
 }
 
@@ -240,6 +245,11 @@ impl Job for Remove<'_> {
 
     #[inline(always)]
     fn run(mut self) -> bool {
-        self.levels.remove(self.key.0, &mut self.cx)
+        self.levels.remove::<false>(self.key.0, &mut self.cx)
+    }
+
+    #[inline(always)]
+    fn run_wide(mut self) -> bool {
+        self.levels.remove::<true>(self.key.0, &mut self.cx)
     }
 }

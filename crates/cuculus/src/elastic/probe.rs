@@ -136,7 +136,7 @@ impl<'a> Probe<'a> {
         // SAFETY: the header of a group lies within the block, and after the block a window can be
         // read; the segment is borrowed meanwhile, and not wide.
         let header = unsafe { load(self.at, bit) };
-        let (before, run) = find::<WIDE>(header, home, self.codes);
+        let (before, run) = group::find_as::<WIDE>(header, home, self.codes);
         // SAFETY: the width of a narrow segment is from 1 to MAX_WIDTH.
         let lanes = unsafe { LANES.get_unchecked(usize::from(width)) };
         let first = HEADER + self.codes as usize + before as usize * usize::from(width);
@@ -169,17 +169,6 @@ unsafe fn hit_in_long(at: *const u8, mut bit: usize, run: u32, tag: u8, extensio
         bit += (some * u32::from(tag & !PLAIN)) as usize;
     }
     false
-}
-
-/// [`group::find`], or the shorter way that a processor with the wider instructions has.
-#[inline(always)]
-fn find<const WIDE: bool>(header: u64, home: u32, codes: u32) -> (u32, u32) {
-    #[cfg(target_arch = "x86_64")]
-    if WIDE {
-        // SAFETY: the wider instructions are those of BMI2, among others.
-        return unsafe { group::find_by_deposit(header, home) };
-    }
-    group::find(header, home, codes)
 }
 
 /// Whether an entry of a segment may be of a key.

@@ -249,25 +249,35 @@ impl<const ROOM: usize> Pass<'_, ROOM> {
         let (mut slots, mut writer) = (0, Writer::new(bytes));
         for (group, base) in bases[1..].iter_mut().enumerate() {
             let mut made = Group { ends: [0; GROUP_HOMES], codes: &mut codes };
-            let mut has_equal = false;
+            let mut may_have_equal = false;
             if let Some(source) = &first {
-                has_equal = source.read(group, &mut made, &mut before, about)?;
+                may_have_equal = source.read(group, &mut made, &mut before, about)?;
             }
             if let Some(source) = &second {
                 let mut other = Group { ends: [0; GROUP_HOMES], codes: &mut others };
                 source.read(group, &mut other, &mut before, about)?;
                 made.merge(&other).ok_or(Unfit::TooMany)?;
-                has_equal |= other.len() > 0;
+                may_have_equal |= other.len() > 0;
             }
-            while let Some((&number, rest)) = added.split_first()
-                && Counted::of(number).group() == group
-            {
-                let one = Counted::of(number);
-                let home = usize::from(one.home()) % GROUP_HOMES;
-                let equal = made.insert(home, one.code()).ok_or(Unfit::TooMany)?;
-                (added, has_equal) = (rest, has_equal | (equal >= MOST_EQUAL));
+            let of_group =
+                added.iter().take_while(|&&key| Counted::of(key).group() == group).count();
+            if of_group > 0 {
+                let (now, rest) = added.split_at(of_group);
+                let now = now.iter().map(|&key| {
+                    let one = Counted::of(key);
+                    (usize::from(one.home()) % GROUP_HOMES, one.code())
+                });
+                added = rest;
+                if made.len() == 0 {
+                    made.fill(now).ok_or(Unfit::TooMany)?;
+                } else {
+                    let mut new = Group { ends: [0; GROUP_HOMES], codes: &mut others };
+                    new.fill(now).ok_or(Unfit::TooMany)?;
+                    made.merge(&new).ok_or(Unfit::TooMany)?;
+                }
+                may_have_equal = true;
             }
-            if has_equal {
+            if may_have_equal && made.has_equal(MOST_EQUAL) {
                 about.count_equal_codes(group * GROUP_HOMES, &mut made)?;
             }
             slots += made.len();
@@ -609,7 +619,7 @@ pub(super) mod tests {
                         (0..=PATH_BITS).for_each(|length| lengths.reserve(length).expect("memory"));
                         let (form, depth) = (of.form(), of.depth());
                         of.each_code(|_, code| {
-                            lengths.add((depth + form.length(code)).min(PATH_BITS))
+                            lengths.add((depth + form.length(code)).min(PATH_BITS));
                         });
                         lengths
                     };
@@ -663,7 +673,8 @@ pub(super) mod tests {
                 let key = Address { path: code << depth, home };
                 if random.below(2) == 0 && copies > 0 {
                     let extension = code & mask(form.length(code));
-                    let found = segment.longest_match(Address { path: extension << depth, home });
+                    let found =
+                        segment.longest_match::<false>(Address { path: extension << depth, home });
                     let found = found.expect("it is there");
                     assert!(found.length >= form.length(code));
                     if !segment.take(key.group(), found) {
@@ -680,7 +691,7 @@ pub(super) mod tests {
                 }
                 let is_there = loop {
                     let segment = directory.get_mut(0);
-                    if segment.put(key, code) {
+                    if segment.put::<false>(key, code) {
                         break true;
                     }
                     let obstacle = segment.obstacle(key, code).expect("why not");

@@ -431,7 +431,7 @@ impl Segment {
                 return false;
             }
             let key = Address { path: 0, home };
-            let run = self.run(&self.facts(key.group()), key.home_in_group());
+            let run = self.run::<false>(&self.facts(key.group()), key.home_in_group());
             let width = self.form().width;
             let codes = (0..run.len).map(|i| run.code(self.bytes(), i, width));
             codes.filter(|&code| code == counted.code()).count() == MOST_EQUAL
@@ -617,11 +617,11 @@ impl Segment {
 
     /// The codes of a home.
     #[inline(always)]
-    fn run(&self, facts: &Facts, home: u32) -> Run {
+    fn run<const WIDE: bool>(&self, facts: &Facts, home: u32) -> Run {
         let (bytes, Facts { form, at, codes, .. }) = (self.bytes(), *facts);
         let (mut before, mut len) = (0, ELSEWHERE);
         if codes <= FEW {
-            (before, len) = group::find(read(bytes, at, 57), home, codes as u32);
+            (before, len) = group::find_as::<WIDE>(read(bytes, at, 57), home, codes as u32);
         }
         let (before, len) = match len {
             ELSEWHERE => group::find_anywhere(bytes, at, home),
@@ -633,11 +633,11 @@ impl Segment {
 
     /// Puts a code into its home, if it can. Otherwise nothing has changed.
     #[inline(always)]
-    pub(super) fn put(&mut self, key: Address, code: u64) -> bool {
+    pub(super) fn put<const WIDE: bool>(&mut self, key: Address, code: u64) -> bool {
         let facts = self.facts(key.group());
         self.prefetch(facts.at);
         let (width, end) = (facts.form.width, groups_bits(facts.slots, facts.form));
-        let run = self.run(&facts, key.home_in_group());
+        let run = self.run::<WIDE>(&facts, key.home_in_group());
         let Some(smaller) = run.smaller(self.bytes(), width, code) else { return false };
         let has_room = end + facts.form.step() <= facts.room && facts.slots < MAX_SLOTS;
         if !has_room || !self.add_to_bases(key.group(), 1) {
@@ -655,7 +655,7 @@ impl Segment {
     pub(super) fn obstacle(&self, key: Address, code: u64) -> Option<Obstacle> {
         let facts = self.facts(key.group());
         let (group, form) = (key.group(), facts.form);
-        let run = self.run(&facts, key.home_in_group());
+        let run = self.run::<false>(&facts, key.home_in_group());
         if run.smaller(self.bytes(), form.width, code).is_none() {
             return Some(Obstacle::Equal);
         }
@@ -670,14 +670,27 @@ impl Segment {
 
     /// The longest entry that may be of a key.
     #[inline(always)]
-    pub(super) fn longest_match(&self, key: Address) -> Option<Found> {
-        let mut best: Option<Found> = None;
-        self.each_match(key, |found| {
-            if best.is_none_or(|best| found.length > best.length) {
-                best = Some(found);
+    pub(super) fn longest_match<const WIDE: bool>(&self, key: Address) -> Option<Found> {
+        let facts = self.facts(key.group());
+        let (bytes, form, extension) = (self.bytes(), facts.form, key.path >> self.depth());
+        self.prefetch(facts.at);
+        let run = self.run::<WIDE>(&facts, key.home_in_group());
+        let (mut best, mut at, mut code) = (None, 0, 0);
+        let mut consider = |i: usize| {
+            let held = run.code(bytes, i, form.width);
+            let length = form.match_length(held, extension).filter(|_| i < run.len);
+            // Of equal ones the first.
+            if length > best {
+                (best, at, code) = (length, i, held);
             }
-        });
-        best
+        };
+        // Of three, which most homes have at most, without asking how many there are.
+        consider(0);
+        consider(1);
+        consider(2);
+        (3..run.len).for_each(consider);
+        let at = run.first + at * form.width as usize;
+        Some(Found { code, length: best?, zero: run.zeros, at })
     }
 
     /// Calls `visit` for each entry that may be of a key.
@@ -685,7 +698,7 @@ impl Segment {
     pub(super) fn each_match(&self, key: Address, mut visit: impl FnMut(Found)) {
         let facts = self.facts(key.group());
         let (bytes, form) = (self.bytes(), facts.form);
-        let run = self.run(&facts, key.home_in_group());
+        let run = self.run::<false>(&facts, key.home_in_group());
         let extension = key.path >> self.depth();
         for i in 0..run.len {
             let code = run.code(bytes, i, form.width);
@@ -704,10 +717,12 @@ impl Segment {
         if !self.add_to_bases(group, -1) {
             return false;
         }
+        // First all that is behind, by vectors: of a word that was stored alone they would have to wait. The bit
+        // before the code goes with it, and comes back where the one is free that the header has less.
+        let last = read(self.bytes(), found.at - 1, 1);
         let words = self.words_mut();
-        bits::remove_bit(words, found.zero, found.at);
-        // The last bit before the code is free now.
         bits::remove(words, found.at - 1, end, width + 1);
+        bits::remove_bit(words, found.zero, found.at - 1, last);
         true
     }
 
