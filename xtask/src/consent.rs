@@ -4,24 +4,24 @@ use std::env;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::sync::OnceLock;
 
-use crate::run::Failure;
+use anyhow::{Result, anyhow};
 
 /// Whether it was agreed to before: `--yes` on the command line, or a yes to the first question.
 static AGREED: OnceLock<()> = OnceLock::new();
 
-/// Takes `--yes` out of the arguments of any command, and remembers it. `CI` in the environment, which
+/// The arguments of any command without `--yes`, which is remembered. `CI` in the environment, which
 /// services for tests set, is a yes too.
-pub(crate) fn take_yes(arguments: &mut Vec<String>) {
-    let before = arguments.len();
-    arguments.retain(|word| word != "--yes");
+pub(crate) fn without_yes(words: impl Iterator<Item = String>) -> Vec<String> {
+    let (yes, others): (Vec<_>, Vec<_>) = words.partition(|word| word == "--yes");
     let is_ci = env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
-    if arguments.len() < before || is_ci {
+    if !yes.is_empty() || is_ci {
         let _ = AGREED.set(());
     }
+    others
 }
 
 /// Says what is missing and how much it is, and asks whether to install it.
-pub(crate) fn to(missing: &[&str], size: &str) -> Result<(), Failure> {
+pub(crate) fn to(missing: &[&str], size: &str) -> Result<()> {
     let names = missing.join(" ");
     println!("==> missing: {names}");
     println!("    `apt-get install {names}` as root installs it. {size}");
@@ -29,9 +29,9 @@ pub(crate) fn to(missing: &[&str], size: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let refused = || {
-        Failure::Failed(format!(
+        anyhow!(
             "nothing was installed; add --yes to install it, or run `sudo apt-get install {names}`"
-        ))
+        )
     };
     if !io::stdin().is_terminal() {
         return Err(refused());
@@ -72,15 +72,16 @@ mod tests {
     /// Tests have no terminal, so the answer is no until it is given on the command line.
     #[test]
     fn nothing_is_installed_without_a_yes() {
-        let mut words = vec!["--items".to_owned(), "5".to_owned()];
+        let words = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            without_yes(words.into_iter()).join(" ")
+        };
         if env::var_os("CI").is_none() && !io::stdin().is_terminal() {
-            take_yes(&mut words);
-            let refused = to(&["clang"], "").map_err(|failure| failure.to_string());
+            assert_eq!(words("soak --items 5"), "soak --items 5");
+            let refused = to(&["clang"], "").map_err(|error| error.to_string());
             assert!(refused.is_err_and(|said| said.contains("add --yes")));
         }
-        words.insert(1, "--yes".to_owned());
-        take_yes(&mut words);
-        assert_eq!(words, ["--items", "5"]);
+        assert_eq!(words("soak --yes --items 5"), "soak --items 5");
         assert!(to(&["clang"], "").is_ok());
     }
 }

@@ -5,7 +5,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::run::{Failure, output_of, program, root, step, target_directory};
+use anyhow::Result;
+
+use crate::run::{output_of, program, root, step, target_directory};
 use crate::{tools, valkey, wheel};
 
 const PACKAGING: &str = "crates/cuculus-valkey/packaging";
@@ -15,10 +17,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 const MODULES: [&str; 2] = ["usr/lib/redis/modules", "usr/lib/valkey/modules"];
 const DOCUMENTS: &str = "usr/share/doc/cuculus-valkey";
 
-pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    if let Some(word) = arguments.first() {
-        return Err(Failure::Usage(format!("dist takes no arguments, got {word:?}")));
-    }
+pub(crate) fn run() -> Result<()> {
     valkey::prepare()?;
     tools::debian(&[tools::DPKG])?;
     let module = valkey::build_for_release()?;
@@ -41,7 +40,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
 }
 
 /// Makes the package; returns its name.
-fn debian_package(place: &Path) -> Result<String, Failure> {
+fn debian_package(place: &Path) -> Result<String> {
     let architecture = output_of(&mut program("dpkg", ["--print-architecture"]))?;
     let architecture = architecture.trim();
     let tree = place.join("tree");
@@ -74,7 +73,7 @@ fn debian_package(place: &Path) -> Result<String, Failure> {
     Ok(name)
 }
 
-fn put(tree: &Path, path: &str, bytes: &[u8]) -> Result<(), Failure> {
+fn put(tree: &Path, path: &str, bytes: &[u8]) -> Result<()> {
     let path: PathBuf = tree.join(path);
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory)?;

@@ -4,36 +4,33 @@
 use std::fs;
 use std::path::Path;
 
-use crate::run::{Failure, output_of, program, root};
+use anyhow::{Context, Result};
+
+use crate::run::{output_of, program, root};
 
 /// Replaces the table of this name in a document.
-pub(crate) fn write_table(
-    document: &str,
-    name: &str,
-    command: &str,
-    table: &str,
-) -> Result<(), Failure> {
+pub(crate) fn write_table(document: &str, name: &str, command: &str, table: &str) -> Result<()> {
     let date = output_of(&mut program("date", ["--utc", "+%F"]))?;
     let block = format!("`{command}`; {}; {}.\n\n{}\n", machine(), date.trim(), table.trim());
     let path = root().join(document);
     let text = fs::read_to_string(&path)?;
-    let text = replaced(&text, name, &block).ok_or_else(|| no_table(document, name))?;
+    let text = replaced(&text, name, &block).with_context(|| no_table(document, name))?;
     fs::write(Path::new(&path), text)?;
     println!("wrote the table `{name}` of {document}");
     Ok(())
 }
 
 /// Fails if a document has no table of this name.
-pub(crate) fn expect_table(document: &str, name: &str) -> Result<(), Failure> {
+pub(crate) fn expect_table(document: &str, name: &str) -> Result<()> {
     let text = fs::read_to_string(root().join(document))?;
-    replaced(&text, name, "").map(drop).ok_or_else(|| no_table(document, name))
+    replaced(&text, name, "").map(drop).with_context(|| no_table(document, name))
 }
 
-fn no_table(document: &str, name: &str) -> Failure {
-    Failure::Failed(format!(
+fn no_table(document: &str, name: &str) -> String {
+    format!(
         "{document} has no table `{name}`; put `<!-- begin: {name} -->` and `<!-- end: … -->` where \
          it belongs"
-    ))
+    )
 }
 
 fn replaced(text: &str, name: &str, block: &str) -> Option<String> {

@@ -4,27 +4,31 @@
 use std::fs;
 use std::process::Command;
 
-use crate::run::{Failure, cargo, program, root, step};
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+use crate::run::{cargo, program, root, step};
 use crate::tools;
 
 /// Not the workspace's own: instrumented code must not mix with it.
 const TARGET_DIR: &str = "target/fuzz";
 
-const DEFAULT_SECONDS: u64 = 60;
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// For each target. To libFuzzer, 0 would mean no limit
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+    seconds: u64,
+    target: Option<String>,
+}
 
-pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    let Arguments { seconds, target } = Arguments::parse(arguments)?;
-    let targets = targets()?;
-    let chosen = match target {
-        None => targets,
-        Some(target) if targets.contains(&target) => vec![target],
-        Some(target) => {
-            let targets = targets.join(", ");
-            return Err(Failure::Usage(format!(
-                "no fuzz target {target:?}; the targets are {targets}"
-            )));
+pub(crate) fn run(Arguments { seconds, target }: &Arguments) -> Result<()> {
+    let mut chosen = targets()?;
+    if let Some(target) = target {
+        if !chosen.contains(target) {
+            bail!("no fuzz target {target:?}; the targets are {}", chosen.join(", "));
         }
-    };
+        chosen = vec![target.clone()];
+    }
     tools::package("fuzz", "cargo-fuzz")?;
     let nightly = tools::has_nightly();
     let compiler =
@@ -58,11 +62,10 @@ fn compiler_for_fuzzing(nightly: bool) -> Command {
 }
 
 /// Each file is a target, so a new target needs no change here.
-fn targets() -> Result<Vec<String>, Failure> {
+fn targets() -> Result<Vec<String>> {
     let directory = root().join("fuzz/fuzz_targets");
-    let files = fs::read_dir(&directory).map_err(|error| {
-        Failure::Failed(format!("cannot read {}: {error}", directory.display()))
-    })?;
+    let files =
+        fs::read_dir(&directory).with_context(|| format!("cannot read {}", directory.display()))?;
     let mut names = Vec::new();
     for file in files {
         let path = file?.path();
@@ -72,59 +75,4 @@ fn targets() -> Result<Vec<String>, Failure> {
     }
     names.sort();
     Ok(names)
-}
-
-struct Arguments {
-    seconds: u64,
-    target: Option<String>,
-}
-
-impl Arguments {
-    fn parse(words: &[String]) -> Result<Self, Failure> {
-        let mut parsed = Self { seconds: DEFAULT_SECONDS, target: None };
-        let mut words = words.iter();
-        while let Some(word) = words.next() {
-            if word == "--seconds" {
-                let seconds = words.next().and_then(|number| number.parse().ok());
-                // To libFuzzer, 0 means no limit.
-                parsed.seconds = seconds.filter(|&seconds| seconds > 0).ok_or_else(|| {
-                    Failure::Usage("--seconds needs a number above 0, as in --seconds 60".into())
-                })?;
-            } else if word.starts_with('-') || parsed.target.is_some() {
-                return Err(Failure::Usage(format!(
-                    "fuzz does not take {word:?}; it takes [--seconds N] [TARGET]"
-                )));
-            } else {
-                parsed.target = Some(word.clone());
-            }
-        }
-        Ok(parsed)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(line: &str) -> Result<(u64, Option<String>), u8> {
-        let words: Vec<String> = line.split_whitespace().map(String::from).collect();
-        Arguments::parse(&words)
-            .map(|parsed| (parsed.seconds, parsed.target))
-            .map_err(|failure| failure.exit_code())
-    }
-
-    #[test]
-    fn seconds_and_target_are_optional_and_in_any_order() {
-        assert_eq!(parse(""), Ok((60, None)));
-        assert_eq!(parse("decode"), Ok((60, Some("decode".into()))));
-        assert_eq!(parse("decode --seconds 5"), Ok((5, Some("decode".into()))));
-        assert_eq!(parse("--seconds 5 decode"), Ok((5, Some("decode".into()))));
-    }
-
-    #[test]
-    fn anything_else_is_a_usage_error() {
-        for line in ["--seconds", "--seconds x", "--seconds 0", "--second 5", "decode maplet"] {
-            assert_eq!(parse(line), Err(2), "{line}");
-        }
-    }
 }

@@ -1,212 +1,175 @@
 //! The project's commands (`cargo xtask …`). Knows their names and arguments; what each does is in
 //! its own module.
 
-mod backup;
 mod bench;
-mod bench_cli;
-mod bench_dedup;
 mod consent;
 mod dist;
 mod document;
 mod fuzz;
+mod long;
 mod mutants;
 mod package;
 mod platforms;
-mod promises;
 mod python;
 mod run;
 mod sanitize;
-mod soak;
 mod test;
 mod tools;
-mod usage;
 mod valkey;
 mod wheel;
 
-use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use run::Failure;
+use clap::{Args, Parser};
 
-struct Command {
-    name: &'static str,
-    arguments: &'static str,
-    summary: &'static str,
-    run: fn(&[String]) -> Result<(), Failure>,
+/// The project's commands. What is missing on this machine is named, and installed with apt-get after a
+/// question; with --yes or where CI is set, without one.
+#[derive(Parser)]
+#[command(name = "cargo xtask", disable_help_subcommand = true)]
+enum Command {
+    /// Run everything that must pass: format, lints, tests, docs, packages, servers
+    Test,
+    /// Run an experiment of the laboratory in release (default: speed; `bench list` lists all); with
+    /// --write put its tables into docs/benchmarks.md
+    Bench(Words),
+    /// Compare the command-line tool with awk and sort (20 million lines, or --lines N; --rounds N); with
+    /// --write put the tables into docs/benchmarks.md
+    BenchCli(Words),
+    /// Measure `cuculus dedup` on generated documents (10 GB, or --gigabytes N), and kill and continue it (50
+    /// times, or --kills N)
+    BenchDedup(Words),
+    /// Measure what the filters of the index save the backup; with --peers [--workload versions|image|small]
+    /// [--versions N] compare it with restic and borg (downloads 1 GB of packages); with --large [--files N] save
+    /// a file of 2 TB and a directory of two million files; with --write put the tables into backup/benchmarks.md
+    BenchBackup(Words),
+    /// Run all fuzz targets, or one
+    Fuzz(fuzz::Arguments),
+    /// Chosen keys, forged files and refused memory against every kind of filter, and the memory of loaded ones
+    Promises(long::Promises),
+    /// Put errors into a copy of the library and list those that no test notices
+    Mutants(mutants::Arguments),
+    /// Compile the library for WebAssembly, and run its tests on i686 and, in an emulator, on PowerPC (32 bits,
+    /// the highest byte first)
+    Platforms,
+    /// Run the library's tests with the address sanitizer
+    Sanitize(sanitize::Arguments),
+    /// Compare elastic filters with exact multisets
+    Soak(long::Soak),
+    /// Use one shared filter from many threads, with an exact oracle
+    SoakShared(long::SoakShared),
+    /// Run the backup's crash and damage tests for longer
+    SoakBackup(long::SoakBackup),
+    /// Start a Valkey or Redis server with the module, and these options of the server
+    Valkey(Words),
+    /// Run the tests of the module, on the newest Redis too (downloads 20 MB)
+    TestValkey {
+        /// Another module, whose replies are compared
+        #[arg(long, value_name = "PATH.so")]
+        peer: Option<PathBuf>,
+    },
+    /// Measure the module on a server under load: 10 million items, or --items N; with --peer PATH.so beside
+    /// another module that has the same commands; with --write put the table into docs/benchmarks.md
+    BenchValkey(valkey::Bench),
+    /// Build the Python package and run its tests in an environment of its own
+    Python,
+    /// Measure the Python package beside set, rbloom, fastbloom-rs, pybloom-live and pyprobables ([--keys N]
+    /// [--json])
+    BenchPython(Words),
+    /// Make the module's library with a checksum, a Debian package and a container file, and the Python package
+    /// as a wheel and as sources
+    Dist,
 }
 
-const COMMANDS: &[Command] = &[
-    Command {
-        name: "test",
-        arguments: "",
-        summary: "run everything that must pass: format, lints, tests, docs, packages, servers",
-        run: test::run,
-    },
-    Command {
-        name: "bench",
-        arguments: "[ARGS…] [--write]",
-        summary: "run an experiment of the laboratory in release (default: speed; `bench list` lists all); with \
-                  --write put its tables into docs/benchmarks.md",
-        run: bench::run,
-    },
-    Command {
-        name: "bench-cli",
-        arguments: "[--lines N] [--rounds N] [--json]",
-        summary: "compare the command-line tool with awk and sort (default: 20 million lines)",
-        run: bench_cli::run,
-    },
-    Command {
-        name: "bench-dedup",
-        arguments: "[--gigabytes N] [--kills N]",
-        summary: "measure `cuculus dedup` on generated documents (default: 10 GB, deleted at the end), and \
-                  kill and continue it (default: 50 times)",
-        run: bench_dedup::run,
-    },
-    Command {
-        name: "bench-backup",
-        arguments: "[--peers [--workload NAME] [--versions N] | --large [--files N]] [--write]",
-        summary: "measure what the filters of the index save the backup; with --peers compare the backup with \
-                  restic and borg (downloads 1 GB of packages); with --large save a file of 2 TB and a \
-                  directory of two million files; with --write put the table into backup/benchmarks.md",
-        run: backup::run,
-    },
-    Command {
-        name: "fuzz",
-        arguments: "[--seconds N] [TARGET]",
-        summary: "run all fuzz targets, or one, for N seconds each (default: 60)",
-        run: fuzz::run,
-    },
-    Command {
-        name: "promises",
-        arguments: "[--full] [--keys N] [--files N] [--loaded N] [--kind KIND]",
-        summary: "chosen keys, forged files and refused memory against every kind of filter, and the \
-                  memory of loaded ones (default: 5000 keys, 2000 files; with --full a million and \
-                  200,000; 0 leaves a part out; --kind Elastic forges files of one kind)",
-        run: promises::run,
-    },
-    Command {
-        name: "mutants",
-        arguments: "[--seed N] [--count N] [--at FILE:LINE]…",
-        summary: "put errors into a copy of the library and list those that no test notices (default: 56 by \
-                  the seed 1), with --at also all that a line can have",
-        run: mutants::run,
-    },
-    Command {
-        name: "platforms",
-        arguments: "",
-        summary: "compile the library for WebAssembly, and run its tests on i686 and, in an emulator, on \
-                  PowerPC (32 bits, the highest byte first)",
-        run: platforms::run,
-    },
-    Command {
-        name: "sanitize",
-        arguments: "[--thread | --miri] [TEST…]",
-        summary: "run the library's tests with the address sanitizer, those that start threads with the \
-                  thread sanitizer, or parts of them with Miri",
-        run: sanitize::run,
-    },
-    Command {
-        name: "soak",
-        arguments: "[--operations N] [--seed N] [--items N]",
-        summary: "compare elastic filters with exact multisets (default: 100 million operations)",
-        run: soak::run,
-    },
-    Command {
-        name: "soak-shared",
-        arguments: "[--seconds N]",
-        summary: "use one shared filter from many threads, with an exact oracle (default: an hour)",
-        run: soak::shared,
-    },
-    Command {
-        name: "valkey",
-        arguments: "[SERVER OPTIONS…]",
-        summary: "start a Valkey or Redis server with the module",
-        run: valkey::run,
-    },
-    Command {
-        name: "test-valkey",
-        arguments: "[--peer PATH.so]",
-        summary: "run the tests of the module, on the newest Redis of Debian too (downloads 20 MB); with \
-                  --peer compare replies with those of another module",
-        run: valkey::test_all,
-    },
-    Command {
-        name: "bench-valkey",
-        arguments: "[--items N] [--peer PATH.so] [--json] | --cluster N | --copy N",
-        summary: "measure the module on a server under load (default: 10 million items); with --peer \
-                  compare it with another module that has the same commands; with --cluster measure a \
-                  set of N items over a cluster that loses a server, with --copy a filter of N items \
-                  that is copied while items are added",
-        run: valkey::bench,
-    },
-    Command {
-        name: "python",
-        arguments: "",
-        summary: "build the Python package and run its tests in an environment of its own",
-        run: wheel::run,
-    },
-    Command {
-        name: "bench-python",
-        arguments: "[--keys N] [--json]",
-        summary: "measure the Python package beside set, rbloom, fastbloom-rs, pybloom-live and pyprobables",
-        run: wheel::bench,
-    },
-    Command {
-        name: "dist",
-        arguments: "",
-        summary: "make the module's library with a checksum, a Debian package and a container file, and \
-                  the Python package as a wheel and as sources",
-        run: dist::run,
-    },
-    Command {
-        name: "soak-backup",
-        arguments: "[--kills N] [--rounds N]",
-        summary: "run the backup's crash and damage tests for longer (default: 2000 kills, 500 rounds of \
-                  damage)",
-        run: backup::soak,
-    },
-];
+/// The arguments of another program.
+#[derive(Args)]
+struct Words {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    words: Vec<String>,
+}
 
 fn main() -> ExitCode {
-    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
-    consent::take_yes(&mut arguments);
-    let outcome = match arguments.split_first() {
-        None => help(),
-        Some((word, _)) if matches!(word.as_str(), "help" | "--help" | "-h") => help(),
-        Some((word, rest)) => match COMMANDS.iter().find(|command| command.name == word) {
-            Some(command) if rest.iter().any(|word| word == "--help" || word == "-h") => {
-                usage(&mut io::stdout(), command).map_err(Failure::from)
-            }
-            Some(command) => (command.run)(rest),
-            None => Err(Failure::Usage(format!(
-                "no command {word:?}; `cargo xtask --help` lists the commands"
-            ))),
-        },
+    let words = consent::without_yes(std::env::args());
+    let done = match Command::parse_from(words) {
+        Command::Test => test::run(),
+        Command::Bench(Words { words }) => bench::lab(&words),
+        Command::BenchCli(Words { words }) => bench::cli(words),
+        Command::BenchDedup(Words { words }) => bench::dedup(&words),
+        Command::BenchBackup(Words { words }) => bench::backup(words),
+        Command::Fuzz(arguments) => fuzz::run(&arguments),
+        Command::Promises(numbers) => long::promises(&numbers),
+        Command::Mutants(arguments) => mutants::run(&arguments),
+        Command::Platforms => platforms::run(),
+        Command::Sanitize(arguments) => sanitize::run(&arguments),
+        Command::Soak(numbers) => long::soak(&numbers),
+        Command::SoakShared(numbers) => long::soak_shared(&numbers),
+        Command::SoakBackup(numbers) => long::soak_backup(&numbers),
+        Command::Valkey(Words { words }) => valkey::run(&words),
+        Command::TestValkey { peer } => valkey::test_all(peer),
+        Command::BenchValkey(options) => valkey::measure(&options),
+        Command::Python => wheel::run(),
+        Command::BenchPython(Words { words }) => wheel::bench(&words),
+        Command::Dist => dist::run(),
     };
-    match outcome {
+    match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("xtask: {failure}");
-            ExitCode::from(failure.exit_code())
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
         }
     }
 }
 
-fn help() -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    writeln!(out, "Usage: cargo xtask COMMAND\n")?;
-    for command in COMMANDS {
-        usage(&mut out, command)?;
-    }
-    writeln!(
-        out,
-        "\nWhat is missing on this machine is named, and installed with apt-get after a question; with --yes \
-         or\nwhere CI is set, without one."
-    )?;
-    Ok(())
-}
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
 
-fn usage(out: &mut impl Write, command: &Command) -> io::Result<()> {
-    let call = format!("{} {}", command.name, command.arguments);
-    writeln!(out, "  {call:<32}  {}", command.summary)
+    use super::*;
+
+    #[test]
+    fn the_definition_of_the_arguments_is_valid() {
+        Command::command().debug_assert();
+    }
+
+    #[test]
+    fn arguments_are_checked_before_anything_runs() {
+        let is_understood = |line: &str| {
+            let words = ["cargo xtask"].into_iter().chain(line.split_whitespace());
+            Command::try_parse_from(words).is_ok()
+        };
+        for line in [
+            "bench kicks --log2-buckets 20",
+            "bench-backup --peers --workload image --versions 2 --write",
+            "bench-backup --large --files 500",
+            "bench-valkey --copy 5",
+            "bench-valkey --items 5 --peer a.so",
+            "fuzz decode --seconds 5",
+            "fuzz --seconds 5 decode",
+            "mutants --seed 7 --at elastic/level.rs:476 --at hash.rs:1",
+            "promises --files 7 --full --kind Elastic",
+            "sanitize bulk --thread",
+            "sanitize --miri memory::",
+            "soak --operations 5 --seed 6",
+            "valkey --maxmemory 1gb",
+        ] {
+            assert!(is_understood(line), "{line}");
+        }
+        for line in [
+            "",
+            "no-such-command",
+            "test everything",
+            "bench-valkey --copy",
+            "bench-valkey --copy 0",
+            "bench-valkey --cluster x",
+            "bench-valkey --cluster 5 --copy 6",
+            "fuzz --seconds 0",
+            "fuzz decode maplet",
+            "mutants --at hash.rs",
+            "promises --files -1",
+            "sanitize --miri --thread",
+            "soak --seconds 5",
+        ] {
+            assert!(!is_understood(line), "{line}");
+        }
+    }
 }

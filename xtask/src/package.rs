@@ -1,7 +1,9 @@
 //! Checks the packages of the crates that people install. Knows which crates these are and which
 //! files each package must hold; cargo writes the packages.
 
-use crate::run::{Failure, cargo, output_of};
+use anyhow::{Result, ensure};
+
+use crate::run::{cargo, output_of};
 use crate::test::Steps;
 
 /// Each after those it depends on.
@@ -10,7 +12,7 @@ const PUBLISHED: [&str; 6] =
 const REQUIRED: [&str; 3] = ["README.md", "LICENSE-APACHE", "LICENSE-MIT"];
 
 /// Packages all crates, in one call because they depend on each other, and checks their files.
-pub(crate) fn check(steps: &mut Steps) -> Result<(), Failure> {
+pub(crate) fn check(steps: &mut Steps) -> Result<()> {
     // Not compiled again: the other steps compile the same files.
     let mut words = vec!["package", "--quiet", "--no-verify", "--allow-dirty"];
     words.extend(PUBLISHED.iter().flat_map(|name| ["--package", name]));
@@ -19,12 +21,11 @@ pub(crate) fn check(steps: &mut Steps) -> Result<(), Failure> {
         let list = ["package", "--list", "--allow-dirty", "--package", name];
         let list = output_of(&mut cargo(list))?;
         let missing = missing_from(&list);
-        if !missing.is_empty() {
-            return Err(Failure::Failed(format!(
-                "the package {name} lacks {}; add the files to its directory",
-                missing.join(", ")
-            )));
-        }
+        ensure!(
+            missing.is_empty(),
+            "the package {name} lacks {}; add the files to its directory",
+            missing.join(", ")
+        );
     }
     Ok(())
 }

@@ -7,7 +7,9 @@
 
 use std::process::Command;
 
-use crate::run::{Failure, cargo, target_directory};
+use anyhow::Result;
+
+use crate::run::{cargo, target_directory};
 use crate::test::Steps;
 use crate::tools::{self, Package};
 
@@ -29,17 +31,14 @@ const LONG: [&str; 5] = ["build", "bulk", "elastic", "maplet", "sections"];
 pub(crate) const NEEDED: [Package; 3] =
     [tools::RUSTC_WEB, tools::RUST_WEB_SRC, tools::GCC_MULTILIB];
 
-pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    if let Some(word) = arguments.first() {
-        return Err(Failure::Usage(format!("platforms takes no arguments, got {word:?}")));
-    }
+pub(crate) fn run() -> Result<()> {
     let mut steps = Steps::default();
     let outcome = run_all(&mut steps);
     println!("\n{steps}");
     outcome
 }
 
-fn run_all(steps: &mut Steps) -> Result<(), Failure> {
+fn run_all(steps: &mut Steps) -> Result<()> {
     short(steps)?;
     let suites = [&SHORT[..], &LONG[..]].concat();
     steps.run("i686, all tests", test(I686, &suites).arg("--lib"))?;
@@ -52,7 +51,7 @@ fn run_all(steps: &mut Steps) -> Result<(), Failure> {
 }
 
 /// The part that runs with all other tests.
-pub(crate) fn short(steps: &mut Steps) -> Result<(), Failure> {
+pub(crate) fn short(steps: &mut Steps) -> Result<()> {
     tools::debian(&NEEDED)?;
     let mut command = compiler("build", WASM, "std,panic_unwind");
     steps.run("wasm32 compiles", command.env("RUSTFLAGS", "-Zno-codegen"))?;

@@ -4,18 +4,20 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::run::{Failure, program, root, step, succeeds, target_directory};
+use anyhow::Result;
+
+use crate::run::{program, root, step, succeeds, target_directory};
 use crate::tools;
 
 /// The interpreter of an environment with the packages of `list`, a requirements file in the
 /// repository.
-pub(crate) fn with_packages(list: &str) -> Result<PathBuf, Failure> {
+pub(crate) fn with_packages(list: &str) -> Result<PathBuf> {
     environment("python", "python3", list)
 }
 
 /// The interpreter of an environment of its own: its directory in the build directory, the interpreter that
 /// it is made with, and its requirements file.
-pub(crate) fn environment(name: &str, maker: &str, list: &str) -> Result<PathBuf, Failure> {
+pub(crate) fn environment(name: &str, maker: &str, list: &str) -> Result<PathBuf> {
     let wanted = fs::read_to_string(root().join(list))?;
     let directory = target_directory().join(name);
     let stamp = directory.join("installed.txt");
@@ -30,7 +32,7 @@ pub(crate) fn environment(name: &str, maker: &str, list: &str) -> Result<PathBuf
 }
 
 /// The interpreter of an environment that has pip, and possibly other packages.
-pub(crate) fn with_pip() -> Result<PathBuf, Failure> {
+pub(crate) fn with_pip() -> Result<PathBuf> {
     let directory = target_directory().join("python");
     let python = interpreter(&directory);
     let there = succeeds(&mut program(&python, ["-m", "pip", "--version"]));
@@ -41,7 +43,7 @@ fn interpreter(directory: &Path) -> PathBuf {
     directory.join("bin/python")
 }
 
-fn create(directory: &Path, maker: &str) -> Result<PathBuf, Failure> {
+fn create(directory: &Path, maker: &str) -> Result<PathBuf> {
     tools::debian(&[tools::PYTHON_VENV])?;
     let mut create = program(maker, ["-m", "venv", "--clear"]);
     step("python environment", create.arg(directory))?;

@@ -1,7 +1,10 @@
 //! `cargo xtask sanitize`: the library's tests with the address sanitizer, with the thread sanitizer, or
 //! with Miri. All need the nightly compiler, which is installed if it is not there.
 
-use crate::run::{Failure, program, step, succeeds, target_directory};
+use anyhow::{Result, ensure};
+use clap::Args;
+
+use crate::run::{program, step, succeeds, target_directory};
 use crate::tools;
 
 /// The only platform that the sanitizers are used on here; they need the target to be named.
@@ -17,59 +20,45 @@ const INTERPRETED: [&str; 4] = ["memory::", "table::tests", "elastic::pool", "re
 /// The test of a suite that is small enough for Miri, and with threads.
 const INTERPRETED_SUITE: [&str; 2] = ["shared", "small"];
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    Address,
-    Threads,
-    Miri,
+/// With these tests, or those that are chosen for each way.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Run those that start threads with the thread sanitizer
+    #[arg(long, conflicts_with = "miri")]
+    thread: bool,
+    /// Run parts of them with Miri
+    #[arg(long)]
+    miri: bool,
+    #[arg(value_name = "TEST")]
+    tests: Vec<String>,
 }
 
-pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    let (way, chosen) = parse(arguments)?;
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let chosen: Vec<&str> = arguments.tests.iter().map(String::as_str).collect();
     nightly()?;
-    match way {
-        Way::Address => address(&chosen),
-        Way::Threads => threads(&chosen),
-        Way::Miri => interpret(&chosen),
+    match (arguments.thread, arguments.miri) {
+        (true, _) => threads(&chosen),
+        (_, true) => interpret(&chosen),
+        _ => address(&chosen),
     }
 }
 
-fn parse(arguments: &[String]) -> Result<(Way, Vec<&str>), Failure> {
-    let mut way = Way::Address;
-    let mut chosen = Vec::new();
-    for word in arguments {
-        match word.as_str() {
-            "--thread" if way == Way::Address => way = Way::Threads,
-            "--miri" if way == Way::Address => way = Way::Miri,
-            word if word.starts_with('-') => {
-                return Err(Failure::Usage(format!(
-                    "sanitize does not take {word:?}; it takes [--thread | --miri] [TEST…]"
-                )));
-            }
-            word => chosen.push(word),
-        }
-    }
-    Ok((way, chosen))
-}
-
-fn nightly() -> Result<(), Failure> {
+fn nightly() -> Result<()> {
     if tools::has_nightly() {
         return Ok(());
     }
     let install = ["toolchain", "install", "nightly", "--profile", "minimal"];
     let _ = step("install the nightly compiler", &mut program("rustup", install));
-    if tools::has_nightly() {
-        return Ok(());
-    }
-    Err(Failure::Failed(
+    ensure!(
+        tools::has_nightly(),
         "the nightly compiler is missing and could not be installed; install it with `rustup toolchain \
          install nightly`"
-            .into(),
-    ))
+    );
+    Ok(())
 }
 
 /// Parts of the nightly compiler. There are days on which it is made without some of them.
-fn components(names: &[&str]) -> Result<(), Failure> {
+fn components(names: &[&str]) -> Result<()> {
     let there = || {
         let list = ["component", "list", "--installed", "--toolchain", "nightly"];
         let list = program("rustup", list).output();
@@ -84,18 +73,17 @@ fn components(names: &[&str]) -> Result<(), Failure> {
     let install = ["component", "add", "--toolchain", "nightly"];
     let mut install = program("rustup", install.into_iter().chain(names.iter().copied()));
     let _ = step("install parts of the nightly compiler", &mut install);
-    if there() {
-        return Ok(());
-    }
     let (names, options) = (names.join(" and "), names.join(" --component "));
-    Err(Failure::Failed(format!(
+    ensure!(
+        there(),
         "the nightly compiler has no {names}, and they could not be installed; install a nightly that \
          has them with `rustup toolchain install nightly --component {options}`"
-    )))
+    );
+    Ok(())
 }
 
 /// Unit tests and suites, with overflow checks and debug assertions, which this profile has anyway.
-fn address(chosen: &[&str]) -> Result<(), Failure> {
+fn address(chosen: &[&str]) -> Result<()> {
     let mut words = vec!["run", "nightly", "cargo", "test", "-p", "cuculus", "--target", TARGET];
     if chosen.is_empty() {
         words.extend(["--lib", "--tests"]);
@@ -114,7 +102,7 @@ fn address(chosen: &[&str]) -> Result<(), Failure> {
 
 /// With a standard library that is compiled in the same way: without it the sanitizer does not see its
 /// locks, and reports races that are none.
-fn threads(chosen: &[&str]) -> Result<(), Failure> {
+fn threads(chosen: &[&str]) -> Result<()> {
     components(&["rust-src"])?;
     let test = |name: &str, what: &[&str]| {
         let words = ["run", "nightly", "cargo", "test", "-Zbuild-std", "-p", "cuculus"];
@@ -135,7 +123,7 @@ fn threads(chosen: &[&str]) -> Result<(), Failure> {
 }
 
 /// Unit tests by the beginning of their names.
-fn interpret(chosen: &[&str]) -> Result<(), Failure> {
+fn interpret(chosen: &[&str]) -> Result<()> {
     let has_miri =
         || succeeds(&mut program("rustup", ["run", "nightly", "cargo", "miri", "--version"]));
     if !has_miri() {
@@ -156,26 +144,4 @@ fn interpret(chosen: &[&str]) -> Result<(), Failure> {
         test(suite, &["--test", suite, name])?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_way_and_any_tests() {
-        let words = |line: &str| line.split_whitespace().map(String::from).collect::<Vec<_>>();
-        let parsed = |line: &str| {
-            let words = words(line);
-            let parsed = parse(&words).map(|(way, chosen)| (way, chosen.join(" ")));
-            parsed.map_err(|failure| failure.exit_code())
-        };
-        assert_eq!(parsed(""), Ok((Way::Address, String::new())));
-        assert_eq!(parsed("shared bulk"), Ok((Way::Address, "shared bulk".into())));
-        assert_eq!(parsed("bulk --thread"), Ok((Way::Threads, "bulk".into())));
-        assert_eq!(parsed("--miri memory::"), Ok((Way::Miri, "memory::".into())));
-        for line in ["--fast", "--miri --thread", "shared --memory"] {
-            assert_eq!(parsed(line), Err(2), "{line}");
-        }
-    }
 }

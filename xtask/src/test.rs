@@ -9,9 +9,10 @@ use std::env;
 use std::fmt;
 use std::process::Command;
 
-use crate::run::{Failure, cargo, measured_step};
+use anyhow::Result;
+
+use crate::run::{Took, cargo, measured_step};
 use crate::tools::{self, Package};
-use crate::usage::Usage;
 use crate::{package, platforms, valkey, wheel};
 
 /// All packages with all features.
@@ -29,10 +30,7 @@ const NEEDED: [Package; 7] = [
     tools::PYTHON_VENV,
 ];
 
-pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    if let Some(word) = arguments.first() {
-        return Err(Failure::Usage(format!("test takes no arguments, got {word:?}")));
-    }
+pub(crate) fn run() -> Result<()> {
     let mut steps = Steps::default();
     let outcome = run_all(&mut steps);
     println!("\n{steps}");
@@ -41,7 +39,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn run_all(steps: &mut Steps) -> Result<(), Failure> {
+fn run_all(steps: &mut Steps) -> Result<()> {
     tools::component("fmt", "rustfmt")?;
     tools::component("clippy", "clippy")?;
     tools::debian(&[&NEEDED[..], &platforms::NEEDED].concat())?;
@@ -72,16 +70,15 @@ fn run_all(steps: &mut Steps) -> Result<(), Failure> {
 
 /// The steps so far, and what each took.
 #[derive(Default)]
-pub(crate) struct Steps(Vec<(String, Usage)>);
+pub(crate) struct Steps(Vec<(String, Took)>);
 
 impl Steps {
-    pub(crate) fn run(&mut self, name: &str, command: &mut Command) -> Result<(), Failure> {
-        let usage = measured_step(name, command)?;
-        self.0.push((name.into(), usage));
+    pub(crate) fn run(&mut self, name: &str, command: &mut Command) -> Result<()> {
+        self.0.push((name.into(), measured_step(name, command)?));
         Ok(())
     }
 
-    pub(crate) fn cargo(&mut self, name: &str, words: &[&str]) -> Result<(), Failure> {
+    pub(crate) fn cargo(&mut self, name: &str, words: &[&str]) -> Result<()> {
         self.run(name, &mut from_nothing(words))
     }
 }
@@ -99,15 +96,12 @@ fn from_nothing(words: &[&str]) -> Command {
 impl fmt::Display for Steps {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:<28} {:>10} {:>12}", "step", "seconds", "CPU seconds")?;
-        let mut line = |name: &str, usage: &Usage| {
-            let Usage { wall_seconds, cpu_seconds, .. } = usage;
-            writeln!(f, "{name:<28} {wall_seconds:>10.1} {cpu_seconds:>12.1}")
-        };
-        for (name, usage) in &self.0 {
-            line(name, usage)?;
+        let mut total = Took::default();
+        for (name, Took { wall, cpu }) in &self.0 {
+            writeln!(f, "{name:<28} {wall:>10.1} {cpu:>12.1}")?;
+            total = Took { wall: total.wall + wall, cpu: total.cpu + cpu };
         }
-        let total = self.0.iter().fold(Usage::default(), |total, (_, usage)| total.and(*usage));
-        line("total", &total)
+        writeln!(f, "{:<28} {:>10.1} {:>12.1}", "total", total.wall, total.cpu)
     }
 }
 
@@ -117,8 +111,8 @@ mod tests {
 
     #[test]
     fn the_table_has_a_line_per_step_and_their_sum() {
-        let usage = |wall_seconds| Usage { wall_seconds, cpu_seconds: 2.0, peak_bytes: 0 };
-        let steps = Steps(vec![("format".into(), usage(1.0)), ("lints".into(), usage(2.5))]);
+        let took = |wall| Took { wall, cpu: 2.0 };
+        let steps = Steps(vec![("format".into(), took(1.0)), ("lints".into(), took(2.5))]);
         let table = steps.to_string();
         let lines: Vec<Vec<&str>> =
             table.lines().map(|line| line.split_whitespace().collect()).collect();

@@ -7,31 +7,32 @@ use std::process::Stdio;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use anyhow::{Result, bail, ensure};
+
 use crate::consent;
-use crate::run::{Failure, cargo, program, step, succeeds};
+use crate::run::{cargo, program, step, succeeds};
 
 /// The longest time that another program may have the lock of apt.
 const APT_PATIENCE: Duration = Duration::from_secs(600);
 
 /// A component of the Rust toolchain that is a cargo subcommand.
-pub(crate) fn component(subcommand: &str, component: &str) -> Result<(), Failure> {
+pub(crate) fn component(subcommand: &str, component: &str) -> Result<()> {
     let there = || succeeds(&mut cargo([subcommand, "--version"]));
     if there() {
         return Ok(());
     }
     let install = ["component", "add", component];
     let _ = step(&format!("install {component}"), &mut program("rustup", install));
-    if there() {
-        return Ok(());
-    }
-    Err(Failure::Failed(format!(
+    ensure!(
+        there(),
         "{component} is missing and could not be installed; install it with `rustup component \
          add {component}`"
-    )))
+    );
+    Ok(())
 }
 
 /// A cargo subcommand that is a package on crates.io.
-pub(crate) fn package(subcommand: &str, package: &str) -> Result<(), Failure> {
+pub(crate) fn package(subcommand: &str, package: &str) -> Result<()> {
     if succeeds(&mut cargo([subcommand, "--version"])) {
         return Ok(());
     }
@@ -94,7 +95,7 @@ pub(crate) const SSH_SERVER: Package =
 
 /// Has what these packages install. What is missing is installed with apt-get, all of it at once, if whoever
 /// runs the command agrees: it is said before, and changes the system.
-pub(crate) fn debian(packages: &[Package]) -> Result<(), Failure> {
+pub(crate) fn debian(packages: &[Package]) -> Result<()> {
     let missing = |packages: &[Package]| -> Vec<&'static str> {
         packages.iter().filter(|one| !(one.is_there)()).map(|one| one.name).collect()
     };
@@ -107,12 +108,11 @@ pub(crate) fn debian(packages: &[Package]) -> Result<(), Failure> {
     // A fresh image has no package lists.
     let _ = apt(&["update"]).and_then(|()| apt(&install));
     let names = missing(packages).join(" ");
-    if names.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::Failed(format!(
+    ensure!(
+        names.is_empty(),
         "missing, and could not be installed: {names}; install them with `sudo apt-get install {names}`"
-    )))
+    );
+    Ok(())
 }
 
 /// What apt would download and write, in its own words, if it has package lists.
@@ -150,7 +150,7 @@ fn has_libclang() -> bool {
 }
 
 /// Runs apt-get. While another program has its lock, waits for it.
-fn apt(words: &[&str]) -> Result<(), Failure> {
+fn apt(words: &[&str]) -> Result<()> {
     let mut command = program("apt-get", words.iter().copied());
     println!("==> apt-get {}", words.join(" "));
     let deadline = Instant::now() + APT_PATIENCE;
@@ -161,7 +161,7 @@ fn apt(words: &[&str]) -> Result<(), Failure> {
         }
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         if !is_locked(&said) || Instant::now() > deadline {
-            return Err(Failure::Failed(format!("apt-get {} failed: {said}", words.join(" "))));
+            bail!("apt-get {} failed: {said}", words.join(" "));
         }
         println!("    another program has the lock of apt; waiting");
         sleep(Duration::from_secs(5));

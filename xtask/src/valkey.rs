@@ -7,10 +7,14 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::Command;
 
+use anyhow::{Context, Result};
+use clap::Args;
+
 use crate::python;
-use crate::run::{Failure, cargo, output_of, program, step, succeeds, target_directory};
+use crate::run::{cargo, output_of, program, step, succeeds, target_directory};
 use crate::test::{Steps, WHOLE};
 use crate::tools::{self, Package};
+use crate::{Words, bench};
 
 const PACKAGE: &str = "cuculus-valkey";
 const TESTS: &str = "crates/cuculus-valkey/tests";
@@ -23,18 +27,14 @@ const DEFAULT_PORT: u16 = 6379;
 pub(crate) const BUILD: [Package; 2] = [tools::CLANG, tools::LIBCLANG];
 
 /// Has what building the module needs.
-pub(crate) fn prepare() -> Result<(), Failure> {
+pub(crate) fn prepare() -> Result<()> {
     tools::debian(&BUILD)
 }
 
 /// `cargo xtask test-valkey`: the tests of the module on these servers and on the newest Redis too, with
-/// clients of Node besides. With `--peer PATH.so` the replies of another module are compared.
-pub(crate) fn test_all(arguments: &[String]) -> Result<(), Failure> {
-    let peer = match arguments {
-        [] => None,
-        [name, path] if name == "--peer" => Some(fs::canonicalize(path)?),
-        _ => return Err(Failure::Usage("test-valkey takes --peer PATH.so or nothing".into())),
-    };
+/// clients of Node besides. The replies of another module, a peer, are compared.
+pub(crate) fn test_all(peer: Option<PathBuf>) -> Result<()> {
+    let peer = peer.map(fs::canonicalize).transpose()?;
     prepare()?;
     let python = python::with_packages(&format!("{TESTS}/requirements.txt"))?;
     let directory = target_directory().join("newest-redis");
@@ -46,12 +46,12 @@ pub(crate) fn test_all(arguments: &[String]) -> Result<(), Failure> {
 }
 
 /// Tests the module on Debian's Redis and the newest Valkey, through common client libraries.
-pub(crate) fn test(steps: &mut Steps) -> Result<Built, Failure> {
+pub(crate) fn test(steps: &mut Steps) -> Result<Built> {
     test_on(steps, "", None, None)
 }
 
 /// The directory of the clients of Node, installed once.
-fn node_packages() -> Result<PathBuf, Failure> {
+fn node_packages() -> Result<PathBuf> {
     tools::debian(&[tools::NODE, tools::NPM])?;
     let directory = target_directory().join("node");
     fs::create_dir_all(&directory)?;
@@ -65,7 +65,7 @@ fn test_on(
     more_servers: &str,
     peer: Option<PathBuf>,
     node: Option<PathBuf>,
-) -> Result<Built, Failure> {
+) -> Result<Built> {
     let python = python::with_packages(&format!("{TESTS}/requirements.txt"))?;
     let built = build_for_tests(steps, &WHOLE)?;
     let mut tests = program(python, ["-m", "pytest", "-q", "-p", "no:cacheprovider", TESTS]);
@@ -94,7 +94,7 @@ impl Built {
 
 /// Builds the module, the tool and the client of the tests. Of the whole workspace all of it was compiled
 /// before, by the tests; then cargo only puts it where it can be found.
-pub(crate) fn build_for_tests(steps: &mut Steps, packages: &[&str]) -> Result<Built, Failure> {
+pub(crate) fn build_for_tests(steps: &mut Steps, packages: &[&str]) -> Result<Built> {
     tools::debian(&[tools::REDIS])?;
     let words = [&["build", "--lib", "--bin", "cuculus", "--example", "client"], packages].concat();
     steps.cargo("module, tool and client", &words)?;
@@ -103,20 +103,18 @@ pub(crate) fn build_for_tests(steps: &mut Steps, packages: &[&str]) -> Result<Bu
     Ok(Built { module: built("debug")?, tool, client })
 }
 
-pub(crate) fn build_for_release() -> Result<PathBuf, Failure> {
+pub(crate) fn build_for_release() -> Result<PathBuf> {
     step("module", &mut cargo(["build", "--release", "--package", PACKAGE]))?;
     built("release")
 }
 
-fn built(directory: &str) -> Result<PathBuf, Failure> {
+fn built(directory: &str) -> Result<PathBuf> {
     let module = target_directory().join(directory).join(LIBRARY);
-    module.canonicalize().map_err(|error| {
-        Failure::Failed(format!("the module is not at {}: {error}", module.display()))
-    })
+    module.canonicalize().with_context(|| format!("the module is not at {}", module.display()))
 }
 
 /// `cargo xtask valkey`: starts a server with the module.
-pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let has_valkey = succeeds(&mut program("valkey-server", ["--version"]));
     let server = if has_valkey { "valkey-server" } else { "redis-server" };
     let needed = if has_valkey { BUILD.to_vec() } else { [&BUILD[..], &[tools::REDIS]].concat() };
@@ -148,25 +146,39 @@ fn client_at(port: u16) -> String {
     if port == DEFAULT_PORT { "redis-cli".into() } else { format!("redis-cli -p {port}") }
 }
 
-fn free_port() -> Result<u16, Failure> {
+fn free_port() -> Result<u16> {
     let listen = |port| TcpListener::bind(("127.0.0.1", port));
     let listener = listen(DEFAULT_PORT).or_else(|_| listen(0))?;
     Ok(listener.local_addr()?.port())
 }
 
-/// What `cargo xtask bench-valkey` measures with a script of the tests: the option, and the script.
-const COURSES: [(&str, &str); 2] = [("--cluster", "large_set.py"), ("--copy", "copy_in_use.py")];
+#[derive(Args)]
+pub(crate) struct Bench {
+    /// Measure one set of N items over a cluster that loses a server
+    #[arg(long, value_name = "N", conflicts_with_all = ["copy", "words"])]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    cluster: Option<u64>,
+    /// Measure a filter of N items that is copied while items are added
+    #[arg(long, value_name = "N", conflicts_with = "words")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    copy: Option<u64>,
+    #[command(flatten)]
+    load: Words,
+}
 
-/// `cargo xtask bench-valkey`: measures the module under load; with `--cluster N`, one set of N items over
-/// a cluster that loses a server; with `--copy N`, a filter of N items that is copied while it is in use.
-pub(crate) fn bench(arguments: &[String]) -> Result<(), Failure> {
-    let course = course(arguments)?;
+/// `cargo xtask bench-valkey`: measures the module under load, or with a script of its tests.
+pub(crate) fn measure(options: &Bench) -> Result<()> {
     prepare()?;
     tools::debian(&[tools::REDIS])?;
     let module = build_for_release()?;
-    let Some((script, items)) = course else {
+    let cluster = options.cluster.map(|items| ("large_set.py", items));
+    let Some((script, items)) = cluster.or(options.copy.map(|items| ("copy_in_use.py", items)))
+    else {
+        let mut words = options.load.words.clone();
+        let document = bench::takes_write(&mut words).then_some(bench::DOCUMENT);
         let mut command = cargo(["bench", "--package", PACKAGE, "--bench", "server", "--"]);
-        return step("bench", command.args(arguments).env("CUCULUS_MODULE", module));
+        command.args(&words).env("CUCULUS_MODULE", module);
+        return bench::show(&mut command, document, &bench::named("bench-valkey", &words));
     };
     step("tool", &mut cargo(["build", "--release", "--bin", "cuculus"]))?;
     let tool = target_directory().join("release/cuculus").canonicalize()?;
@@ -174,21 +186,6 @@ pub(crate) fn bench(arguments: &[String]) -> Result<(), Failure> {
     let mut course = program(python, [&*format!("{TESTS}/{script}"), &items.to_string()]);
     course.env("CUCULUS_MODULE", module).env("CUCULUS_TOOL", tool);
     step("server", &mut course)
-}
-
-/// The script that is asked for, if one is, and its number of items.
-fn course(arguments: &[String]) -> Result<Option<(&'static str, u64)>, Failure> {
-    let Some((first, others)) = arguments.split_first() else { return Ok(None) };
-    let Some((option, script)) = COURSES.into_iter().find(|(option, _)| first == option) else {
-        return Ok(None);
-    };
-    let items = match others {
-        [items] => items.parse().ok().filter(|&items| items > 0),
-        _ => None,
-    };
-    let usage =
-        || Failure::Usage(format!("{option} takes a number of items, as in {option} 1000000"));
-    Ok(Some((script, items.ok_or_else(usage)?)))
 }
 
 #[cfg(test)]
@@ -204,19 +201,5 @@ mod tests {
         assert_eq!(client("--maxmemory 1gb --port 7000"), Some("redis-cli -p 7000".into()));
         assert_eq!(client("--port 7000 --port 6379"), Some("redis-cli".into()));
         assert_eq!((client("--loglevel verbose"), client("--port")), (None, None));
-    }
-
-    #[test]
-    fn courses_take_a_number_and_nothing_else() {
-        let course = |line: &str| {
-            let words: Vec<String> = line.split_whitespace().map(String::from).collect();
-            course(&words).map_err(|failure| failure.exit_code())
-        };
-        assert_eq!(course("--copy 5"), Ok(Some(("copy_in_use.py", 5))));
-        assert_eq!(course("--cluster 7"), Ok(Some(("large_set.py", 7))));
-        assert_eq!((course(""), course("--items 5 --json")), (Ok(None), Ok(None)));
-        for line in ["--copy", "--copy 0", "--copy x", "--cluster 5 6", "--cluster 5 --json"] {
-            assert_eq!(course(line), Err(2), "{line}");
-        }
     }
 }

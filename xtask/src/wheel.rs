@@ -4,8 +4,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use anyhow::{Result, bail};
+
 use crate::python::{self, Interpreter};
-use crate::run::{Failure, program, root, step, target_directory};
+use crate::run::{program, root, step, target_directory};
 use crate::test::Steps;
 use crate::valkey::{self, Built};
 
@@ -21,10 +23,7 @@ const OLDEST: u32 = 11;
 const OLDEST_WITHOUT_LOCK: u32 = 14;
 
 /// `cargo xtask python`: builds the wheel and runs all its tests.
-pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    if let Some(word) = arguments.first() {
-        return Err(Failure::Usage(format!("python takes no arguments, got {word:?}")));
-    }
+pub(crate) fn run() -> Result<()> {
     valkey::prepare()?;
     let mut steps = Steps::default();
     let packages = [
@@ -42,7 +41,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
 }
 
 /// Tests the package: all tests on the usual interpreter, those that need few packages on all others.
-pub(crate) fn test(steps: &mut Steps, built: &Built) -> Result<(), Failure> {
+pub(crate) fn test(steps: &mut Steps, built: &Built) -> Result<()> {
     let python = python::environment("python-package", "python3", ALL)?;
     // The wheel for release is made of it; here it is only made, which takes a second.
     steps.run("python sources", &mut sdist(&python, &target_directory().join("wheels/sources")))?;
@@ -84,7 +83,7 @@ fn pytest(python: &Path, tests: &[&str]) -> std::process::Command {
 }
 
 /// `cargo xtask bench-python`: measures the package beside others.
-pub(crate) fn bench(arguments: &[String]) -> Result<(), Failure> {
+pub(crate) fn bench(arguments: &[String]) -> Result<()> {
     let python = python::environment("python-bench", "python3", PEERS)?;
     let mut steps = Steps::default();
     let wheel = build(&mut steps, &python, "release", None)?;
@@ -101,7 +100,7 @@ fn sdist(python: &Path, place: &Path) -> std::process::Command {
 }
 
 /// Wheel and source distribution for release, in a directory; returns their names.
-pub(crate) fn dist(place: &Path) -> Result<Vec<String>, Failure> {
+pub(crate) fn dist(place: &Path) -> Result<Vec<String>> {
     let python = python::environment("python-package", "python3", ALL)?;
     step("python sources", &mut sdist(&python, place))?;
     let sources = only(place, ".tar.gz")?;
@@ -127,7 +126,7 @@ fn build(
     python: &Path,
     profile: &str,
     only_for: Option<&Path>,
-) -> Result<PathBuf, Failure> {
+) -> Result<PathBuf> {
     let place = target_directory().join("wheels").join(profile);
     if place.exists() {
         fs::remove_dir_all(&place)?;
@@ -144,17 +143,17 @@ fn build(
     only(&place, ".whl")
 }
 
-fn install(steps: &mut Steps, python: &Path, wheel: &Path) -> Result<(), Failure> {
+fn install(steps: &mut Steps, python: &Path, wheel: &Path) -> Result<()> {
     let words = ["-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall"];
     steps.run("python install", program(python, words).arg(wheel))
 }
 
 /// The one file of a directory whose name ends so.
-fn only(directory: &Path, end: &str) -> Result<PathBuf, Failure> {
+fn only(directory: &Path, end: &str) -> Result<PathBuf> {
     let files = fs::read_dir(directory)?.flatten().map(|entry| entry.path());
     let mut files = files.filter(|path| path.to_string_lossy().ends_with(end));
     match (files.next(), files.next()) {
         (Some(file), None) => Ok(file.canonicalize()?),
-        _ => Err(Failure::Failed(format!("{} has not one file *{end}", directory.display()))),
+        _ => bail!("{} has not one file *{end}", directory.display()),
     }
 }

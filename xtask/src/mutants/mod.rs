@@ -2,8 +2,9 @@
 //! compiled and run; where they can be is in `places`.
 //!
 //! All mutants are in one build of a copy of the library: each is an `if` on a number that the tests take
-//! from the environment. So the library is compiled once, and a mutant costs a run of the tests. A
-//! mutant that no test notices is either equivalent to the original, or shows that a test is missing.
+//! from the environment. So the library is compiled once, and a mutant costs a run of the tests, where
+//! cargo-mutants compiles the library and all its suites for each. A mutant that no test notices is
+//! either equivalent to the original, or shows that a test is missing.
 
 mod places;
 
@@ -14,7 +15,10 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::run::{Failure, cargo, root, step, target_directory};
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+
+use crate::run::{cargo, root, step, target_directory};
 use places::Place;
 
 const PACKAGE: &str = "crates/cuculus";
@@ -75,15 +79,12 @@ pub(crate) fn mutant(number: u32) -> bool {
 /// A mutant: its file, below the sources of the package, and its place there.
 type Mutant = (PathBuf, Place);
 
-pub(crate) fn run(words: &[String]) -> Result<(), Failure> {
-    let arguments = Arguments::parse(words)?;
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let copy = target_directory().join("mutants/copy");
     copy_package(&copy)?;
     let sources = copy.join(PACKAGE).join("src");
     let mut mutants = arguments.choose(all_mutants(&sources)?);
-    if mutants.is_empty() {
-        return Err(Failure::Usage("there is no place for a mutant there".into()));
-    }
+    ensure!(!mutants.is_empty(), "there is no place for a mutant there");
     let suites = compile(&copy, &sources, &mut mutants)?;
     let suites = measured(&copy, suites)?;
     let mut survivors = 0;
@@ -98,7 +99,7 @@ pub(crate) fn run(words: &[String]) -> Result<(), Failure> {
 }
 
 /// The package and its test kit, in a workspace of their own.
-fn copy_package(copy: &Path) -> Result<(), Failure> {
+fn copy_package(copy: &Path) -> Result<()> {
     for package in [PACKAGE, TESTKIT] {
         if copy.join(package).exists() {
             fs::remove_dir_all(copy.join(package))?;
@@ -121,7 +122,7 @@ fn copy_package(copy: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-fn copy_directory(from: &Path, to: &Path) -> Result<(), Failure> {
+fn copy_directory(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
@@ -135,7 +136,7 @@ fn copy_directory(from: &Path, to: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-fn all_mutants(sources: &Path) -> Result<Vec<Mutant>, Failure> {
+fn all_mutants(sources: &Path) -> Result<Vec<Mutant>> {
     let (mut found, mut directories) = (Vec::new(), vec![sources.to_path_buf()]);
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(directory)? {
@@ -149,7 +150,7 @@ fn all_mutants(sources: &Path) -> Result<Vec<Mutant>, Failure> {
                 continue;
             }
             let places = places::find(&fs::read_to_string(&path)?)
-                .map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))?;
+                .with_context(|| path.display().to_string())?;
             let file = path.strip_prefix(sources).unwrap_or(&path);
             found.extend(places.into_iter().map(|place| (file.to_path_buf(), place)));
         }
@@ -160,10 +161,10 @@ fn all_mutants(sources: &Path) -> Result<Vec<Mutant>, Failure> {
 
 /// Puts the mutants into the copy and compiles its tests. Mutants that are no Rust, for instance since
 /// a type has no such operator, are dropped.
-fn compile(copy: &Path, sources: &Path, mutants: &mut Vec<Mutant>) -> Result<Vec<Suite>, Failure> {
+fn compile(copy: &Path, sources: &Path, mutants: &mut Vec<Mutant>) -> Result<Vec<Suite>> {
     let originals =
         mutants.iter().map(|(file, _)| Ok((file.clone(), fs::read_to_string(sources.join(file))?)));
-    let mut originals = originals.collect::<Result<BTreeMap<_, _>, Failure>>()?;
+    let mut originals = originals.collect::<Result<BTreeMap<_, _>>>()?;
     let top = PathBuf::from("lib.rs");
     if !originals.contains_key(&top) {
         originals.insert(top.clone(), fs::read_to_string(sources.join(&top))?);
@@ -190,9 +191,7 @@ fn compile(copy: &Path, sources: &Path, mutants: &mut Vec<Mutant>) -> Result<Vec
             // The error is where the mutant is used.
             mutants.retain(|mutant| !said.lines().any(|line| is_error_in(line, mutant, false)));
         }
-        if mutants.len() == before {
-            return Err(Failure::Failed(format!("the mutants do not compile:\n{said}")));
-        }
+        ensure!(mutants.len() < before, "the mutants do not compile:\n{said}");
         println!("    {} mutants are no Rust, and are left out", before - mutants.len());
     }
     let mut words =
@@ -246,7 +245,7 @@ impl Suite {
         copy: &Path,
         mutant: Option<usize>,
         patience: Duration,
-    ) -> Result<(Option<ExitStatus>, String), Failure> {
+    ) -> Result<(Option<ExitStatus>, String)> {
         let output = copy.join("output");
         let mut command = Command::new("sh");
         command
@@ -274,13 +273,12 @@ impl Suite {
 }
 
 /// The suites with the time that each takes, the fastest first.
-fn measured(copy: &Path, mut suites: Vec<Suite>) -> Result<Vec<Suite>, Failure> {
+fn measured(copy: &Path, mut suites: Vec<Suite>) -> Result<Vec<Suite>> {
     for suite in &mut suites {
         let start = Instant::now();
         let (status, said) = suite.run(copy, None, Duration::from_secs(1800))?;
         if !status.is_some_and(|status| status.success()) {
-            let name = &suite.name;
-            return Err(Failure::Failed(format!("{name} fails without a mutant:\n{said}")));
+            bail!("{} fails without a mutant:\n{said}", suite.name);
         }
         suite.takes = start.elapsed();
         println!("    {} takes {:.1} s", suite.name, suite.takes.as_secs_f64());
@@ -290,7 +288,7 @@ fn measured(copy: &Path, mut suites: Vec<Suite>) -> Result<Vec<Suite>, Failure> 
 }
 
 /// The first test that fails with a mutant.
-fn killed_by(copy: &Path, suites: &[Suite], number: usize) -> Result<Option<String>, Failure> {
+fn killed_by(copy: &Path, suites: &[Suite], number: usize) -> Result<Option<String>> {
     for suite in suites {
         let (status, said) = suite.run(copy, Some(number), suite.takes * SLOWER + LATER)?;
         let name = &suite.name;
@@ -306,36 +304,25 @@ fn killed_by(copy: &Path, suites: &[Suite], number: usize) -> Result<Option<Stri
     Ok(None)
 }
 
-#[derive(Debug, PartialEq, Eq)]
-struct Arguments {
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Chooses the mutants
+    #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// How many there are, beside those of --at
+    #[arg(long, default_value_t = 56)]
     count: usize,
-    /// Files and lines, all mutants of which there are besides.
+    /// A line that has all its mutants, as in elastic/level.rs:476; can be repeated
+    #[arg(long, value_name = "FILE:LINE", value_parser = line_of_file)]
     at: Vec<(PathBuf, usize)>,
 }
 
-impl Arguments {
-    fn parse(words: &[String]) -> Result<Self, Failure> {
-        let mut parsed = Self { seed: 1, count: 56, at: Vec::new() };
-        let is_understood = words.chunks(2).all(|pair| {
-            let [name, value] = pair else { return false };
-            match name.as_str() {
-                "--seed" => value.parse().map(|seed| parsed.seed = seed).is_ok(),
-                "--count" => value.parse().map(|count| parsed.count = count).is_ok(),
-                "--at" => value.split_once(':').is_some_and(|(file, line)| {
-                    line.parse().map(|line| parsed.at.push((file.into(), line))).is_ok()
-                }),
-                _ => false,
-            }
-        });
-        if is_understood {
-            return Ok(parsed);
-        }
-        Err(Failure::Usage(
-            "mutants takes [--seed N] [--count N] [--at FILE:LINE]…, as in --at elastic/level.rs:476".into(),
-        ))
-    }
+fn line_of_file(text: &str) -> Result<(PathBuf, usize)> {
+    let (file, line) = text.split_once(':').context("expected FILE:LINE")?;
+    Ok((file.into(), line.parse()?))
+}
 
+impl Arguments {
     /// All mutants of the lines that were named, and as many others as asked for, by the seed.
     fn choose(&self, all: Vec<Mutant>) -> Vec<Mutant> {
         let (mut named, mut all): (Vec<_>, Vec<_>) = all.into_iter().partition(|(file, place)| {
@@ -353,30 +340,5 @@ impl Arguments {
         all.truncate(self.count);
         named.append(&mut all);
         named
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(line: &str) -> Result<Arguments, u8> {
-        let words: Vec<String> = line.split_whitespace().map(String::from).collect();
-        Arguments::parse(&words).map_err(|failure| failure.exit_code())
-    }
-
-    #[test]
-    fn a_seed_and_a_count_or_lines() {
-        assert_eq!(parse(""), Ok(Arguments { seed: 1, count: 56, at: Vec::new() }));
-        assert_eq!(
-            parse("--seed 7 --count 9"),
-            Ok(Arguments { seed: 7, count: 9, at: Vec::new() })
-        );
-        let at = vec![("elastic/level.rs".into(), 476), ("hash.rs".into(), 1)];
-        let parsed = parse("--at elastic/level.rs:476 --at hash.rs:1");
-        assert_eq!(parsed, Ok(Arguments { seed: 1, count: 56, at }));
-        for line in ["--seed", "--seed x", "--at hash.rs", "--every 7"] {
-            assert_eq!(parse(line), Err(2), "{line}");
-        }
     }
 }
