@@ -2,143 +2,129 @@
 //! by side: the two servers take turns, so that both meet the same noise. Memory and the measured false
 //! positive rate stand beside it.
 
-use core::fmt;
+use anyhow::Result;
+use redis::Connection;
 
-use anyhow::{Context, ensure};
-use serde::Serialize;
-
-use crate::connection::{Connection, item};
+use crate::load::{all, bytes_of, command, measured_rate, median};
 use crate::server::Server;
 
-const KEY: &[u8] = b"set";
-const PIPELINE: u64 = 16;
-/// While a batch of one of them is answered, those of the others wait in the server's sockets. With one
-/// connection the server sleeps after each batch, and waking up takes longer than the batch.
+const KEY: &str = "set";
+const PIPELINE: usize = 16;
+/// With one connection the server sleeps after each batch, and waking up takes longer than the batch.
 const CONNECTIONS: usize = 8;
-/// Items in each command that takes many.
-const MANY: u64 = 10;
 /// Items in each turn of a command.
 const TURN: u64 = 20_000;
 const ABSENT_ITEMS: u64 = 200_000;
-const FIRST_ABSENT: u64 = 1 << 40;
 
 /// A command, the number of items in it, and whether it asks for items that are there.
 struct Case {
     name: &'static str,
-    command: &'static [&'static [u8]],
-    items: u64,
+    words: &'static [&'static str],
+    items: usize,
     is_present: bool,
+}
+
+const fn case(
+    name: &'static str,
+    words: &'static [&'static str],
+    items: usize,
+    is_present: bool,
+) -> Case {
+    Case { name, words, items, is_present }
 }
 
 /// What one command adds, another deletes: the set stays as large as it is.
 const CASES: [Case; 5] = [
-    Case { name: "EXISTS", command: &[b"CF.EXISTS", KEY], items: 1, is_present: true },
-    Case { name: "MEXISTS x10", command: &[b"CF.MEXISTS", KEY], items: MANY, is_present: true },
-    Case { name: "ADD", command: &[b"CF.ADD", KEY], items: 1, is_present: false },
-    Case { name: "DEL", command: &[b"CF.DEL", KEY], items: 1, is_present: false },
-    Case {
-        name: "INSERT x10",
-        command: &[b"CF.INSERT", KEY, b"ITEMS"],
-        items: MANY,
-        is_present: false,
-    },
+    case("`CF.EXISTS`", &["CF.EXISTS", KEY], 1, true),
+    case("`CF.MEXISTS` of ten", &["CF.MEXISTS", KEY], 10, true),
+    case("`CF.ADD`", &["CF.ADD", KEY], 1, false),
+    DELETE,
+    case("`CF.INSERT` of ten", INSERT, 10, false),
 ];
+const DELETE: Case = case("`CF.DEL`", &["CF.DEL", KEY], 1, false);
+const INSERT: &[&str] = &["CF.INSERT", KEY, "ITEMS"];
 
-#[derive(Serialize)]
-pub(crate) struct Table {
-    modules: Vec<String>,
-    sizes: Vec<Size>,
+struct Link<'a> {
+    server: &'a Server,
+    control: Connection,
+    load: Vec<Connection>,
 }
 
-#[derive(Serialize)]
-struct Size {
-    items: u64,
-    rows: Vec<Row>,
-    bytes_per_item: Vec<f64>,
-    false_positive_rate: Vec<f64>,
+impl Link<'_> {
+    fn send(&mut self, case: &Case, items: &[u64]) -> Result<()> {
+        let commands = items.chunks(case.items).map(|chunk| {
+            let mut command = command(case.words);
+            chunk.iter().for_each(|item| {
+                command.arg(format!("item:{item}"));
+            });
+            command
+        });
+        all(&mut self.load, PIPELINE, commands, items.len() as u64)
+    }
 }
 
-#[derive(Serialize)]
-struct Row {
-    command: &'static str,
-    /// Of each module: nanoseconds per item in the best turn, and the median of all.
-    best: Vec<f64>,
-    median: Vec<f64>,
-}
-
-pub(crate) fn run(
-    servers: &[(String, Server)],
-    sizes: &[u64],
-    turns: usize,
-) -> anyhow::Result<Table> {
+pub(crate) fn run(servers: &[(&str, Server)], sizes: &[u64], turns: usize) -> Result<()> {
     let mut links = Vec::new();
     for (_, server) in servers {
         let mut control = server.connect()?;
-        control.call(&[b"CONFIG", b"SET", b"slowlog-log-slower-than", b"-1"])?;
-        control.call(&[b"FLUSHALL"])?;
+        command(&["CONFIG", "SET", "slowlog-log-slower-than", "-1"]).exec(&mut control)?;
+        command(&["FLUSHALL"]).exec(&mut control)?;
         // The size is not said in advance; another module may need a factor to grow by.
-        control.call(&[b"CF.RESERVE", KEY, b"1024", b"EXPANSION", b"2"])?;
-        let load =
-            (0..CONNECTIONS).map(|_| server.connect()).collect::<anyhow::Result<Vec<_>>>()?;
-        links.push((server, control, load));
+        command(&["CF.RESERVE", KEY, "1024", "EXPANSION", "2"]).exec(&mut control)?;
+        links.push(Link { server, control, load: server.connections(CONNECTIONS)? });
     }
-    let mut table = Table {
-        modules: servers.iter().map(|(name, _)| name.clone()).collect(),
-        sizes: Vec::new(),
-    };
+    let mut head = vec!["command".to_owned()];
+    let mut rows: Vec<Vec<String>> = CASES.iter().map(|case| vec![case.name.into()]).collect();
+    rows.extend(["bytes per item", "false positives"].map(|name| vec![name.into()]));
     let mut held = 0;
     for &size in sizes {
-        for (_, _, load) in &mut links {
-            let insert =
-                Case { name: "fill", command: CASES[4].command, items: 100, is_present: false };
-            send(load, &insert, &(held..size).collect::<Vec<_>>())?;
+        head.extend(servers.iter().map(|(name, _)| format!("{size} items: {name}")));
+        let fill = case("fill", INSERT, 100, false);
+        for link in &mut links {
+            link.send(&fill, &(held..size).collect::<Vec<_>>())?;
         }
         held = size;
-        let mut measured = vec![vec![Vec::new(); links.len()]; CASES.len()];
-        for turn in 0..turns as u64 {
-            for (case, measured) in CASES.iter().zip(&mut measured) {
-                // Asks for items of every age: a module that grows by further tables has old items in small
-                // ones. Deletes what was added just before.
-                let asked = if case.is_present { of_every_age(size, turn) } else { added(size) };
-                for ((server, _, load), measured) in links.iter_mut().zip(measured) {
-                    let before = server.cpu_nanoseconds()?;
-                    send(load, case, &asked)?;
-                    measured.push((server.cpu_nanoseconds()? - before) as f64 / TURN as f64);
-                }
-            }
-            // What INSERT added.
-            for (_, _, load) in &mut links {
-                send(load, &CASES[3], &added(size))?;
-            }
+        for (row, measured) in rows.iter_mut().zip(measure(&mut links, size, turns)?) {
+            row.extend(measured.into_iter().map(|times| {
+                let best = times.iter().copied().fold(f64::MAX, f64::min);
+                format!("{best:.0} ({:.0})", median(times.into_iter()))
+            }));
         }
-        let rows = CASES.iter().zip(measured).map(|(case, measured)| Row {
-            command: case.name,
-            best: measured
-                .iter()
-                .map(|times| times.iter().copied().fold(f64::MAX, f64::min))
-                .collect(),
-            median: measured.into_iter().map(median).collect(),
-        });
-        let rows = rows.collect();
-        let (mut bytes_per_item, mut false_positive_rate) = (Vec::new(), Vec::new());
-        for (_, control, load) in &mut links {
-            let bytes = control.call(&[b"MEMORY", b"USAGE", KEY, b"SAMPLES", b"0"])?.integer()?;
-            bytes_per_item.push(bytes as f64 / size as f64);
-            false_positive_rate.push(measured_rate(load)?);
+        let [.., bytes, rates] = &mut rows[..] else { continue };
+        for link in &mut links {
+            let per_item = bytes_of(&mut link.control, KEY)? as f64 / size as f64;
+            bytes.push(format!("{per_item:.2}"));
+            let rate = measured_rate(&mut link.load, KEY, ABSENT_ITEMS)?;
+            rates.push(format!("{:.3} %", 100.0 * rate));
         }
-        table.sizes.push(Size { items: size, rows, bytes_per_item, false_positive_rate });
     }
-    Ok(table)
+    let rule = vec!["---".to_owned(); head.len()];
+    println!("## bench-valkey");
+    for row in [head, rule].into_iter().chain(rows) {
+        println!("| {} |", row.join(" | "));
+    }
+    Ok(())
 }
 
-fn median(mut times: Vec<f64>) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
-/// The items that a turn adds to a set of this size.
-fn added(size: u64) -> Vec<u64> {
-    (size..size + TURN).collect()
+/// For each case and each server, nanoseconds per item in each turn.
+fn measure(links: &mut [Link<'_>], size: u64, turns: usize) -> Result<Vec<Vec<Vec<f64>>>> {
+    let mut measured = vec![vec![Vec::new(); links.len()]; CASES.len()];
+    let added: Vec<u64> = (size..size + TURN).collect();
+    for turn in 0..turns as u64 {
+        for (case, measured) in CASES.iter().zip(&mut measured) {
+            // Asks for items of every age: a module that grows by further tables has old items in small
+            // ones. Deletes what was added just before.
+            let asked = if case.is_present { of_every_age(size, turn) } else { added.clone() };
+            for (link, measured) in links.iter_mut().zip(measured) {
+                let before = link.server.cpu_nanoseconds()?;
+                link.send(case, &asked)?;
+                measured.push((link.server.cpu_nanoseconds()? - before) as f64 / TURN as f64);
+            }
+        }
+        // What INSERT added.
+        links.iter_mut().try_for_each(|link| link.send(&DELETE, &added))?;
+    }
+    Ok(measured)
 }
 
 /// Items of a turn that are spread over the whole set, in another order than they were added.
@@ -148,82 +134,4 @@ fn of_every_age(size: u64, turn: u64) -> Vec<u64> {
     (turn * TURN..(turn + 1) * TURN)
         .map(|i| (u128::from(i) * u128::from(STEP) % u128::from(size)) as u64)
         .collect()
-}
-
-/// Sends the command for these items; every reply must be yes.
-fn send(load: &mut [Connection], case: &Case, items: &[u64]) -> anyhow::Result<()> {
-    let mut chunks = items.chunks(case.items as usize).peekable();
-    // Lines to come on each connection.
-    let mut under_way = vec![0; load.len()];
-    let mut yes = 0;
-    while chunks.peek().is_some() || under_way.iter().any(|&lines| lines > 0) {
-        for (load, lines) in load.iter_mut().zip(&mut under_way) {
-            yes += load.count(*lines, b":1\r\n")?;
-            *lines = 0;
-            for chunk in chunks.by_ref().take(PIPELINE as usize) {
-                let names: Vec<_> = chunk.iter().copied().map(item).collect();
-                let mut words = case.command.to_vec();
-                words.extend(names.iter().map(|name| &name[..]));
-                load.add(&words);
-                // Commands that take many reply with a line for the array too.
-                *lines += chunk.len() + usize::from(case.items > 1);
-            }
-            if *lines > 0 {
-                load.send()?;
-            }
-        }
-    }
-    let wanted = items.len();
-    ensure!(yes == wanted, "{}: {} of {wanted} items got another reply", case.name, wanted - yes);
-    Ok(())
-}
-
-fn measured_rate(load: &mut [Connection]) -> anyhow::Result<f64> {
-    let load = load.first_mut().context("no connection")?;
-    let mut wrong = 0;
-    for first in (0..ABSENT_ITEMS).step_by(1000) {
-        for number in first..first + 1000 {
-            load.add(&[b"CF.EXISTS", KEY, &item(FIRST_ABSENT + number)]);
-        }
-        load.send()?;
-        wrong += load.count(1000, b":1\r\n")?;
-    }
-    Ok(wrong as f64 / ABSENT_ITEMS as f64)
-}
-
-impl Server {
-    /// The processor time of the server's main thread.
-    fn cpu_nanoseconds(&self) -> anyhow::Result<u64> {
-        let path = format!("/proc/{}/schedstat", self.pid());
-        let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
-        let first = text.split_whitespace().next().context("no time")?;
-        Ok(first.parse()?)
-    }
-}
-
-impl fmt::Display for Table {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "processor time of the server per item, in ns: best turn (median)")?;
-        for Size { items, rows, bytes_per_item, false_positive_rate } in &self.sizes {
-            write!(f, "{items:>12} items")?;
-            self.modules.iter().try_for_each(|name| write!(f, " {name:>20}"))?;
-            writeln!(f)?;
-            for Row { command, best, median } in rows {
-                write!(f, "{command:>18}")?;
-                for (best, median) in best.iter().zip(median) {
-                    write!(f, " {:>20}", format!("{best:.0} ({median:.0})"))?;
-                }
-                writeln!(f)?;
-            }
-            let mut line = |name: &str, numbers: Vec<String>| {
-                write!(f, "{name:>18}")?;
-                numbers.iter().try_for_each(|number| write!(f, " {number:>20}"))?;
-                writeln!(f)
-            };
-            line("bytes per item", bytes_per_item.iter().map(|n| format!("{n:.2}")).collect())?;
-            let percent = |rate: &f64| format!("{:.3} %", 100.0 * rate);
-            line("false positives", false_positive_rate.iter().map(percent).collect())?;
-        }
-        Ok(())
-    }
 }

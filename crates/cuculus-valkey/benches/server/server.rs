@@ -5,19 +5,18 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, Result, bail};
+use redis::{Client, Connection, InfoDict};
 use tempfile::TempDir;
-
-use crate::connection::Connection;
 
 pub(crate) struct Server {
     process: Child,
-    port: u16,
+    client: Client,
     directory: TempDir,
 }
 
 impl Server {
-    pub(crate) fn start(program: &str, module: &str) -> anyhow::Result<Self> {
+    pub(crate) fn start(program: &str, module: &str) -> Result<Self> {
         let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
         let directory = tempfile::tempdir()?;
         let process = Command::new(program)
@@ -27,9 +26,13 @@ impl Server {
             .stdout(Stdio::null())
             .spawn()
             .with_context(|| format!("cannot start {program}"))?;
-        let mut server = Self { process, port, directory };
+        let client = Client::open(format!("redis://127.0.0.1:{port}"))?;
+        let mut server = Self { process, client, directory };
         for _ in 0..500 {
-            if Connection::open(port).is_ok_and(|mut c| c.call(&[b"PING"]).is_ok()) {
+            if server
+                .connect()
+                .is_ok_and(|mut control| redis::cmd("PING").exec(&mut control).is_ok())
+            {
                 return Ok(server);
             }
             if let Some(status) = server.process.try_wait()? {
@@ -40,24 +43,29 @@ impl Server {
         bail!("{program} does not answer in {}", server.directory.path().display())
     }
 
-    pub(crate) fn pid(&self) -> u32 {
-        self.process.id()
+    pub(crate) fn connect(&self) -> Result<Connection> {
+        self.client.get_connection().context("cannot connect to the server")
     }
 
-    pub(crate) fn connect(&self) -> anyhow::Result<Connection> {
-        Connection::open(self.port).context("cannot connect to the server")
+    pub(crate) fn connections(&self, count: usize) -> Result<Vec<Connection>> {
+        (0..count).map(|_| self.connect()).collect()
     }
 
-    pub(crate) fn version(&self, control: &mut Connection) -> anyhow::Result<String> {
-        let info = control.call(&[b"INFO", b"server"])?.text()?;
-        let field = |name: &str| {
-            let line = info.lines().find_map(|line| line.strip_prefix(name));
-            line.map(|value| value.trim_start_matches(':').to_string())
-        };
-        let name = field("server_name").unwrap_or("redis".into());
-        let version = field("valkey_version").or(field("redis_version")).unwrap_or_default();
-        Ok(format!("{name} {version}"))
+    /// The processor time of its main thread.
+    pub(crate) fn cpu_nanoseconds(&self) -> Result<u64> {
+        let path = format!("/proc/{}/schedstat", self.process.id());
+        let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
+        let first = text.split_whitespace().next().context("no time")?;
+        Ok(first.parse()?)
     }
+}
+
+pub(crate) fn version(control: &mut Connection) -> Result<String> {
+    let info: InfoDict = redis::cmd("INFO").arg("server").query(control)?;
+    let field = |name| info.get::<String>(name);
+    let name = field("server_name").unwrap_or("redis".into());
+    let version = field("valkey_version").or(field("redis_version")).unwrap_or_default();
+    Ok(format!("{name} {version}"))
 }
 
 impl Drop for Server {

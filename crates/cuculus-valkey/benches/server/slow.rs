@@ -3,9 +3,10 @@
 
 use std::collections::HashMap;
 
-use serde::Serialize;
+use anyhow::Result;
+use redis::Connection;
 
-use crate::connection::Connection;
+use crate::load::command;
 
 /// The shortest time that counts as slow, in microseconds.
 const SLOW: u64 = 200;
@@ -13,47 +14,30 @@ const SLOW: u64 = 200;
 /// The slow commands of one run: microseconds by item.
 pub(crate) struct Slow(HashMap<Vec<u8>, u64>);
 
-/// What two runs agree on.
-#[derive(Serialize)]
-pub(crate) struct Slowest {
-    /// The longest time of a command in both runs, in microseconds; `None` if no command was slow
-    /// twice.
-    pub(crate) both_us: Option<u64>,
-    /// The longest time in one run, including what the machine did meanwhile.
-    pub(crate) once_us: u64,
-    pub(crate) slow_from_us: u64,
+pub(crate) fn watch(control: &mut Connection) -> Result<()> {
+    command(&["CONFIG", "SET", "slowlog-log-slower-than", &SLOW.to_string()]).exec(control)?;
+    Ok(command(&["SLOWLOG", "RESET"]).exec(control)?)
 }
 
-pub(crate) fn watch(control: &mut Connection) -> anyhow::Result<()> {
-    let limit = SLOW.to_string();
-    control.call(&[b"CONFIG", b"SET", b"slowlog-log-slower-than", limit.as_bytes()])?;
-    control.call(&[b"SLOWLOG", b"RESET"])?;
-    Ok(())
-}
+/// Its number, when it was, microseconds, the words of the command, the client and its name.
+type Entry = (u64, u64, u64, Vec<Vec<u8>>, String, String);
 
 /// The slow calls of a command since `watch`.
-pub(crate) fn calls_of(control: &mut Connection, command: &[u8]) -> anyhow::Result<Slow> {
-    let mut slow = HashMap::new();
-    for entry in control.call(&[b"SLOWLOG", b"GET", b"-1"])?.array()? {
-        let mut fields = entry.array()?.into_iter().skip(2);
-        let (Some(took), Some(words)) = (fields.next(), fields.next()) else { continue };
-        let words = words.array()?;
-        if let [name, _, item] = words.as_slice()
-            && name.text()?.as_bytes() == command
-        {
-            slow.insert(item.text()?.into_bytes(), took.integer()? as u64);
-        }
-    }
-    Ok(Slow(slow))
+pub(crate) fn calls_of(control: &mut Connection, name: &str) -> Result<Slow> {
+    let entries: Vec<Entry> = command(&["SLOWLOG", "GET", "-1"]).query(control)?;
+    let calls = entries.into_iter().filter_map(|(_, _, took, words, ..)| match &words[..] {
+        [first, _, item] if first == name.as_bytes() => Some((item.clone(), took)),
+        _ => None,
+    });
+    Ok(Slow(calls.collect()))
 }
 
 impl Slow {
-    pub(crate) fn and(&self, other: &Self) -> Slowest {
+    /// What two runs agree on, and the longest time in one of them, in words.
+    pub(crate) fn and(&self, other: &Self) -> String {
         let both = self.0.iter().filter_map(|(item, &a)| other.0.get(item).map(|&b| a.min(b)));
-        Slowest {
-            both_us: both.max(),
-            once_us: self.0.values().chain(other.0.values()).copied().max().unwrap_or(0),
-            slow_from_us: SLOW,
-        }
+        let both = both.max().map_or(format!("below {SLOW} µs"), |both| format!("{both} µs"));
+        let once = self.0.values().chain(other.0.values()).copied().max().unwrap_or(0);
+        format!("slowest in both of two equal runs {both}, in one of them {once} µs")
     }
 }
