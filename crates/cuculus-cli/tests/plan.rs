@@ -24,7 +24,7 @@ fn a_known_size_is_declared() {
         let plan = plan(&["--items", items, "--fpr", rate]);
         assert_eq!(plan["take"], "elastic, sized");
         let bytes = |name| kind(&plan, name)["bytes"].as_u64().expect("a number");
-        for name in ["elastic", "fixed cuckoo", "dynamic (DCF)"] {
+        for name in ["elastic", "fixed cuckoo"] {
             assert!(bytes("elastic, sized") < bytes(name), "{name}: {plan}");
         }
     }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
@@ -79,15 +80,27 @@ struct Step<'p> {
     tokens: &'p [String],
 }
 
+impl Step<'_> {
+    fn takes(&self) -> bool {
+        self.tokens.is_empty()
+    }
+
+    /// The step below this one.
+    fn next(&self) -> Self {
+        Self { tokens: self.tokens.get(1..).unwrap_or_default() }
+    }
+
+    /// A value that is not text.
+    fn other<'de, E>(&self, value: impl Into<serde_json::Value>) -> Result<Option<Value<'de>>, E> {
+        Ok(self.takes().then(|| Value::Other(value.into().to_string())))
+    }
+}
+
 impl<'de> DeserializeSeed<'de> for Step<'_> {
     type Value = Option<Value<'de>>;
 
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Self::Value, D::Error> {
-        if self.tokens.is_empty() {
-            reader.deserialize_any(Whole)
-        } else {
-            reader.deserialize_any(self)
-        }
+        reader.deserialize_any(self)
     }
 }
 
@@ -99,12 +112,15 @@ impl<'de> Visitor<'de> for Step<'_> {
     }
 
     fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
+        if self.takes() {
+            let whole = MapAccessDeserializer::new(map);
+            return self.other(serde_json::Value::deserialize(whole)?);
+        }
         let mut found = None;
         while let Some(is_next) = map.next_key_seed(NameIs(self.tokens.first()))? {
             if is_next {
                 // As other readers do, the last of two members with one name.
-                found =
-                    map.next_value_seed(Step { tokens: self.tokens.get(1..).unwrap_or_default() })?;
+                found = map.next_value_seed(self.next())?;
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
@@ -113,14 +129,17 @@ impl<'de> Visitor<'de> for Step<'_> {
     }
 
     fn visit_seq<S: SeqAccess<'de>>(self, mut list: S) -> Result<Self::Value, S::Error> {
+        if self.takes() {
+            let whole = SeqAccessDeserializer::new(list);
+            return self.other(serde_json::Value::deserialize(whole)?);
+        }
         let token = self.tokens.first().map_or("", String::as_str);
         let is_index = token == "0" || !token.starts_with(['0', '+']);
         let index = token.parse::<usize>().ok().filter(|_| is_index);
         let mut found = None;
         for at in 0.. {
             if Some(at) == index {
-                let step = Step { tokens: self.tokens.get(1..).unwrap_or_default() };
-                match list.next_element_seed(step)? {
+                match list.next_element_seed(self.next())? {
                     Some(value) => found = value,
                     None => break,
                 }
@@ -131,24 +150,28 @@ impl<'de> Visitor<'de> for Step<'_> {
         Ok(found)
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(None)
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(self.takes().then(|| Value::Text(text.into())))
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-        Ok(None)
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(self.takes().then(|| Value::Text(text.to_owned().into())))
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-        Ok(None)
+    fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> {
+        self.other(value)
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-        Ok(None)
+    fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
+        self.other(value)
     }
 
-    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-        Ok(None)
+    fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
+        self.other(value)
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
+        self.other(value)
     }
 
     fn visit_unit<E>(self) -> Result<Self::Value, E> {
@@ -176,57 +199,6 @@ impl Visitor<'_> for NameIs<'_> {
 
     fn visit_str<E>(self, name: &str) -> Result<bool, E> {
         Ok(self.0.is_some_and(|wanted| wanted == name))
-    }
-}
-
-/// Takes a value as it is.
-struct Whole;
-
-impl<'de> Visitor<'de> for Whole {
-    type Value = Option<Value<'de>>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Some(Value::Text(text.into())))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Some(Value::Text(text.to_owned().into())))
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> {
-        Ok(Some(Value::Other(value.to_string())))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
-        Ok(Some(Value::Other(value.to_string())))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
-        Ok(Some(Value::Other(value.to_string())))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
-        Ok(Some(Value::Other(serde_json::Value::from(value).to_string())))
-    }
-
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Self::Value, M::Error> {
-        let value =
-            serde_json::Value::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
-        Ok(Some(Value::Other(value.to_string())))
-    }
-
-    fn visit_seq<S: SeqAccess<'de>>(self, list: S) -> Result<Self::Value, S::Error> {
-        let value =
-            serde_json::Value::deserialize(serde::de::value::SeqAccessDeserializer::new(list))?;
-        Ok(Some(Value::Other(value.to_string())))
     }
 }
 

@@ -3,7 +3,6 @@
 
 #[path = "../binary/mod.rs"]
 mod binary;
-mod cases;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +10,40 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use binary::{is_refused, output_of, stderr_of, stdout_of};
-use cases::{CASES, Case, SAME, SERVED};
+
+/// An option of a command, a script, and a part of what it prints.
+#[derive(Debug)]
+struct Case {
+    command: &'static str,
+    option: &'static str,
+    script: &'static str,
+    expected: String,
+}
+
+/// The cases of a section of cases.txt: what is printed only with an option, options that change nothing that
+/// is printed (`same`), and options that need servers, which have no script here (`served`).
+fn cases(section: &str) -> impl Iterator<Item = Case> {
+    let text = include_str!("cases.txt");
+    let mut current = "printed";
+    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let lines = lines.filter_map(move |line| {
+        if let Some(name) = line.strip_prefix('[') {
+            current = name.trim_end_matches(']');
+            return None;
+        }
+        let mut fields = line.split(" :: ");
+        let (command, option) = fields.next()?.rsplit_once(' ').expect("a command and an option");
+        let (script, expected) =
+            (fields.next().unwrap_or_default(), fields.next().unwrap_or_default());
+        let expected = expected.replace(r"\n", "\n").replace(r"\t", "\t");
+        Some((current, Case { command, option, script, expected }))
+    });
+    lines.filter(move |(of, _)| *of == section).map(|(_, case)| case)
+}
+
+fn all_cases() -> Vec<Case> {
+    ["printed", "same", "served"].into_iter().flat_map(cases).collect()
+}
 
 /// Files that the cases read.
 const FILES: [(&str, &str); 4] = [
@@ -60,17 +92,17 @@ fn with_and_without(script: &str) -> (String, String) {
 #[test]
 fn every_option_makes_the_difference_that_it_promises() {
     let mut faults = Vec::new();
-    for Case(command, option, script, expected) in CASES {
+    for Case { command, option, script, expected } in cases("printed") {
         let (with, without) = with_and_without(script);
         assert!(with.contains(option) && with.contains(&format!("cuculus {command}")), "{script}");
         let said = printed(&with);
-        if !said.contains(expected) {
+        if !said.contains(&expected) {
             faults.push(format!("{command} {option}: no {expected:?} in\n{said}"));
         }
         // A script without brackets would take too long without the option.
         if with != without {
             let said = printed(&without);
-            if said.contains(expected) {
+            if said.contains(&expected) {
                 faults.push(format!("{command} without {option}: {expected:?} in\n{said}"));
             }
         }
@@ -80,11 +112,11 @@ fn every_option_makes_the_difference_that_it_promises() {
 
 #[test]
 fn some_options_change_nothing_that_is_printed() {
-    for Case(command, option, script, expected) in SAME {
+    for Case { command, option, script, expected } in cases("same") {
         let (with, without) = with_and_without(script);
         assert!(with.contains(option) && with.contains(&format!("cuculus {command}")), "{script}");
         let said = printed(&with);
-        assert!(said.contains(expected), "{said}");
+        assert!(said.contains(&expected), "{said}");
         assert_eq!(said, printed(&without), "{command} {option}");
     }
 }
@@ -156,8 +188,9 @@ fn options_of(command: &str) -> BTreeSet<String> {
 fn no_option_is_without_a_case() {
     let commands = commands_below("");
     assert!(commands.len() > 20, "{commands:?}");
+    let cases = all_cases();
     let known = |command: &str, option: &str| {
-        [CASES, SAME, SERVED].concat().iter().any(|case| (case.0, case.1) == (command, option))
+        cases.iter().any(|case| (case.command, case.option) == (command, option))
     };
     let mut missing = Vec::new();
     for command in &commands {
@@ -170,7 +203,7 @@ fn no_option_is_without_a_case() {
         }
     }
     assert!(missing.is_empty(), "options without a case: {missing:#?}");
-    for Case(command, option, ..) in [CASES, SAME, SERVED].concat() {
+    for Case { command, option, .. } in cases {
         assert!(options_of(command).contains(option), "{command} has no {option}");
     }
 }
@@ -181,11 +214,11 @@ fn options_that_need_servers_are_used_by_the_tests_with_servers() {
     let tests =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../cuculus-valkey/tests/test_cluster.py");
     let tests = fs::read_to_string(tests).expect("the tests with servers");
-    for Case(command, option, ..) in SERVED {
+    for Case { command, option, .. } in cases("served") {
         let name = command.rsplit(' ').next().unwrap_or_default();
         let uses = |line: &str| {
             line.contains(&format!("\"{option}\""))
-                && (*command == "cluster" || line.contains(&format!("\"{name}\"")))
+                && (command == "cluster" || line.contains(&format!("\"{name}\"")))
         };
         assert!(tests.lines().any(uses), "no line uses {command} {option}");
     }
