@@ -113,20 +113,6 @@ fn a_browser_sees_a_broken_page() {
     }
 }
 
-#[test]
-fn mistakes_are_one_line_and_exit_code_2() {
-    for (arguments, hint) in [
-        (&["demo", "--key", "5000"][..], "'--keys'"),
-        (&["demo", "--keys", "12"], "from 10,000 to 50,000,000"),
-        (&["demo", "--keys", "many"], "1_000_000"),
-        (&["demo", "more"], "`cuculus demo --help`"),
-        (&["dmeo"], "'demo'"),
-        (&[], "`cuculus demo`"),
-    ] {
-        is_refused(arguments, hint);
-    }
-}
-
 /// Known before the work: nothing is printed about growing.
 #[test]
 fn a_page_that_cannot_be_written_is_known_at_once() {

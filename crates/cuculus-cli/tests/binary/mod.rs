@@ -20,13 +20,17 @@ pub(crate) fn stderr_of(output: &Output) -> &str {
     std::str::from_utf8(&output.stderr).expect("text")
 }
 
-/// One line on standard error that contains the hint, nothing on standard output, exit code 2.
+/// One line on standard error that contains the hint, exit code 2.
+pub(crate) fn is_error(output: &Output, hint: &str) {
+    let message = stderr_of(output);
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.starts_with("cuculus: ") && message.contains(hint), "{message}");
+    assert_eq!(message.lines().count(), 1, "{message}");
+}
+
+/// An error, and nothing on standard output.
 pub(crate) fn is_refused(arguments: &[&str], hint: &str) {
     let output = output_of(arguments);
-    let message = stderr_of(&output);
-    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
-    assert!(message.starts_with("cuculus: "), "{message}");
-    assert_eq!(message.lines().count(), 1, "{message}");
-    assert!(message.contains(hint), "{message}");
-    assert!(output.stdout.is_empty());
+    is_error(&output, hint);
+    assert!(output.stdout.is_empty(), "{arguments:?}");
 }

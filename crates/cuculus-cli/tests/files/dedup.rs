@@ -10,15 +10,11 @@ use crate::workshop::{Workshop, fed, gzip, json, lines, piped, succeeds, zstd};
 
 /// JSON lines, a third of them repeated, some without the key, over several blocks.
 fn documents(count: usize, seed: u64) -> String {
-    let mut state = seed;
-    let mut next = || {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        state >> 33
-    };
+    let mut random = fastrand::Rng::with_seed(seed);
     let mut text = String::new();
     for number in 0..count {
-        let id = next() % (count as u64 * 3 / 2);
-        let filler = "x".repeat((next() % 200) as usize);
+        let id = random.usize(..count * 3 / 2);
+        let filler = "x".repeat(random.usize(..200));
         text += &match number % 1000 {
             999 => format!("{{\"other\": \"{number}\"}}\n"),
             _ => format!("{{\"n\": {number}, \"text\": \"document {id}\", \"f\": \"{filler}\"}}\n"),
@@ -210,12 +206,11 @@ fn a_killed_run_continues_where_it_was_saved() {
     let takes = start.elapsed();
     let killed = arguments("killed", "killed state");
     let killed: Vec<&str> = killed.iter().map(String::as_str).collect();
-    let mut random = 5u64;
+    let mut random = fastrand::Rng::with_seed(5);
     let mut kills = 0;
     for _ in 0..20 {
-        random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         let mut child = piped(&killed);
-        thread::sleep(takes.mul_f64((random >> 40) as f64 / (1u64 << 24) as f64 * 0.3));
+        thread::sleep(takes.mul_f64(random.f64() * 0.3));
         child.kill().expect("it can be killed");
         kills += usize::from(!child.wait().expect("it ends").success());
     }

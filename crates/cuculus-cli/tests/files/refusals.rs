@@ -1,18 +1,10 @@
 //! An error is one line with exit code 2, and nothing is lost.
 
 use std::fs;
-use std::process::{Command, Output};
+use std::process::Command;
 
-use crate::binary::{cuculus, is_refused, stderr_of, stdout_of};
+use crate::binary::{cuculus, is_error, is_refused, stderr_of, stdout_of};
 use crate::workshop::{Workshop, fed, gzip, json, lines, succeeds, zstd};
-
-/// One line with a hint, exit code 2.
-fn is_error(output: &Output, hint: &str) {
-    let message = stderr_of(output);
-    assert_eq!(output.status.code(), Some(2), "{message}");
-    assert!(message.starts_with("cuculus: ") && message.contains(hint), "{message}");
-    assert_eq!(message.lines().count(), 1, "{message}");
-}
 
 #[test]
 fn missing_files_and_files_that_are_not_filters() {

@@ -5,59 +5,65 @@ use std::io::{Read, Write};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::binary::{cuculus, stderr_of};
+use crate::binary::{is_error, stderr_of};
 use crate::workshop::{Workshop, fed, json, lines, piped, succeeds};
 
 /// The file that a writer has beside the target while it works.
 const BESIDE: &str = ".filter.cuculus-new";
 
-/// A hundred megabytes, killed at fifty moments from the start to after the end.
-#[test]
-fn a_killed_writer_leaves_the_old_file_or_the_new_one() {
-    let workshop = Workshop::new();
-    let file = workshop.build(
-        "filter",
-        &["--kind", "cuckoo", "--capacity", "80000000"],
-        &lines("key", 1000),
-    );
+/// Kills a command that replaces the file, at many moments from the start to after the end: each time the
+/// old file is there, or the new one.
+fn killed_at_any_moment(workshop: &Workshop, kills: u64, arguments: &[&str]) {
     let old = workshop.read("filter");
-    assert!(old.len() > 100_000_000, "{} bytes", old.len());
-    let keys = workshop.write("keys", lines("more", 1000));
     let start = Instant::now();
-    succeeds(&["add", &file, &keys], "");
+    succeeds(arguments, "");
     let takes = start.elapsed();
     // The same keys give the same bytes, so there are two files that may be found.
     let new = workshop.read("filter");
     assert!(new != old);
-
-    workshop.write("filter", &old);
-    let mut random = 1u64;
-    let (mut olds, mut news) = (0, 0);
-    for _ in 0..50 {
-        random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        let moment = takes.mul_f64((random >> 40) as f64 / (1u64 << 24) as f64 * 1.2);
-        let mut child = cuculus(&["add", &file, &keys]).spawn().expect("the binary runs");
+    let mut random = fastrand::Rng::with_seed(kills);
+    let mut olds = 0;
+    for _ in 0..kills {
+        workshop.write("filter", &old);
+        let moment = takes.mul_f64(random.f64() * 1.2);
+        let mut child = piped(arguments);
         thread::sleep(moment);
         child.kill().expect("it can be killed");
         child.wait().expect("it ends");
         let left = workshop.read("filter");
-        match left {
-            _ if left == old => olds += 1,
-            _ if left == new => {
-                news += 1;
-                workshop.write("filter", &old);
-            }
-            _ => panic!("killed after {moment:?}: {} bytes of something else", left.len()),
-        }
+        assert!(left == old || left == new, "killed after {moment:?}: something else");
+        olds += u64::from(left == old);
         // One leftover at most, however many were killed.
         let others = workshop.files().into_iter().filter(|n| n != "filter" && n != "keys");
         assert!(others.clone().all(|name| name == BESIDE), "{:?}", others.collect::<Vec<_>>());
     }
     assert!(olds > 0, "no writer was killed in time");
-    eprintln!("{olds} old files, {news} new ones");
-    succeeds(&["add", &file, &keys], "");
+    workshop.write("filter", &old);
+    succeeds(arguments, "");
     assert!(workshop.read("filter") == new);
     assert_eq!(workshop.files(), ["filter", "keys"], "the next writer clears up");
+}
+
+/// A hundred megabytes.
+#[test]
+fn a_killed_writer_leaves_the_old_file_or_the_new_one() {
+    let workshop = Workshop::new();
+    let options = ["--kind", "cuckoo", "--capacity", "80000000"];
+    let file = workshop.build("filter", &options, &lines("key", 1000));
+    assert!(workshop.read("filter").len() > 100_000_000);
+    let keys = workshop.write("keys", lines("more", 1000));
+    killed_at_any_moment(&workshop, 50, &["add", &file, &keys]);
+}
+
+#[test]
+fn a_killed_uniq_leaves_the_old_state_or_the_new_one() {
+    let workshop = Workshop::new();
+    let state = workshop.at("filter");
+    let (old, new) = (lines("old", 1000), lines("new", 400_000));
+    succeeds(&["uniq", "--state", &state], &old);
+    let keys = workshop.write("keys", &new);
+    killed_at_any_moment(&workshop, 40, &["uniq", "--count", "--state", &state, &keys]);
+    assert_eq!(succeeds(&["uniq", "--count", "--state", &state], old + &new), "0\n");
 }
 
 /// A writer that has its file and waits for keys.
@@ -89,10 +95,7 @@ fn a_second_writer_is_refused_and_readers_are_not() {
         &["uniq", "--state", &file],
     ] {
         let second = fed(arguments, "from the second\n");
-        assert_eq!(second.status.code(), Some(2), "{arguments:?}");
-        let message = stderr_of(&second);
-        assert!(message.contains("is being written by another process"), "{message}");
-        assert_eq!(message.lines().count(), 1);
+        is_error(&second, "is being written by another process");
     }
     assert_eq!(succeeds(&["query", &file], "key\nfrom the first\n"), "key\n", "the old file");
     let output = first.wait_with_output().expect("it ends when its input does");
@@ -160,41 +163,6 @@ fn writers_that_race_lose_no_key() {
     assert_eq!(succeeds(&["query", &file], added.concat()), added.concat());
     assert_eq!(json(&succeeds(&["info", &file, "--json"], ""))["keys"], added.len());
     assert_eq!(workshop.files(), ["filter"]);
-}
-
-/// The state of `uniq`, killed at forty moments: what the next run prints shows that the state was
-/// the old or the new one.
-#[test]
-fn a_killed_uniq_leaves_the_old_state_or_the_new_one() {
-    let workshop = Workshop::new();
-    let (old, new) = (lines("old", 1000), lines("new", 400_000));
-    let state = workshop.at("filter");
-    succeeds(&["uniq", "--state", &state], &old);
-    let before = workshop.read("filter");
-    let keys = workshop.write("keys", &new);
-    let start = Instant::now();
-    succeeds(&["uniq", "--count", "--state", &state, &keys], "");
-    let takes = start.elapsed();
-    let after = workshop.read("filter");
-    workshop.write("filter", &before);
-    let mut random = 3u64;
-    let mut olds = 0;
-    for _ in 0..40 {
-        random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        let moment = takes.mul_f64((random >> 40) as f64 / (1u64 << 24) as f64 * 1.2);
-        let arguments = ["uniq", "--count", "--state", &state, &keys];
-        let mut child = piped(&arguments);
-        thread::sleep(moment);
-        child.kill().expect("it can be killed");
-        child.wait().expect("it ends");
-        let left = workshop.read("filter");
-        assert!(left == before || left == after, "killed after {moment:?}");
-        olds += usize::from(left == before);
-        workshop.write("filter", &before);
-    }
-    assert!(olds > 0, "no run was killed in time");
-    assert_eq!(succeeds(&["uniq", "--count", "--state", &state], old + &new), "400000\n");
-    assert_eq!(workshop.files(), ["filter", "keys"], "the next run clears up");
 }
 
 /// Ctrl-C leaves nothing behind; a run of `uniq` with a state saves what it has printed.

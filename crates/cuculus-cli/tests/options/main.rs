@@ -3,6 +3,7 @@
 
 #[path = "../binary/mod.rs"]
 mod binary;
+mod plan;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -225,12 +226,25 @@ fn options_that_need_servers_are_used_by_the_tests_with_servers() {
 }
 
 #[test]
-fn a_wrong_value_is_named_with_what_was_expected() {
+fn a_mistake_is_named_with_what_was_expected() {
     for (arguments, hint) in [
         (&["build", "f", "--capacity", "-5"][..], "'-5' for '--capacity <KEYS>': expected a whole"),
         (&["build", "f", "--capacity", "1e30"], "the largest number is 18446744073709551615"),
         (&["build", "f", "--fpr", "-1"], "'-1' for '--fpr <RATE>'"),
-        (&["demo", "--keys", "9"], "expected a number from 10,000 to 50,000,000"),
+        (&["demo", "--key", "5000"], "'--keys'"),
+        (&["demo", "--keys", "12"], "from 10,000 to 50,000,000"),
+        (&["demo", "--keys", "many"], "1_000_000"),
+        (&["demo", "more"], "`cuculus demo --help`"),
+        (&["dmeo"], "'demo'"),
+        (&[], "`cuculus demo`"),
+        (&["plan"], "--items"),
+        (&["plan", "--items", "1M"], "--fpr"),
+        (&["plan", "--items", "1.5", "--fpr", "0.01"], "whole number"),
+        (&["plan", "--items", "0", "--fpr", "0.01"], "from 1 to 10,000,000,000"),
+        (&["plan", "--items", "1e30", "--fpr", "0.01"], "the largest number is"),
+        (&["plan", "--items", "1M", "--fpr", "2"], "below 1"),
+        (&["plan", "--items", "1M", "--fpr", "none"], "0.001, 1e-3 or 0.1%"),
+        (&["plan", "--items", "1M", "--peak", "1k", "--fpr", "0.01"], "--peak"),
         (&["uniq", "--key", "2", "--delimiter", "ab"], "expected one character"),
         (&["uniq", "--key", "2", "--delimiter", ""], "expected one character"),
         (
