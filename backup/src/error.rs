@@ -9,17 +9,16 @@ use crate::id::{ChunkId, Name};
 use crate::store::ObjectKind;
 
 /// Why an operation on a repository or on files failed.
+///
+/// A location is a directory, `s3://BUCKET/PREFIX` or `sftp://HOST/PATH`; `what` is what was tried, such as
+/// "cannot read /a/b".
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum Error {
     /// The operating system or a server reported an error.
     #[error("{what}: {source}")]
-    Io {
-        /// What was tried, for example "cannot read /a/b".
-        what: String,
-        /// The error it caused.
-        source: io::Error,
-    },
+    Io { what: String, source: io::Error },
     /// Stored bytes are not what was written.
     #[error("{0}; `cuculus-backup check` lists the damage, and `repair` removes it")]
     Damaged(Damage),
@@ -27,27 +26,19 @@ pub enum Error {
     #[error(
         "{location} is not a repository; create one with `cuculus-backup --repo {location} init`"
     )]
-    NotARepository {
-        /// The directory, `s3://BUCKET/PREFIX` or `sftp://HOST/PATH`.
-        location: String,
-    },
+    NotARepository { location: String },
     /// The repository has a format version that this program does not read.
     #[error(
         "the repository has format version {found:?}, and this program reads version 1; \
          use a newer cuculus-backup"
     )]
     UnknownVersion {
-        /// The last byte of the magic bytes; `1` is supported.
+        /// The last byte of the magic bytes.
         found: char,
     },
     /// A new repository, or a restore, needs an empty place.
     #[error("{location} is not empty; {remedy}")]
-    NotEmpty {
-        /// The directory, `s3://BUCKET/PREFIX` or `sftp://HOST/PATH`.
-        location: String,
-        /// What to do.
-        remedy: &'static str,
-    },
+    NotEmpty { location: String, remedy: &'static str },
     /// A parameter of a new repository is out of range.
     #[error(
         "the mean chunk size must be a power of two from 1 KiB to 1 MiB, the zstd level from -7 to 22, \
@@ -77,12 +68,10 @@ pub enum Error {
         short(&.known.0), mode(.known.1), .found.0.as_deref().map_or("another one", short), mode(.found.1)
     )]
     RepositoryChanged {
-        /// Where it is.
         location: String,
         /// The id of the repository that was here, and whether it was encrypted.
         known: (String, bool),
-        /// The id of the repository that is here, as far as it is known, and whether it is
-        /// encrypted.
+        /// The id of the repository that is here, as far as it is known, and whether it is encrypted.
         found: (Option<String>, bool),
     },
     /// What this machine remembers of a repository cannot be read.
@@ -91,10 +80,7 @@ pub enum Error {
          file to trust the repository as it is",
         .path.display()
     )]
-    DamagedPin {
-        /// The file.
-        path: PathBuf,
-    },
+    DamagedPin { path: PathBuf },
     /// The repository is not encrypted, so it has no passphrases.
     #[error("the repository is not encrypted, so it has no passphrase")]
     NotEncrypted,
@@ -121,53 +107,27 @@ pub enum Error {
     NoMatchingSnapshot,
     /// A path of a snapshot is a directory or a link, not a file.
     #[error("{} is not a file; `restore --include` restores directories and links", .path.display())]
-    NotAFile {
-        /// The path.
-        path: PathBuf,
-    },
+    NotAFile { path: PathBuf },
     /// The name for what is read from standard input is not a name of a file.
     #[error("{name:?} is not the name of a file; choose one without a slash")]
-    InvalidFileName {
-        /// What was given.
-        name: String,
-    },
+    InvalidFileName { name: String },
     /// No snapshot or key has a name that begins like this.
     #[error("there is no {} {prefix:?}; `cuculus-backup {}` lists them", .kind.noun(), list(*.kind))]
-    NotFound {
-        /// What was looked for.
-        kind: ObjectKind,
-        /// The beginning of the name.
-        prefix: String,
-    },
+    NotFound { kind: ObjectKind, prefix: String },
     /// Several snapshots or keys have names that begin like this.
     #[error("several {}s begin with {prefix:?}; give more digits of the name", .kind.noun())]
-    Ambiguous {
-        /// What was looked for.
-        kind: ObjectKind,
-        /// The beginning of the name.
-        prefix: String,
-    },
+    Ambiguous { kind: ObjectKind, prefix: String },
     /// A path is not in a snapshot.
     #[error(
         "{} is not in snapshot {id}; `ls {id}` lists its paths", .path.display(), id = .snapshot.short()
     )]
-    PathNotFound {
-        /// The path.
-        path: PathBuf,
-        /// The snapshot.
-        snapshot: Name,
-    },
+    PathNotFound { path: PathBuf, snapshot: Name },
     /// A directory stands where a restore would write a file.
     #[error("a directory is in the way; remove it, or restore to another directory")]
     DirectoryInTheWay,
     /// An exclude pattern is not a valid glob.
     #[error("the pattern {pattern:?} is not valid: {reason}")]
-    InvalidPattern {
-        /// The pattern.
-        pattern: String,
-        /// Why it is not valid.
-        reason: String,
-    },
+    InvalidPattern { pattern: String, reason: String },
     /// A backup was called without any path.
     #[error("nothing to back up; name a file or a directory")]
     NothingToBackUp,
@@ -181,18 +141,10 @@ pub enum Error {
     #[error(
         "{} was written and cannot be found; the storage loses data: use another", .kind.describe(.name)
     )]
-    LostWrite {
-        /// What was written.
-        kind: ObjectKind,
-        /// Its name.
-        name: Name,
-    },
+    LostWrite { kind: ObjectKind, name: Name },
     /// Another process is changing the index of the repository.
     #[error("{by} is changing this repository; try again when it has finished")]
-    Busy {
-        /// The process and its machine.
-        by: String,
-    },
+    Busy { by: String },
     /// Another machine saw no sign of life from this run for a day and declared it dead.
     #[error(
         "another machine saw no sign of life from this run for a day and declared it dead; run the \
@@ -205,10 +157,7 @@ pub enum Error {
          and repair the copy",
         .errors.join("; ")
     )]
-    Unreadable {
-        /// What was reported, one entry per object.
-        errors: Vec<String>,
-    },
+    Unreadable { errors: Vec<String> },
     /// The location is in a bucket, and this program was built without S3.
     #[error(
         "this cuculus-backup was built without S3; install it with `cargo install cuculus-backup \
@@ -223,54 +172,25 @@ pub enum Error {
     BuiltWithoutSftp,
     /// The location is not of the form that its beginning promises.
     #[error("{location}: {reason}; use {form}")]
-    InvalidLocation {
-        /// What was given.
-        location: String,
-        /// What is wrong with it.
-        reason: &'static str,
-        /// The form.
-        form: &'static str,
-    },
+    InvalidLocation { location: String, reason: &'static str, form: &'static str },
     /// An environment variable has a value that cannot be used.
     #[error("{variable} {reason}")]
-    InvalidSetting {
-        /// The variable.
-        variable: &'static str,
-        /// What is wrong, and what to do.
-        reason: String,
-    },
+    InvalidSetting { variable: &'static str, reason: String },
     /// An SFTP server cannot do what a repository needs.
     #[error(
         "{server} cannot {what}, so a crash could lose what it stores; use a server such as OpenSSH \
          6.5 or newer"
     )]
-    ServerLacks {
-        /// The server.
-        server: String,
-        /// What it cannot do.
-        what: &'static str,
-    },
+    ServerLacks { server: String, what: &'static str },
     /// There is no such bucket.
     #[error("{what}: there is no such bucket at {server}; create it first")]
-    NoSuchBucket {
-        /// What was tried.
-        what: String,
-        /// The S3 server.
-        server: String,
-    },
+    NoSuchBucket { what: String, server: String },
     /// The S3 server refused access.
     #[error(
         "{what}: {server} refuses access ({code}); check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, \
          AWS_REGION and their permissions"
     )]
-    AccessDenied {
-        /// What was tried.
-        what: String,
-        /// The S3 server.
-        server: String,
-        /// The code in its answer.
-        code: String,
-    },
+    AccessDenied { what: String, server: String, code: String },
 }
 
 fn short(id: &str) -> &str {
@@ -303,21 +223,21 @@ pub struct Damage {
 }
 
 /// What can be damaged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DamagedPart {
-    /// An object of the repository.
-    Object {
-        /// Its kind.
-        kind: ObjectKind,
-        /// Its name.
-        name: Name,
-    },
+    /// An object of the repository, by its kind and name.
+    #[error("{} is damaged", .kind.describe(.name))]
+    #[allow(missing_docs, reason = "said above")]
+    Object { kind: ObjectKind, name: Name },
     /// A chunk that is needed and that no index run has.
+    #[error("chunk {0} is not in the index")]
     MissingChunk(ChunkId),
     /// A directory stored in a snapshot.
+    #[error("a stored directory is damaged")]
     Directory,
     /// The list of chunks of a file stored in a snapshot.
+    #[error("the list of chunks is damaged")]
     ChunkList,
 }
 
@@ -359,14 +279,7 @@ impl Error {
 
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.part {
-            DamagedPart::Object { kind, name } => {
-                write!(f, "{} is damaged", kind.describe(name))?;
-            }
-            DamagedPart::MissingChunk(id) => write!(f, "chunk {id} is not in the index")?,
-            DamagedPart::Directory => f.write_str("a stored directory is damaged")?,
-            DamagedPart::ChunkList => f.write_str("the list of chunks is damaged")?,
-        }
+        self.part.fmt(f)?;
         if !self.detail.is_empty() {
             write!(f, " ({})", self.detail)?;
         }

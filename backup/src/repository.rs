@@ -19,7 +19,7 @@ use crate::pack::PackInfo;
 use crate::pin::Pin;
 use crate::seal::Keys;
 use crate::snapshot::{self, Snapshot};
-use crate::store::{ObjectKind, RepositoryLocation, Store};
+use crate::store::{self, ObjectKind, RepositoryLocation, Store};
 
 /// A repository of backups.
 pub struct Repository {
@@ -47,7 +47,9 @@ impl Repository {
         parameters: &Parameters,
         passphrase: Option<&str>,
     ) -> Result<()> {
-        config::create(RepositoryLocation::create(location)?.store(), parameters, passphrase)
+        let location = store::find(location)?;
+        location.prepare()?;
+        config::create(&*location, parameters, passphrase)
     }
 
     /// Finds a repository without opening it, for example to see whether it needs a passphrase.
@@ -56,8 +58,8 @@ impl Repository {
     /// If there is none, or its configuration is damaged.
     pub fn find(location: &Path) -> Result<LockedRepository> {
         let text = location.display().to_string();
-        let location = RepositoryLocation::find(location)?;
-        let locked = Locked::read(location.store(), &text)?;
+        let location = store::find(location)?;
+        let locked = Locked::read(&*location, &text)?;
         Ok(LockedRepository { location, locked, cache: None, pins: None })
     }
 
@@ -155,7 +157,7 @@ impl Repository {
 
 /// A repository that was found and is not open yet.
 pub struct LockedRepository {
-    location: RepositoryLocation,
+    location: Box<dyn RepositoryLocation>,
     locked: Locked,
     cache: Option<PathBuf>,
     /// Whether the repository is remembered, and if so whether a change is accepted.
@@ -205,8 +207,8 @@ impl LockedRepository {
         if let Some((pin, false)) = &pin {
             pin.expects(encrypted)?;
         }
-        let store = self.location.store();
-        let Unlocked { parameters, keys, kdf, bytes } = self.locked.unlock(store, passphrase)?;
+        let Unlocked { parameters, keys, kdf, bytes } =
+            self.locked.unlock(&*self.location, passphrase)?;
         for kind in self.locked.damaged_copies(&bytes) {
             warnings.push(format!(
                 "warning: the {} is damaged or missing; `cuculus-backup repair` replaces it",

@@ -102,9 +102,8 @@ impl Cli<'_> {
         let snapshots = Self::several(&other, &options.snapshots, &options.filter)?;
         let report = self.repository.copy_from(&other, &snapshots, &self.progress(Unit::Bytes))?;
         self.print(&report, || {
-            let short = |name: &str| name.get(..8).unwrap_or(name).to_owned();
             let line = |(from, to): &(String, String)| {
-                format!("snapshot {} is a copy of {}", short(to), short(from))
+                format!("snapshot {} is a copy of {}", text::short(to), text::short(from))
             };
             let mut lines: Vec<String> = report.copied.iter().map(line).collect();
             lines.push(format!(

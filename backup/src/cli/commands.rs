@@ -119,7 +119,7 @@ fn warn_of_missing(repository: &Repository, accept: bool) -> Result<()> {
     if missing.is_empty() {
         return Ok(());
     }
-    let names: Vec<&str> = missing.iter().map(|name| name.get(..8).unwrap_or(name)).collect();
+    let names: Vec<&str> = missing.iter().map(|name| text::short(name)).collect();
     let advice = if accept { "accepted" } else { "--accept-missing-snapshots accepts that" };
     crate::print_error(&format!(
         "warning: snapshots that this machine has seen are gone, and nobody with the key has \
@@ -228,7 +228,7 @@ impl Cli<'_> {
         drop(progress);
         self.print(&report, || {
             let what = match &report.snapshot {
-                Some(name) => format!("snapshot {}", name.get(..8).unwrap_or(name)),
+                Some(name) => format!("snapshot {}", text::short(name)),
                 None => "dry run".into(),
             };
             let mut message = format!(
@@ -398,7 +398,7 @@ impl Cli<'_> {
                 };
                 format!(
                     "{}  {}  {}  process {} on {}: {state}",
-                    lock.name.get(..8).unwrap_or(&lock.name),
+                    text::short(&lock.name),
                     text::time(i64::try_from(lock.heartbeat).unwrap_or(0)),
                     lock.work,
                     lock.process,
@@ -418,7 +418,7 @@ impl Cli<'_> {
                 lines.push(format!("snapshot {name} was damaged and has been removed"));
             }
             for damaged in &report.damaged_paths {
-                let snapshot = damaged.snapshot.get(..8).unwrap_or(&damaged.snapshot);
+                let snapshot = text::short(&damaged.snapshot);
                 let path = text::escaped(damaged.path.as_bytes());
                 lines.push(format!("damaged: {snapshot} {path}"));
             }

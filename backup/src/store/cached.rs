@@ -21,6 +21,12 @@ const CONCURRENT_FETCHES: usize = 4;
 pub(super) trait Remote: Store + 'static {
     type Draft: RemoteDraft;
 
+    /// Makes the place ready for a new repository; it must be empty.
+    fn prepare(&self) -> Result<()>;
+
+    /// The location as it is written, with its server.
+    fn identity(&self) -> String;
+
     fn begin(&self, kind: ObjectKind, name: &Name) -> Result<Self::Draft>;
 
     /// Reads a whole object.

@@ -33,6 +33,10 @@ impl LocalStore {
         Self { root: root.into() }
     }
 
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// Creates the directories of a new repository. Its root may exist, but must be empty.
     pub(crate) fn prepare(&self) -> Result<()> {
         let root = &self.root;

@@ -11,19 +11,64 @@ use super::s3::S3Store;
 #[cfg(feature = "sftp")]
 use super::sftp::SftpStore;
 #[cfg(any(feature = "s3", feature = "sftp"))]
-use super::{cache::ObjectCache, cached::CachedStore};
+use super::{cache::ObjectCache, cached::CachedStore, cached::Remote};
 #[cfg(not(all(feature = "s3", feature = "sftp")))]
 use crate::error::Error;
 use crate::error::Result;
 use crate::id::Name;
 
 /// A store for a location, whether there is a repository or not.
-pub(crate) enum RepositoryLocation {
-    Directory(LocalStore, PathBuf),
-    #[cfg(feature = "s3")]
-    Bucket(S3Store),
-    #[cfg(feature = "sftp")]
-    Server(SftpStore),
+pub(crate) trait RepositoryLocation: Store {
+    /// Makes it ready for a new repository; it must be empty.
+    fn prepare(&self) -> Result<()>;
+
+    /// Identifies the place, whatever way it was written.
+    fn identity(&self) -> String;
+
+    /// The store to work with, and the local directory that belongs to the repository.
+    fn ready(
+        self: Box<Self>,
+        repository: &Name,
+        cache: Option<&Path>,
+    ) -> Result<(Arc<dyn Store>, PathBuf)>;
+}
+
+impl RepositoryLocation for LocalStore {
+    fn prepare(&self) -> Result<()> {
+        self.prepare()
+    }
+
+    fn identity(&self) -> String {
+        let path = self.root();
+        let full = std::fs::canonicalize(path).or_else(|_| std::path::absolute(path));
+        full.unwrap_or_else(|_| path.to_owned()).display().to_string()
+    }
+
+    fn ready(self: Box<Self>, _: &Name, _: Option<&Path>) -> Result<(Arc<dyn Store>, PathBuf)> {
+        let path = self.root().to_owned();
+        Ok((Arc::new(*self), path))
+    }
+}
+
+#[cfg(any(feature = "s3", feature = "sftp"))]
+impl<R: Remote> RepositoryLocation for R {
+    fn prepare(&self) -> Result<()> {
+        Remote::prepare(self)
+    }
+
+    fn identity(&self) -> String {
+        Remote::identity(self)
+    }
+
+    fn ready(
+        self: Box<Self>,
+        repository: &Name,
+        cache: Option<&Path>,
+    ) -> Result<(Arc<dyn Store>, PathBuf)> {
+        let cache = ObjectCache::open(cache, repository)?;
+        let folder = cache.folder().to_owned();
+        Ok((Arc::new(CachedStore::new(*self, cache)), folder))
+    }
 }
 
 /// What follows `SCHEME://`. A directory of this name can be given as `./s3:`.
@@ -31,88 +76,18 @@ fn after<'a>(path: &'a Path, scheme: &str) -> Option<&'a str> {
     path.to_str()?.strip_prefix(scheme)?.strip_prefix("://")
 }
 
-impl RepositoryLocation {
-    pub(crate) fn find(path: &Path) -> Result<Self> {
-        if let Some(_rest) = after(path, "s3") {
-            #[cfg(feature = "s3")]
-            return Ok(Self::Bucket(S3Store::new(_rest)?));
-            #[cfg(not(feature = "s3"))]
-            return Err(Error::BuiltWithoutS3);
-        }
-        if let Some(_rest) = after(path, "sftp") {
-            #[cfg(feature = "sftp")]
-            return Ok(Self::Server(SftpStore::new(_rest)?));
-            #[cfg(not(feature = "sftp"))]
-            return Err(Error::BuiltWithoutSftp);
-        }
-        Ok(Self::Directory(LocalStore::new(path), path.to_owned()))
+pub(crate) fn find(path: &Path) -> Result<Box<dyn RepositoryLocation>> {
+    if let Some(_rest) = after(path, "s3") {
+        #[cfg(feature = "s3")]
+        return Ok(Box::new(S3Store::new(_rest)?));
+        #[cfg(not(feature = "s3"))]
+        return Err(Error::BuiltWithoutS3);
     }
-
-    /// A store for a new repository: the location must be empty.
-    pub(crate) fn create(path: &Path) -> Result<Self> {
-        let location = Self::find(path)?;
-        match &location {
-            Self::Directory(store, _) => store.prepare()?,
-            #[cfg(feature = "s3")]
-            Self::Bucket(store) => store.prepare()?,
-            #[cfg(feature = "sftp")]
-            Self::Server(store) => store.prepare()?,
-        }
-        Ok(location)
+    if let Some(_rest) = after(path, "sftp") {
+        #[cfg(feature = "sftp")]
+        return Ok(Box::new(SftpStore::new(_rest)?));
+        #[cfg(not(feature = "sftp"))]
+        return Err(Error::BuiltWithoutSftp);
     }
-
-    pub(crate) fn store(&self) -> &dyn Store {
-        match self {
-            Self::Directory(store, _) => store,
-            #[cfg(feature = "s3")]
-            Self::Bucket(store) => store,
-            #[cfg(feature = "sftp")]
-            Self::Server(store) => store,
-        }
-    }
-
-    /// Identifies the place, whatever way it was written.
-    pub(crate) fn identity(&self) -> String {
-        match self {
-            Self::Directory(_, path) => {
-                let full = std::fs::canonicalize(path).or_else(|_| std::path::absolute(path));
-                full.unwrap_or_else(|_| path.clone()).display().to_string()
-            }
-            #[cfg(feature = "s3")]
-            Self::Bucket(store) => store.identity(),
-            #[cfg(feature = "sftp")]
-            Self::Server(store) => store.identity(),
-        }
-    }
-
-    /// The store to work with, and the local directory that belongs to the repository.
-    #[cfg_attr(
-        not(any(feature = "s3", feature = "sftp")),
-        expect(unused_variables, reason = "a directory needs no cache")
-    )]
-    pub(crate) fn ready(
-        self,
-        repository: &Name,
-        cache: Option<&Path>,
-    ) -> Result<(Arc<dyn Store>, PathBuf)> {
-        #[cfg(any(feature = "s3", feature = "sftp"))]
-        let cache = || -> Result<(ObjectCache, PathBuf)> {
-            let cache = ObjectCache::open(cache, repository)?;
-            let folder = cache.folder().to_owned();
-            Ok((cache, folder))
-        };
-        match self {
-            Self::Directory(store, path) => Ok((Arc::new(store), path)),
-            #[cfg(feature = "s3")]
-            Self::Bucket(store) => {
-                let (cache, folder) = cache()?;
-                Ok((Arc::new(CachedStore::new(store, cache)), folder))
-            }
-            #[cfg(feature = "sftp")]
-            Self::Server(store) => {
-                let (cache, folder) = cache()?;
-                Ok((Arc::new(CachedStore::new(store, cache)), folder))
-            }
-        }
-    }
+    Ok(Box::new(LocalStore::new(path)))
 }

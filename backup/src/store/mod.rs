@@ -21,7 +21,7 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 use crate::id::Name;
 
-pub(crate) use location::RepositoryLocation;
+pub(crate) use location::{RepositoryLocation, find};
 
 /// The kinds of objects, in the order in which a backup writes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

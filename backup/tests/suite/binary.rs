@@ -99,6 +99,15 @@ impl Place {
         (place, source)
     }
 
+    /// With a new repository, and a file of this length in `source` that does not compress.
+    pub(crate) fn with_noise(at: Backend, encrypted: bool, len: usize) -> (Self, PathBuf) {
+        let place = Self::at(at, encrypted);
+        let source = place.path("source");
+        std::fs::create_dir(&source).expect("a directory");
+        std::fs::write(source.join("noise"), trees::noise(4, len)).expect("a file");
+        (place, source)
+    }
+
     /// Without a repository.
     #[cfg_attr(not(any(feature = "s3", feature = "sftp")), expect(unused_variables))]
     pub(crate) fn empty(at: Backend, encrypted: bool) -> Self {
@@ -215,6 +224,16 @@ impl Place {
         let mut command = self.command(arguments);
         let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
         Running(child.expect("the binary runs"))
+    }
+
+    /// Starts a backup; returns when it has written a pack.
+    #[cfg(any(feature = "s3", feature = "sftp"))]
+    pub(crate) fn start_until_a_pack(&self) -> Running {
+        let running = self.start(&["backup", "source"]);
+        while self.count("packs") == 0 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        running
     }
 
     /// Waits until the command is at work, or has ended.

@@ -96,27 +96,3 @@ fn json_is_for_programs() {
     let forgotten = place.json(&["forget", "--keep-last", "1"]);
     assert_eq!(forgotten["forgotten"].as_array().map(Vec::len), Some(0));
 }
-
-#[test]
-fn snapshots_are_kept_by_age() {
-    let place = Place::new(false);
-    trees::files(&place.path("source"), 1, 3);
-    for day in 1..=9 {
-        let time = format!("2026-01-0{day}T12:00:00Z");
-        place.succeeds(&["backup", "source", "--time", &time]);
-    }
-    let dry = place.json(&["forget", "--keep-daily", "3", "--keep-last", "1", "--dry-run"]);
-    assert_eq!(dry["forgotten"].as_array().map(Vec::len), Some(6));
-    assert_eq!(place.json(&["snapshots"]).as_array().map(Vec::len), Some(9));
-    place.succeeds(&["forget", "--keep-daily", "3", "--prune"]);
-    let left = place.json(&["snapshots"]);
-    let days: Vec<u64> = left
-        .as_array()
-        .expect("a list")
-        .iter()
-        .map(|one| (one["time"].as_u64().expect("a time") / 86_400) % 100)
-        .collect();
-    assert_eq!(days.len(), 3);
-    assert_eq!(days[2] - days[0], 2);
-    place.is_sound();
-}

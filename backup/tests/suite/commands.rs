@@ -228,7 +228,6 @@ fn the_passphrase_of_the_other_repository_comes_from_a_file_or_a_command() {
 fn a_copy_is_exact() {
     let place = Place::new(false);
     let source = place.path("source");
-    fs::create_dir(&source).expect("a directory");
     trees::hostile(&source);
     place.succeeds(&["backup", "source"]);
     let other = Place::new(false);
@@ -267,8 +266,13 @@ fn forget_has_hours_years_spans_and_groups() {
     assert_eq!(kept(&["--keep-within", "2d"]), 4);
     assert_eq!(kept(&["--keep-within", "1h"]), 2);
     assert_eq!(kept(&["--keep-within", "2y"]), 5);
+    assert_eq!(place.snapshots().len(), 6, "a dry run removes nothing");
     place.refused(&["forget", "--keep-within", "soon"], "--keep-within");
     place.refused(&["forget", "--keep-last", "1", "--group-by", "size"], "host, paths and tags");
+    let all = place.snapshots();
+    place.succeeds(&["forget", "--keep-daily", "3", "--keep-last", "1", "--prune"]);
+    assert_eq!(place.snapshots(), [&*all[1], &all[2], &all[5]], "the last of each day");
+    place.is_sound();
 }
 
 #[test]

@@ -108,14 +108,11 @@ fn what_is_damaged_cannot_be_read() {
     if !is_possible() {
         return;
     }
-    let place = Place::new(false);
-    let source = place.path("source");
-    fs::create_dir(&source).expect("a directory");
-    fs::write(source.join("file"), trees::noise(1, 400_000)).expect("a file");
+    let (place, source) = Place::with_noise(Backend::Directory, false, 400_000);
     place.succeeds(&["backup", "source"]);
     trees::flip(&place.objects("packs")[0], 100);
     let mounted = mount(&place, &[]);
     let tree = trees::below(&mounted.1.join("latest"), &source);
-    assert!(fs::read(tree.join("file")).is_err());
+    assert!(fs::read(tree.join("noise")).is_err());
     place.ends_with(2, &["mount", "/nowhere/at/all"]);
 }

@@ -4,7 +4,6 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use crate::binary::{Backend, Place, is_refused, text};
 use crate::{places, trees};
@@ -62,10 +61,7 @@ fn stored(place: &Place, kind: &str) -> Vec<String> {
 
 /// The number of requests of a backup of one unchanged file.
 fn requests_of_an_unchanged_backup(len: usize) -> u64 {
-    let mut place = Place::at(Backend::Bucket, false);
-    let source = place.path("source");
-    fs::create_dir(&source).expect("a directory");
-    fs::write(source.join("file"), trees::noise(1, len)).expect("a file");
+    let (mut place, _) = Place::with_noise(Backend::Bucket, false, len);
     // Parent directories are saved too, and others may change them at any time.
     for _ in 0..50 {
         place.server().take_requests();
@@ -166,14 +162,8 @@ fn a_check_looks_at_the_bucket_and_not_at_copies() {
 /// The server dies during a backup: one line, and the next attempt goes on.
 #[test]
 fn a_server_that_dies_costs_no_more_than_this_attempt() {
-    let mut place = Place::at(Backend::Bucket, false);
-    let source = place.path("source");
-    fs::create_dir(&source).expect("a directory");
-    fs::write(source.join("large"), trees::noise(4, 30_000_000)).expect("a file");
-    let mut running = place.start(&["backup", "source"]);
-    while place.count("packs") == 0 {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let (mut place, source) = Place::with_noise(Backend::Bucket, false, 30_000_000);
+    let mut running = place.start_until_a_pack();
     place.server().stop();
     running.is_refused("no connection to http://127.0.0.1");
     place.refused(&["snapshots"], "no connection");

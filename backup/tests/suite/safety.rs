@@ -89,7 +89,6 @@ fn a_large_file_is_restored_whole_or_not_at_all() {
 fn everything_can_be_replaced() {
     let place = Place::new(false);
     let source = place.path("source");
-    fs::create_dir(&source).expect("a directory");
     trees::hostile(&source);
     place.succeeds(&["backup", "source"]);
     for round in 0..2 {
@@ -191,10 +190,7 @@ fn a_prune_does_not_count_on_a_pack_that_is_gone() {
 /// A disk that confirms writes and loses them: the backup fails, and leaves no snapshot.
 #[test]
 fn a_backup_that_cannot_find_what_it_wrote_fails() {
-    let place = Place::new(false);
-    let source = place.path("source");
-    fs::create_dir(&source).expect("a directory");
-    fs::write(source.join("large"), trees::noise(4, 40_000_000)).expect("a file");
+    let (place, _) = Place::with_noise(Backend::Directory, false, 40_000_000);
     let done = AtomicBool::new(false);
     let output = std::thread::scope(|scope| {
         scope.spawn(|| {

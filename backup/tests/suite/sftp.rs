@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use crate::binary::{Backend, Place, is_refused, text};
-use crate::{places, trees};
+use crate::places;
 
 #[test]
 fn what_is_wrong_on_the_way_is_said_in_one_line() {
@@ -57,14 +57,8 @@ fn children(process: u32) -> Vec<u32> {
 
 #[test]
 fn a_connection_that_breaks_costs_no_more_than_this_attempt() {
-    let place = Place::at(Backend::Server, true);
-    let source = place.path("source");
-    fs::create_dir(&source).expect("a directory");
-    fs::write(source.join("large"), trees::noise(4, 30_000_000)).expect("a file");
-    let mut running = place.start(&["backup", "source"]);
-    while place.count("packs") == 0 {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let (place, source) = Place::with_noise(Backend::Server, true, 30_000_000);
+    let mut running = place.start_until_a_pack();
     let [ssh] = children(running.id())[..] else { panic!("one ssh") };
     let ssh = rustix::process::Pid::from_raw(ssh as i32).expect("a process");
     rustix::process::kill_process(ssh, rustix::process::Signal::KILL).expect("a signal");

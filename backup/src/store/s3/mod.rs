@@ -105,27 +105,6 @@ impl S3Store {
         Ok(Self(Arc::new(Bucket { client, runtime, prefix, name, server, in_doubt })))
     }
 
-    /// The prefix may contain only what an interrupted attempt left.
-    pub(super) fn prepare(&self) -> Result<()> {
-        let bucket = &self.0;
-        let found = bucket.wait(bucket.client.list_with_delimiter(Some(&bucket.prefix)));
-        let found = found.map_err(bucket.failed(format!("cannot list {}", bucket.name)))?;
-        let folder =
-            |path: &Path| path.filename().is_some_and(|n| ObjectKind::folders().any(|f| f == n));
-        if found.objects.is_empty() && found.common_prefixes.iter().all(folder) {
-            return Ok(());
-        }
-        Err(Error::NotEmpty {
-            location: bucket.name.clone(),
-            remedy: "give the repository a prefix of its own",
-        })
-    }
-
-    /// The location with its server.
-    pub(super) fn identity(&self) -> String {
-        format!("{} at {}", self.0.name, self.0.server)
-    }
-
     /// The size of an object.
     fn size(&self, kind: ObjectKind, name: &Name) -> Result<u64> {
         let path = self.0.path(kind, name);
@@ -148,6 +127,26 @@ impl S3Store {
 
 impl Remote for S3Store {
     type Draft = S3Draft;
+
+    /// The prefix may contain only what an interrupted attempt left.
+    fn prepare(&self) -> Result<()> {
+        let bucket = &self.0;
+        let found = bucket.wait(bucket.client.list_with_delimiter(Some(&bucket.prefix)));
+        let found = found.map_err(bucket.failed(format!("cannot list {}", bucket.name)))?;
+        let folder =
+            |path: &Path| path.filename().is_some_and(|n| ObjectKind::folders().any(|f| f == n));
+        if found.objects.is_empty() && found.common_prefixes.iter().all(folder) {
+            return Ok(());
+        }
+        Err(Error::NotEmpty {
+            location: bucket.name.clone(),
+            remedy: "give the repository a prefix of its own",
+        })
+    }
+
+    fn identity(&self) -> String {
+        format!("{} at {}", self.0.name, self.0.server)
+    }
 
     fn begin(&self, kind: ObjectKind, name: &Name) -> Result<S3Draft> {
         Ok(S3Draft::new(Arc::clone(&self.0), kind, *name))

@@ -138,14 +138,17 @@ impl SftpStore {
         let root = address.path.clone();
         Ok(Self(Arc::new(Directory { connection, root, address })))
     }
+}
 
-    /// The location as it is written.
-    pub(super) fn identity(&self) -> String {
+impl Remote for SftpStore {
+    type Draft = SftpDraft;
+
+    fn identity(&self) -> String {
         self.0.address.to_string()
     }
 
     /// Creates the directories of a new repository. Its root may exist, but must be empty.
-    pub(super) fn prepare(&self) -> Result<()> {
+    fn prepare(&self) -> Result<()> {
         let (directory, root) = (&self.0, &self.0.root);
         let connection = &directory.connection;
         // All directories above that do not exist.
@@ -180,10 +183,6 @@ impl SftpStore {
         }
         Ok(())
     }
-}
-
-impl Remote for SftpStore {
-    type Draft = SftpDraft;
 
     fn begin(&self, kind: ObjectKind, name: &Name) -> Result<SftpDraft> {
         let directory = Arc::clone(&self.0);
