@@ -5,8 +5,7 @@
 //! something are kept until replicas have confirmed them, and sent again if the primaries are not the
 //! same any more. Such commands must not do harm when they are repeated.
 
-use std::cmp::Ordering;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -54,7 +53,7 @@ impl Link {
         };
         // Once without patience: a wrong address should not take a minute.
         link.connect().with_context(|| cannot_reach(&nodes.urls))?;
-        link.primaries = link.topology()?;
+        link.primaries = link.topology()?.ranges;
         Ok(link)
     }
 
@@ -117,17 +116,17 @@ impl Link {
     pub(super) fn confirm(&mut self) -> Result<()> {
         let start = Instant::now();
         loop {
-            let primaries = self.topology()?;
-            if primaries != self.primaries {
+            let Topology { ranges, replicas } = self.topology()?;
+            if ranges != self.primaries {
                 // What the old ones acknowledged may be lost.
-                self.primaries = primaries;
+                self.primaries = ranges;
                 let again = std::mem::take(&mut self.unconfirmed);
                 self.repeated += 1;
                 for commands in again.chunks(256) {
                     self.all::<Value>(commands)?;
                 }
                 self.unconfirmed = again;
-            } else if self.are_replicated() && self.topology()? == self.primaries {
+            } else if self.are_replicated(replicas) && self.topology()?.ranges == self.primaries {
                 self.unconfirmed.clear();
                 return Ok(());
             } else if start.elapsed() > self.patience {
@@ -139,19 +138,13 @@ impl Link {
     }
 
     /// Whether replicas have what was sent to their primaries.
-    fn are_replicated(&mut self) -> bool {
-        let primaries: BTreeSet<_> = self.primaries.iter().map(|range| &range.primary).collect();
-        let asked: Vec<_> = primaries
-            .into_iter()
-            .map(|primary| {
-                (primary.host.clone(), primary.port, primary.replicas.min(self.replicas))
-            })
-            .filter(|&(_, _, replicas)| replicas > 0)
-            .collect();
-        asked.into_iter().all(|(host, port, replicas)| {
+    fn are_replicated(&mut self, replicas: BTreeMap<Primary, usize>) -> bool {
+        let most = self.replicas;
+        let asked = replicas.into_iter().map(|(primary, replicas)| (primary, replicas.min(most)));
+        asked.filter(|&(_, replicas)| replicas > 0).all(|(primary, replicas)| {
             let mut wait = redis::cmd("WAIT");
             wait.arg(replicas).arg(WAIT);
-            let replied = self.connect().and_then(|connection| connection.at(&wait, host, port));
+            let replied = self.connect().and_then(|connection| connection.at(&wait, primary));
             match replied.map(redis::from_redis_value::<usize>) {
                 Ok(Ok(have)) => have >= replicas,
                 _ => {
@@ -162,17 +155,24 @@ impl Link {
         })
     }
 
-    /// Ranges of slots, each with its primary. One server has them all.
-    pub(super) fn topology(&mut self) -> Result<Vec<Range>> {
+    /// Who has which slots. One server has them all.
+    pub(super) fn topology(&mut self) -> Result<Topology> {
+        let mut found = Topology::default();
         if let Server::One(client) = &self.server {
             let address = client.get_connection_info().addr().clone();
             let info: String = self.one(&redis::cmd("INFO"))?;
-            let primary = Primary::of_server(&address, &info);
-            return Ok(vec![Range { first: 0, last: LAST_SLOT, primary }]);
+            let (primary, replicas) = Primary::of_server(&address, &info);
+            found.replicas.insert(primary.clone(), replicas);
+            found.ranges.push(Range { first: 0, last: LAST_SLOT, primary });
+            return Ok(found);
         }
         let ranges: Vec<Vec<Value>> = self.one(redis::cmd("CLUSTER").arg("SLOTS"))?;
-        let mut found = ranges.iter().map(|range| Range::of(range)).collect::<Result<Vec<_>>>()?;
-        found.sort();
+        for fields in ranges {
+            let (range, replicas) = Range::of(&fields)?;
+            found.replicas.insert(range.primary.clone(), replicas);
+            found.ranges.push(range);
+        }
+        found.ranges.sort();
         Ok(found)
     }
 }
@@ -284,7 +284,7 @@ impl Connected {
     }
 
     /// Sends a command to one node.
-    fn at(&mut self, command: &Cmd, host: String, port: u16) -> RedisResult<Value> {
+    fn at(&mut self, command: &Cmd, Primary { host, port, .. }: Primary) -> RedisResult<Value> {
         match self {
             Self::Cluster(connection) => {
                 let to = RoutingInfo::SingleNode(SingleNodeRoutingInfo::ByAddress { host, port });
@@ -295,6 +295,14 @@ impl Connected {
     }
 }
 
+/// Who has which slots.
+#[derive(Default)]
+pub(super) struct Topology {
+    pub(super) ranges: Vec<Range>,
+    /// Of each primary.
+    replicas: BTreeMap<Primary, usize>,
+}
+
 /// A range of slots.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Range {
@@ -303,18 +311,18 @@ pub(super) struct Range {
     pub(super) primary: Primary,
 }
 
-/// A node that has slots. Two are the same whatever replicas they have.
-#[derive(Clone, Debug)]
+/// A node that has slots.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Primary {
     pub(super) host: String,
     pub(super) port: u16,
     name: String,
-    replicas: usize,
 }
 
 impl Primary {
-    /// A server that is no cluster. After a restart it is another one: what it had not saved is lost.
-    fn of_server(address: &ConnectionAddr, info: &str) -> Self {
+    /// A server that is no cluster, and its replicas. After a restart it is another one: what it had not saved
+    /// is lost.
+    fn of_server(address: &ConnectionAddr, info: &str) -> (Self, usize) {
         let (host, port) = match address {
             ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
                 (host.clone(), *port)
@@ -324,36 +332,13 @@ impl Primary {
         let fields = fields_of(info);
         let name = fields.get("run_id").copied().unwrap_or_default().to_owned();
         let replicas = fields.get("connected_slaves").and_then(|number| number.parse().ok());
-        Self { host, port, name, replicas: replicas.unwrap_or(0) }
-    }
-
-    fn identity(&self) -> (&str, u16, &str) {
-        (&self.host, self.port, &self.name)
-    }
-}
-
-impl PartialEq for Primary {
-    fn eq(&self, other: &Self) -> bool {
-        self.identity() == other.identity()
-    }
-}
-
-impl Eq for Primary {}
-
-impl PartialOrd for Primary {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Primary {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.identity().cmp(&other.identity())
+        (Self { host, port, name }, replicas.unwrap_or(0))
     }
 }
 
 impl Range {
-    fn of(fields: &[Value]) -> Result<Self> {
+    /// A range, and the number of its replicas.
+    fn of(fields: &[Value]) -> Result<(Self, usize)> {
         let [first, last, primary, replicas @ ..] = fields else {
             bail!("CLUSTER SLOTS is unknown")
         };
@@ -362,14 +347,9 @@ impl Range {
             let value = node.get(at).context("CLUSTER SLOTS has no name")?;
             Ok(redis::from_redis_value(value.clone())?)
         };
-        let primary = Primary {
-            host: text(0)?,
-            port: text(1)?.parse()?,
-            name: text(2)?,
-            replicas: replicas.len(),
-        };
+        let primary = Primary { host: text(0)?, port: text(1)?.parse()?, name: text(2)? };
         let number = |value: &Value| redis::from_redis_value(value.clone());
-        Ok(Self { first: number(first)?, last: number(last)?, primary })
+        Ok((Self { first: number(first)?, last: number(last)?, primary }, replicas.len()))
     }
 
     pub(super) fn has(&self, slot: u16) -> bool {

@@ -94,11 +94,11 @@ pub(super) fn stats(nodes: &Nodes, options: &Stats, out: &mut impl Write) -> Res
     let infos: Vec<Value> = link.all(&set.keys.iter().map(info).collect::<Vec<_>>())?;
     let parts: Vec<(u64, u64)> = infos.iter().filter_map(size_and_items).collect();
     let partition = set.parameters.partition()?;
-    let topology = link.topology()?;
+    let ranges = link.topology()?.ranges;
     let mut primaries: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     for (part, &(_, items)) in parts.iter().enumerate() {
         let slot = partition.slot(part);
-        let owner = topology.iter().find(|range| range.has(slot)).map(|range| &range.primary);
+        let owner = ranges.iter().find(|range| range.has(slot)).map(|range| &range.primary);
         let owner = owner.map_or("none".into(), |node| format!("{}:{}", node.host, node.port));
         let entry = primaries.entry(owner).or_default();
         *entry = (entry.0 + 1, entry.1 + items);
