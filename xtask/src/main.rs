@@ -26,7 +26,7 @@ use clap::{Args, Parser};
 /// The project's commands. What is missing on this machine is named, and installed with apt-get after a
 /// question; with --yes or where CI is set, without one.
 #[derive(Parser)]
-#[command(name = "cargo xtask", disable_help_subcommand = true)]
+#[command(name = "xtask", bin_name = "cargo xtask", disable_help_subcommand = true)]
 enum Command {
     /// Run everything that must pass: format, lints, tests, docs, packages, servers
     Test,

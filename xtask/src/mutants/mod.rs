@@ -54,7 +54,7 @@ const SUITES: [&str; 9] = [
 const SKIPPED: [&str; 2] = ["--skip", "every_kind_obeys_every_law"];
 /// A process may have this much memory, in KiB.
 const MEMORY: u32 = 4 << 20;
-/// A run may take so many times as long as without a mutant, and so much longer.
+/// How many times as long a run may take as without a mutant, and how much longer.
 const SLOWER: u32 = 4;
 const LATER: Duration = Duration::from_secs(10);
 

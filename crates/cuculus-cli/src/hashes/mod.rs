@@ -143,8 +143,8 @@ mod tests {
         (0..count).map(|i| KeyHash::new(number(i))).collect()
     }
 
-    /// The same answers as an exact set, over many merges and divisions of buckets, also for hashes
-    /// that are not spread, and whatever the batches are.
+    /// Over many merges and divisions of buckets, also for hashes that are not spread, and whatever the batches
+    /// are.
     #[test]
     fn answers_are_those_of_an_exact_set() {
         for (count, of, alike) in [(600_000, 400_000, 0), (60_000, 30_000, 0), (12_000, 10_000, 40)]

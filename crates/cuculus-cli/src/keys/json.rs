@@ -206,7 +206,7 @@ impl Visitor<'_> for NameIs<'_> {
 mod tests {
     use super::*;
 
-    /// The same values as the library that reads the whole document, and errors where it has some.
+    /// Values and errors are those of the library that reads the whole document.
     #[test]
     fn values_are_those_of_the_whole_document() {
         let documents = [

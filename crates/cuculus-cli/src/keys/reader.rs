@@ -88,8 +88,7 @@ impl Reader {
 /// line, before and after.
 fn fill(block: &mut Block, open: &mut Input, rest: &mut Vec<u8>, separator: u8) -> Result<bool> {
     let mut filled = rest.len();
-    // The same however long the block was before, so that the blocks of a file depend on nothing but
-    // the file.
+    // However long the block was before: the blocks of a file depend on nothing but the file.
     let mut size = BLOCK;
     while size <= filled {
         size *= 2;

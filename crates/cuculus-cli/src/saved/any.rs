@@ -32,7 +32,7 @@ macro_rules! with_filter {
     };
 }
 
-/// The same for kinds that insert and remove keys; a maplet needs a value with each key.
+/// Binds a filter that inserts and removes keys; a maplet needs a value with each.
 macro_rules! with_set {
     ($any:expr, $filter:ident => $body:expr) => {
         match $any {

@@ -49,9 +49,8 @@ impl FileNote {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// Notes that some new keys were added to a set. At most so many others were left out on
-    /// average: the rate was not higher before. The same for the same keys, in whatever pieces they
-    /// came.
+    /// Notes that some new keys were added to a set, and how many others were left out on average, at most:
+    /// the rate was not higher before. In whatever pieces they came.
     pub(crate) fn leave_out(&mut self, added: u64, filter: &dyn Filter) {
         if self.is_set() {
             let mut mistakes = Mistakes::default();

@@ -273,7 +273,7 @@ fn a_full_disk_leaves_the_old_file() {
     assert_ne!(output.status.code(), Some(2), "{}", stderr_of(&output));
 }
 
-/// The same without root: files may not be larger than 64 KiB.
+/// Without root: files may not be larger than 64 KiB.
 #[test]
 fn a_file_size_limit_leaves_the_old_file() {
     let workshop = Workshop::new();

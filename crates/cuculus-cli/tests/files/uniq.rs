@@ -17,7 +17,7 @@ fn first_times(text: &str) -> Vec<&str> {
     text.lines().filter(|line| seen.insert(*line)).collect()
 }
 
-/// The same lines as an exact set prints, from a file and from a pipe, each time.
+/// What an exact set prints, from a file and from a pipe, each time.
 #[test]
 fn every_line_is_printed_the_first_time() {
     let workshop = Workshop::new();

@@ -71,7 +71,7 @@ pub(crate) fn fed(arguments: &[&str], input: impl AsRef<[u8]>) -> Output {
     })
 }
 
-/// The same for commands that must succeed; returns standard output.
+/// Runs a command that must succeed; returns standard output.
 pub(crate) fn succeeds(arguments: &[&str], input: impl AsRef<[u8]>) -> String {
     let output = fed(arguments, input);
     assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", stderr_of(&output));

@@ -79,8 +79,8 @@ fn add_within_limits(call: &Call<'_>, stored: &mut Stored, hash: KeyHash) -> Res
     stored.add(hash).or_else(|full| refused(refusal(&full)))
 }
 
-/// Whether the filter is smaller than `cuculus.max-object-bytes`, as far as it is looked at before so many
-/// items are added.
+/// Whether the filter is smaller than `cuculus.max-object-bytes`, as far as it is looked at before this number
+/// of items is added.
 fn has_room_for(call: &Call<'_>, stored: &Stored, items: usize) -> bool {
     let len = stored.len();
     len.next_multiple_of(SIZE_CHECK_INTERVAL) >= len + items

@@ -60,7 +60,7 @@ unsafe impl GlobalAlloc for EngineAlloc {
             // SAFETY: the caller keeps the contract.
             return unsafe { System.alloc_zeroed(layout) };
         }
-        // SAFETY: as above; the memory is as long as the layout says.
+        // SAFETY: the caller keeps the contract; the memory is as long as the layout says.
         unsafe {
             let start = self.alloc(layout);
             if start.is_null() {

@@ -9,6 +9,14 @@ use valkey_module::raw::{self, RedisModuleCtx, RedisModuleString};
 
 use super::{Named, engine};
 
+/// Tells the server something about a call.
+macro_rules! tell {
+    ($call:expr, $function:ident $(, $argument:expr)*) => {{
+        // SAFETY: the context lives as long as the call, and the server copies the texts.
+        unsafe { engine!($function($call.ctx $(, $argument)*)) };
+    }};
+}
+
 /// A command while it runs.
 pub(crate) struct Call<'a> {
     pub(super) ctx: *mut RedisModuleCtx,
@@ -103,74 +111,59 @@ impl<'a> Call<'a> {
         self.flags() & repeated != 0
     }
 
-    // SAFETY of the replies: the context lives as long as the call, strings are copied.
-
     pub(crate) fn reply_ok(&self) {
         self.reply_simple(c"OK");
     }
 
     pub(crate) fn reply_simple(&self, text: &CStr) {
-        // SAFETY: see above.
-        unsafe { engine!(RedisModule_ReplyWithSimpleString(self.ctx, text.as_ptr())) };
+        tell!(self, RedisModule_ReplyWithSimpleString, text.as_ptr());
     }
 
     /// A boolean in RESP3, 0 or 1 in RESP2.
     pub(crate) fn reply_bool(&self, yes: bool) {
-        // SAFETY: see above.
-        unsafe { engine!(RedisModule_ReplyWithBool(self.ctx, c_int::from(yes))) };
+        tell!(self, RedisModule_ReplyWithBool, c_int::from(yes));
     }
 
     pub(crate) fn reply_integer(&self, number: i64) {
-        // SAFETY: see above.
-        unsafe { engine!(RedisModule_ReplyWithLongLong(self.ctx, number as c_longlong)) };
+        tell!(self, RedisModule_ReplyWithLongLong, number as c_longlong);
     }
 
     pub(crate) fn reply_double(&self, number: f64) {
-        // SAFETY: see above.
-        unsafe { engine!(RedisModule_ReplyWithDouble(self.ctx, number)) };
+        tell!(self, RedisModule_ReplyWithDouble, number);
     }
 
     pub(crate) fn reply_bytes(&self, bytes: &[u8]) {
         let start = bytes.as_ptr().cast::<c_char>();
-        // SAFETY: see above.
-        unsafe { engine!(RedisModule_ReplyWithStringBuffer(self.ctx, start, bytes.len())) };
+        tell!(self, RedisModule_ReplyWithStringBuffer, start, bytes.len());
     }
 
     pub(crate) fn reply_null(&self) {
-        // SAFETY: see above.
-        unsafe { engine!(RedisModule_ReplyWithNull(self.ctx)) };
+        tell!(self, RedisModule_ReplyWithNull);
     }
 
     /// An array; its `len` elements follow as replies.
     pub(crate) fn reply_array(&self, len: usize) {
-        // SAFETY: see above.
-        unsafe { engine!(RedisModule_ReplyWithArray(self.ctx, len as c_long)) };
+        tell!(self, RedisModule_ReplyWithArray, len as c_long);
     }
 
     /// A map in RESP3, a flat array in RESP2; its pairs follow as replies.
     pub(crate) fn reply_map(&self, pairs: usize) {
-        // SAFETY: see above.
-        unsafe { engine!(RedisModule_ReplyWithMap(self.ctx, pairs as c_long)) };
+        tell!(self, RedisModule_ReplyWithMap, pairs as c_long);
     }
 
     pub(super) fn refuse(&self, refusal: Refusal) {
         match refusal {
-            // SAFETY: see above.
-            Refusal::WrongArity => unsafe {
-                engine!(RedisModule_WrongArity(self.ctx));
-            },
+            Refusal::WrongArity => tell!(self, RedisModule_WrongArity),
             Refusal::Message(message) => {
                 let message = CString::new(message.into_owned()).unwrap_or_default();
-                // SAFETY: see above.
-                unsafe { engine!(RedisModule_ReplyWithError(self.ctx, message.as_ptr())) };
+                tell!(self, RedisModule_ReplyWithError, message.as_ptr());
             }
         }
     }
 
     /// Replicates the command as the client sent it.
     pub(crate) fn replicate_verbatim(&self) {
-        // SAFETY: the context lives as long as the call.
-        unsafe { engine!(RedisModule_ReplicateVerbatim(self.ctx)) };
+        tell!(self, RedisModule_ReplicateVerbatim);
     }
 
     /// Replicates another command, before or instead of the client's.

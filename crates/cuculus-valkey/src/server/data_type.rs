@@ -91,14 +91,14 @@ pub(super) unsafe fn register(ctx: *mut RedisModuleCtx) -> Result<(), ()> {
     if created.is_null() { Err(()) } else { Ok(()) }
 }
 
-// SAFETY of the callbacks: the server calls them with pointers that live as long as the call, and
-// with values from `give`, to which nothing else has access meanwhile.
+// The *callback* invariant: the server calls these functions with pointers that live as long as the
+// call, and with values from `give`, to which nothing else has access meanwhile.
 //
 // Saving and rewriting are not guarded against panics: they run in a child process, whose end fails
 // the save, and a file with half a value would be worse.
 
 extern "C" fn rdb_save(io: *mut RedisModuleIO, value: *mut c_void) {
-    // SAFETY: see above.
+    // SAFETY: *callback*.
     unsafe { Dump::new(io).save(&*value.cast::<Value>()) }
 }
 
@@ -110,7 +110,7 @@ extern "C" fn rdb_load(io: *mut RedisModuleIO, encoding: c_int) -> *mut c_void {
         );
         return ptr::null_mut();
     }
-    // SAFETY: see above.
+    // SAFETY: *callback*.
     match guarded(|| unsafe { Dump::new(io) }.load()) {
         Some(Ok(value)) => give(value).cast(),
         Some(Err(error)) => {
@@ -125,18 +125,18 @@ extern "C" fn rdb_load(io: *mut RedisModuleIO, encoding: c_int) -> *mut c_void {
 fn log_warning(io: *mut RedisModuleIO, message: &str) {
     let message = CString::new(message).unwrap_or_default();
     let (level, format) = (c"warning".as_ptr(), c"%s".as_ptr());
-    // SAFETY: see above; the format takes one string.
+    // SAFETY: *callback*; the format takes one string.
     unsafe { engine!(RedisModule_LogIOError(io, level, format, message.as_ptr())) };
 }
 
 /// Writes the value as LOADCHUNK commands, in its own bytes: after a restart it is the same.
 extern "C" fn aof_rewrite(io: *mut RedisModuleIO, key: *mut RedisModuleString, value: *mut c_void) {
-    // SAFETY: see above.
+    // SAFETY: *callback*.
     let value = unsafe { &*value.cast::<Value>() };
     let emit = |position: u64, chunk: &[u8]| -> io::Result<()> {
         let (name, format) = (Named::LoadChunk.text().as_ptr(), c"slb".as_ptr());
         let position = position as c_longlong;
-        // SAFETY: see above; the format announces a string, a number, and bytes with their length.
+        // SAFETY: *callback*; the format announces a string, a number, and bytes with their length.
         unsafe {
             engine!(RedisModule_EmitAOF(
                 io,
@@ -155,11 +155,11 @@ extern "C" fn aof_rewrite(io: *mut RedisModuleIO, key: *mut RedisModuleString, v
 }
 
 extern "C" fn digest(digest: *mut RedisModuleDigest, value: *mut c_void) {
-    // SAFETY: see above.
+    // SAFETY: *callback*.
     let value = unsafe { &*value.cast::<Value>() };
     let add = |bytes: &[u8]| -> io::Result<()> {
         let start = bytes.as_ptr().cast();
-        // SAFETY: see above; the bytes are only read.
+        // SAFETY: *callback*; the bytes are only read.
         unsafe { engine!(RedisModule_DigestAddStringBuffer(digest, start, bytes.len())) };
         Ok(())
     };
@@ -169,7 +169,7 @@ extern "C" fn digest(digest: *mut RedisModuleDigest, value: *mut c_void) {
             .and_then(|()| value.write_body(&mut pieces))
             .and_then(|()| pieces.finish())
     });
-    // SAFETY: see above.
+    // SAFETY: *callback*.
     unsafe { engine!(RedisModule_DigestEndSequence(digest)) };
 }
 
@@ -178,22 +178,22 @@ extern "C" fn mem_usage(
     value: *const c_void,
     _sample: usize,
 ) -> usize {
-    // SAFETY: see above.
+    // SAFETY: *callback*.
     guarded(|| unsafe { &*value.cast::<Value>() }.size_in_bytes()).unwrap_or(0)
 }
 
 extern "C" fn free_effort(_ctx: *mut RedisModuleKeyOptCtx, value: *const c_void) -> usize {
-    // SAFETY: see above.
+    // SAFETY: *callback*.
     1 + guarded(|| unsafe { &*value.cast::<Value>() }.size_in_bytes()).unwrap_or(0) / PART
 }
 
 extern "C" fn copy(_ctx: *mut RedisModuleKeyOptCtx, value: *const c_void) -> *mut c_void {
-    // SAFETY: see above.
+    // SAFETY: *callback*.
     let copy = guarded(|| unsafe { &*value.cast::<Value>() }.duplicate()).flatten();
     copy.map_or(ptr::null_mut(), |copy| give(copy).cast())
 }
 
 extern "C" fn free(value: *mut c_void) {
-    // SAFETY: see above; the server frees a value once.
+    // SAFETY: *callback*; the server frees a value once.
     guarded(|| drop(unsafe { take(value.cast()) }));
 }

@@ -219,15 +219,14 @@ pub(super) unsafe fn register_category(ctx: *mut RedisModuleCtx) {
 unsafe fn describe(command: *mut raw::RedisModuleCommand, description: &Description) -> bool {
     // SAFETY: all of these are plain numbers and pointers, for which zero means "nothing"; the
     // lists end with such an element.
-    let (nothing, mut key): (RedisModuleCommandArg, RedisModuleCommandKeySpec) =
-        unsafe { (mem::zeroed(), mem::zeroed()) };
+    let (nothing, mut key, end): (RedisModuleCommandArg, RedisModuleCommandKeySpec, _) =
+        unsafe { (mem::zeroed(), mem::zeroed(), mem::zeroed()) };
     key.flags = u64::from(description.key.flags());
     key.begin_search_type = raw::RedisModuleKeySpecBeginSearchType_REDISMODULE_KSPEC_BS_INDEX;
     key.bs.index.pos = 1;
     key.find_keys_type = raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_RANGE;
     key.fk.range.keystep = 1;
-    // SAFETY: as above.
-    let mut keys = [key, unsafe { mem::zeroed() }];
+    let mut keys = [key, end];
     let is_key = raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_KEY;
     let mut arguments = vec![argument(c"key", is_key, 0, None, 0)];
     arguments.extend(description.arguments.iter().map(Argument::to_raw));
