@@ -1,12 +1,15 @@
 //! The filter that `uniq --state` and `dedup` keep what they have seen in, and how many new lines it is
 //! expected to take for lines seen before. The one place that builds it and inserts into it.
 
-use anyhow::{Context, Result};
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
 use cuculus::{ElasticFilter, Insert};
 
 use crate::change::refusal;
-use crate::keys::Block;
+use crate::keys::{Block, shown};
 use crate::rate::Rate;
+use crate::saved::{AnyFilter, Saved};
 
 /// The limit of the rate if none is asked for. Entries are as long as can be, so the rate is far
 /// below it: about n · 2^−52 / 768 for n lines, 3·10^−12 at ten million and 3·10^−10 at a billion.
@@ -26,9 +29,17 @@ pub(crate) fn filter(rate: Option<&Rate>) -> Result<ElasticFilter> {
     .with_context(|| rate.map_or_else(String::new, |rate| format!("--fpr {}", rate.typed())))
 }
 
-/// The rate that a filter must have been built with.
-pub(crate) fn rate_of(rate: Option<&Rate>) -> f64 {
-    rate.map_or(LIMIT, Rate::get)
+/// Refuses a rate that the filter of a file was not built with.
+pub(crate) fn check_rate(saved: &Saved, rate: Option<&Rate>, path: &Path) -> Result<()> {
+    if let (AnyFilter::Elastic(filter), Some(rate)) = (&saved.filter, rate) {
+        let (kept, typed) = (filter.false_positive_rate(), rate.typed());
+        ensure!(
+            kept == rate.get(),
+            "--fpr {typed}: {} was made with {kept}; use the same, or another file",
+            shown(path)
+        );
+    }
+    Ok(())
 }
 
 /// New lines that were taken for lines seen before, on average.

@@ -48,9 +48,7 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(refused) => return refused.report(),
     };
-    if !matches!(arguments.command, Command::Demo(_)) {
-        interrupt::handle();
-    }
+    interrupt::handle();
     match run(&arguments.command, &mut io::stdout().lock()) {
         Ok(code) => code,
         // The reader of the output went away, as in `cuculus demo | head -1`.

@@ -180,15 +180,7 @@ fn earlier(path: &Path, options: &Options, form: &Form) -> Result<Saved> {
          --ignore-case, --hex, --u64); use the same, or another file",
         shown(path)
     );
-    if let (AnyFilter::Elastic(filter), Some(rate)) = (&saved.filter, &options.fpr) {
-        let kept = filter.false_positive_rate();
-        ensure!(
-            kept == lossless::rate_of(Some(rate)),
-            "--fpr {}: {} was made with {kept}; use the same, or another file",
-            rate.typed(),
-            shown(path)
-        );
-    }
+    lossless::check_rate(&saved, options.fpr.as_ref(), path)?;
     Ok(saved)
 }
 

@@ -343,14 +343,7 @@ fn check_state(
         && ngrams_of(&saved.note) == asked.ngrams
         && (asked.ngrams.is_none() || earlier.is_some());
     ensure!(is_same, "{name} was made with other --key, --ngrams or --threshold; use the same");
-    if let (AnyFilter::Elastic(filter), Some(rate)) = (&saved.filter, &options.fpr) {
-        let kept = filter.false_positive_rate();
-        ensure!(
-            kept == lossless::rate_of(Some(rate)),
-            "--fpr {}: {name} was made with {kept}; use the same",
-            rate.typed()
-        );
-    }
+    lossless::check_rate(saved, options.fpr.as_ref(), &options.state)?;
     Ok(earlier)
 }
 

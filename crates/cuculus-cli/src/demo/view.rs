@@ -10,6 +10,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::follower::Follower;
 use super::keys::{Course, LAST, Stop};
 use super::report::live_row;
+use crate::interrupt;
 use crate::text::thousands;
 
 /// Columns and their widths, the most important first: those that do not fit are left out.
@@ -133,8 +134,7 @@ impl Drop for View {
 /// Clears the table, so that the shell continues where the table began.
 fn leave_cleanly_when_interrupted(all: &MultiProgress) {
     let all = all.clone();
-    // Without a handler the program still ends, but the table stays.
-    let _ = ctrlc::set_handler(move || {
+    interrupt::ends_in_order(move || {
         let _ = all.clear();
         all.set_draw_target(ProgressDrawTarget::hidden());
         // The terminal echoed ^C on a line after the table, so the cleared area was one line too
