@@ -254,7 +254,9 @@ fn forget_has_hours_years_spans_and_groups() {
     }
     let kept = |rules: &[&str]| {
         let report = place.json(&[&["forget", "--dry-run"], rules].concat());
-        report["kept"].as_array().expect("a list").len()
+        let number = |field: &str| report[field].as_array().expect("a list").len();
+        assert_eq!(number("kept") + number("forgotten"), 6);
+        number("kept")
     };
     assert_eq!(kept(&["--keep-hourly", "2"]), 2);
     // The last three are of one week, with the one before.

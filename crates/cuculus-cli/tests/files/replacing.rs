@@ -12,11 +12,11 @@ use crate::workshop::{Workshop, fed, json, lines, piped, succeeds};
 const BESIDE: &str = ".filter.cuculus-new";
 
 /// Kills a command that replaces the file, at many moments from the start to after the end: each time the
-/// old file is there, or the new one.
-fn killed_at_any_moment(workshop: &Workshop, kills: u64, arguments: &[&str]) {
+/// old file is there, or the new one. Returns what the command prints, the same before and after.
+fn killed_at_any_moment(workshop: &Workshop, kills: u64, arguments: &[&str]) -> String {
     let old = workshop.read("filter");
     let start = Instant::now();
-    succeeds(arguments, "");
+    let said = succeeds(arguments, "");
     let takes = start.elapsed();
     // The same keys give the same bytes, so there are two files that may be found.
     let new = workshop.read("filter");
@@ -42,9 +42,11 @@ fn killed_at_any_moment(workshop: &Workshop, kills: u64, arguments: &[&str]) {
         assert!(others.clone().all(|name| name == BESIDE), "{:?}", others.collect::<Vec<_>>());
     }
     assert!(olds > 0, "no writer was killed in time");
-    succeeds(arguments, "");
+    workshop.write("filter", &old);
+    assert_eq!(succeeds(arguments, ""), said);
     assert!(workshop.read("filter") == new);
     assert_eq!(workshop.files(), ["filter", "keys"], "the next writer clears up");
+    said
 }
 
 /// A hundred megabytes.
@@ -65,7 +67,8 @@ fn a_killed_uniq_leaves_the_old_state_or_the_new_one() {
     let (old, new) = (lines("old", 1000), lines("new", 400_000));
     succeeds(&["uniq", "--state", &state], &old);
     let keys = workshop.write("keys", &new);
-    killed_at_any_moment(&workshop, 40, &["uniq", "--count", "--state", &state, &keys]);
+    let count = ["uniq", "--count", "--state", &state, &keys];
+    assert_eq!(killed_at_any_moment(&workshop, 40, &count), "400000\n");
     assert_eq!(succeeds(&["uniq", "--count", "--state", &state], old + &new), "0\n");
 }
 
