@@ -176,14 +176,17 @@ impl Group<'_> {
 
     /// Becomes a group of some homes and codes. `None` if there is no room for them.
     #[inline(always)]
-    pub(super) fn fill(&mut self, of: impl Iterator<Item = (usize, u64)> + Clone) -> Option<()> {
+    pub(super) fn fill(
+        &mut self,
+        of: impl ExactSizeIterator<Item = (usize, u64)> + Clone,
+    ) -> Option<()> {
+        let codes = self.codes.get_mut(..of.len())?;
         let (mut next, mut len) = ([0u16; GROUP_HOMES], 0);
         of.clone().for_each(|(home, _)| next[home] += 1);
         for (first, end) in next.iter_mut().zip(&mut self.ends) {
             len += core::mem::replace(first, len);
             *end = len;
         }
-        let codes = self.codes.get_mut(..usize::from(len))?;
         let starts = next;
         for (home, code) in of {
             let (mut at, start) = (usize::from(next[home]), usize::from(starts[home]));
