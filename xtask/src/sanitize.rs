@@ -16,7 +16,8 @@ const NOT_WITH_ADDRESSES: [&str; 1] = ["memory_comes_back_to_the_system"];
 const THREADED: [&str; 2] = ["shared::", "elastic::groups"];
 const THREADED_SUITES: [&str; 3] = ["shared", "shared_stress", "bulk"];
 /// What Miri runs by default. It is some thousand times slower, and these have the unsafe code.
-const INTERPRETED: [&str; 4] = ["memory::", "table::tests", "elastic::pool", "relocate::"];
+const INTERPRETED: [&str; 5] =
+    ["memory::", "table::tests", "elastic::pool", "elastic::rewrite", "relocate::"];
 /// The test of a suite that is small enough for Miri, and with threads.
 const INTERPRETED_SUITE: [&str; 2] = ["shared", "small"];
 

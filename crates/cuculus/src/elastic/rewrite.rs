@@ -457,6 +457,11 @@ pub(super) mod tests {
     use super::super::lengths::Lengths;
     use super::super::segment::Obstacle;
 
+    /// Miri is some thousand times slower.
+    fn rounds(many: usize) -> usize {
+        if cfg!(miri) { 9 } else { many }
+    }
+
     /// A home, a code, and its copies.
     type Entry = (u16, u64, u64);
 
@@ -554,7 +559,7 @@ pub(super) mod tests {
     #[test]
     fn segments_become_what_their_entries_do() {
         let (mut random, mut short, mut many) = (Random::new(1), 0, 0);
-        for round in 0..3000 {
+        for round in 0..rounds(3000) {
             let (held, depth) = (some_form(&mut random), 1 + random.below(20) as u32);
             let size = [20, 400, 1500][round % 3];
             let sources: Vec<Vec<Entry>> =
@@ -634,7 +639,7 @@ pub(super) mod tests {
                 }
             }
         }
-        assert!(short > 30 && many < 60, "{short} {many}");
+        assert!(cfg!(miri) || short > 30 && many < 60, "{short} {many}");
     }
 
     /// A home with more codes than a segment can have, and one with as many.
@@ -656,7 +661,7 @@ pub(super) mod tests {
     #[test]
     fn what_changes_in_place_is_what_is_made_at_once() {
         let (mut random, mut widened, mut counted) = (Random::new(2), 0, 0);
-        for round in 0..300 {
+        for round in 0..rounds(300) {
             let (form, depth) = (some_form(&mut random), random.below(20) as u32);
             let mut entries = some_entries(&mut random, form, [30, 600, 1900][round % 3]);
             entries.iter_mut().for_each(|entry| entry.2 = entry.2.min(MOST_EQUAL as u64));
@@ -732,6 +737,6 @@ pub(super) mod tests {
             let bytes = again.get(0).used_bits() / 8;
             assert!(directory.get(0).bytes()[..bytes] == again.get(0).bytes()[..bytes]);
         }
-        assert!(widened > 10 && counted > 100, "{widened} {counted}");
+        assert!(cfg!(miri) || widened > 10 && counted > 100, "{widened} {counted}");
     }
 }
