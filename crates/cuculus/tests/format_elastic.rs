@@ -356,6 +356,9 @@ fn absurd_files_are_refused() {
         ("codes of ones", bytes.len() - 8 - 12, &[255; 12]),
     ];
     are_refused(&bytes, cases);
+    let crowded = forged(&bytes, |bytes| bytes[SIZES..SIZES + 48].fill(255));
+    let error = ElasticFilter::from_bytes(&crowded).expect_err("too many slots").to_string();
+    assert!(error.contains("12240") && error.contains("at most 2040"), "{error}");
     // A slot that belongs to the next group.
     let moved = forged(&bytes, |bytes| {
         bytes[SIZES + used] -= 1;
