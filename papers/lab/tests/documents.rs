@@ -137,6 +137,18 @@ fn relative_links_lead_somewhere() {
     assert!(broken.is_empty(), "links that lead nowhere:\n{}", broken.join("\n"));
 }
 
+/// Where two versions of a line were to be made one.
+#[test]
+fn no_document_has_two_versions_of_a_line() {
+    for document in documents() {
+        let marks = ["<<<<<<< ", "=======", ">>>>>>> "];
+        let marked = document.prose().lines().position(|line| {
+            marks.iter().any(|mark| line.starts_with(mark) || line == mark.trim_end())
+        });
+        assert_eq!(marked, None, "{}: a mark of a merge", document.name);
+    }
+}
+
 /// A document that begins with a list of its chapters lists all of them.
 #[test]
 fn contents_are_complete() {
@@ -395,6 +407,10 @@ const ITEMS: [(&str, &[(&str, u32)]); 3] = [
     ),
 ];
 
+/// What has no number in its paper but the one of its section, as the rows begin.
+const SECTIONS: [(&str, &[&str]); 2] =
+    [("### Cuckoo Filter", &["§5.2", "§6"]), ("### Consistent Cuckoo Filter", &["§II"])];
+
 /// What is wrong with the list of the papers' items: numbers that are missing, or that no paper
 /// has, and rows that do not say where an item is implemented, what judges it, and the verdict.
 fn faults_of_the_list(text: &str) -> Vec<String> {
@@ -417,6 +433,9 @@ fn faults_of_the_list(text: &str) -> Vec<String> {
                 faults.push(format!("{paper}: {kind} {found:?}, not 1 to {most}"));
             }
         }
+        let sections = SECTIONS.iter().filter(|(of, _)| *of == paper).flat_map(|(_, names)| *names);
+        let missing = sections.filter(|name| !rows.iter().any(|row| row[0] == **name));
+        faults.extend(missing.map(|name| format!("{paper}: {name}")));
         for row in &rows {
             let [item, what, place, experiment, verdict] = row[..] else {
                 faults.push(format!("{paper}: {row:?}"));
