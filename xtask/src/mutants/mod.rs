@@ -32,10 +32,10 @@ const LEFT_OUT: [&str; 8] = [
     "conformance",
     "error.rs",
     "lab.rs",
-    "papers",
     "prefetch.rs",
     "serde.rs",
     "stats.rs",
+    "tests.rs",
     "work.rs",
 ];
 /// Beside the unit tests.
