@@ -143,6 +143,9 @@ mod tests {
         let longer = [&bytes[..], b"more"].concat();
         let error = ElasticFilter::from_bytes(&longer).err();
         assert!(matches!(error, Some(DecodeError::TrailingBytes { extra: 4 })), "{error:?}");
+        // More than the beginning of a note, which is all that is kept of what is none.
+        let error = Note::read_from(&[7; 100][..]).err();
+        assert!(matches!(error, Some(DecodeError::TrailingBytes { extra: 100 })), "{error:?}");
         let twice = [&bytes[..], &bytes[end..]].concat();
         assert!(ElasticFilter::from_bytes(&twice).is_err(), "one note at most");
     }
