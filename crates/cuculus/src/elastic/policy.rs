@@ -497,6 +497,7 @@ mod tests {
         assert_eq!((spare(1 << 22, None), spare(1000, Some(0))), (0, 0));
         // As much as is usual, or as much as was asked for.
         assert_eq!(spare(1 << 20, Some(1 << 20)), 8);
+        assert_eq!([0, 1, 2].map(|entries| spare(entries, Some(5))), [40, 40, 20]);
     }
 
     /// So that a small set does not begin with short entries.
