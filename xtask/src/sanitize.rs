@@ -13,8 +13,8 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 const NOT_WITH_ADDRESSES: [&str; 1] = ["memory_comes_back_to_the_system"];
 /// What runs with the thread sanitizer: the unit tests whose names begin so, and the suites that start
 /// threads.
-const THREADED: [&str; 2] = ["shared::", "elastic::groups"];
-const THREADED_SUITES: [&str; 3] = ["shared", "shared_stress", "bulk"];
+const THREADED: [&str; 1] = ["shared::"];
+const THREADED_SUITES: [&str; 3] = ["shared", "shared_foreign", "shared_stress"];
 /// What Miri runs by default. It is some thousand times slower, and these have the unsafe code.
 const INTERPRETED: [&str; 5] =
     ["memory::", "table::tests", "elastic::pool", "elastic::rewrite", "relocate::"];
