@@ -1,6 +1,6 @@
 //! Many keys at once: none of them is there after an error, and all that were there are.
 
-use cuculus::{ElasticFilter, Filter, Full, KeyHash, Persist};
+use cuculus::{ElasticFilter, Filter, Full, Insert, KeyHash, Persist, Sections};
 use xxhash_rust::xxh3::xxh3_64;
 
 use testkit::failing::Tally;
@@ -83,4 +83,17 @@ fn bulk_inserts_into_an_empty_first_level() {
         let name = format!("elastic of {keys} with an empty first level, insert_bulk");
         try_bulk(&name, &filter, keys, &|filter, _| filter.insert_bulk(&of_all));
     }
+}
+
+/// The last piece has what is too short for a section, of every level.
+#[test]
+fn a_filter_with_an_empty_first_level_is_copied() {
+    let filter = without_first_level(&elastic(700));
+    let last = Sections { bits: 32, next: (1 << 32) - 1 };
+    let (piece, end) = filter.copy_sections(last, 1, usize::MAX).expect("memory");
+    let mut copy = filter.clone();
+    copy.clear();
+    copy.add_sections(last, end, &piece).expect("as in the filter");
+    assert!(end.is_done() && copy.len() == 700);
+    assert!((0..700u64).all(|key| copy.contains(&key)));
 }
