@@ -508,9 +508,11 @@ mod tests {
         for search in [Search::BreadthFirst, Search::RandomWalk] {
             for max_kicks in 0..9 {
                 let mut counted = Counted(chain(10), 0.into());
+                work::take_work();
                 let stuck = make_room(&mut counted, &[BucketIndex(0)], search, max_kicks);
                 assert_eq!(stuck, Err(Stuck::NoPath));
                 assert_eq!(counted.1.get(), max_kicks, "{search:?}");
+                assert_eq!(work::take_work(), max_kicks.into(), "{search:?}");
             }
         }
     }
