@@ -459,7 +459,7 @@ pub(super) mod tests {
 
     /// Miri is some thousand times slower.
     fn rounds(many: usize) -> usize {
-        if cfg!(miri) { 9 } else { many }
+        if cfg!(miri) { many.div_ceil(60).min(9) } else { many }
     }
 
     /// A home, a code, and its copies.
@@ -666,7 +666,7 @@ pub(super) mod tests {
             let mut entries = some_entries(&mut random, form, [30, 600, 1900][round % 3]);
             entries.iter_mut().for_each(|entry| entry.2 = entry.2.min(MOST_EQUAL as u64));
             let mut directory = segment_of(&mut random, &entries, form, depth);
-            for _ in 0..[200, 200, 600][round / 3 % 3] {
+            for _ in 0..rounds([200, 200, 600][round / 3 % 3]) {
                 let home = random.below([HOMES, HOMES, 20][round / 3 % 3]) as u16;
                 let code = form.encode(random.bits(), form.longest());
                 let held = entries.get(random.below(entries.len().max(1))).copied();
