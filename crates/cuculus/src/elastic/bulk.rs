@@ -15,13 +15,13 @@ use crate::{Filter, Full, FullCause, Insert, KeyHash, Remove};
 /// Fewer keys are inserted in turn, and so are keys that are fewer than this part of the set:
 /// segments would be rewritten for a few entries each.
 const FEWEST: usize = 1024;
-const LEAST_SHARE: usize = 12;
+const LEAST_SHARE: usize = 8;
 /// More keys than this are taken in several rounds: 128 MiB for the groups.
 const MOST_AT_ONCE: usize = 1 << 24;
 
 impl ElasticFilter {
     /// Inserts many keys at once, several times as fast as one by one: they are grouped by where they
-    /// belong, and all that belongs together is written once. Worth it from a twelfth of the set on;
+    /// belong, and all that belongs together is written once. Worth it from an eighth of the set on;
     /// fewer are inserted as [`insert_batch`](Insert::insert_batch) does.
     ///
     /// The filter then holds the same keys as after inserting them in turn, and is no larger, but its
