@@ -9,7 +9,6 @@ use crate::config;
 use crate::error::{Error, Result};
 use crate::id::{Name, random_bytes};
 use crate::index::{Entry, Index, Run};
-use crate::lookup::Answer;
 use crate::marks;
 use crate::pack::{self, PackInfo, read_footer};
 use crate::progress::Progress;
@@ -346,7 +345,7 @@ impl<'a> Check<'a> {
                 match item {
                     Visited::Tree(_) => {}
                     Visited::Data { id, len } => match lookup.locate(id)? {
-                        Answer::At(location) if u64::from(location.len) == len => {}
+                        Some(location) if u64::from(location.len) == len => {}
                         _ => whole = false,
                     },
                     Visited::Unreadable(_) => whole = false,

@@ -11,7 +11,7 @@ use crate::config::Parameters;
 use crate::error::{DamagedPart, Error, Result};
 use crate::id::{ChunkId, Name};
 use crate::locality::{self, Locality};
-use crate::lookup::{Answer, Lookup};
+use crate::lookup::Lookup;
 use crate::pack::{Decompressor, Location};
 use crate::store::{Object, ObjectKind};
 
@@ -51,7 +51,7 @@ impl Chunks {
 
     /// Appends the bytes of a chunk.
     pub(crate) fn read(&mut self, id: &ChunkId, out: &mut Vec<u8>) -> Result<()> {
-        let Answer::At(location) = self.lookup.locate(id)? else {
+        let Some(location) = self.lookup.locate(id)? else {
             return Err(Error::damage(DamagedPart::MissingChunk(*id), ""));
         };
         let group = self.group(&location)?;

@@ -17,9 +17,9 @@ use crate::tree::{Content, DirReader, DirRef, Node, NodeKind, Piece, Pieces};
 #[derive(Clone, Debug, Default, serde::Serialize)]
 pub struct CopyReport {
     /// The snapshots copied: the name in the other repository, and the name here.
-    pub copied: Vec<(String, String)>,
+    pub copied: Vec<(Name, Name)>,
     /// Snapshots that were copied before.
-    pub present: Vec<String>,
+    pub present: Vec<Name>,
     /// Size of the new chunks.
     pub new_bytes: u64,
     /// Bytes added to the repository for them.
@@ -44,7 +44,7 @@ impl Repository {
         let mut report = CopyReport::default();
         for snapshot in snapshots {
             if here.contains(&key(snapshot)) {
-                report.present.push(snapshot.name.to_string());
+                report.present.push(snapshot.name);
                 continue;
             }
             progress.total(snapshot.bytes);
@@ -60,7 +60,7 @@ impl Repository {
             let (new, stored) = copy.out.commit(self, &snapshot_here)?;
             (report.new_bytes, report.stored_bytes) =
                 (report.new_bytes + new, report.stored_bytes + stored);
-            report.copied.push((snapshot.name.to_string(), snapshot_here.name.to_string()));
+            report.copied.push((snapshot.name, snapshot_here.name));
         }
         Ok(report)
     }

@@ -158,18 +158,12 @@ pub enum Error {
         .errors.join("; ")
     )]
     Unreadable { errors: Vec<String> },
-    /// The location is in a bucket, and this program was built without S3.
+    /// The location or the command needs a feature that this program was built without.
     #[error(
-        "this cuculus-backup was built without S3; install it with `cargo install cuculus-backup \
-         --features s3`"
+        "this cuculus-backup was built without {feature}; install it with \
+         `cargo install cuculus-backup --features {feature}`"
     )]
-    BuiltWithoutS3,
-    /// The location is on another machine, and this program was built without SFTP.
-    #[error(
-        "this cuculus-backup was built without SFTP; install it with `cargo install cuculus-backup \
-         --features sftp`"
-    )]
-    BuiltWithoutSftp,
+    BuiltWithout { feature: &'static str },
     /// The location is not of the form that its beginning promises.
     #[error("{location}: {reason}; use {form}")]
     InvalidLocation { location: String, reason: &'static str, form: &'static str },

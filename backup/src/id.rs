@@ -93,9 +93,7 @@ impl Name {
 
     /// A name derived from bytes.
     pub(crate) fn of(bytes: &[u8]) -> Self {
-        let mut name = [0; Self::LEN];
-        blake3::Hasher::new().update(bytes).finalize_xof().fill(&mut name);
-        Self(name)
+        Self(first_of(blake3::hash(bytes).as_bytes()))
     }
 
     /// Parses 32 lower-case hexadecimal digits; `None` for anything else.
@@ -135,8 +133,22 @@ impl fmt::Debug for Name {
     }
 }
 
+/// The first bytes of a hash.
+pub(crate) fn first_of<const N: usize>(hash: &[u8; 32]) -> [u8; N] {
+    std::array::from_fn(|i| hash[i])
+}
+
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl serde::Serialize for Name {
+    fn serialize<S: serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
 }
 
 pub(crate) fn random_bytes<const N: usize>() -> Result<[u8; N]> {

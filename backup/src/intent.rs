@@ -209,7 +209,7 @@ pub(crate) fn maintenance(store: &Arc<dyn Store>, keys: &Arc<Keys>) -> Result<An
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Lock {
     /// The name of its intent.
-    pub name: String,
+    pub name: Name,
     /// What it does: `backup`, `maintenance`, or `unknown` if the intent cannot be read.
     pub work: String,
     /// The machine that it runs on.
@@ -236,7 +236,7 @@ impl Repository {
                 None => "unknown",
             };
             Lock {
-                name: name.to_string(),
+                name,
                 work: work.into(),
                 host: intent.as_ref().map(|i| i.origin.host.clone()).unwrap_or_default(),
                 process: intent.as_ref().map_or(0, |intent| intent.origin.process),
@@ -262,7 +262,7 @@ impl Repository {
             chosen.push(*by_prefix(ObjectKind::Intent, &names, |name| name, prefix)?);
         }
         let mut removed = self.locks()?;
-        removed.retain(|lock| chosen.iter().any(|name| name.to_string() == lock.name));
+        removed.retain(|lock| chosen.contains(&lock.name));
         self.store.remove_all(ObjectKind::Intent, &chosen, &|| Ok(()))?;
         Ok(removed)
     }

@@ -12,7 +12,7 @@ use crate::codec::{Decoded, Malformed, Reader, Writer};
 use crate::config::Parameters;
 use crate::error::{Error, Result};
 use crate::huge_pages::ZeroedBlocks;
-use crate::id::{Name, random_bytes};
+use crate::id::{Name, first_of, random_bytes};
 use crate::seal::{Master, Seal};
 use crate::store::{ObjectKind, Store};
 
@@ -78,10 +78,7 @@ impl Hashed {
 
     /// The name of the key that this passphrase opens.
     pub(crate) fn name(&self) -> Name {
-        let hash = blake3::derive_key("cuculus-backup v1 key name", &*self.0);
-        let mut name = [0; Name::LEN];
-        name.copy_from_slice(&hash[..Name::LEN]);
-        Name(name)
+        Name(first_of(&blake3::derive_key("cuculus-backup v1 key name", &*self.0)))
     }
 
     fn wrap(&self) -> Seal {

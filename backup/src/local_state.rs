@@ -1,6 +1,9 @@
 //! Where this machine keeps what it knows of repositories: the cache of remote ones, and the pins.
-//! Knows directories only.
+//! Knows directories and files that only their owner can read.
 
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
@@ -16,4 +19,20 @@ pub(crate) fn directory(given: Option<&Path>) -> Result<PathBuf> {
         let reason = "and XDG_CACHE_HOME are not set; choose a cache directory with --cache-dir";
         Error::InvalidSetting { variable: "HOME", reason: reason.into() }
     })
+}
+
+/// Creates a directory and those above it, unless they exist.
+pub(crate) fn private_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(0o700).recursive(true).create(path)
+}
+
+pub(crate) fn new_private_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+}
+
+pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
 }

@@ -31,15 +31,6 @@ pub struct Lookups {
     pub footer_reads: u64,
 }
 
-/// What is known about a chunk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
-    /// It is stored here.
-    At(Location),
-    /// It is not stored, or only in a pack that is about to be removed.
-    New,
-}
-
 /// How a backup looks chunks up. Anything but the default is for measurements and tests; no setting
 /// loses data.
 #[derive(Clone, Copy, Debug)]
@@ -92,27 +83,27 @@ impl Lookup {
         Lookups { index_reads: self.index.reads(), ..self.counts }
     }
 
-    /// Looks a chunk up.
-    pub(crate) fn locate(&mut self, id: &ChunkId) -> Result<Answer> {
+    /// Where a chunk is stored; `None` if it is not, or only in a pack that is about to be removed.
+    pub(crate) fn locate(&mut self, id: &ChunkId) -> Result<Option<Location>> {
         self.counts.total += 1;
         if let Some(trace) = &mut self.trace {
             trace.push(*id);
         }
         if let Some(location) = self.cache.get(id) {
             self.counts.from_cache += 1;
-            return Ok(Answer::At(location));
+            return Ok(Some(location));
         }
         if !self.index.may_have(id)? {
             self.counts.from_filters += 1;
-            return Ok(Answer::New);
+            return Ok(None);
         }
         self.counts.from_index += 1;
         if let Some(found) = self.index.find(id)? {
             self.remember_neighbours(&found.location.pack);
-            return Ok(Answer::At(found.location));
+            return Ok(Some(found.location));
         }
         self.counts.false_positives += 1;
-        Ok(Answer::New)
+        Ok(None)
     }
 
     /// Loads the chunks of a pack into the cache. A footer that cannot be read is no error: the

@@ -277,7 +277,10 @@ impl State {
         if offset < file.start || offset > file.start + file.buffer.len() as u64 {
             // Elsewhere: lists that end before are skipped.
             *file = OpenFile::new(content);
-            file.start = self.retry(|chunks| file.pieces.skip_to(chunks, offset))?;
+            file.start = self.retry(|chunks| {
+                file.pieces = Pieces::new(content);
+                file.pieces.skip_to(chunks, offset)
+            })?;
         }
         let mut out = Vec::new();
         while out.len() < size {

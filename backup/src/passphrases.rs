@@ -12,7 +12,7 @@ use crate::store::{ObjectKind, by_prefix};
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct KeyInfo {
     /// Its name.
-    pub name: String,
+    pub name: Name,
     /// Whether the passphrase that was given opens it.
     pub current: bool,
 }
@@ -26,7 +26,7 @@ impl Repository {
         let own = self.opened_by(current)?.1.name;
         let mut names = self.key_names()?;
         names.sort_unstable();
-        let key = |name: Name| KeyInfo { current: own == name, name: name.to_string() };
+        let key = |name: Name| KeyInfo { current: own == name, name };
         Ok(names.into_iter().map(key).collect())
     }
 

@@ -6,15 +6,15 @@
 //! or removes one file, so that a process that is stopped in the middle stops no other.
 
 use std::collections::{BTreeSet, HashSet};
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirEntry, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::id::Name;
+use crate::local_state::{new_private_file, private_folder, remove_if_there};
 
 /// What is pinned, as JSON.
 #[derive(Debug, Serialize, Deserialize)]
@@ -34,7 +34,7 @@ impl Pin {
     /// `directory` is where pins are kept; `location` identifies the place of the repository.
     pub(crate) fn new(directory: &Path, location: String) -> Result<Self> {
         let folder = directory.join("pins");
-        create_folder(&folder)?;
+        private_folder(&folder).map_err(Error::at("create", &folder))?;
         let path = folder.join(Name::of(location.as_bytes()).to_string());
         Ok(Self { path, location })
     }
@@ -55,16 +55,13 @@ impl Pin {
     fn write(&self, pinned: &Pinned, replace: bool) -> io::Result<()> {
         let unique = Name::random().map_err(io::Error::other)?;
         let draft = self.path.with_extension(format!("{unique}.new"));
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
+        let mut file = new_private_file(&draft)?;
         let written = (|| {
             file.write_all(&serde_json::to_vec_pretty(pinned)?)?;
             file.sync_all()?;
             if replace { fs::rename(&draft, &self.path) } else { fs::hard_link(&draft, &self.path) }
         })();
-        match fs::remove_file(&draft) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => written.and(Err(error)),
-            _ => written,
-        }
+        written.and(remove_if_there(&draft))
     }
 
     /// Where the snapshots of a repository are remembered.
@@ -73,10 +70,13 @@ impl Pin {
     }
 
     /// The names of the remembered snapshots.
-    fn remembered(&self, repository: &str) -> Result<BTreeSet<String>> {
+    fn remembered(&self, repository: &str) -> Result<BTreeSet<Name>> {
         let folder = self.snapshots(repository);
         let names = fs::read_dir(&folder).and_then(|entries| {
-            entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+            let name = |entry: io::Result<DirEntry>| {
+                entry.map(|entry| entry.file_name().to_str().and_then(Name::parse)).transpose()
+            };
+            entries.filter_map(name).collect()
         });
         match names {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(BTreeSet::new()),
@@ -84,10 +84,10 @@ impl Pin {
         }
     }
 
-    fn add<'a>(&self, repository: &str, names: impl Iterator<Item = &'a String>) -> Result<()> {
+    fn add<'a>(&self, repository: &str, names: impl Iterator<Item = &'a Name>) -> Result<()> {
         let folder = self.snapshots(repository);
-        create_folder(&folder)?;
-        for path in names.map(|name| folder.join(name)) {
+        private_folder(&folder).map_err(Error::at("create", &folder))?;
+        for path in names.map(|name| folder.join(name.to_string())) {
             let made = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
             made.map_err(Error::at("create", &path))?;
         }
@@ -95,17 +95,10 @@ impl Pin {
         synced.map_err(Error::at("write", &folder))
     }
 
-    fn remove<'a>(&self, repository: &str, names: impl Iterator<Item = &'a String>) -> Result<()> {
+    fn remove<'a>(&self, repository: &str, names: impl Iterator<Item = &'a Name>) -> Result<()> {
         let folder = self.snapshots(repository);
-        for path in names.map(|name| folder.join(name)) {
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(Error::at("remove", &path)(error));
-                }
-                _ => {}
-            }
-        }
-        Ok(())
+        let mut paths = names.map(|name| folder.join(name.to_string()));
+        paths.try_for_each(|path| remove_if_there(&path).map_err(Error::at("remove", &path)))
     }
 
     /// Before a passphrase is used: fails if an encrypted repository became one in the clear, or
@@ -166,17 +159,17 @@ impl Pin {
         present: impl FnOnce() -> Result<HashSet<Name>>,
         forgotten: impl FnOnce() -> Result<HashSet<Name>>,
         accept: bool,
-    ) -> Result<Vec<String>> {
+    ) -> Result<Vec<Name>> {
         let Some(pinned) = self.read()? else { return Ok(Vec::new()) };
         let repository = &pinned.repository;
         // First what is remembered: a snapshot that another process finishes now is not missing.
         let remembered = self.remembered(repository)?;
-        let present: BTreeSet<String> = present()?.iter().map(Name::to_string).collect();
-        let absent: BTreeSet<String> = remembered.difference(&present).cloned().collect();
+        let present: BTreeSet<Name> = present()?.into_iter().collect();
+        let absent: BTreeSet<Name> = remembered.difference(&present).copied().collect();
         let mut missing = absent.clone();
         if !missing.is_empty() {
             let forgotten = forgotten()?;
-            missing.retain(|name| Name::parse(name).is_none_or(|n| !forgotten.contains(&n)));
+            missing.retain(|name| !forgotten.contains(name));
         }
         let gone = absent.iter().filter(|name| accept || !missing.contains(*name));
         self.remove(repository, gone)?;
@@ -189,16 +182,9 @@ impl Pin {
     /// This machine has added or removed snapshots.
     pub(crate) fn update(&self, added: &[Name], removed: &[Name]) -> Result<()> {
         let Some(Pinned { repository, .. }) = self.read()? else { return Ok(()) };
-        let [added, removed]: [Vec<String>; 2] =
-            [added, removed].map(|names| names.iter().map(Name::to_string).collect());
         self.remove(&repository, removed.iter())?;
         if added.is_empty() { Ok(()) } else { self.add(&repository, added.iter()) }
     }
-}
-
-fn create_folder(folder: &Path) -> Result<()> {
-    let made = DirBuilder::new().mode(0o700).recursive(true).create(folder);
-    made.map_err(Error::at("create", folder))
 }
 
 #[cfg(test)]
@@ -256,6 +242,6 @@ mod tests {
         };
         assert!(pin.compare(present, || Ok(HashSet::new()), false).expect("compared").is_empty());
         let gone = pin.compare(|| Ok(HashSet::new()), || Ok(HashSet::new()), false);
-        assert_eq!(gone.expect("compared"), [finished.to_string()]);
+        assert_eq!(gone.expect("compared"), [finished]);
     }
 }

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::id::Name;
 use crate::index::{Entry, Index, write_sorted};
 use crate::intent;
-use crate::lookup::{Answer, Lookup};
+use crate::lookup::Lookup;
 use crate::marks;
 use crate::pack::{Decompressor, Location, read_footer};
 use crate::progress::Progress;
@@ -32,7 +32,7 @@ pub struct RepairReport {
     /// Copies of the configuration that were damaged or missing and have been replaced.
     pub configurations: u64,
     /// Snapshots that were damaged and have been removed.
-    pub snapshots: Vec<String>,
+    pub snapshots: Vec<Name>,
     /// Chunks that are lost.
     pub lost_chunks: u64,
     /// Files that lost chunks and directories that cannot be read, in every snapshot.
@@ -45,7 +45,7 @@ pub struct RepairReport {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct DamagedPath {
     /// The name of the snapshot.
-    pub snapshot: String,
+    pub snapshot: Name,
     /// The path in it; bytes that are not UTF-8 are replaced.
     pub path: String,
 }
@@ -105,7 +105,7 @@ impl Repository {
         for name in self.store.names(ObjectKind::Snapshot)? {
             if let Err(Error::Damaged(_)) = Snapshot::load(&*self.store, &self.keys, &name) {
                 self.remove_snapshots(&[name])?;
-                report.snapshots.push(name.to_string());
+                report.snapshots.push(name);
             }
         }
         for name in self.store.names(ObjectKind::Mark)? {
@@ -216,7 +216,7 @@ impl Repository {
         for snapshot in &snapshots {
             search.dir(&snapshot.root, b"", &mut |path| {
                 let path = String::from_utf8_lossy(path).into_owned();
-                damaged.push(DamagedPath { snapshot: snapshot.name.to_string(), path });
+                damaged.push(DamagedPath { snapshot: snapshot.name, path });
             })?;
             progress.advance(1);
         }
@@ -278,12 +278,8 @@ impl Search<'_> {
             match pieces.next(self.chunks) {
                 Ok(None) => return Ok(true),
                 Ok(Some(Piece::Hole(_))) => {}
-                Ok(Some(Piece::Chunk { id, .. })) => {
-                    if !matches!(self.lookup.locate(&id)?, Answer::At(_)) {
-                        return Ok(false);
-                    }
-                }
-                Err(Error::Damaged(_)) => return Ok(false),
+                Ok(Some(Piece::Chunk { id, .. })) if self.lookup.locate(&id)?.is_some() => {}
+                Ok(Some(Piece::Chunk { .. })) | Err(Error::Damaged(_)) => return Ok(false),
                 Err(error) => return Err(error),
             }
         }

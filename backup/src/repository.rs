@@ -90,7 +90,7 @@ impl Repository {
     ///
     /// # Errors
     /// If the snapshots cannot be listed.
-    pub fn missing_snapshots(&self, accept: bool) -> Result<Vec<String>> {
+    pub fn missing_snapshots(&self, accept: bool) -> Result<Vec<Name>> {
         let Some(pin) = &self.pin else { return Ok(Vec::new()) };
         let present = || Ok(self.store.names(ObjectKind::Snapshot)?.into_iter().collect());
         pin.compare(present, || forgotten::all(&*self.store, &self.keys), accept)

@@ -11,7 +11,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::codec::Malformed;
 use crate::error::Result;
-use crate::id::{ChunkId, Name, random_bytes};
+use crate::id::{ChunkId, Name, first_of, random_bytes};
 
 const NONCE_LEN: usize = 24;
 const TAG_LEN: usize = 16;
@@ -34,9 +34,7 @@ impl Master {
 
     /// Names the repository. Nobody can make a repository with the same id without the master key.
     pub(crate) fn repository_id(&self) -> Name {
-        let mut id = [0; Name::LEN];
-        id.copy_from_slice(&self.derive("repository id")[..Name::LEN]);
-        Name(id)
+        Name(first_of(&self.derive("repository id")))
     }
 
     /// Every entry of the chunker's table is secret.
@@ -83,10 +81,7 @@ impl Keys {
     }
 
     pub(crate) fn chunk_id(&self, bytes: &[u8]) -> ChunkId {
-        let hash = blake3::keyed_hash(&self.chunk_ids, bytes);
-        let mut id = [0; ChunkId::LEN];
-        id.copy_from_slice(&hash.as_bytes()[..ChunkId::LEN]);
-        ChunkId(id)
+        ChunkId(first_of(blake3::keyed_hash(&self.chunk_ids, bytes).as_bytes()))
     }
 }
 
@@ -176,13 +171,8 @@ impl Seal {
                     .map_err(|_| Malformed)?;
                 Ok(NONCE_LEN..end)
             }
-            Self::Checksum(_) => {
-                if self.is_sound(place, sealed) {
-                    Ok(0..end)
-                } else {
-                    Err(Malformed)
-                }
-            }
+            Self::Checksum(_) if self.is_sound(place, sealed) => Ok(0..end),
+            Self::Checksum(_) => Err(Malformed),
         }
     }
 
@@ -240,9 +230,7 @@ type Opened<T> = std::result::Result<T, Malformed>;
 fn checksum(key: &[u8; 32], place: &[u8], plain: &[u8]) -> [u8; TAG_LEN] {
     let mut hasher = blake3::Hasher::new_keyed(key);
     hasher.update(&(place.len() as u64).to_le_bytes()).update(place).update(plain);
-    let mut tag = [0; TAG_LEN];
-    hasher.finalize_xof().fill(&mut tag);
-    tag
+    first_of(hasher.finalize().as_bytes())
 }
 
 #[cfg(test)]

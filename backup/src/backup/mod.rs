@@ -2,7 +2,6 @@
 //! argument rests: write the intent, read the marks, read the index, write packs, runs and the
 //! snapshot, remove the intent.
 
-mod copying; // the writing half of a copy
 mod exclude; // which paths to leave out
 mod metadata; // metadata of one file
 mod names; // the names of one directory
@@ -29,15 +28,15 @@ use crate::origin;
 use crate::pack::PackInfo;
 use crate::progress::Progress;
 use crate::repository::Repository;
-use crate::sink::{Purpose, Sink};
+use crate::sink::{Purpose, Sink, Written};
 use crate::snapshot::Snapshot;
 use crate::store::ObjectKind;
 use crate::tree::DirRef;
 
 use saver::Saver;
 use walk::Walk;
+use writing::TreeWriter;
 
-pub(crate) use copying::Copying;
 pub(crate) use writing::SaveError;
 
 /// What to back up, and how.
@@ -68,7 +67,7 @@ pub struct BackupOptions {
 #[derive(Clone, Debug, Default, serde::Serialize)]
 pub struct BackupReport {
     /// The name of the new snapshot; `None` after a dry run.
-    pub snapshot: Option<String>,
+    pub snapshot: Option<Name>,
     /// Files in the snapshot.
     pub files: u64,
     /// Files that were not read because they look unchanged since the last snapshot.
@@ -183,14 +182,31 @@ impl Repository {
             unreadable: report.problems,
             root,
         };
-        self.confirm_packs(&written.packs)?;
-        self.commit(&snapshot, &announcement)?;
-        report.snapshot = Some(snapshot.name.to_string());
+        report.snapshot = Some(snapshot.name);
+        self.end_backup(&snapshot, announcement, &written, &mut lookup.index)?;
+        Ok((report, trace))
+    }
 
+    /// The last steps of a backup, after everything else was written.
+    fn end_backup(
+        &self,
+        snapshot: &Snapshot,
+        announcement: Announcement,
+        written: &Written,
+        index: &mut Index,
+    ) -> Result<()> {
+        self.confirm_packs(&written.packs)?;
+        self.commit(snapshot, &announcement)?;
         drop(announcement);
         // The snapshot is safe without this, which saves work later.
-        self.merge_runs(&mut lookup.index)?;
-        Ok((report, trace))
+        self.merge_runs(index)
+    }
+
+    pub(crate) fn begin_copy(&self, progress: &dyn Progress) -> Result<Copying> {
+        let announcement = Announcement::new(&self.store, &self.keys, Work::Backup)?;
+        let (lookup, _) = self.begin_lookups(&LookupSettings::default(), progress)?;
+        let saver = Saver::new(lookup, Some(self.sink(Purpose::NewChunks)?), &self.parameters);
+        Ok(Copying { announcement, tree: TreeWriter::new(self, saver) })
     }
 
     /// Reads the marks and the index, in this order, and prepares to look chunks up. Also returns
@@ -246,14 +262,13 @@ impl Repository {
         if written.is_empty() {
             return Ok(());
         }
-        let lost = |pack: &Name| Error::LostWrite { kind: ObjectKind::Pack, name: *pack };
         let stored: HashMap<Name, u64> = self.store.list(ObjectKind::Pack)?.into_iter().collect();
         let index = self.index()?;
         for pack in written {
             let found =
                 stored.get(&pack.name) == Some(&pack.size) && index.pack(&pack.name) == Some(pack);
             if !found {
-                return Err(lost(&pack.name));
+                return Err(Error::LostWrite { kind: ObjectKind::Pack, name: pack.name });
             }
         }
         Ok(())
@@ -324,5 +339,21 @@ impl Repository {
         }
         index.replace(names, writer.finish()?);
         self.store.remove_all(ObjectKind::Run, names, &|| Ok(()))
+    }
+}
+
+/// A backup of what another repository holds: the writing half of a copy.
+pub(crate) struct Copying {
+    announcement: Announcement,
+    pub(crate) tree: TreeWriter,
+}
+
+impl Copying {
+    /// Ends as a backup does; returns the size of new chunks, and what was written for them.
+    pub(crate) fn commit(self, repository: &Repository, snapshot: &Snapshot) -> Result<(u64, u64)> {
+        let new = self.tree.saver.new_bytes;
+        let (mut lookup, written) = self.tree.saver.finish()?;
+        repository.end_backup(snapshot, self.announcement, &written, &mut lookup.index)?;
+        Ok((new, written.bytes))
     }
 }

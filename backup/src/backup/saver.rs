@@ -3,7 +3,7 @@
 use crate::config::Parameters;
 use crate::error::Result;
 use crate::id::{ChunkId, IdSet};
-use crate::lookup::{Answer, Lookup};
+use crate::lookup::Lookup;
 use crate::sink::{ChunkKind, Sink, Written, WrittenRun};
 
 pub(super) struct Saver {
@@ -27,12 +27,8 @@ impl Saver {
     pub(super) fn save(&mut self, kind: ChunkKind, bytes: &[u8]) -> Result<ChunkId> {
         debug_assert!(bytes.len() <= self.max_chunk_size);
         let id = self.lookup.keys.chunk_id(bytes);
-        if self.pending.contains(&id) {
+        if self.has(&id)? {
             return Ok(id);
-        }
-        match self.lookup.locate(&id)? {
-            Answer::At(_) => return Ok(id),
-            Answer::New => {}
         }
         self.pending.insert(id);
         self.new_chunks += 1;
@@ -54,7 +50,7 @@ impl Saver {
 
     /// Whether a chunk is stored or being written.
     pub(super) fn has(&mut self, id: &ChunkId) -> Result<bool> {
-        Ok(self.pending.contains(id) || matches!(self.lookup.locate(id)?, Answer::At(_)))
+        Ok(self.pending.contains(id) || self.lookup.locate(id)?.is_some())
     }
 
     /// Chunks of finished runs are found in the index from now on. Those of a run that another

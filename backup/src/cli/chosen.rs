@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use cuculus_backup::{Snapshot, TagChange};
+use cuculus_backup::{Name, Snapshot, TagChange};
 use serde_json::json;
 
 use super::arguments::{Copy, Filter, Tag};
@@ -31,7 +31,7 @@ impl Cli<'_> {
                 if self.arguments.json {
                     let found: serde_json::Value =
                         serde_json::from_str(&self.listed(listed, long)).unwrap_or_default();
-                    let line = json!({ "snapshot": snapshot.name.to_string(), "found": found });
+                    let line = json!({ "snapshot": snapshot.name, "found": found });
                     return writeln!(out, "{line}").map_err(failed);
                 }
                 if std::mem::take(&mut is_first) {
@@ -76,12 +76,10 @@ impl Cli<'_> {
         let changed = self.repository.change_tags(&snapshots, &change)?;
         let value: Vec<_> = changed
             .iter()
-            .map(|(old, new)| {
-                json!({ "was": old.to_string(), "name": new.name.to_string(), "tags": new.tags })
-            })
+            .map(|(old, new)| json!({ "was": old, "name": new.name, "tags": new.tags }))
             .collect();
         self.print(&value, || {
-            let line = |(old, new): &(cuculus_backup::Name, Snapshot)| {
+            let line = |(old, new): &(Name, Snapshot)| {
                 format!("{}  (was {})", snapshot_line(new), old.short())
             };
             let mut lines: Vec<String> = changed.iter().map(line).collect();
@@ -102,8 +100,8 @@ impl Cli<'_> {
         let snapshots = Self::several(&other, &options.snapshots, &options.filter)?;
         let report = self.repository.copy_from(&other, &snapshots, &self.progress(Unit::Bytes))?;
         self.print(&report, || {
-            let line = |(from, to): &(String, String)| {
-                format!("snapshot {} is a copy of {}", text::short(to), text::short(from))
+            let line = |(from, to): &(Name, Name)| {
+                format!("snapshot {} is a copy of {}", to.short(), from.short())
             };
             let mut lines: Vec<String> = report.copied.iter().map(line).collect();
             lines.push(format!(

@@ -4,8 +4,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use cuculus_backup::{
-    BackupOptions, Change, Error, Keep, ListEntry, Lock, Parameters, PruneOptions, PruneReport,
-    ReadData, Repository, RestoreOptions, Snapshot,
+    BackupOptions, Change, Error, Keep, ListEntry, Lock, Name, Parameters, PruneOptions,
+    PruneReport, ReadData, Repository, RestoreOptions, Snapshot,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -21,10 +21,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
         Command::Completions { shell } => return manual::completions(*shell),
         Command::Manual { directory } => return manual::pages(directory),
         Command::Mount { .. } if cfg!(not(feature = "mount")) => {
-            return Err(usage(
-                "this program was built without `mount`; install it with `cargo install cuculus-backup \
-                 --features mount`",
-            ));
+            return Err(Error::BuiltWithout { feature: "mount" }.into());
         }
         _ => {}
     }
@@ -119,7 +116,7 @@ fn warn_of_missing(repository: &Repository, accept: bool) -> Result<()> {
     if missing.is_empty() {
         return Ok(());
     }
-    let names: Vec<&str> = missing.iter().map(|name| text::short(name)).collect();
+    let names: Vec<String> = missing.iter().map(Name::short).collect();
     let advice = if accept { "accepted" } else { "--accept-missing-snapshots accepts that" };
     crate::print_error(&format!(
         "warning: snapshots that this machine has seen are gone, and nobody with the key has \
@@ -160,7 +157,7 @@ fn init(arguments: &Arguments, repo: &Path, options: &Init) -> Result<Outcome> {
         arguments,
         &json!({
             "repository": repo.display().to_string(),
-            "id": opened.id().to_string(),
+            "id": opened.id(),
             "encrypted": encrypted,
         }),
         message,
@@ -228,7 +225,7 @@ impl Cli<'_> {
         drop(progress);
         self.print(&report, || {
             let what = match &report.snapshot {
-                Some(name) => format!("snapshot {}", text::short(name)),
+                Some(name) => format!("snapshot {}", name.short()),
                 None => "dry run".into(),
             };
             let mut message = format!(
@@ -343,8 +340,8 @@ impl Cli<'_> {
         let done = self.repository.forget(names, &keep, &filter, by, options.dry_run)?;
         let prune = options.prune && !options.dry_run;
         let pruned = if prune { Some(self.prune(&PruneOptions::default())?) } else { None };
-        let names = |snapshots: &[Snapshot]| -> Vec<String> {
-            snapshots.iter().map(|snapshot| snapshot.name.to_string()).collect()
+        let names = |snapshots: &[Snapshot]| -> Vec<Name> {
+            snapshots.iter().map(|snapshot| snapshot.name).collect()
         };
         let value = json!({
             "forgotten": names(&done.forgotten),
@@ -398,7 +395,7 @@ impl Cli<'_> {
                 };
                 format!(
                     "{}  {}  {}  process {} on {}: {state}",
-                    text::short(&lock.name),
+                    lock.name.short(),
                     text::time(i64::try_from(lock.heartbeat).unwrap_or(0)),
                     lock.work,
                     lock.process,
@@ -418,7 +415,7 @@ impl Cli<'_> {
                 lines.push(format!("snapshot {name} was damaged and has been removed"));
             }
             for damaged in &report.damaged_paths {
-                let snapshot = text::short(&damaged.snapshot);
+                let snapshot = damaged.snapshot.short();
                 let path = text::escaped(damaged.path.as_bytes());
                 lines.push(format!("damaged: {snapshot} {path}"));
             }
@@ -506,7 +503,7 @@ pub(super) fn snapshot_line(snapshot: &Snapshot) -> String {
 fn snapshot_json(snapshot: &Snapshot) -> serde_json::Value {
     let paths: Vec<String> = snapshot.paths.iter().map(|path| text::escaped(path)).collect();
     json!({
-        "name": snapshot.name.to_string(),
+        "name": snapshot.name,
         "time": snapshot.time / 1_000_000_000,
         "time_ns": snapshot.time,
         "host": snapshot.host,

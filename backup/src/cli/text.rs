@@ -21,11 +21,6 @@ pub(crate) fn bytes(count: u64) -> String {
     format!("{value:.1} {unit}")
 }
 
-/// The first digits of a name: enough to tell snapshots apart.
-pub(crate) fn short(name: &str) -> &str {
-    name.get(..8).unwrap_or(name)
-}
-
 /// A time in the local time zone.
 pub(crate) fn time(seconds: i64) -> String {
     let time = Timestamp::from_second(seconds).unwrap_or(Timestamp::UNIX_EPOCH);

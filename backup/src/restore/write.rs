@@ -2,16 +2,16 @@
 //! the new one is written beside it, and takes its name when it is complete.
 
 use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::Shared;
 use super::apply::{self, Target};
 use crate::error::{Error, Result};
 use crate::id::Name;
+use crate::local_state::new_private_file;
 use crate::source::{Part, Source};
 use crate::tree::{Node, NodeKind};
 
@@ -92,8 +92,7 @@ impl Drop for Place {
 
 /// A new file.
 pub(super) fn create(path: &Path) -> Result<File> {
-    let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    opened.map_err(Error::at("create", path))
+    new_private_file(path).map_err(Error::at("create", path))
 }
 
 /// Writes it with its metadata; returns what of the metadata could not be set.

@@ -2,9 +2,8 @@
 //! whether it is intact. The directory can be removed at any time.
 
 use std::collections::HashSet;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::ObjectKind;
@@ -12,7 +11,7 @@ use super::local::{LocalObject, STALE_DRAFT_AGE};
 use crate::clock::is_past;
 use crate::error::{Error, Result};
 use crate::id::Name;
-use crate::local_state;
+use crate::local_state::{self, new_private_file, private_folder};
 
 const DRAFTS: &str = "tmp";
 
@@ -21,32 +20,17 @@ pub(super) struct ObjectCache {
     folder: PathBuf,
 }
 
-fn failed(source: io::Error, path: &Path) -> Error {
-    let path = path.display();
-    let what =
-        format!("cannot use the cache in {path} (choose another directory with --cache-dir)");
-    Error::Io { what, source }
-}
-
 impl ObjectCache {
     /// The cache of a repository, below the given directory or the user's cache directory.
     pub(super) fn open(directory: Option<&Path>, repository: &Name) -> Result<Self> {
         let directory = local_state::directory(directory)?;
         let cache = Self { folder: directory.join(repository.to_string()) };
-        for folder in
-            ObjectKind::ALL.into_iter().filter(|kind| kind.is_cached()).map(ObjectKind::folder)
-        {
-            cache.make(folder)?;
+        let cached = ObjectKind::ALL.into_iter().filter(|kind| kind.is_cached());
+        for folder in cached.map(ObjectKind::folder).chain([DRAFTS]) {
+            private_folder(&cache.folder.join(folder)).map_err(|error| cache.failed(error))?;
         }
-        cache.make(DRAFTS)?;
         cache.sweep();
         Ok(cache)
-    }
-
-    fn make(&self, folder: &str) -> Result<()> {
-        let path = self.folder.join(folder);
-        let made = DirBuilder::new().mode(0o700).recursive(true).create(&path);
-        made.map_err(|error| self.failed(error))
     }
 
     fn sweep(&self) {
@@ -60,7 +44,10 @@ impl ObjectCache {
     }
 
     pub(super) fn failed(&self, source: io::Error) -> Error {
-        failed(source, &self.folder)
+        let path = self.folder.display();
+        let what =
+            format!("cannot use the cache in {path} (choose another directory with --cache-dir)");
+        Error::Io { what, source }
     }
 
     pub(super) fn folder(&self) -> &Path {
@@ -82,12 +69,8 @@ impl ObjectCache {
 
     pub(super) fn begin(&self) -> Result<CacheDraft> {
         let path = self.folder.join(DRAFTS).join(Name::random()?.to_string());
-        let open = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
-        Ok(CacheDraft {
-            file: open.map_err(|error| self.failed(error))?,
-            path,
-            cache: self.clone(),
-        })
+        let file = new_private_file(&path).map_err(|error| self.failed(error))?;
+        Ok(CacheDraft { file, path, cache: self.clone() })
     }
 
     pub(super) fn remove(&self, kind: ObjectKind, name: &Name) {

@@ -1,9 +1,9 @@
 //! A store in a directory. Knows files, renames and `fsync`.
 
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use super::{Draft, Object, ObjectKind, Store};
 use crate::clock::is_past;
 use crate::error::{Error, Result};
 use crate::id::Name;
+use crate::local_state::{new_private_file, private_folder, remove_if_there};
 
 /// Drafts are on the same file system as the objects, so that a rename publishes them.
 pub(super) const DRAFTS: &str = "tmp";
@@ -40,11 +41,7 @@ impl LocalStore {
     /// Creates the directories of a new repository. Its root may exist, but must be empty.
     pub(crate) fn prepare(&self) -> Result<()> {
         let root = &self.root;
-        let private = |path: &Path| {
-            let made = DirBuilder::new().mode(0o700).recursive(true).create(path);
-            made.map_err(Error::at("create", path))
-        };
-        private(root)?;
+        private_folder(root).map_err(Error::at("create", root))?;
         // Our directories without a configuration are left from an interrupted attempt.
         let ours =
             |name: &OsStr| ObjectKind::folders().chain([DRAFTS]).any(|folder| name == folder);
@@ -57,7 +54,8 @@ impl LocalStore {
             }
         }
         for folder in ObjectKind::folders().chain([DRAFTS]) {
-            private(&root.join(folder))?;
+            let path = root.join(folder);
+            private_folder(&path).map_err(Error::at("create", &path))?;
         }
         // A repository that has lost its configuration is no empty place.
         for kind in [ObjectKind::Pack, ObjectKind::Snapshot] {
@@ -84,8 +82,7 @@ impl Store for LocalStore {
         let mut tries = 0;
         loop {
             let path = self.root.join(DRAFTS).join(Name::random()?.to_string());
-            let open = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
-            let file = open.map_err(Error::at("create", &path))?;
+            let file = new_private_file(&path).map_err(Error::at("create", &path))?;
             // Tells `sweep_drafts` that the draft is in use; the kernel releases the lock when we
             // die. On a file system without locks nothing is swept.
             let lock = flock(&file, FlockOperation::NonBlockingLockExclusive);
@@ -153,12 +150,7 @@ impl Store for LocalStore {
 
     fn remove(&self, kind: ObjectKind, name: &Name) -> Result<()> {
         let path = self.path(kind, name);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(Error::at("remove", &path)(error))
-            }
-            _ => Ok(()),
-        }
+        remove_if_there(&path).map_err(Error::at("remove", &path))
     }
 
     fn sweep_drafts(&self) -> Result<u64> {
@@ -231,8 +223,7 @@ impl Draft for LocalDraft {
         self.settle().and_then(|()| self.file.sync_all()).map_err(Error::at("write", &path))?;
         let folder = path.parent().unwrap_or(&self.store.root);
         if self.kind == ObjectKind::Pack && !folder.exists() {
-            let made = DirBuilder::new().mode(0o700).recursive(true).create(folder);
-            made.map_err(Error::at("create", folder))?;
+            private_folder(folder).map_err(Error::at("create", folder))?;
             sync_folder(folder.parent().unwrap_or(&self.store.root))?;
         }
         fs::rename(&self.path, &path).map_err(Error::at("write", &path))?;

@@ -81,13 +81,13 @@ pub(crate) fn find(path: &Path) -> Result<Box<dyn RepositoryLocation>> {
         #[cfg(feature = "s3")]
         return Ok(Box::new(S3Store::new(_rest)?));
         #[cfg(not(feature = "s3"))]
-        return Err(Error::BuiltWithoutS3);
+        return Err(Error::BuiltWithout { feature: "s3" });
     }
     if let Some(_rest) = after(path, "sftp") {
         #[cfg(feature = "sftp")]
         return Ok(Box::new(SftpStore::new(_rest)?));
         #[cfg(not(feature = "sftp"))]
-        return Err(Error::BuiltWithoutSftp);
+        return Err(Error::BuiltWithout { feature: "sftp" });
     }
     Ok(Box::new(LocalStore::new(path)))
 }

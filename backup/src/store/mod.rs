@@ -60,19 +60,27 @@ impl ObjectKind {
         Self::Forgotten,
     ];
 
-    /// The directory of the objects, or the file if there is only one.
-    pub(crate) fn folder(self) -> &'static str {
+    /// The directory of the objects, or the file if there is only one; and the kind in messages.
+    fn words(self) -> (&'static str, &'static str) {
         match self {
-            Self::Config => "config",
-            Self::ConfigCopy => "config.copy",
-            Self::Key => "keys",
-            Self::Intent => "intents",
-            Self::Pack => "packs",
-            Self::Run => "index",
-            Self::Snapshot => "snapshots",
-            Self::Mark => "marks",
-            Self::Forgotten => "forgotten",
+            Self::Config => ("config", "configuration"),
+            Self::ConfigCopy => ("config.copy", "copy of the configuration"),
+            Self::Key => ("keys", "key"),
+            Self::Intent => ("intents", "intent"),
+            Self::Pack => ("packs", "pack"),
+            Self::Run => ("index", "index run"),
+            Self::Snapshot => ("snapshots", "snapshot"),
+            Self::Mark => ("marks", "mark"),
+            Self::Forgotten => ("forgotten", "record of forgotten snapshots"),
         }
+    }
+
+    pub(crate) fn folder(self) -> &'static str {
+        self.words().0
+    }
+
+    pub(crate) fn noun(self) -> &'static str {
+        self.words().1
     }
 
     /// The directories of a repository.
@@ -100,21 +108,6 @@ impl ObjectKind {
     #[cfg(any(feature = "s3", feature = "sftp"))]
     fn is_cached(self) -> bool {
         matches!(self, Self::Run | Self::Snapshot)
-    }
-
-    /// The kind in messages.
-    pub(crate) fn noun(self) -> &'static str {
-        match self {
-            Self::Config => "configuration",
-            Self::ConfigCopy => "copy of the configuration",
-            Self::Key => "key",
-            Self::Intent => "intent",
-            Self::Pack => "pack",
-            Self::Run => "index run",
-            Self::Snapshot => "snapshot",
-            Self::Mark => "mark",
-            Self::Forgotten => "record of forgotten snapshots",
-        }
     }
 
     /// An object in messages.

@@ -77,52 +77,47 @@ impl Pieces {
     }
 
     pub(crate) fn next(&mut self, chunks: &mut Chunks) -> Result<Option<Piece>> {
-        loop {
-            let Some((level, pieces, at)) = self.open.last_mut() else { return Ok(None) };
-            let Some(piece) = pieces.get(*at).copied() else {
-                self.open.pop();
-                continue;
-            };
-            let list = match piece {
-                Piece::Chunk { id, len } if *level > 0 => Some(read_list(chunks, &id, len)?),
-                _ => None,
-            };
+        let piece = self.find(chunks, |_| false)?;
+        if let Some((_, _, at)) = self.open.last_mut() {
             *at += 1;
-            match list {
-                None => return Ok(Some(piece)),
-                Some(list) => {
-                    let below = *level - 1;
-                    self.open.push((below, list, 0));
-                }
-            }
         }
+        Ok(piece)
     }
 
+    /// Skips what ends before this many bytes; returns the bytes skipped. After an error nobody knows
+    /// how many those are.
     #[cfg(feature = "mount")]
-    /// Skips lists that end before this many bytes; returns the bytes skipped.
     pub(crate) fn skip_to(&mut self, chunks: &mut Chunks, target: u64) -> Result<u64> {
         let mut position = 0u64;
-        loop {
-            let Some((level, pieces, at)) = self.open.last_mut() else { return Ok(position) };
-            let Some(piece) = pieces.get(*at).copied() else {
-                self.open.pop();
-                continue;
-            };
+        self.find(chunks, |piece| {
             let end = position.saturating_add(piece.len());
-            if piece.len() > 0 && end <= target {
-                (*at, position) = (*at + 1, end);
-                continue;
-            }
-            match piece {
-                Piece::Chunk { id, len } if *level > 0 => {
-                    let list = read_list(chunks, &id, len)?;
-                    let below = *level - 1;
+            let skips = piece.len() > 0 && end <= target;
+            position = if skips { end } else { position };
+            skips
+        })?;
+        Ok(position)
+    }
+
+    /// Enters lists up to the next piece that is none; it stays the next. Leaves out pieces and whole
+    /// lists for which `skips` is true.
+    fn find(
+        &mut self,
+        chunks: &mut Chunks,
+        mut skips: impl FnMut(&Piece) -> bool,
+    ) -> Result<Option<Piece>> {
+        while let Some((level, pieces, at)) = self.open.last_mut() {
+            match pieces.get(*at).copied() {
+                None => _ = self.open.pop(),
+                Some(piece) if skips(&piece) => *at += 1,
+                Some(Piece::Chunk { id, len }) if *level > 0 => {
+                    let below = (*level - 1, read_list(chunks, &id, len)?, 0);
                     *at += 1;
-                    self.open.push((below, list, 0));
+                    self.open.push(below);
                 }
-                _ => return Ok(position),
+                piece => return Ok(piece),
             }
         }
+        Ok(None)
     }
 }
 
@@ -200,23 +195,21 @@ mod tests {
     use std::collections::HashMap;
 
     use super::*;
+    use crate::id::first_of;
 
     type Saved = HashMap<ChunkId, Vec<u8>>;
 
     fn id(number: u64) -> ChunkId {
-        let mut id = [0; ChunkId::LEN];
-        id.copy_from_slice(&blake3::hash(&number.to_le_bytes()).as_bytes()[..ChunkId::LEN]);
-        ChunkId(id)
+        ChunkId(first_of(blake3::hash(&number.to_le_bytes()).as_bytes()))
     }
 
     fn build(pieces: impl Iterator<Item = Piece>) -> (Content, Saved) {
         let mut saved = Saved::new();
         let mut save = |bytes: &[u8]| {
-            let mut id = [0; ChunkId::LEN];
-            id.copy_from_slice(&blake3::hash(bytes).as_bytes()[..ChunkId::LEN]);
+            let id = ChunkId(first_of(blake3::hash(bytes).as_bytes()));
             assert!(bytes.len() <= Parameters::default().max_chunk_size as usize);
-            saved.insert(ChunkId(id), bytes.to_vec());
-            Ok::<_, ()>(ChunkId(id))
+            saved.insert(id, bytes.to_vec());
+            Ok::<_, ()>(id)
         };
         let mut builder = ContentBuilder::new(&Parameters::default());
         pieces.for_each(|piece| builder.push(piece, &mut save).expect("saved"));
