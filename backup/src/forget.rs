@@ -6,10 +6,9 @@ use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, Zoned};
 
 use crate::error::{Error, Result};
-use crate::filter::SnapshotFilter;
 use crate::id::Name;
 use crate::repository::Repository;
-use crate::snapshot::{self, Snapshot};
+use crate::snapshot::{self, Snapshot, SnapshotFilter};
 
 /// Which snapshots to keep, counted from the newest, in each group.
 #[derive(Clone, Debug, Default)]
@@ -160,28 +159,16 @@ impl Repository {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tree::DirRef;
 
     const DAY: u64 = 86_400_000_000_000;
 
-    fn snapshot(number: u8, time: u64) -> Snapshot {
-        Snapshot {
-            name: Name([number; Name::LEN]),
-            time,
-            host: "h".into(),
-            paths: vec![],
-            tags: vec![format!("t{number}")],
-            files: 0,
-            bytes: 0,
-            unreadable: 0,
-            root: DirRef::default(),
-        }
-    }
-
     /// Two a day for 60 days, from Thursday, 1 January 1970 on.
     fn kept(keep: &Keep) -> Vec<u8> {
-        let all: Vec<Snapshot> =
-            (0..120).map(|i| snapshot(i, u64::from(i) * DAY / 2 + 1)).collect();
+        let snapshot = |i: u8| {
+            let (name, time) = (Name([i; Name::LEN]), u64::from(i) * DAY / 2 + 1);
+            Snapshot::sample(name, time, vec![format!("t{i}")])
+        };
+        let all: Vec<Snapshot> = (0..120).map(snapshot).collect();
         let all: Vec<&Snapshot> = all.iter().collect();
         let mut kept: Vec<u8> =
             keep.chosen(&all, &TimeZone::UTC).iter().map(|name| name.0[0]).collect();

@@ -112,9 +112,7 @@ mod tests {
 
     #[test]
     fn records_that_are_merged_after_the_listing_are_not_missed() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let store = LocalStore::new(directory.path().join("repository"));
-        store.prepare().expect("folders");
+        let (_directory, store) = LocalStore::temporary();
         let keys = Keys::new(&Master([1; 32]), true);
         let snapshots: Vec<Name> = (0..=MAX_RECORDS as u8).map(|one| Name([one; 16])).collect();
         for snapshot in &snapshots {

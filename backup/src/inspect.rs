@@ -1,14 +1,18 @@
-//! What a repository contains: `ls`, `diff` and `stats`. Changes nothing.
+//! What a repository contains: `ls`, `find`, `dump`, `diff` and `stats`. Changes nothing.
 
 use std::ffi::OsStr;
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+use globset::GlobBuilder;
 
 use crate::chunks::Chunks;
 use crate::error::{DamagedPart, Error, Result};
 use crate::index::Run;
 use crate::repository::Repository;
 use crate::snapshot::Snapshot;
+use crate::source::{Part, Source};
 use crate::store::ObjectKind;
 use crate::tree::{self, DirReader, DirRef, Node, NodeKind};
 
@@ -38,6 +42,9 @@ pub struct Stats {
     /// Size of all objects.
     pub repository_bytes: u64,
 }
+
+/// Zeros written for holes at once.
+static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 
 /// One path of a snapshot.
 #[derive(Clone, Debug)]
@@ -136,6 +143,65 @@ impl Repository {
         tree::list(&mut chunks, dir, &mut |below, node| each(&[&path, below].concat(), node))
     }
 
+    /// Writes the bytes of one file of a snapshot to `out`.
+    ///
+    /// # Errors
+    /// If there is no such file, something is damaged (what was written until then is right), or
+    /// `out` cannot be written.
+    pub fn dump(&self, snapshot: &Snapshot, path: &Path, out: &mut dyn Write) -> Result<u64> {
+        let mut source = Source::new(self)?;
+        let missing = || Error::PathNotFound { path: path.to_owned(), snapshot: snapshot.name };
+        let bytes = path.as_os_str().as_encoded_bytes();
+        let node = tree::resolve(&mut source.chunks, &snapshot.root, bytes)?.ok_or_else(missing)?;
+        let NodeKind::File { size, content } = &node.kind else {
+            return Err(Error::NotAFile { path: path.to_owned() });
+        };
+        let failed = |error| Error::io("cannot write to standard output")(error);
+        source.read(content, *size, &mut |part| match part {
+            Part::Bytes(bytes) => out.write_all(bytes).map_err(failed),
+            Part::Hole(mut len) => {
+                while len > 0 {
+                    let some = usize::try_from(len).unwrap_or(usize::MAX).min(ZEROS.len());
+                    out.write_all(&ZEROS[..some]).map_err(failed)?;
+                    len -= some as u64;
+                }
+                Ok(())
+            }
+        })?;
+        out.flush().map_err(failed)?;
+        Ok(*size)
+    }
+
+    /// Passes every path of a snapshot that matches a pattern to `each`: a pattern without a slash
+    /// matches names, one with a slash whole paths.
+    ///
+    /// # Errors
+    /// If a pattern is not valid, a tree cannot be read, or `each` fails.
+    pub fn find_paths(
+        &self,
+        snapshot: &Snapshot,
+        patterns: &[String],
+        each: &mut dyn FnMut(&ListEntry) -> Result<()>,
+    ) -> Result<()> {
+        let mut globs = Vec::new();
+        for pattern in patterns {
+            let glob = GlobBuilder::new(pattern).literal_separator(true).build();
+            let glob = glob.map_err(|error| Error::InvalidPattern {
+                pattern: pattern.clone(),
+                reason: error.kind().to_string(),
+            })?;
+            globs.push((glob.compile_matcher(), pattern.contains('/')));
+        }
+        let mut chunks = self.chunks()?;
+        tree::list(&mut chunks, &snapshot.root, &mut |path, node| {
+            let found = globs.iter().any(|(glob, whole)| {
+                let bytes = if *whole { path } else { &node.name };
+                glob.is_match(Path::new(&*String::from_utf8_lossy(bytes)))
+            });
+            if found { each(&listed(path, node)) } else { Ok(()) }
+        })
+    }
+
     /// Passes every path that differs between two snapshots to `each`.
     ///
     /// # Errors
@@ -151,7 +217,7 @@ impl Repository {
     }
 }
 
-pub(crate) fn listed(path: &[u8], node: &Node) -> ListEntry {
+fn listed(path: &[u8], node: &Node) -> ListEntry {
     let (kind, target) = match &node.kind {
         NodeKind::File { .. } => ('-', None),
         NodeKind::Dir(_) => ('d', None),

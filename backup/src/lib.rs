@@ -56,7 +56,7 @@ mod pack; // files of compressed, sealed chunks
 mod sink; // new chunks to packs and index
 
 mod forgotten; // snapshots that were removed on purpose
-mod snapshot; // one finished backup
+mod snapshot; // one finished backup, and which of them
 mod tree; // stored directories
 
 mod intent; // which processes are at work
@@ -66,15 +66,13 @@ mod origin; // whether a process may be alive
 mod backup;
 mod check;
 mod copy; // snapshots of another repository
-mod filter; // which snapshots
 mod forget;
-mod inspect; // ls, diff, stats
+mod inspect; // ls, find, dump, diff, stats
 #[cfg(feature = "mount")]
 mod mount; // snapshots as a file system
 mod passphrases; // add, change, remove
 mod prune;
 mod reachable; // every chunk that snapshots need
-mod read_file; // dump, find
 mod repair;
 mod restore;
 mod retag; // tag
@@ -99,7 +97,6 @@ pub use check::{CheckReport, ReadData};
 pub use config::Parameters;
 pub use copy::CopyReport;
 pub use error::{Damage, DamagedPart, Error, Result};
-pub use filter::SnapshotFilter;
 pub use forget::{ForgetReport, GroupBy, Keep};
 pub use id::{ChunkId, Name};
 pub use inspect::{Change, ListEntry, Stats};
@@ -112,5 +109,5 @@ pub use repair::{DamagedPath, RepairReport};
 pub use repository::{LockedRepository, Repository};
 pub use restore::{RestoreOptions, RestoreReport};
 pub use retag::TagChange;
-pub use snapshot::Snapshot;
+pub use snapshot::{Snapshot, SnapshotFilter};
 pub use store::ObjectKind;

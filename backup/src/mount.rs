@@ -18,9 +18,8 @@ use jiff::tz::TimeZone;
 
 use crate::chunks::Chunks;
 use crate::error::{Error, Result};
-use crate::filter::SnapshotFilter;
 use crate::repository::Repository;
-use crate::snapshot::{self, Snapshot};
+use crate::snapshot::{self, Snapshot, SnapshotFilter};
 use crate::tree::{self, Content, DirReader, Meta, Node, NodeKind, Piece, Pieces};
 
 /// How long the kernel may remember an answer: snapshots never change.

@@ -18,7 +18,7 @@ use crate::lookup::Lookup;
 use crate::pack::PackInfo;
 use crate::pin::Pin;
 use crate::seal::Keys;
-use crate::snapshot::{self, Snapshot};
+use crate::snapshot::{self, Snapshot, SnapshotFilter};
 use crate::store::{self, ObjectKind, RepositoryLocation, Store};
 
 /// A repository of backups.
@@ -121,7 +121,7 @@ impl Repository {
     /// # Errors
     /// If no snapshot matches, or several do.
     pub fn snapshot(&self, word: &str) -> Result<Snapshot> {
-        snapshot::choose(&self.snapshots()?, word).cloned()
+        self.snapshot_where(word, &SnapshotFilter::default())
     }
 
     pub(crate) fn index(&self) -> Result<Index> {

@@ -1,10 +1,14 @@
-//! A snapshot: the root of a tree, with its time, host and paths. Knows nothing of the contents of
-//! the tree.
+//! A snapshot: the root of a tree, with its time, host and paths; and which snapshots a command is
+//! about. Knows nothing of the contents of the tree.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 use crate::codec::{Decoded, Reader, Writer};
 use crate::error::{Error, Result};
 use crate::forgotten;
 use crate::id::Name;
+use crate::repository::Repository;
 use crate::seal::Keys;
 use crate::sealed;
 use crate::store::{ObjectKind, Store, by_prefix, load_all, read_or_refetch};
@@ -92,6 +96,13 @@ impl Snapshot {
             sealed::open(keys, (kind, name), sealed, |plain| Self::decode(*name, plain))
         })
     }
+
+    /// With nothing in it.
+    #[cfg(test)]
+    pub(crate) fn sample(name: Name, time: u64, tags: Vec<String>) -> Self {
+        let (host, paths, root) = ("h".into(), Vec::new(), DirRef::default());
+        Self { name, time, host, paths, tags, files: 0, bytes: 0, unreadable: 0, root }
+    }
 }
 
 /// All snapshots, oldest first.
@@ -113,6 +124,57 @@ pub(crate) fn choose<'a>(snapshots: &'a [Snapshot], word: &str) -> Result<&'a Sn
     by_prefix(ObjectKind::Snapshot, snapshots, |snapshot| &snapshot.name, word)
 }
 
+/// Chooses snapshots; the default chooses all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SnapshotFilter {
+    /// One of these hosts, if there are any.
+    pub hosts: Vec<String>,
+    /// All tags of one of these lists, if there are any.
+    pub tags: Vec<Vec<String>>,
+    /// All of these paths were backed up.
+    pub paths: Vec<PathBuf>,
+}
+
+impl SnapshotFilter {
+    /// Whether a snapshot is chosen.
+    pub(crate) fn matches(&self, snapshot: &Snapshot) -> bool {
+        let has_tags = |tags: &Vec<String>| tags.iter().all(|tag| snapshot.tags.contains(tag));
+        let has_path = |path: &PathBuf| {
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+            snapshot.paths.iter().any(|saved| saved == path.as_os_str().as_bytes())
+        };
+        (self.hosts.is_empty() || self.hosts.contains(&snapshot.host))
+            && (self.tags.is_empty() || self.tags.iter().any(has_tags))
+            && self.paths.iter().all(has_path)
+    }
+}
+
+impl Repository {
+    /// The snapshots that a filter chooses, oldest first.
+    ///
+    /// # Errors
+    /// If one cannot be read.
+    pub fn snapshots_where(&self, filter: &SnapshotFilter) -> Result<Vec<Snapshot>> {
+        let mut snapshots = self.snapshots()?;
+        snapshots.retain(|snapshot| filter.matches(snapshot));
+        Ok(snapshots)
+    }
+
+    /// The snapshot whose name begins with `word`, or for `latest` the newest that the filter
+    /// chooses.
+    ///
+    /// # Errors
+    /// If no snapshot matches, or several do.
+    pub fn snapshot_where(&self, word: &str, filter: &SnapshotFilter) -> Result<Snapshot> {
+        let mut snapshots = self.snapshots()?;
+        if word == LATEST && !snapshots.is_empty() {
+            snapshots.retain(|snapshot| filter.matches(snapshot));
+            return snapshots.pop().ok_or(Error::NoMatchingSnapshot);
+        }
+        choose(&snapshots, word).cloned()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,21 +184,9 @@ mod tests {
     /// Somebody may forget a snapshot before the backup that wrote it has read it back.
     #[test]
     fn one_that_is_gone_is_lost_unless_somebody_has_forgotten_it() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let store = LocalStore::new(directory.path());
-        store.prepare().expect("folders");
+        let (_directory, store) = LocalStore::temporary();
         let keys = Keys::new(&Master([7; 32]), true);
-        let snapshot = Snapshot {
-            name: Name([3; 16]),
-            time: 1,
-            host: "here".into(),
-            paths: Vec::new(),
-            tags: Vec::new(),
-            files: 0,
-            bytes: 0,
-            unreadable: 0,
-            root: DirRef::default(),
-        };
+        let snapshot = Snapshot::sample(Name([3; 16]), 1, Vec::new());
         snapshot.save(&store, &keys).expect("written");
         snapshot.confirm(&store, &keys).expect("it is there");
         store.remove(ObjectKind::Snapshot, &snapshot.name).expect("removed");

@@ -3,6 +3,7 @@
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use clap::CommandFactory;
 use cuculus_backup::{
     BackupOptions, Change, Error, Keep, ListEntry, Lock, Name, Parameters, PruneOptions,
     PruneReport, ReadData, Repository, RestoreOptions, Snapshot,
@@ -14,12 +15,12 @@ use zeroize::Zeroizing;
 
 use super::arguments::{Arguments, Backup, Command, Filter, Forget, Init, Restore};
 use super::progress::{TerminalProgress, Unit};
-use super::{Outcome, Result, keys, lists, manual, passphrase, text, usage};
+use super::{Outcome, Result, lists, passphrase, text, usage};
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
     match &arguments.command {
-        Command::Completions { shell } => return manual::completions(*shell),
-        Command::Manual { directory } => return manual::pages(directory),
+        Command::Completions { shell } => return completions(*shell),
+        Command::Manual { directory } => return manual_pages(directory),
         Command::Mount { .. } if cfg!(not(feature = "mount")) => {
             return Err(Error::BuiltWithout { feature: "mount" }.into());
         }
@@ -79,7 +80,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
         Command::Repair => cli.repair(),
         Command::Key(command) => {
             let current = passphrase.as_ref().map(|text| text.as_str()).unwrap_or_default();
-            keys::run(&cli, command, current)
+            cli.key(command, current)
         }
         Command::Stats => cli.stats(),
     }
@@ -124,6 +125,23 @@ fn warn_of_missing(repository: &Repository, accept: bool) -> Result<()> {
         names.join(" ")
     ));
     Ok(())
+}
+
+/// Made from the definition of the arguments, as the manual pages are.
+fn completions(shell: clap_complete::Shell) -> Result<Outcome> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "cuculus-backup", &mut script);
+    io::stdout().write_all(&script).map_err(failed)?;
+    Ok(Outcome::Done)
+}
+
+/// One page for the program and one for each command.
+fn manual_pages(directory: &Path) -> Result<Outcome> {
+    let cannot =
+        |source| Error::Io { what: format!("cannot write {}", directory.display()), source };
+    std::fs::create_dir_all(directory).map_err(cannot)?;
+    clap_mangen::generate_to(Arguments::command(), directory).map_err(cannot)?;
+    Ok(Outcome::Done)
 }
 
 fn init(arguments: &Arguments, repo: &Path, options: &Init) -> Result<Outcome> {

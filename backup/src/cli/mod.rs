@@ -4,10 +4,8 @@
 mod arguments; // options and subcommands
 mod chosen; // find, dump, tag, copy
 mod commands; // what each subcommand does
-mod keys; // the subcommands of `key`
 mod lists; // paths and patterns in files
-mod manual; // completions and manual pages
-mod passphrase; // where a passphrase comes from
+mod passphrase; // where a passphrase comes from, the subcommands of `key`
 mod progress; // progress bars
 mod text; // numbers, times and names for people
 

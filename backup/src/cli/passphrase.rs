@@ -1,4 +1,5 @@
-//! Where a passphrase comes from: a file, a command, the environment, or the terminal.
+//! Where a passphrase comes from: a file, a command, the environment, or the terminal; and the
+//! subcommands that add, change and remove passphrases.
 
 use std::fs;
 use std::io;
@@ -6,12 +7,13 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use console::Term;
-use cuculus_backup::Error;
+use cuculus_backup::{Error, KeyInfo};
+use serde_json::json;
 use zeroize::Zeroizing;
 
-use super::Arguments;
-use super::arguments::NewPassphrase;
-use super::{Result, usage};
+use super::arguments::{Key, NewPassphrase};
+use super::commands::Cli;
+use super::{Arguments, Outcome, Result, usage};
 
 /// Where to look for one passphrase, in this order; the terminal comes last.
 pub(crate) struct Source<'a> {
@@ -36,8 +38,44 @@ impl Arguments {
     }
 }
 
+/// The subcommands of `key`.
+impl Cli<'_> {
+    pub(super) fn key(&self, command: &Key, current: &str) -> Result<Outcome> {
+        let repository = &self.repository;
+        match command {
+            Key::List => {
+                let keys = repository.keys(current)?;
+                self.print(&keys, || {
+                    let line = |key: &KeyInfo| {
+                        let own = if key.current { "  (your passphrase)" } else { "" };
+                        format!("{}{own}", key.name)
+                    };
+                    keys.iter().map(line).collect::<Vec<_>>().join("\n")
+                })
+            }
+            Key::Add(options) => {
+                // A wrong old passphrase is reported before a new one is asked for.
+                repository.keys(current)?;
+                let name = repository.add_passphrase(current, &find_new(options)?)?;
+                self.print(&json!({ "added": name }), || format!("added key {name}"))
+            }
+            Key::Change(options) => {
+                repository.keys(current)?;
+                repository.change_passphrase(current, &find_new(options)?)?;
+                self.print(&json!({ "changed": true }), || {
+                    "changed; the old passphrase no longer opens the repository".into()
+                })
+            }
+            Key::Remove { key } => {
+                let name = repository.remove_passphrase(current, key)?;
+                self.print(&json!({ "removed": name }), || format!("removed key {name}"))
+            }
+        }
+    }
+}
+
 /// A passphrase to add to the repository.
-pub(crate) fn find_new(options: &NewPassphrase) -> Result<Zeroizing<String>> {
+fn find_new(options: &NewPassphrase) -> Result<Zeroizing<String>> {
     let source = Source {
         file: options.new_passphrase_file.as_ref(),
         command: options.new_passphrase_command.as_ref(),

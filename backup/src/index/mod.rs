@@ -2,11 +2,11 @@
 //! Knows ids and locations; nothing of caches or files.
 
 mod filter; // of one run
-mod merged; // the entries of several runs in order
 mod run; // one sorted file
 mod writing; // how a run is written
 
-use std::collections::{HashMap, HashSet};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,10 +15,10 @@ use crate::id::{ChunkId, Name};
 use crate::pack::{Location, PackInfo};
 use crate::seal::Keys;
 use crate::store::{ObjectKind, Store};
+use run::RunEntries;
 
 #[cfg(any(test, feature = "lab"))]
 pub(crate) use filter::RunFilter;
-pub(crate) use merged::Merged;
 pub(crate) use run::Run;
 #[cfg(feature = "fuzz")]
 pub(crate) use run::{BLOCK_LEN, ENTRY_LEN, MAGIC, block_place, filter_place, tail_place};
@@ -81,7 +81,7 @@ impl Index {
         let (replaced, mut runs): (Vec<Run>, Vec<Run>) =
             runs.into_iter().partition(|run| gone.contains(&run.name()));
         // The largest run has the most entries, so it is searched first.
-        runs.sort_by_key(|run| (std::cmp::Reverse(run.len()), run.name()));
+        runs.sort_by_key(|run| (Reverse(run.len()), run.name()));
         let packs = runs.iter().flat_map(|run| run.packs().iter().map(|pack| (pack.name, *pack)));
         Self {
             packs: packs.collect(),
@@ -248,5 +248,64 @@ impl Index {
             let ranked = (0..).zip(run.entries());
             ranked.map(move |(rank, entry)| entry.map(|entry| (number, rank, entry)))
         })
+    }
+}
+
+/// Yields the entries of several runs in the order of their ids, each with the number of its run and its rank in that run.
+pub(crate) struct Merged<'a> {
+    sources: Vec<Source<'a>>,
+    heads: BinaryHeap<Reverse<(ChunkId, usize)>>,
+    started: bool,
+}
+
+struct Source<'a> {
+    run: usize,
+    entries: RunEntries<'a>,
+    head: Option<Entry>,
+    rank: u64,
+}
+
+impl<'a> Merged<'a> {
+    pub(crate) fn new(runs: impl Iterator<Item = (usize, &'a Run)>) -> Self {
+        let source = |(run, entries): (usize, &'a Run)| Source {
+            run,
+            entries: entries.entries(),
+            head: None,
+            rank: 0,
+        };
+        Self { sources: runs.map(source).collect(), heads: BinaryHeap::new(), started: false }
+    }
+
+    fn advance(&mut self, number: usize) -> Result<()> {
+        let Some(source) = self.sources.get_mut(number) else { return Ok(()) };
+        source.head = source.entries.next().transpose()?;
+        if let Some(entry) = source.head {
+            self.heads.push(Reverse((entry.id, number)));
+        }
+        Ok(())
+    }
+
+    fn step(&mut self) -> Result<Option<(usize, u64, Entry)>> {
+        if !self.started {
+            self.started = true;
+            (0..self.sources.len()).try_for_each(|number| self.advance(number))?;
+        }
+        let Some(Reverse((_, number))) = self.heads.pop() else { return Ok(None) };
+        let source = self.sources.get_mut(number);
+        let Some((source, entry)) = source.and_then(|s| s.head.take().map(|head| (s, head))) else {
+            return Ok(None);
+        };
+        let (run, rank) = (source.run, source.rank);
+        source.rank += 1;
+        self.advance(number)?;
+        Ok(Some((run, rank, entry)))
+    }
+}
+
+impl Iterator for Merged<'_> {
+    type Item = Result<(usize, u64, Entry)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.step().transpose()
     }
 }

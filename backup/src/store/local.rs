@@ -34,6 +34,15 @@ impl LocalStore {
         Self { root: root.into() }
     }
 
+    /// An empty repository, which is gone when the directory is dropped.
+    #[cfg(test)]
+    pub(crate) fn temporary() -> (tempfile::TempDir, Self) {
+        let directory = tempfile::tempdir().expect("a directory");
+        let store = Self::new(directory.path().join("repository"));
+        store.prepare().expect("folders");
+        (directory, store)
+    }
+
     pub(super) fn root(&self) -> &Path {
         &self.root
     }
@@ -369,9 +378,7 @@ mod tests {
     /// Of every length around the sizes of a disk's blocks and of a write, in pieces of any length.
     #[test]
     fn an_object_that_bypasses_the_cache_has_the_same_bytes() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let store = LocalStore::new(directory.path().join("repository"));
-        store.prepare().expect("folders");
+        let (_directory, store) = LocalStore::temporary();
         let mut random = fastrand::Rng::with_seed(11);
         let around = |len: usize| len.saturating_sub(1)..len + 2;
         let lengths = [0, ALIGNMENT, DIRECT_SIZE, 2 * DIRECT_SIZE + ALIGNMENT].map(around);
@@ -411,9 +418,7 @@ mod tests {
     /// is one. Here it changes its name, again and again.
     #[test]
     fn a_listing_sees_a_run_that_is_replaced_all_the_time() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let store = LocalStore::new(directory.path().join("repository"));
-        store.prepare().expect("folders");
+        let (_directory, store) = LocalStore::temporary();
         let names = [Name([1; 16]), Name([2; 16])];
         store.draft(ObjectKind::Run, &names[0]).and_then(Draft::keep).expect("a run");
         let paths = names.map(|name| store.path(ObjectKind::Run, &name));

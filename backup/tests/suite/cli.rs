@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use crate::binary::{Place, text};
+use crate::binary::{BINARY, Place, is_refused, succeeds};
 use crate::trees;
 
 #[test]
@@ -19,13 +19,8 @@ fn mistakes_are_refused_in_one_line_with_the_remedy() {
     place.refused(&["prune", "--max-unused=-1"], "--max-unused");
     place.refused(&["init", "--no-encryption"], "not empty");
     assert_eq!(fs::read_dir(place.repo().join("snapshots")).expect("a folder").count(), 0);
-    let output = Command::new(env!("CARGO_BIN_EXE_cuculus-backup"))
-        .arg("snapshots")
-        .env_remove("CUCULUS_BACKUP_REPO")
-        .output()
-        .expect("the binary runs");
-    assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("--repo"));
+    let mut nowhere = Command::new(BINARY);
+    is_refused(nowhere.arg("snapshots").env_remove("CUCULUS_BACKUP_REPO"), "--repo");
 }
 
 #[test]
@@ -33,18 +28,9 @@ fn a_directory_that_is_no_repository_is_refused() {
     let place = Place::new(false);
     let elsewhere = place.path("elsewhere");
     fs::create_dir(&elsewhere).expect("a directory");
-    let mut command = place.command(&["snapshots"]);
-    let output = command.arg("--repo").arg(&elsewhere).output();
-    let output = output.expect("the binary runs");
-    // The option was given twice.
-    assert_eq!(output.status.code(), Some(2));
-    let output = Command::new(env!("CARGO_BIN_EXE_cuculus-backup"))
-        .args(["snapshots", "--repo"])
-        .arg(&elsewhere)
-        .output()
-        .expect("the binary runs");
-    assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("init"), "{}", text(&output.stderr));
+    // The option is given twice.
+    is_refused(place.command(&["snapshots"]).arg("--repo").arg(&elsewhere), "--repo");
+    is_refused(&mut place.command_on(&elsewhere, &["snapshots"]), "init");
 }
 
 #[test]
@@ -54,23 +40,20 @@ fn a_passphrase_comes_from_the_environment_a_file_or_a_command() {
     place.succeeds(&["backup", "source"]);
     fs::write(place.path("good"), "a passphrase\n").expect("a file");
     fs::write(place.path("bad"), "another\n").expect("a file");
-    let run = |arguments: &[&str]| {
+    let command = |arguments: &[&str]| {
         let mut command = place.command(arguments);
         command.env_remove("CUCULUS_BACKUP_PASSPHRASE").stdin(Stdio::null());
-        let output = command.output().expect("the binary runs");
-        (output.status.code(), text(&output.stderr))
+        command
     };
-    assert_eq!(run(&["check", "--passphrase-file", "good"]).0, Some(0));
-    assert_eq!(run(&["check", "--passphrase-command", "echo a passphrase"]).0, Some(0));
+    succeeds(&mut command(&["check", "--passphrase-file", "good"]));
+    succeeds(&mut command(&["check", "--passphrase-command", "echo a passphrase"]));
     for (arguments, hint) in [
         (&["check"][..], "CUCULUS_BACKUP_PASSPHRASE"),
         (&["check", "--passphrase-file", "bad"], "wrong passphrase"),
         (&["check", "--passphrase-file", "missing"], "missing"),
         (&["check", "--passphrase-command", "false"], "false"),
     ] {
-        let (code, message) = run(arguments);
-        assert_eq!(code, Some(2), "{message}");
-        assert!(message.contains(hint) && message.lines().count() == 1, "{message}");
+        is_refused(&mut command(arguments), hint);
     }
 }
 

@@ -5,28 +5,15 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::binary::{Backend, Manifest, Place, names, number, text};
+use crate::binary::{Backend, Manifest, Place, number, soak, text};
 use crate::trees::{self, Seen, manifest};
 
-/// The tags and names of all snapshots; the tag says which state of the tree was saved.
-fn tags(place: &Place) -> Vec<(String, String)> {
-    let list = place.json(&["snapshots"]);
-    let tags = list.as_array().expect("a list").iter();
-    let tags = tags.map(|one| one["tags"][0].as_str().expect("text").to_owned());
-    tags.zip(names(&list)).collect()
-}
-
+/// The tag of a snapshot says which state of the tree was saved.
 fn is_sound(place: &Place, source: &Path, states: &BTreeMap<String, Manifest>, doing: &str) {
     place.is_sound();
-    for (tag, name) in tags(place) {
+    for (tag, name) in place.tags(&[]) {
         place.restores_as(&name, source, &states[&tag], &format!("{tag} after {doing}"));
     }
-}
-
-/// The number of kills; `cargo xtask soak-backup` sets more.
-fn kills(at: Backend) -> u64 {
-    let asked = std::env::var("CUCULUS_BACKUP_KILLS").ok().and_then(|text| text.parse().ok());
-    asked.unwrap_or(at.choose(30, 10))
 }
 
 fn intents(place: &Place) -> BTreeSet<OsString> {
@@ -42,8 +29,8 @@ fn a_killed_process_harms_nothing_that_was_finished() {
 
 fn a_killed_process_at(at: Backend) {
     // The long run is encrypted, as repositories are; a passphrase costs a tenth of a second.
-    let place = Place::at(at, std::env::var_os("CUCULUS_BACKUP_KILLS").is_some());
-    let kills = kills(at);
+    let asked = soak("CUCULUS_BACKUP_KILLS");
+    let (place, kills) = (Place::at(at, asked.is_some()), asked.unwrap_or(at.choose(30, 10)));
     let source = place.path("source");
     trees::files(&source, 1, 40);
     let mut random = fastrand::Rng::with_seed(kills);
@@ -132,8 +119,7 @@ fn a_run_that_was_replaced_does_not_come_back() {
                 put_back.insert(path.clone());
             }
         }
-        let output = place.run(&["check", "--read-data"]);
-        assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+        place.is_sound();
     };
     for step in 0..24 {
         trees::change(&source, step);
@@ -180,7 +166,7 @@ fn writers_at_the_same_time(at: Backend) {
             running.end();
         }
         place.is_sound();
-        for (tag, name) in tags(&place) {
+        for (tag, name) in place.tags(&[]) {
             let (source, state) = &states[&tag];
             place.restores_as(&name, source, state, &format!("{tag} in round {round}"));
         }
@@ -206,7 +192,7 @@ fn a_prune_waits(at: Backend) {
         running.stop();
         // All snapshots are removed; the running backup may rely on their chunks.
         let at_work = place.count("intents");
-        let snapshots = tags(&place);
+        let snapshots = place.tags(&[]);
         // It may have written its snapshot already, and not yet taken its intent back.
         let is_finished = snapshots.iter().any(|(of, _)| *of == tag);
         for (_, name) in snapshots {

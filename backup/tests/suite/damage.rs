@@ -6,57 +6,29 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use cuculus_backup::{
-    BackupOptions, DamagedPart, Error, ObjectKind, Parameters, Progress, PruneOptions, ReadData,
-    Repository, RestoreOptions, Snapshot,
+    BackupOptions, CheckReport, DamagedPart, Error, ObjectKind, Parameters, Progress, PruneOptions,
+    ReadData, Repository, RestoreOptions, Snapshot,
 };
 
-use crate::binary::Place;
+use crate::binary::{Backend, Place, came_back_right, soak};
 use crate::trees::{self, manifest};
 
 const PASSPHRASE: &str = "a passphrase";
 
-struct Sample {
-    dir: tempfile::TempDir,
-    encrypted: bool,
+/// A small repository with two snapshots, so that many bytes can be tried.
+fn sample(encrypted: bool) -> (Place, PathBuf) {
+    let (place, source) = Place::with_files(Backend::Directory, encrypted, 1, 6);
+    for _ in 0..2 {
+        place.succeeds(&["backup", "source"]);
+        fs::write(source.join("more"), "more").expect("a file");
+    }
+    fs::remove_file(source.join("more")).expect("a file");
+    (place, source)
 }
 
-impl Sample {
-    /// A small repository with two snapshots, so that many bytes can be tried.
-    fn new(encrypted: bool) -> Self {
-        let dir = tempfile::tempdir().expect("a directory");
-        let sample = Self { dir, encrypted };
-        let passphrase = encrypted.then_some(PASSPHRASE);
-        let parameters =
-            Parameters { kdf_memory_kib: 19 * 1024, kdf_passes: 2, ..Parameters::default() };
-        Repository::create(&sample.repo(), &parameters, passphrase).expect("made");
-        let source = sample.source();
-        trees::files(&source, 1, 6);
-        let repository = sample.open().expect("opened");
-        for _ in 0..2 {
-            let paths = vec![source.clone()];
-            let options = BackupOptions { paths, ..Default::default() };
-            repository.backup(&options, &()).expect("saved");
-            fs::write(source.join("more"), "more").expect("a file");
-        }
-        fs::remove_file(source.join("more")).expect("a file");
-        sample
-    }
-
-    fn repo(&self) -> PathBuf {
-        self.dir.path().join("repo")
-    }
-
-    fn source(&self) -> PathBuf {
-        self.dir.path().join("source")
-    }
-
-    fn open(&self) -> cuculus_backup::Result<Repository> {
-        Repository::open(&self.repo(), self.encrypted.then_some(PASSPHRASE))
-    }
-
-    fn files(&self) -> Vec<PathBuf> {
-        trees::largest(&self.repo())
-    }
+/// Opens it by the library, which takes less time than a process for each byte.
+fn open(place: &Place) -> cuculus_backup::Result<Repository> {
+    Repository::open(&place.repo(), (place.count("keys") > 0).then_some(PASSPHRASE))
 }
 
 #[derive(Default)]
@@ -79,41 +51,25 @@ fn restores_exactly_or_reports(
     let options = RestoreOptions { target: target.path().into(), ..Default::default() };
     let problems = Problems::default();
     let outcome = repository.restore(snapshot, &options, &problems);
-    let tree = trees::below(target.path(), source);
-    match outcome {
-        Ok(report) if report.problems == 0 => {
-            let (found, saved) = (manifest(&tree), manifest(source));
-            for (name, seen) in &saved {
-                // The directory itself has changed since: a file was added and removed.
-                let whole = name.as_os_str().is_empty() || found[name] == *seen;
-                assert!(whole, "{what}: {name:?} came back wrong, and nothing was said");
-            }
-            true
-        }
-        Ok(_) => {
-            assert!(!problems.0.lock().expect("no panic").is_empty());
-            // Whatever was restored is right.
-            if tree.exists() {
-                let saved = manifest(source);
-                for (name, found) in manifest(&tree).iter().filter(|(_, seen)| seen.is_file()) {
-                    assert!(saved[name] == *found, "{what}: {name:?} came back wrong");
-                }
-            }
-            false
-        }
-        Err(_) => false,
-    }
+    let is_whole = outcome.as_ref().is_ok_and(|report| report.problems == 0);
+    let said = outcome.is_err() || !problems.0.lock().expect("no panic").is_empty();
+    assert!(is_whole || said, "{what}: nothing was said");
+    came_back_right(&trees::below(target.path(), source), &manifest(source), is_whole, what);
+    is_whole
+}
+
+fn checked(place: &Place) -> cuculus_backup::Result<CheckReport> {
+    open(place)?.check(ReadData::Everything, &())
 }
 
 fn every_changed_byte_is_noticed(encrypted: bool, tries_a_file: usize) {
-    let sample = Sample::new(encrypted);
-    let source = sample.source();
-    let opened = sample.open().expect("opened");
+    let (place, source) = sample(encrypted);
+    let opened = open(&place).expect("opened");
     let snapshots = opened.snapshots().expect("read");
     assert!(opened.check(ReadData::Everything, &()).expect("checked").errors.is_empty());
     assert!(restores_exactly_or_reports(&opened, &snapshots[0], &source, "nothing"));
     let mut random = fastrand::Rng::with_seed(3);
-    for path in sample.files() {
+    for path in place.objects("") {
         let whole = fs::read(&path).expect("a file");
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
         // Opening a repository needs its keys, which takes a tenth of a second.
@@ -127,36 +83,30 @@ fn every_changed_byte_is_noticed(encrypted: bool, tries_a_file: usize) {
             let ends = ends.step_by(if tries < 32 { 2 } else { 1 }).take(tries);
             ends.chain((0..tries).map(|_| random.usize(..whole.len()))).collect()
         };
-        for place in places {
+        for at in places {
             let mut changed = whole.clone();
-            changed[place] ^= 1 << random.u8(0..8);
+            changed[at] ^= 1 << random.u8(0..8);
             fs::write(&path, &changed).expect("a file");
-            let what = format!("{} changed at {place}", path.display());
+            let what = format!("{} changed at {at}", path.display());
             if is_lock {
-                let outcome = sample
-                    .open()
-                    .and_then(|repository| repository.check(ReadData::Everything, &()));
+                let outcome = checked(&place);
                 assert!(outcome.is_err_and(|error| !error.to_string().contains('\n')), "{what}");
                 continue;
             }
-            if is_config {
-                // There is another copy, and the key.
-                let opened = sample.open().expect("opened");
-                let report = opened.check(ReadData::Everything, &()).expect("checked");
-                let errors = &report.errors;
-                assert!(errors.iter().any(|line| line.contains("configuration")), "{what}");
-                continue;
+            // Of the configuration there is another copy, and the key.
+            let (report, named) = match is_config {
+                true => (checked(&place).expect("checked"), "configuration"),
+                false => (opened.check(ReadData::Everything, &()).expect("checked"), &*name),
+            };
+            let errors = &report.errors;
+            assert!(errors.iter().any(|line| line.contains(named)), "{what}: {errors:?}");
+            if !is_config {
+                restores_exactly_or_reports(&opened, &snapshots[0], &source, &what);
             }
-            let report = opened.check(ReadData::Everything, &()).expect("checked");
-            let named = |line: &String| line.contains(&name);
-            assert!(report.errors.iter().any(named), "{what}: {:?}", report.errors);
-            restores_exactly_or_reports(&opened, &snapshots[0], &source, &what);
         }
         for len in [0, whole.len() / 2, whole.len() - 1] {
             fs::write(&path, &whole[..len]).expect("a file");
-            let outcome =
-                sample.open().and_then(|repository| repository.check(ReadData::Everything, &()));
-            let noticed = outcome.map_or(true, |report| !report.errors.is_empty());
+            let noticed = checked(&place).map_or(true, |report| !report.errors.is_empty());
             assert!(noticed, "{} cut to {len}", path.display());
         }
         fs::write(&path, &whole).expect("a file");
@@ -166,7 +116,7 @@ fn every_changed_byte_is_noticed(encrypted: bool, tries_a_file: usize) {
 
 /// Bytes tried per file; `cargo xtask soak-backup` sets more.
 fn tries() -> usize {
-    std::env::var("CUCULUS_BACKUP_BYTES").ok().and_then(|text| text.parse().ok()).unwrap_or(16)
+    soak("CUCULUS_BACKUP_BYTES").unwrap_or(16) as usize
 }
 
 #[test]
@@ -182,17 +132,17 @@ fn every_changed_byte_is_noticed_without_encryption() {
 /// Callers can tell situations apart without reading messages.
 #[test]
 fn errors_are_typed() {
-    let sample = Sample::new(true);
-    let refused = |passphrase| Repository::open(&sample.repo(), passphrase).err();
+    let (place, source) = sample(true);
+    let refused = |passphrase| Repository::open(&place.repo(), passphrase).err();
     assert!(matches!(refused(None), Some(Error::PassphraseNeeded)));
     assert!(matches!(refused(Some("wrong")), Some(Error::WrongPassphrase)));
-    let elsewhere = Repository::find(&sample.source()).err();
+    let elsewhere = Repository::find(&source).err();
     assert!(matches!(elsewhere, Some(Error::NotARepository { location })
-        if location == sample.source().display().to_string()));
-    let again = Repository::create(&sample.repo(), &Parameters::default(), None);
+        if location == source.display().to_string()));
+    let again = Repository::create(&place.repo(), &Parameters::default(), None);
     assert!(matches!(again, Err(Error::NotEmpty { .. })));
 
-    let repository = sample.open().expect("opened");
+    let repository = open(&place).expect("opened");
     let kind = ObjectKind::Snapshot;
     assert!(matches!(repository.snapshot("x"), Err(Error::NotFound { kind: found, prefix })
         if (found, &*prefix) == (kind, "x")));
@@ -201,13 +151,13 @@ fn errors_are_typed() {
     assert!(matches!(repository.prune(&options, &()), Err(Error::InvalidMaxUnused(_))));
 
     let name = repository.snapshot("latest").expect("a snapshot").name;
-    fs::write(sample.repo().join("snapshots").join(name.to_string()), "").expect("a file");
+    fs::write(place.repo().join("snapshots").join(name.to_string()), "").expect("a file");
     let part = DamagedPart::Object { kind, name };
     let damaged = repository.snapshots();
     assert!(matches!(damaged, Err(Error::Damaged(damage)) if damage.part == part));
 
     for name in ["config", "config.copy"] {
-        fs::write(sample.repo().join(name), "CUCBACK2").expect("a file");
+        fs::write(place.repo().join(name), "CUCBACK2").expect("a file");
     }
     assert!(matches!(refused(None), Some(Error::UnknownVersion { found: '2' })));
 }
@@ -215,11 +165,11 @@ fn errors_are_typed() {
 /// Every missing object is noticed, except for snapshots.
 #[test]
 fn every_missing_object_is_noticed() {
-    let sample = Sample::new(false);
-    for path in sample.files() {
+    let (place, _) = sample(false);
+    for path in place.objects("") {
         let whole = fs::read(&path).expect("a file");
         fs::remove_file(&path).expect("a file");
-        let outcome = sample.open().and_then(|repository| repository.check(ReadData::Nothing, &()));
+        let outcome = open(&place).and_then(|repository| repository.check(ReadData::Nothing, &()));
         let noticed = outcome.as_ref().map_or(true, |report| !report.errors.is_empty());
         // A missing snapshot looks like a forgotten one.
         let is_snapshot = path.to_string_lossy().contains("snapshots");
@@ -231,9 +181,8 @@ fn every_missing_object_is_noticed() {
 /// A filter is a help: a backup works without it, and a repair writes it again.
 #[test]
 fn a_filter_that_is_damaged_costs_only_time() {
-    let sample = Sample::new(true);
-    let runs = fs::read_dir(sample.repo().join("index")).expect("a folder");
-    for run in runs.map(|run| run.expect("an entry").path()) {
+    let (place, source) = sample(true);
+    for run in place.objects("index") {
         let mut bytes = fs::read(&run).expect("a run");
         let end = bytes.len() - 8;
         let tail = u64::from_le_bytes(bytes[end..].try_into().expect("eight bytes")) as usize;
@@ -241,9 +190,8 @@ fn a_filter_that_is_damaged_costs_only_time() {
         bytes[end - tail - 20] ^= 1;
         fs::write(&run, bytes).expect("a run");
     }
-    let repository = sample.open().expect("opened");
-    let options =
-        BackupOptions { paths: vec![sample.source()], read_all: true, ..Default::default() };
+    let repository = open(&place).expect("opened");
+    let options = BackupOptions { paths: vec![source], read_all: true, ..Default::default() };
     let report = repository.backup(&options, &()).expect("saved");
     assert!(report.lookups.from_filters > 0 && report.new_bytes < 20_000, "{report:?}");
     let errors = repository.check(ReadData::Nothing, &()).expect("checked").errors;
@@ -260,9 +208,8 @@ fn a_prune_stops_at_a_group_that_is_damaged() {
     for encrypted in [false, true] {
         let place = Place::new(encrypted);
         let source = place.path("source");
-        fs::create_dir_all(&source).expect("a directory");
         for (name, seed) in [("a", 1), ("b", 2)] {
-            fs::write(source.join(name), trees::noise(seed, 300_000)).expect("a file");
+            trees::write(&source.join(name), &trees::noise(seed, 300_000));
         }
         place.succeeds(&["backup", "source"]);
         fs::remove_file(source.join("b")).expect("a file");

@@ -2,21 +2,19 @@
 
 use std::fs;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::binary::{Backend, Place};
+use crate::binary::{Backend, Place, Running};
 use crate::trees::{self, manifest};
 
 /// Unmounted when the test ends, in any case.
-struct Mounted(Child, std::path::PathBuf);
+struct Mounted(Running, PathBuf);
 
 impl Drop for Mounted {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg("--lazy").arg(&self.1).stderr(Stdio::null()).status();
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }
 
@@ -24,15 +22,11 @@ fn mount(place: &Place, arguments: &[&str]) -> Mounted {
     let target = place.path("mounted");
     fs::create_dir_all(&target).expect("a directory");
     let words = [&["mount", target.to_str().expect("text")], arguments].concat();
-    let child = place.command(&words).stderr(Stdio::piped()).spawn().expect("the binary runs");
-    let mut mounted = Mounted(child, target.clone());
+    let mut mounted = Mounted(place.start(&words), target.clone());
     let start = Instant::now();
     while fs::read_dir(&target).map_or(0, Iterator::count) == 0 {
-        if mounted.0.try_wait().expect("a process").is_some() {
-            let mut said = String::new();
-            let stderr = mounted.0.stderr.as_mut().expect("a pipe");
-            std::io::Read::read_to_string(stderr, &mut said).expect("text");
-            panic!("{said}");
+        if mounted.0.has_ended() {
+            panic!("{:?}", mounted.0.end());
         }
         assert!(start.elapsed() < Duration::from_secs(60), "nothing is mounted");
         std::thread::sleep(Duration::from_millis(20));

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 #[cfg(feature = "s3")]
-use crate::binary::text;
+use crate::binary::succeeds;
 use crate::binary::{Backend, Place, number};
 use crate::trees::{self, manifest};
 
@@ -91,8 +91,6 @@ pub(crate) fn another_attempt_goes_on(place: &Place, source: &Path) -> serde_jso
 fn a_copied_bucket_is_a_repository_in_a_directory() {
     let (place, _) = Place::with_files(Backend::Bucket, true, 7, 20);
     place.succeeds(&["backup", "source"]);
-    let output = place.command_on(&place.repo(), &["snapshots", "--json"]).output();
-    let output = output.expect("the binary runs");
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    assert_eq!(text(&output.stdout), place.succeeds(&["snapshots", "--json"]));
+    let listed = succeeds(&mut place.command_on(&place.repo(), &["snapshots", "--json"]));
+    assert_eq!(listed, place.succeeds(&["snapshots", "--json"]));
 }

@@ -20,12 +20,7 @@ fn everything_comes_back_as_it_was() {
         }
         let before = manifest(&source);
         place.succeeds(&["backup", "source"]);
-        let (_kept, restored) = place.restored("latest", &source);
-        let after = manifest(&restored);
-        assert_eq!(before.keys().collect::<Vec<_>>(), after.keys().collect::<Vec<_>>());
-        for (name, seen) in &before {
-            assert!(after[name] == *seen, "{name:?}");
-        }
+        place.restores_as("latest", &source, &before, "");
         place.is_sound();
         // Reading changed nothing.
         assert!(manifest(&source) == before);
@@ -167,9 +162,8 @@ fn parts_of_a_snapshot(at: Backend) {
 #[test]
 fn chunks_may_be_of_other_sizes() {
     for size in ["1", "64", "1024"] {
-        let place = Place::new(false);
-        fs::remove_dir_all(place.repo()).expect("a directory");
-        place.succeeds(&["init", "--no-encryption", "--chunk-size", size, "--compression", "1"]);
+        let options = ["--chunk-size", size, "--compression", "1"];
+        let place = Place::with(Backend::Directory, false, &options);
         let source = place.path("source");
         trees::files(&source, 12, 20);
         fs::write(source.join("large"), trees::noise(13, 20_000_000)).expect("a file");
@@ -177,8 +171,7 @@ fn chunks_may_be_of_other_sizes() {
         place.is_sound();
         place.restores(&source);
     }
-    let place = Place::new(false);
-    fs::remove_dir_all(place.repo()).expect("a directory");
+    let place = Place::empty(Backend::Directory, false);
     for size in ["0", "3", "2048", "4194304"] {
         place.refused(&["init", "--no-encryption", "--chunk-size", size], "power of two");
     }

@@ -5,22 +5,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::binary::{Backend, Manifest, Place, names, text};
+use crate::binary::{Backend, Manifest, Place, soak, text};
 use crate::trees::{self, manifest};
-
-/// The number of rounds; `cargo xtask soak-backup` sets more.
-fn rounds() -> u64 {
-    let asked = std::env::var("CUCULUS_BACKUP_ROUNDS").ok().and_then(|text| text.parse().ok());
-    asked.unwrap_or(4)
-}
-
-/// Names and tags of all snapshots.
-fn snapshots(place: &Place) -> Vec<(String, String)> {
-    let list = place.json(&["--accept-missing-snapshots", "snapshots"]);
-    let tags = list.as_array().expect("a list").iter();
-    let tags = tags.map(|one| one["tags"][0].as_str().expect("text").to_owned());
-    names(&list).into_iter().zip(tags).collect()
-}
 
 /// Every file of the repository that holds data: packs, runs, snapshots, and both configurations.
 fn objects(place: &Place) -> Vec<PathBuf> {
@@ -78,7 +64,8 @@ fn kind(object: &Path) -> &'static str {
 #[test]
 fn rounds_of_damage_are_noticed_and_mended() {
     let (place, source) = Place::with_files(Backend::Directory, true, 9, 25);
-    let rounds = rounds();
+    let rounds = soak("CUCULUS_BACKUP_ROUNDS").unwrap_or(4);
+    let snapshots = || place.tags(&["--accept-missing-snapshots"]);
     let mut random = fastrand::Rng::with_seed(rounds);
     let mut states: BTreeMap<String, Manifest> = BTreeMap::new();
     let (mut objects_damaged, mut snapshots_damaged, mut snapshots_gone) = (0, 0, 0);
@@ -88,7 +75,7 @@ fn rounds_of_damage_are_noticed_and_mended() {
         let tag = format!("round{round}");
         states.insert(tag.clone(), manifest(&source));
         place.succeeds(&["backup", "source", "--tag", &tag]);
-        let before = snapshots(&place);
+        let before = snapshots();
         let mut damaged: Vec<PathBuf> = vec![];
         for _ in 0..random.usize(1..4) {
             let mut left = objects(&place);
@@ -106,7 +93,7 @@ fn rounds_of_damage_are_noticed_and_mended() {
             && output.status.success();
         let expected = if is_harmless { 0 } else { 1 };
         assert_eq!(output.status.code(), Some(expected), "{when}: {}", text(&output.stderr));
-        for (name, tag) in before.iter().filter(|(name, _)| !is_damaged(name)) {
+        for (tag, name) in before.iter().filter(|(_, name)| !is_damaged(name)) {
             let is_whole = place.restores_or_reports(name, &source, &states[tag], &when);
             assert!(is_whole || !is_harmless, "{when}: a loss was not noticed");
         }
@@ -118,24 +105,24 @@ fn rounds_of_damage_are_noticed_and_mended() {
         let again = format!("{tag} again");
         states.insert(again.clone(), manifest(&source));
         place.succeeds(&["backup", "source", "--tag", &again]);
-        let after = snapshots(&place);
+        let after = snapshots();
         let mut broken = vec![];
-        for (name, tag) in &after {
+        for (tag, name) in &after {
             if !place.restores_or_reports(name, &source, &states[tag], &when) {
                 broken.push(name.clone());
             }
         }
-        for one in before.iter().filter(|(name, _)| !is_damaged(name)) {
+        for one in before.iter().filter(|(_, name)| !is_damaged(name)) {
             assert!(after.contains(one), "{when}: {one:?} is gone");
-            assert!(!packs_are_intact || !broken.contains(&one.0), "{when}: {one:?}");
+            assert!(!packs_are_intact || !broken.contains(&one.1), "{when}: {one:?}");
         }
         let newest = after.last().expect("a snapshot");
-        assert!(newest.1 == again && !broken.contains(&newest.0), "{when}: the newest is broken");
+        assert!(newest.0 == again && !broken.contains(&newest.1), "{when}: the newest is broken");
         objects_damaged += damaged.len();
         snapshots_damaged += broken.len();
         snapshots_gone += before.iter().filter(|one| !after.contains(one)).count();
         // What nobody has any more cannot come back: those snapshots go, and the rest is whole.
-        let old = after.iter().rev().skip(3).map(|(name, _)| name.clone());
+        let old = after.iter().rev().skip(3).map(|(_, name)| name.clone());
         broken.extend(old);
         broken.sort();
         broken.dedup();

@@ -68,10 +68,9 @@ fn a_large_file_is_restored_whole_or_not_at_all() {
     // Any part of it.
     let pack = &place.objects("packs")[0];
     let whole = fs::read(pack).expect("a pack");
-    for place_of_damage in [100, whole.len() / 3, whole.len() / 2] {
-        let mut damaged = whole.clone();
-        damaged[place_of_damage] ^= 1;
-        fs::write(pack, damaged).expect("a pack");
+    for at in [100, whole.len() / 3, whole.len() / 2] {
+        fs::write(pack, &whole).expect("a pack");
+        trees::flip(pack, at);
         fs::write(out.join("large"), "older").expect("a file");
         let said = place.ends_with(3, &["restore", "latest", "--target", "out", "--overwrite"]);
         assert_eq!(said.matches("out/").count(), 1, "named once: {said}");
@@ -108,12 +107,8 @@ fn a_damaged_configuration_is_rebuilt() {
         0 => fs::remove_file(path).expect("a file"),
         1 => fs::write(path, "").expect("a file"),
         // In what is sealed, or in the salt of the header.
-        _ => {
-            let mut bytes = fs::read(path).expect("a file");
-            let at = if how == 2 { bytes.len() - 5 } else { 20 };
-            bytes[at] ^= 4;
-            fs::write(path, bytes).expect("a file");
-        }
+        2 => trees::flip(path, fs::metadata(path).expect("a file").len() as usize - 5),
+        _ => trees::flip(path, 20),
     };
     for (first, second) in [
         (Some(0), None),

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use crate::binary::{Backend, Place, is_refused, text};
+use crate::binary::{Backend, Place, is_refused, succeeds};
 use crate::places;
 
 #[test]
@@ -16,13 +16,11 @@ fn what_is_wrong_on_the_way_is_said_in_one_line() {
         ("sftp://-oProxyCommand=touch x/repo", "[USER@]HOST"),
         ("sftp://127.0.0.1:1/repo", "cannot connect to 127.0.0.1"),
     ] {
-        let output = place.command_on(Path::new(repo), &["snapshots"]).output();
-        is_refused(&output.expect("the binary runs"), hint);
+        is_refused(&mut place.command_on(Path::new(repo), &["snapshots"]), hint);
     }
     let nothing = place.path("nothing");
     let missing = place.sshd().location(&nothing);
-    let output = place.command_on(&missing, &["snapshots"]).output();
-    is_refused(&output.expect("the binary runs"), "is not a repository");
+    is_refused(&mut place.command_on(&missing, &["snapshots"]), "is not a repository");
     let key = place.path("sshd/stranger").display().to_string();
     for (ssh, hint) in [
         (place.sshd().ssh(&format!("-o IdentityFile=none -i {key}")), ""),
@@ -36,9 +34,8 @@ fn what_is_wrong_on_the_way_is_said_in_one_line() {
             // The client's own key is named by its settings, so the server must forget it.
             fs::write(place.path("sshd/authorized"), "").expect("a file");
         }
-        let output = place.command(&["snapshots"]).env("CUCULUS_BACKUP_SSH", &ssh).output();
-        let output = output.expect("the binary runs");
-        is_refused(&output, if hint.is_empty() { "Permission denied" } else { hint });
+        let hint = if hint.is_empty() { "Permission denied" } else { hint };
+        is_refused(place.command(&["snapshots"]).env("CUCULUS_BACKUP_SSH", &ssh), hint);
         fs::copy(place.path("sshd/user.pub"), place.path("sshd/authorized")).expect("a key");
     }
     place.refused(&["init"], "not empty");
@@ -72,12 +69,7 @@ fn a_connection_that_breaks_costs_no_more_than_this_attempt() {
 fn the_server_itself_can_use_the_repository() {
     let (place, source) = Place::with_files(Backend::Server, true, 7, 20);
     place.succeeds(&["backup", "source"]);
-    let here = |arguments: &[&str]| {
-        let output = place.command_on(&place.repo(), arguments).output();
-        let output = output.expect("the binary runs");
-        assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
-        text(&output.stdout)
-    };
+    let here = |arguments: &[&str]| succeeds(&mut place.command_on(&place.repo(), arguments));
     assert_eq!(here(&["snapshots", "--json"]), place.succeeds(&["snapshots", "--json"]));
     let mode = |path: &Path| {
         use std::os::unix::fs::PermissionsExt;
@@ -109,11 +101,7 @@ fn a_new_repository_makes_the_directories_above_it() {
     let mut place = Place::empty(Backend::Server, false);
     let deep = place.path("some/where/else");
     let location = place.sshd().location(&deep);
-    let run = |arguments: &[&str]| {
-        let output = place.command_on(&location, arguments).output().expect("the binary runs");
-        assert!(output.status.success(), "{}", text(&output.stderr));
-    };
-    run(&["init", "--no-encryption"]);
-    run(&["check"]);
+    succeeds(&mut place.command_on(&location, &["init", "--no-encryption"]));
+    succeeds(&mut place.command_on(&location, &["check"]));
     assert!(deep.join("config").exists());
 }

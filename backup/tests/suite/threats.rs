@@ -6,13 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::binary::{Backend, Place, is_refused, number, text};
-use crate::trees::{self, manifest};
-
-fn copy(from: &Path, to: &Path) {
-    let _ = fs::remove_dir_all(to);
-    let copied = std::process::Command::new("cp").arg("-r").arg(from).arg(to).status();
-    assert!(copied.expect("cp runs").success());
-}
+use crate::trees::{self, copy, manifest};
 
 /// An encrypted repository with one snapshot.
 fn sample() -> (Place, PathBuf) {
@@ -115,9 +109,8 @@ fn names_contents_and_metadata_cannot_be_read() {
     let mut found = vec![];
     for place in &places {
         let source = place.path("source");
-        fs::create_dir(&source).expect("a directory");
-        fs::write(source.join("unmistakable-name"), word).expect("a file");
-        fs::write(source.join("noise"), trees::noise(1, 100_000)).expect("a file");
+        trees::write(&source.join("unmistakable-name"), word);
+        trees::write(&source.join("noise"), &trees::noise(1, 100_000));
         std::os::unix::fs::symlink("unmistakable-target", source.join("link")).expect("a link");
         place.succeeds(&["backup", "source", "--tag", "unmistakable", "--host", "unmistakable"]);
         let all = bytes_below(&place.repo());
@@ -136,9 +129,8 @@ fn known_files_are_cut_elsewhere_in_each_repository() {
             // Fewer than 32 chunks: longer lists of chunks are cut, where ids say so.
             let known = trees::noise(seed, 200_000);
             // From standard input, so that there is nothing but the file.
-            let output = place.with_input(&["backup", "--stdin", "--json"], &known);
-            assert!(output.status.success(), "{}", text(&output.stderr));
-            let report = serde_json::from_slice(&output.stdout).expect("JSON");
+            let report = place.with_input(&["backup", "--stdin", "--json"], &known);
+            let report = serde_json::from_str(&report).expect("JSON");
             number(&report, "new_chunks")
         };
         (0..10).map(save).collect()
@@ -214,7 +206,7 @@ fn another_repository_at_the_same_place_is_refused_until_it_is_accepted() {
     copy(&other.repo(), &open.repo());
     let mut command = open.command(&["snapshots"]);
     command.env("CUCULUS_BACKUP_PASSPHRASE", "a passphrase");
-    is_refused(&command.output().expect("the binary runs"), "(not encrypted) and is now");
+    is_refused(&mut command, "(not encrypted) and is now");
 }
 
 /// The mode and the cost of a passphrase are authenticated.
@@ -343,10 +335,8 @@ fn data_pack(repository: &Path, secret: &[u8], guess: &[u8], same_directory: boo
     let place = Place::with_copy(repository, true);
     let source = place.path("source");
     let other = if same_directory { "mine" } else { "theirs" };
-    fs::create_dir_all(source.join("mine")).expect("a directory");
-    fs::create_dir_all(source.join(other)).expect("a directory");
-    fs::write(source.join("mine/a secret"), secret).expect("a file");
-    fs::write(source.join(other).join("b guess"), guess).expect("a file");
+    trees::write(&source.join("mine/a secret"), secret);
+    trees::write(&source.join(other).join("b guess"), guess);
     place.succeeds(&["backup", "source"]);
     let packs = manifest(&place.repo().join("packs"));
     packs.values().filter(|seen| seen.is_file()).map(trees::Seen::size).max().expect("a pack")
@@ -375,9 +365,8 @@ fn a_prune_keeps_files_apart() {
     let size = |guess: &[u8]| {
         let place = Place::new(true);
         let source = place.path("source");
-        fs::create_dir_all(&source).expect("a directory");
-        fs::write(source.join("a"), trees::noise(7, 2000)).expect("a file");
-        fs::write(source.join("b"), guess).expect("a file");
+        trees::write(&source.join("a"), &trees::noise(7, 2000));
+        trees::write(&source.join("b"), guess);
         fs::write(source.join("c"), trees::noise(1, 300_000)).expect("a file");
         place.succeeds(&["backup", "source"]);
         fs::write(source.join("c"), trees::noise(2, 100_000)).expect("a file");
@@ -404,10 +393,8 @@ fn a_prune_compresses_files_apart_that_lose_chunks() {
         // Cuts depend on the key.
         let place = Place::with_copy(&repository.repo(), true);
         let source = place.path("source");
-        fs::create_dir_all(&source).expect("a directory");
         for (name, kept, lost) in [("a", &trees::noise(7, KEPT)[..], 1), ("b", guess, 2)] {
-            let bytes = [kept, &trees::noise(lost, KEPT)].concat();
-            fs::write(source.join(name), bytes).expect("a file");
+            trees::write(&source.join(name), &[kept, &trees::noise(lost, KEPT)].concat());
         }
         place.succeeds(&["backup", "source"]);
         for name in ["a", "b"] {

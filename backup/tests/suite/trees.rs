@@ -249,6 +249,19 @@ pub(crate) fn largest(root: &Path) -> Vec<PathBuf> {
     files.into_iter().map(|(name, _)| root.join(name)).collect()
 }
 
+/// Writes a file, and makes the directories above it.
+pub(crate) fn write(path: &Path, bytes: &[u8]) {
+    fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+    fs::write(path, bytes).expect("a file");
+}
+
+/// Replaces a directory by a copy of another one.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    let _ = fs::remove_dir_all(to);
+    let copied = std::process::Command::new("cp").arg("-r").arg(from).arg(to).status();
+    assert!(copied.expect("cp runs").success());
+}
+
 /// Changes one bit of a file.
 pub(crate) fn flip(path: &Path, at: usize) {
     let mut bytes = fs::read(path).expect("a file");

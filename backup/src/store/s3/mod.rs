@@ -4,9 +4,8 @@
 //! The rest of the program is synchronous, so this store has a small runtime of its own and blocks
 //! on it.
 
-mod draft; // write an object
 mod failure; // errors in one line
-mod object; // read an object
+mod objects; // write and read an object
 mod settings; // the connection
 #[cfg(test)]
 mod tests;
@@ -26,8 +25,7 @@ use super::cached::Remote;
 use super::{Draft, GoOn, Object, ObjectKind, SINGLETON, Store};
 use crate::error::{Error, Result};
 use crate::id::Name;
-use draft::S3Draft;
-use object::S3Object;
+use objects::{S3Draft, S3Object};
 
 /// Packs uploaded concurrently.
 const CONCURRENT_TRANSFERS: usize = 4;

@@ -3,8 +3,7 @@
 
 mod address; // sftp://HOST/PATH
 mod connection; // the ssh process
-mod draft; // write an object
-mod object; // read an object
+mod objects; // write and read an object
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -27,8 +26,7 @@ use crate::error::{Error, Result};
 use crate::id::Name;
 use address::Address;
 use connection::{Connection, Outcome, is_missing};
-use draft::SftpDraft;
-use object::SftpObject;
+use objects::{SftpDraft, SftpObject};
 
 /// Packs written concurrently.
 const CONCURRENT_WRITES: usize = 2;

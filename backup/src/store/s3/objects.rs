@@ -1,16 +1,19 @@
-//! Writes an object. A pack is collected in memory and sent in one request; a larger object is sent
-//! in parts while it is written, and appears when the upload is completed.
+//! Writes and reads an object. A pack is collected in memory and sent in one request; a larger object
+//! is sent in parts while it is written, and appears when the upload is completed. Reads are of
+//! ranges.
 
 use std::io::{self, Write};
+use std::ops::Range;
 use std::sync::Arc;
 
-use object_store::{ObjectStoreExt, WriteMultipart};
+use object_store::{GetOptions, ObjectStoreExt, WriteMultipart};
 
-use super::Bucket;
-use crate::error::Result;
+use super::{Bucket, failure};
+use crate::error::{Error, Result};
 use crate::id::Name;
-use crate::store::ObjectKind;
 use crate::store::cached::RemoteDraft;
+use crate::store::read_ahead::ReadAhead;
+use crate::store::{Object, ObjectKind};
 
 /// Twice a pack. Servers accept 10,000 parts, so an index run may have 160 GB.
 const PART_SIZE: usize = 16 << 20;
@@ -88,5 +91,53 @@ impl Drop for S3Draft {
         if let Some(upload) = self.upload.take() {
             let _ = self.bucket.wait(upload.abort());
         }
+    }
+}
+
+pub(super) struct S3Object {
+    bucket: Arc<Bucket>,
+    kind: ObjectKind,
+    name: Name,
+    len: u64,
+    ahead: ReadAhead,
+}
+
+impl S3Object {
+    pub(super) fn new(bucket: Arc<Bucket>, kind: ObjectKind, name: Name, len: u64) -> Self {
+        Self { bucket, kind, name, len, ahead: ReadAhead::default() }
+    }
+
+    fn too_short(&self) -> Error {
+        Error::damaged(self.kind, &self.name).with_detail("too short")
+    }
+
+    /// Fetches a range. Memory grows with the bytes that arrive, not with the length that was
+    /// announced.
+    fn fetch(&self, range: Range<u64>) -> Result<Vec<u8>> {
+        let path = self.bucket.path(self.kind, &self.name);
+        let options = GetOptions { range: Some(range.into()), ..GetOptions::default() };
+        let mut all = Vec::new();
+        let answer = self.bucket.get(&path, options, &mut |bytes| {
+            all.extend_from_slice(bytes);
+            Ok(())
+        });
+        let what = format!("cannot read {}", self.kind.describe(&self.name));
+        match answer {
+            Ok(meta) if meta.size == self.len => Ok(all),
+            Ok(_) => Err(Error::damaged(self.kind, &self.name)),
+            Err(error) if failure::is_past_the_end(&error) => Err(self.too_short()),
+            Err(error) => Err(self.bucket.failed(what)(error)),
+        }
+    }
+}
+
+impl Object for S3Object {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_at(&self, offset: u64, len: u64) -> Result<Vec<u8>> {
+        let read = self.ahead.read(self.len, offset, len, |range| self.fetch(range));
+        read?.ok_or_else(|| self.too_short())
     }
 }

@@ -1,19 +1,22 @@
-//! Reads an object. Several requests are under way, because each waits for an answer.
+//! Writes and reads an object. It is written to a draft beside the objects, which is fsynced and
+//! renamed. Of reads several requests are under way, because each waits for an answer.
 
-use std::io::SeekFrom;
+use std::io::{self, SeekFrom, Write};
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::BytesMut;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use openssh_sftp_client::file::File;
-use tokio::io::AsyncSeek;
+use openssh_sftp_client::file::{File, TokioCompatFile};
+use tokio::io::{AsyncSeek, AsyncWriteExt};
 
 use super::Directory;
-use super::connection::Outcome;
+use super::connection::{Outcome, is_missing};
 use crate::error::{Error, Result};
 use crate::id::Name;
+use crate::store::cached::RemoteDraft;
 use crate::store::read_ahead::ReadAhead;
 use crate::store::{Object, ObjectKind};
 
@@ -21,6 +24,72 @@ use crate::store::{Object, ObjectKind};
 const PIECE: u64 = 32 << 10;
 /// Requests under way: two megabytes, enough for a fast line to another continent.
 const REQUESTS: usize = 64;
+
+pub(crate) struct SftpDraft {
+    pub(super) directory: Arc<Directory>,
+    /// `None` once it is kept.
+    pub(super) file: Option<Pin<Box<TokioCompatFile>>>,
+    pub(super) path: PathBuf,
+    pub(super) kind: ObjectKind,
+    pub(super) name: Name,
+}
+
+impl SftpDraft {
+    fn what(&self) -> String {
+        format!("cannot write {}", self.kind.describe(&self.name))
+    }
+}
+
+impl RemoteDraft for SftpDraft {
+    fn finish(mut self) -> Result<()> {
+        let directory = Arc::clone(&self.directory);
+        let connection = &directory.connection;
+        let target = directory.path(self.kind, &self.name);
+        let (what, sftp) = (self.what(), connection.sftp()?);
+        let Some(mut file) = self.file.take() else { return Ok(()) };
+        let path = self.path.clone();
+        let kept = connection.wait(async {
+            file.flush().await?;
+            file.as_mut().as_mut_file().sync_all().await?;
+            let mut fs = sftp.fs();
+            match fs.rename(&path, &target).await {
+                // The directory of a pack is made with its first pack.
+                Err(error) if is_missing(&error) => {
+                    directory.make(target.parent().unwrap_or(Path::new("/"))).await?;
+                    fs.rename(&path, &target).await
+                }
+                outcome => outcome,
+            }
+        });
+        if kept.is_err() {
+            // So that `drop` removes the draft.
+            self.file = Some(file);
+        }
+        connection.written(kept).map_err(connection.failed(what))
+    }
+}
+
+impl Write for SftpDraft {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Some(file) = &mut self.file else { return Err(io::ErrorKind::NotConnected.into()) };
+        let connection = &self.directory.connection;
+        let written = connection.wait(file.write(bytes));
+        written.map_err(|error| connection.explained(error.into()))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for SftpDraft {
+    fn drop(&mut self) {
+        if let (Some(_), Ok(sftp)) = (self.file.take(), self.directory.connection.sftp()) {
+            // One that stays is swept later.
+            let _ = self.directory.connection.wait(sftp.fs().remove_file(&self.path));
+        }
+    }
+}
 
 pub(super) struct SftpObject {
     pub(super) directory: Arc<Directory>,
