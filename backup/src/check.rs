@@ -135,7 +135,6 @@ pub(crate) struct Check<'a> {
     repository: &'a Repository,
     progress: &'a dyn Progress,
     pub(crate) report: CheckReport,
-    /// Runs that are damaged.
     pub(crate) damaged_runs: Vec<Name>,
     /// Packs that are damaged or missing.
     pub(crate) damaged_packs: Vec<Name>,
@@ -211,8 +210,8 @@ impl<'a> Check<'a> {
         let mut packs: Vec<PackInfo> = index.packs().copied().collect();
         packs.sort_unstable_by_key(|pack| pack.name);
         let reads = read_data != ReadData::Nothing;
-        self.progress.phase(if reads { "reading packs" } else { "checking packs" });
-        self.progress.total(packs.iter().map(|pack| pack.size).sum());
+        let phase = if reads { "reading packs" } else { "checking packs" };
+        self.progress.phase(phase, Some(packs.iter().map(|pack| pack.size).sum()));
         for info in packs {
             self.report.packs += 1;
             if !stored.contains_key(&info.name) {
@@ -322,8 +321,7 @@ impl<'a> Check<'a> {
     /// size.
     fn snapshots(&mut self, chunks: &mut Chunks, names: Vec<Name>) -> Result<()> {
         let repository = self.repository;
-        self.progress.phase("checking snapshots");
-        self.progress.total(names.len() as u64);
+        self.progress.phase("checking snapshots", Some(names.len() as u64));
         let mut reachable = Reachable::default();
         // Trees are read through one set of caches, chunks are looked up through another.
         let mut lookup = repository.chunks_of(chunks.lookup.index.twin())?.lookup;
@@ -380,11 +378,7 @@ mod tests {
     fn an_index_that_is_not_what_a_pack_lists_is_noticed() {
         let dir = tempfile::tempdir().expect("a directory");
         let (location, source) = (dir.path().join("repository"), dir.path().join("source"));
-        std::fs::create_dir(&source).expect("a directory");
-        for number in 0..20 {
-            let text = format!("file {number} ").repeat(2000);
-            std::fs::write(source.join(number.to_string()), text).expect("a file");
-        }
+        crate::trees::files(&source, 1, 20);
         Repository::create(&location, &Parameters::default(), None).expect("made");
         let repository = Repository::open(&location, None).expect("opened");
         let options = BackupOptions { paths: vec![source], ..Default::default() };

@@ -23,7 +23,6 @@ pub(crate) struct Chunker {
 }
 
 impl Chunker {
-    /// `gear` is the table of the repository.
     pub(crate) fn new(parameters: &Parameters, gear: &[u64; 256]) -> Self {
         Self {
             least: parameters.min_chunk_size as usize,
@@ -109,7 +108,6 @@ mod tests {
         (0..len).map(|_| next()).collect()
     }
 
-    /// Returns fewer bytes than requested, at random.
     struct Dribble<'a>(&'a [u8], fastrand::Rng);
 
     impl Read for Dribble<'_> {

@@ -21,7 +21,6 @@ const OPEN_GROUPS: NonZeroUsize = NonZeroUsize::new(96).unwrap();
 /// Groups that several readers keep together, about 40 MiB, and what each has at least.
 const GROUPS_OF_ALL_READERS: usize = 160;
 const MIN_OPEN_GROUPS: NonZeroUsize = NonZeroUsize::new(24).unwrap();
-/// Packs kept open.
 const OPEN_PACKS: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 
 pub(crate) struct Chunks {
@@ -64,7 +63,6 @@ impl Chunks {
         Ok(())
     }
 
-    /// The bytes of a group.
     pub(crate) fn group(&mut self, location: &Location) -> Result<Arc<Vec<u8>>> {
         let key = (location.pack, location.group);
         if let Some(group) = self.groups.get(&key) {

@@ -14,7 +14,6 @@ use crate::store::{ObjectKind, SINGLETON, Store};
 pub(crate) const MAGIC: [u8; 8] = *b"CUCBACK1";
 const MAGIC_STEM: [u8; 7] = *b"CUCBACK";
 
-/// The objects that hold the configuration.
 pub(crate) const COPIES: [ObjectKind; 2] = [ObjectKind::Config, ObjectKind::ConfigCopy];
 
 /// The parameters of a repository, chosen once when it is created.
@@ -135,7 +134,6 @@ fn write(store: &dyn Store, bytes: &[u8]) -> Result<()> {
     COPIES.iter().try_for_each(|kind| store.put(*kind, &SINGLETON, bytes))
 }
 
-/// How the master key is reached.
 enum Access {
     /// It is in the configuration: the repository is not encrypted.
     Open(Master),
@@ -163,7 +161,6 @@ fn encode(kdf: Option<&Kdf>, master: &Master, parameters: &Parameters) -> Result
 pub(crate) struct Locked {
     /// What may be the configuration: the first that opens is.
     candidates: Vec<Candidate>,
-    /// The bytes of each copy, if it exists.
     copies: Vec<(ObjectKind, Option<Vec<u8>>)>,
 }
 
@@ -175,7 +172,6 @@ struct Candidate {
     body: usize,
 }
 
-/// What an opened configuration yields.
 pub(crate) struct Unlocked {
     pub(crate) parameters: Parameters,
     pub(crate) keys: Keys,
@@ -338,7 +334,6 @@ pub(crate) fn damaged_copies(store: &dyn Store, bytes: &[u8]) -> Result<Vec<Obje
     Ok(copies.filter(|(_, found)| found.as_deref() != Some(bytes)).map(|(kind, _)| kind).collect())
 }
 
-/// Writes every copy that is missing or damaged.
 pub(crate) fn repair_copies(store: &dyn Store, bytes: &[u8]) -> Result<u64> {
     let damaged = damaged_copies(store, bytes)?;
     damaged.iter().try_for_each(|kind| store.put(*kind, &SINGLETON, bytes))?;

@@ -47,8 +47,7 @@ impl Repository {
                 report.present.push(snapshot.name);
                 continue;
             }
-            progress.total(snapshot.bytes);
-            progress.phase("copying");
+            progress.phase("copying", Some(snapshot.bytes));
             let mut copy = Copy {
                 source: Source::new(other)?,
                 out: self.begin_copy(progress)?,

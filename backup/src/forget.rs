@@ -48,7 +48,6 @@ impl Default for GroupBy {
     }
 }
 
-/// The hour, day, week, month or year of a snapshot.
 type Period<'a> = &'a dyn Fn(&Zoned) -> (i16, i16, i8);
 
 impl Keep {

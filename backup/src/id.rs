@@ -70,7 +70,7 @@ pub(crate) type IdSet = std::collections::HashSet<ChunkId, ById>;
 
 impl fmt::Debug for ChunkId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex(&self.0))
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
@@ -98,14 +98,10 @@ impl Name {
 
     /// Parses 32 lower-case hexadecimal digits; `None` for anything else.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        let mut bytes = [0; Self::LEN];
-        if text.len() != 2 * Self::LEN || !text.bytes().all(is_digit) {
-            return None;
-        }
-        for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-            *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-        }
-        Some(Self(bytes))
+        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        let fits = text.len() == 2 * Self::LEN && text.bytes().all(is_digit);
+        let number = u128::from_str_radix(text, 16).ok().filter(|_| fits);
+        number.map(|number| Self(number.to_be_bytes()))
     }
 
     /// The first eight digits: enough to tell snapshots apart.
@@ -117,13 +113,9 @@ impl Name {
     }
 }
 
-fn is_digit(byte: u8) -> bool {
-    byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte)
-}
-
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex(&self.0))
+        write!(f, "{:032x}", u128::from_be_bytes(self.0))
     }
 }
 
@@ -136,10 +128,6 @@ impl fmt::Debug for Name {
 /// The first bytes of a hash.
 pub(crate) fn first_of<const N: usize>(hash: &[u8; 32]) -> [u8; N] {
     std::array::from_fn(|i| hash[i])
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl serde::Serialize for Name {

@@ -43,7 +43,6 @@ pub struct Stats {
     pub repository_bytes: u64,
 }
 
-/// Zeros written for holes at once.
 static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 
 /// One path of a snapshot.
@@ -280,7 +279,6 @@ fn differences(
     Ok(())
 }
 
-/// The name that comes first.
 fn least(one: &Option<Node>, other: &Option<Node>) -> Option<Vec<u8>> {
     let names = [one, other].into_iter().flatten().map(|node| &node.name);
     names.min().cloned()

@@ -20,7 +20,6 @@ use crate::seal::Keys;
 use crate::sealed;
 use crate::store::{ObjectKind, Store, by_prefix, load_all};
 
-/// How often an intent is renewed.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(60);
 
 /// What a process is about to do.

@@ -67,7 +67,6 @@ impl Kdf {
     }
 }
 
-/// A passphrase after Argon2id.
 pub(crate) struct Hashed(Zeroizing<[u8; 32]>);
 
 impl Hashed {
@@ -105,7 +104,6 @@ impl Hashed {
         Ok(writer.0)
     }
 
-    /// Stores the master key under this passphrase.
     pub(crate) fn put(
         &self,
         store: &dyn Store,
@@ -133,14 +131,12 @@ impl Hashed {
     }
 }
 
-/// What a passphrase opens.
 pub(crate) struct OpenedKey {
     pub(crate) name: Name,
     pub(crate) master: Master,
     pub(crate) parameters: Parameters,
 }
 
-/// Opens the key of a passphrase.
 pub(crate) fn open(store: &dyn Store, kdf: &Kdf, passphrase: &str) -> Result<OpenedKey> {
     let hashed = kdf.hash(passphrase)?;
     let name = hashed.name();

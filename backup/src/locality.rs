@@ -11,7 +11,6 @@ use crate::pack::{Footer, Location};
 pub(crate) const DEFAULT_CHUNKS: usize = 96 * 1024;
 
 pub(crate) struct Locality {
-    /// The largest number of chunks.
     room: usize,
     chunks: IdMap<Location>,
     packs: LruCache<Name, Vec<ChunkId>>,

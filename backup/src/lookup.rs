@@ -39,7 +39,6 @@ pub(crate) struct LookupSettings {
     pub(crate) filters: bool,
     /// How many chunk locations the locality cache holds, about 104 bytes each; 0 turns it off.
     pub(crate) cached_chunks: usize,
-    /// Whether every chunk that is looked up is recorded.
     pub(crate) trace: bool,
     /// Whether the filters wrongly say "no" to every second chunk.
     #[cfg(test)]

@@ -7,7 +7,6 @@ use std::process::ExitCode;
 
 use cli::{Arguments, Failure, Outcome};
 
-/// The exit code for errors.
 const ERROR: u8 = 2;
 
 fn main() -> ExitCode {

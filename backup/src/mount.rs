@@ -56,7 +56,6 @@ struct Inode {
     kind: NodeKind,
 }
 
-/// A directory or file that a program has open.
 enum Open {
     Dir {
         nodes: Box<DirReader>,
@@ -214,7 +213,6 @@ impl State {
         self.next - 1
     }
 
-    /// The node at an offset of an open directory.
     fn node_at(&mut self, number: u64, handle: u64, offset: u64) -> Result<Option<Node>> {
         if number == ROOT {
             let at = usize::try_from(offset).unwrap_or(usize::MAX);

@@ -24,7 +24,6 @@ struct Pinned {
     encrypted: bool,
 }
 
-/// The pin of one location.
 pub(crate) struct Pin {
     path: PathBuf,
     location: String,
@@ -64,12 +63,10 @@ impl Pin {
         written.and(remove_if_there(&draft))
     }
 
-    /// Where the snapshots of a repository are remembered.
     fn snapshots(&self, repository: &str) -> PathBuf {
         self.path.with_extension(repository)
     }
 
-    /// The names of the remembered snapshots.
     fn remembered(&self, repository: &str) -> Result<BTreeSet<Name>> {
         let folder = self.snapshots(repository);
         let names = fs::read_dir(&folder).and_then(|entries| {

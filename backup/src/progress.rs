@@ -7,14 +7,11 @@ pub trait Progress: Sync {
         false
     }
 
-    /// The amount of work of this phase, as far as it is known.
-    fn total(&self, _units: u64) {}
-
     /// This amount of work is done, in addition to what was reported before.
     fn advance(&self, _units: u64) {}
 
-    /// A new phase begins.
-    fn phase(&self, _name: &str) {}
+    /// A new phase begins, with this amount of work as far as it is known.
+    fn phase(&self, _name: &str, _total: Option<u64>) {}
 
     /// Something was left out or is damaged; the operation goes on.
     fn problem(&self, _message: &str) {}

@@ -24,7 +24,6 @@ pub(crate) struct Reachable {
 /// More lists than this are visited again: 8 MiB.
 const MAX_LISTS: usize = 1 << 17;
 
-/// What a walk comes across.
 pub(crate) enum Visited<'a> {
     /// A chunk of a tree: part of a directory, or a list of chunks.
     Tree(&'a ChunkId),

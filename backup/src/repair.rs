@@ -151,7 +151,6 @@ impl Repository {
         damaged.iter().try_for_each(|name| self.store.remove(ObjectKind::Run, name))
     }
 
-    /// Copies the intact chunks of damaged packs to new packs.
     fn move_intact_chunks(&self, index: &mut Index, damaged: &HashSet<Name>) -> Result<()> {
         let mut by_pack: BTreeMap<Name, Vec<Entry>> = BTreeMap::new();
         for entry in index.entries() {
@@ -203,11 +202,9 @@ impl Repository {
         }
     }
 
-    /// Every path of every snapshot that cannot be restored.
     fn find_damaged_paths(&self, progress: &dyn Progress) -> Result<Vec<DamagedPath>> {
         let snapshots = self.snapshots()?;
-        progress.phase("looking for damaged files");
-        progress.total(snapshots.len() as u64);
+        progress.phase("looking for damaged files", Some(snapshots.len() as u64));
         let mut chunks = self.chunks()?;
         // Trees are read through one set of caches, chunks are looked up through another.
         let lookup = self.chunks_of(chunks.lookup.index.twin())?.lookup;

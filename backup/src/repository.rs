@@ -103,7 +103,6 @@ impl Repository {
         self.pin.as_ref().map_or(Ok(()), |pin| pin.update(&[], names))
     }
 
-    /// Remembers a snapshot that was written.
     pub(crate) fn remember(&self, name: &Name) -> Result<()> {
         self.pin.as_ref().map_or(Ok(()), |pin| pin.update(&[*name], &[]))
     }

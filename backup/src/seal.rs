@@ -111,7 +111,6 @@ impl Seal {
         matches!(self, Self::Cipher(_))
     }
 
-    /// Bytes that sealing adds.
     pub(crate) fn overhead(&self) -> usize {
         match self {
             Self::Cipher(_) => NONCE_LEN + TAG_LEN,

@@ -27,7 +27,6 @@ pub(crate) fn save(
     store.put(kind, name, &sealed)
 }
 
-/// Opens and decodes the bytes of an object.
 pub(crate) fn open<T>(
     keys: &Keys,
     (kind, name): (ObjectKind, &Name),

@@ -43,7 +43,6 @@ pub(crate) struct Written {
     pub(crate) packs: Vec<PackInfo>,
 }
 
-/// A run that was written, and the ids in it.
 pub(crate) struct WrittenRun {
     /// [`Error::LostWrite`] if it is gone: another process may have merged it already.
     pub(crate) run: Result<Run>,

@@ -105,7 +105,6 @@ impl Snapshot {
     }
 }
 
-/// All snapshots, oldest first.
 pub(crate) fn all(store: &dyn Store, keys: &Keys) -> Result<Vec<Snapshot>> {
     let mut snapshots =
         load_all(store, ObjectKind::Snapshot, |name| Snapshot::load(store, keys, name))?;
@@ -113,7 +112,6 @@ pub(crate) fn all(store: &dyn Store, keys: &Keys) -> Result<Vec<Snapshot>> {
     Ok(snapshots)
 }
 
-/// The word for the newest snapshot.
 pub(crate) const LATEST: &str = "latest";
 
 /// The snapshot whose name begins with `word`, or the newest for `latest`.
@@ -136,7 +134,6 @@ pub struct SnapshotFilter {
 }
 
 impl SnapshotFilter {
-    /// Whether a snapshot is chosen.
     pub(crate) fn matches(&self, snapshot: &Snapshot) -> bool {
         let has_tags = |tags: &Vec<String>| tags.iter().all(|tag| snapshot.tags.contains(tag));
         let has_path = |path: &PathBuf| {

@@ -7,10 +7,8 @@ use crate::id::ChunkId;
 use crate::repository::Repository;
 use crate::tree::{self, Content, DirReader, Node, Piece, Pieces};
 
-/// Bytes passed on at once.
 const READ_SIZE: usize = 1 << 20;
 
-/// A reader of a repository.
 pub(crate) struct Source<'a> {
     repository: &'a Repository,
     pub(crate) chunks: Chunks,
@@ -18,7 +16,6 @@ pub(crate) struct Source<'a> {
     readers: usize,
 }
 
-/// Part of the bytes of a file.
 pub(crate) enum Part<'a> {
     Bytes(&'a [u8]),
     Hole(u64),
@@ -29,7 +26,6 @@ impl<'a> Source<'a> {
         Self::one_of(repository, 1)
     }
 
-    /// One of several readers at the same time.
     pub(crate) fn one_of(repository: &'a Repository, readers: usize) -> Result<Self> {
         Ok(Self { repository, chunks: repository.chunks()?.one_of(readers), readers })
     }
@@ -53,12 +49,10 @@ impl<'a> Source<'a> {
         self.retry(|chunks| pieces.next(chunks))
     }
 
-    /// The pieces that a chunk lists.
     pub(crate) fn read_list(&mut self, id: &ChunkId, len: u64) -> Result<Vec<Piece>> {
         self.retry(|chunks| tree::read_list(chunks, id, len))
     }
 
-    /// Appends the bytes of a chunk.
     pub(crate) fn read_chunk(&mut self, id: &ChunkId, out: &mut Vec<u8>) -> Result<()> {
         let before = out.len();
         self.retry(|chunks| {

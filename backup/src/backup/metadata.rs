@@ -2,7 +2,7 @@
 
 use std::fs::Metadata;
 use std::io;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::tree::Meta;
@@ -10,37 +10,6 @@ use crate::tree::Meta;
 /// File timestamps may be this coarse, in seconds (FAT: two). A file that changed just before it
 /// was read could change again and keep its timestamp.
 const CLOCK_GRANULARITY: i64 = 2;
-
-/// The type of a file.
-pub(super) enum FileKind {
-    File,
-    Dir,
-    Symlink,
-    Fifo,
-    Char,
-    Block,
-    /// Not saved: a socket exists only while its server runs.
-    Socket,
-}
-
-pub(super) fn kind(metadata: &Metadata) -> FileKind {
-    let kind = metadata.file_type();
-    if kind.is_dir() {
-        FileKind::Dir
-    } else if kind.is_symlink() {
-        FileKind::Symlink
-    } else if kind.is_fifo() {
-        FileKind::Fifo
-    } else if kind.is_char_device() {
-        FileKind::Char
-    } else if kind.is_block_device() {
-        FileKind::Block
-    } else if kind.is_socket() {
-        FileKind::Socket
-    } else {
-        FileKind::File
-    }
-}
 
 /// `now` is the time in seconds, taken before the file is read.
 pub(super) fn meta(metadata: &Metadata, path: &Path, now: u64) -> io::Result<Meta> {
@@ -81,14 +50,14 @@ pub(super) fn same(before: &Metadata, after: &Metadata) -> bool {
 
 fn xattrs(path: &Path) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
     use rustix::io::Errno;
-    let names = match list(path) {
+    let names = match read_growing(|room| rustix::fs::llistxattr(path, room)) {
         Ok(names) => names,
         Err(Errno::NOTSUP | Errno::NOSYS | Errno::PERM) => return Ok(Vec::new()),
         Err(error) => return Err(error.into()),
     };
     let mut found = Vec::new();
     for name in names.split(|&byte| byte == 0).filter(|name| !name.is_empty()) {
-        match value(path, name) {
+        match read_growing(|room| rustix::fs::lgetxattr(path, name, room)) {
             Ok(value) => found.push((name.to_vec(), value)),
             // Removed since the listing, or not readable for this user (trusted.*).
             Err(Errno::NODATA | Errno::PERM | Errno::ACCESS | Errno::NOTSUP) => {}
@@ -99,25 +68,12 @@ fn xattrs(path: &Path) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
     Ok(found)
 }
 
-fn list(path: &Path) -> rustix::io::Result<Vec<u8>> {
-    read_growing(|room| rustix::fs::llistxattr(path, room))
-}
-
-fn value(path: &Path, name: &[u8]) -> rustix::io::Result<Vec<u8>> {
-    read_growing(|room| rustix::fs::lgetxattr(path, name, room))
-}
-
 /// Reads a value that may grow between two calls. Most files have no attributes, so the first
 /// buffer is small.
 fn read_growing(
     mut read: impl FnMut(&mut [u8]) -> rustix::io::Result<usize>,
 ) -> rustix::io::Result<Vec<u8>> {
-    let mut small = [0; 256];
-    let mut room = match read(&mut small) {
-        Ok(len) => return Ok(small.get(..len).unwrap_or_default().to_vec()),
-        Err(rustix::io::Errno::RANGE) => vec![0; 4096],
-        Err(error) => return Err(error),
-    };
+    let mut room = vec![0; 256];
     loop {
         match read(&mut room) {
             Ok(len) => {

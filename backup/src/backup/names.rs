@@ -82,7 +82,6 @@ fn at(bytes: &[u8], start: u32) -> &[u8] {
     rest.split(|&byte| byte == 0).next().unwrap_or_default()
 }
 
-/// The names in order.
 pub(super) struct SortedNames {
     bytes: Vec<u8>,
     starts: std::vec::IntoIter<u32>,

@@ -38,7 +38,6 @@ impl Roots {
         }
     }
 
-    /// The paths to save, sorted.
     pub(super) fn paths(&self) -> Vec<Vec<u8>> {
         let mut paths = Vec::new();
         self.collect(Path::new("/"), &mut paths);

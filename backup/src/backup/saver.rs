@@ -48,7 +48,6 @@ impl Saver {
         }
     }
 
-    /// Whether a chunk is stored or being written.
     pub(super) fn has(&mut self, id: &ChunkId) -> Result<bool> {
         Ok(self.pending.contains(id) || self.lookup.locate(id)?.is_some())
     }
@@ -64,7 +63,6 @@ impl Saver {
         }
     }
 
-    /// Writes everything that is pending; returns what was written.
     pub(super) fn finish(mut self) -> Result<(Lookup, Written)> {
         let mut stored = Written::default();
         if let Some(sink) = &mut self.sink {

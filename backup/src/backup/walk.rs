@@ -10,14 +10,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use rustix::fs::OFlags;
+use rustix::fs::{FileType, OFlags};
 
 use super::exclude::Exclude;
-use super::metadata::{self, FileKind, MUST_READ};
+use super::metadata::{self, MUST_READ};
 use super::names::Names;
 use super::roots::Roots;
 use super::saver::Saver;
-use super::writing::{SaveError, TreeWriter};
+use super::writing::{SaveError, Saved, TreeWriter};
 use super::{BackupOptions, BackupReport};
 use crate::chunks::Chunks;
 use crate::clock::{now, now_in_nanoseconds};
@@ -29,7 +29,6 @@ use crate::tree::{self, Content, DirReader, DirRef, DirWriter, Meta, Node, NodeK
 
 pub(super) struct Walk<'a> {
     tree: TreeWriter,
-    /// Trees of the last snapshot.
     earlier: Chunks,
     exclude: Exclude,
     exclude_caches: bool,
@@ -101,19 +100,18 @@ impl<'a> Walk<'a> {
         (self.report, saver)
     }
 
-    /// Saves all paths; returns the root of the tree.
     pub(super) fn save_roots(
         &mut self,
         roots: &Roots,
         parent: Option<&Snapshot>,
     ) -> Result<DirRef> {
-        if self.progress.wants_total() {
-            self.progress.phase("counting");
-            self.progress.total(count(roots, Path::new("/"), &self.exclude));
-        }
-        self.progress.phase("saving");
-        let earlier = parent.map(|snapshot| snapshot.root.clone());
         let root = Path::new("/");
+        let total = self.progress.wants_total().then(|| {
+            self.progress.phase("counting", None);
+            count(roots, root, &self.exclude)
+        });
+        self.progress.phase("saving", total);
+        let earlier = parent.map(|snapshot| snapshot.root.clone());
         if roots.whole {
             let device = fs::symlink_metadata(root).map(|metadata| metadata.dev()).ok();
             return self.save_dir(root, earlier.as_ref(), device);
@@ -123,7 +121,7 @@ impl<'a> Walk<'a> {
 
     /// Saves a stream as a file of this name in the root directory.
     pub(super) fn save_stream(&mut self, name: &str, source: &mut dyn Read) -> Result<DirRef> {
-        self.progress.phase("saving");
+        self.progress.phase("saving", None);
         let mut counted = Counted { source, progress: self.progress };
         let saved = self.tree.save_file(|file| file.bytes(&mut counted));
         let (size, content) = saved.map_err(|error| match error {
@@ -239,9 +237,9 @@ impl<'a> Walk<'a> {
             Ok(meta) => meta,
             Err(error) => return Ok(self.problem(path, &error)),
         };
-        let what = match metadata::kind(&found) {
-            FileKind::Dir if Some((found.dev(), found.ino())) == self.repository => None,
-            FileKind::Dir => {
+        let what = match FileType::from_raw_mode(found.mode()) {
+            FileType::Directory if Some((found.dev(), found.ino())) == self.repository => None,
+            FileType::Directory => {
                 self.report.directories += 1;
                 let elsewhere = self.one_file_system && Some(found.dev()) != device;
                 let earlier = before.as_ref().and_then(dir_of);
@@ -253,15 +251,16 @@ impl<'a> Walk<'a> {
                 };
                 Some(NodeKind::Dir(dir))
             }
-            FileKind::File => self.save_file(path, &found, &mut meta, before)?,
-            FileKind::Symlink => match fs::read_link(path) {
+            FileType::Symlink => match fs::read_link(path) {
                 Ok(target) => Some(NodeKind::Symlink(target.into_os_string().into_encoded_bytes())),
                 Err(error) => self.problem(path, &error),
             },
-            FileKind::Fifo => Some(NodeKind::Fifo),
-            FileKind::Char => Some(NodeKind::Char(found.rdev())),
-            FileKind::Block => Some(NodeKind::Block(found.rdev())),
-            FileKind::Socket => None,
+            FileType::Fifo => Some(NodeKind::Fifo),
+            FileType::CharacterDevice => Some(NodeKind::Char(found.rdev())),
+            FileType::BlockDevice => Some(NodeKind::Block(found.rdev())),
+            // It exists only while its server runs.
+            FileType::Socket => None,
+            _ => self.save_file(path, &found, &mut meta, before)?,
         };
         let name = bytes(path.file_name().unwrap_or_default());
         Ok(what.map(|what| Node { name, kind: what, meta }))
@@ -343,12 +342,7 @@ impl<'a> Walk<'a> {
         Ok(true)
     }
 
-    fn read_file(
-        &mut self,
-        path: &Path,
-        found: &Metadata,
-        meta: &mut Meta,
-    ) -> std::result::Result<NodeKind, SaveError> {
+    fn read_file(&mut self, path: &Path, found: &Metadata, meta: &mut Meta) -> Saved<NodeKind> {
         let mut file = open(path)?;
         let opened = file.metadata()?;
         if !opened.is_file() || opened.ino() != found.ino() {
@@ -363,7 +357,6 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Reports what passes through.
 struct Counted<'a> {
     source: &'a mut dyn Read,
     progress: &'a dyn Progress,

@@ -17,22 +17,14 @@ use crate::tree::{Content, ContentBuilder, DirRef, DirWriter, Node, Piece};
 
 /// Why saving a file stopped: the file cannot be read, which is reported, or the repository cannot
 /// be written, which ends the backup.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
 pub(crate) enum SaveError {
-    File(io::Error),
-    Repository(Error),
+    File(#[from] io::Error),
+    Repository(#[from] Error),
 }
 
-impl From<io::Error> for SaveError {
-    fn from(error: io::Error) -> Self {
-        Self::File(error)
-    }
-}
-
-impl From<Error> for SaveError {
-    fn from(error: Error) -> Self {
-        Self::Repository(error)
-    }
-}
+pub(crate) type Saved<T> = std::result::Result<T, SaveError>;
 
 pub(crate) struct TreeWriter {
     pub(super) saver: Saver,
@@ -65,8 +57,8 @@ impl TreeWriter {
     /// Saves the content of a file, of which `write` writes the pieces and returns the size.
     pub(crate) fn save_file(
         &mut self,
-        write: impl FnOnce(&mut FileWriter<'_>) -> std::result::Result<u64, SaveError>,
-    ) -> std::result::Result<(u64, Content), SaveError> {
+        write: impl FnOnce(&mut FileWriter<'_>) -> Saved<u64>,
+    ) -> Saved<(u64, Content)> {
         let Self { saver, chunker, parameters } = self;
         let mut file = FileWriter { chunker, saver, list: ContentBuilder::new(parameters) };
         let saved = write(&mut file).and_then(|size| Ok((size, file.finish()?)));
@@ -75,7 +67,6 @@ impl TreeWriter {
     }
 }
 
-/// Where the pieces of a file go.
 pub(crate) struct FileWriter<'a> {
     chunker: &'a mut Chunker,
     saver: &'a mut Saver,
@@ -84,7 +75,7 @@ pub(crate) struct FileWriter<'a> {
 
 impl FileWriter<'_> {
     /// Writes a file with its holes; returns its size.
-    pub(super) fn file(&mut self, file: &mut File) -> std::result::Result<u64, SaveError> {
+    pub(super) fn file(&mut self, file: &mut File) -> Saved<u64> {
         let metadata = file.metadata()?;
         if metadata.blocks() * 512 >= metadata.len() {
             return self.bytes(file);
@@ -115,23 +106,23 @@ impl FileWriter<'_> {
         }
     }
 
-    pub(crate) fn hole(&mut self, len: u64) -> std::result::Result<(), SaveError> {
+    pub(crate) fn hole(&mut self, len: u64) -> Saved<()> {
         let saver = &mut *self.saver;
-        Ok(self.list.push(Piece::Hole(len), |list| saver.save(ChunkKind::Tree, list))?)
+        Ok(self.list.push(Piece::Hole(len), &mut |list| saver.save(ChunkKind::Tree, list))?)
     }
 
     /// Writes what can be read from `source`, to its end; returns the number of bytes.
-    pub(crate) fn bytes(&mut self, source: &mut dyn Read) -> std::result::Result<u64, SaveError> {
+    pub(crate) fn bytes(&mut self, source: &mut dyn Read) -> Saved<u64> {
         let Self { chunker, saver, list } = self;
         chunker.chunks(source, |chunk| {
             let piece =
                 Piece::Chunk { id: saver.save(ChunkKind::Data, chunk)?, len: chunk.len() as u64 };
-            Ok(list.push(piece, |list| saver.save(ChunkKind::Tree, list))?)
+            Ok(list.push(piece, &mut |list| saver.save(ChunkKind::Tree, list))?)
         })
     }
 
     fn finish(self) -> Result<Content> {
         let Self { saver, list, .. } = self;
-        list.finish(|list| saver.save(ChunkKind::Tree, list))
+        list.finish(&mut |list| saver.save(ChunkKind::Tree, list))
     }
 }

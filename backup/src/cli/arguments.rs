@@ -131,8 +131,8 @@ pub(crate) enum Command {
         #[arg(long)]
         read_data: bool,
         /// Read and verify part N of T (`2/7`), or a random part (`5%`), of the stored data
-        #[arg(long, value_name = "N/T", conflicts_with = "read_data")]
-        read_data_subset: Option<Subset>,
+        #[arg(long, value_name = "N/T", conflicts_with = "read_data", value_parser = subset)]
+        read_data_subset: Option<ReadData>,
     },
     /// List the processes at work in the repository, or remove the marks that they left
     ///
@@ -189,25 +189,16 @@ impl Filter {
     }
 }
 
-/// Part of the stored data.
-#[derive(Clone, Copy)]
-pub(crate) struct Subset(pub(crate) ReadData);
-
-impl std::str::FromStr for Subset {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const FORM: &str = "use N/T with 1 <= N <= T, or a percentage such as 5%";
-        if let Some(percent) = text.strip_suffix('%') {
-            let percent: f64 = percent.parse().map_err(|_| FORM)?;
-            let fits = percent > 0.0 && percent <= 100.0;
-            return if fits { Ok(Self(ReadData::Fraction(percent / 100.0))) } else { Err(FORM) };
-        }
-        let (part, of) = text.split_once('/').ok_or(FORM)?;
-        let (part, of): (u64, u64) =
-            (part.parse().map_err(|_| FORM)?, of.parse().map_err(|_| FORM)?);
-        if (1..=of).contains(&part) { Ok(Self(ReadData::Part { part, of })) } else { Err(FORM) }
+fn subset(text: &str) -> Result<ReadData, &'static str> {
+    const FORM: &str = "use N/T with 1 <= N <= T, or a percentage such as 5%";
+    if let Some(percent) = text.strip_suffix('%') {
+        let percent: f64 = percent.parse().map_err(|_| FORM)?;
+        let fits = percent > 0.0 && percent <= 100.0;
+        return if fits { Ok(ReadData::Fraction(percent / 100.0)) } else { Err(FORM) };
     }
+    let (part, of) = text.split_once('/').ok_or(FORM)?;
+    let (part, of): (u64, u64) = (part.parse().map_err(|_| FORM)?, of.parse().map_err(|_| FORM)?);
+    if (1..=of).contains(&part) { Ok(ReadData::Part { part, of }) } else { Err(FORM) }
 }
 
 #[derive(Args)]
@@ -359,8 +350,8 @@ pub(crate) struct Forget {
     pub(crate) keep_tag: Vec<String>,
     /// Count snapshots together that have the same `host`, `paths`, `tags` (with commas between);
     /// empty for all together
-    #[arg(long, value_name = "LIST", default_value = "host,paths")]
-    pub(crate) group_by: Grouping,
+    #[arg(long, value_name = "LIST", default_value = "host,paths", value_parser = grouping)]
+    pub(crate) group_by: GroupBy,
     #[command(flatten)]
     pub(crate) filter: Filter,
     /// Then remove data that no snapshot needs
@@ -371,25 +362,18 @@ pub(crate) struct Forget {
     pub(crate) dry_run: bool,
 }
 
-/// A list such as `host,paths`.
-#[derive(Clone, Copy)]
-pub(crate) struct Grouping(pub(crate) GroupBy);
-
-impl std::str::FromStr for Grouping {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let mut by = GroupBy { host: false, paths: false, tags: false };
-        for word in text.split(',').filter(|word| !word.is_empty()) {
-            match word {
-                "host" => by.host = true,
-                "paths" => by.paths = true,
-                "tags" => by.tags = true,
-                _ => return Err("use host, paths and tags, with commas between"),
-            }
+/// Of a list such as `host,paths`.
+fn grouping(text: &str) -> Result<GroupBy, &'static str> {
+    let mut by = GroupBy { host: false, paths: false, tags: false };
+    for word in text.split(',').filter(|word| !word.is_empty()) {
+        match word {
+            "host" => by.host = true,
+            "paths" => by.paths = true,
+            "tags" => by.tags = true,
+            _ => return Err("use host, paths and tags, with commas between"),
         }
-        Ok(Self(by))
     }
+    Ok(by)
 }
 
 #[derive(Args)]

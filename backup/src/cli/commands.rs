@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
             cli.print(&report, || prune_text(&report, options.dry_run))
         }
         Command::Check { read_data, read_data_subset } => cli.check(match read_data_subset {
-            Some(subset) => subset.0,
+            Some(subset) => *subset,
             None if *read_data => ReadData::Everything,
             None => ReadData::Nothing,
         }),
@@ -285,7 +285,6 @@ impl Cli<'_> {
         Ok(Outcome::Done)
     }
 
-    /// One line of a listing.
     pub(super) fn listed(&self, listed: &ListEntry, long: bool) -> String {
         if self.arguments.json {
             listed_json(listed).to_string()
@@ -353,7 +352,7 @@ impl Cli<'_> {
             within: options.keep_within,
             tags: options.keep_tag.clone(),
         };
-        let (filter, by) = (options.filter.chosen(), options.group_by.0);
+        let (filter, by) = (options.filter.chosen(), options.group_by);
         let names = &options.snapshots;
         let done = self.repository.forget(names, &keep, &filter, by, options.dry_run)?;
         let prune = options.prune && !options.dry_run;

@@ -11,7 +11,6 @@ use cuculus_backup::Error;
 use super::arguments::Backup;
 use super::{Result, usage};
 
-/// All paths to back up.
 pub(super) fn paths(options: &Backup) -> Result<Vec<PathBuf>> {
     let mut paths = options.paths.clone();
     for file in &options.files_from {
@@ -33,7 +32,6 @@ pub(super) fn paths(options: &Backup) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// All patterns of what to leave out, in order.
 pub(super) fn patterns(options: &Backup) -> Result<Vec<String>> {
     let mut patterns = options.exclude.clone();
     for file in &options.exclude_file {

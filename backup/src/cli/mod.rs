@@ -9,8 +9,6 @@ mod passphrase; // where a passphrase comes from, the subcommands of `key`
 mod progress; // progress bars
 mod text; // numbers, times and names for people
 
-use std::fmt;
-
 pub(crate) use arguments::Arguments;
 pub(crate) use commands::run;
 
@@ -24,30 +22,17 @@ pub(crate) enum Outcome {
     Incomplete,
 }
 
-/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// An option is missing or wrong; the message names the remedy.
+    #[error("{0}")]
     Usage(&'static str),
-    Backup(cuculus_backup::Error),
+    #[error(transparent)]
+    Backup(#[from] cuculus_backup::Error),
 }
 
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
 fn usage(message: &'static str) -> Failure {
     Failure::Usage(message)
-}
-
-impl From<cuculus_backup::Error> for Failure {
-    fn from(error: cuculus_backup::Error) -> Self {
-        Self::Backup(error)
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Usage(message) => f.write_str(message),
-            Self::Backup(error) => error.fmt(f),
-        }
-    }
 }

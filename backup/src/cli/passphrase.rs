@@ -26,7 +26,6 @@ pub(crate) struct Source<'a> {
 }
 
 impl Arguments {
-    /// Where the passphrase of the repository comes from.
     pub(crate) fn passphrase(&self) -> Source<'_> {
         Source {
             file: self.passphrase_file.as_ref(),
@@ -38,7 +37,6 @@ impl Arguments {
     }
 }
 
-/// The subcommands of `key`.
 impl Cli<'_> {
     pub(super) fn key(&self, command: &Key, current: &str) -> Result<Outcome> {
         let repository = &self.repository;

@@ -12,7 +12,6 @@ use serde_json::json;
 
 use super::arguments;
 
-/// Between two lines of JSON.
 const JSON_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What a bar counts.
@@ -29,12 +28,10 @@ pub(crate) struct TerminalProgress {
     json: Option<Mutex<JsonLines>>,
 }
 
-/// The state of the lines of JSON.
 struct JsonLines {
     unit: Unit,
     phase: String,
     total: Option<u64>,
-    /// When the last line was written.
     last: Instant,
 }
 
@@ -83,12 +80,6 @@ impl Progress for TerminalProgress {
         self.shown || self.json.is_some()
     }
 
-    fn total(&self, units: u64) {
-        self.bar.set_length(units);
-        self.bar.reset();
-        self.with_json(|json| json.total = Some(units));
-    }
-
     fn advance(&self, units: u64) {
         if !self.shown && self.json.is_none() {
             return;
@@ -105,14 +96,16 @@ impl Progress for TerminalProgress {
         });
     }
 
-    fn phase(&self, name: &str) {
+    fn phase(&self, name: &str, total: Option<u64>) {
         let done = self.done.swap(0, Ordering::Relaxed);
         self.bar.set_message(name.to_owned());
+        total.map_or_else(|| self.bar.unset_length(), |total| self.bar.set_length(total));
+        self.bar.reset();
         self.with_json(|json| {
             if !json.phase.is_empty() {
                 json.print(done);
             }
-            json.phase = name.to_owned();
+            (json.phase, json.total) = (name.to_owned(), total);
         });
     }
 

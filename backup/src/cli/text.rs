@@ -45,7 +45,6 @@ pub(crate) fn escaped(bytes: &[u8]) -> String {
     text
 }
 
-/// Permissions as `ls -l` prints them.
 pub(crate) fn mode(kind: char, mode: u32) -> String {
     let mut text = String::from(kind);
     for (shift, special, letters) in [(6, 0o4000, "sS"), (3, 0o2000, "sS"), (0, 0o1000, "tT")] {

@@ -59,19 +59,13 @@ impl Index {
     pub(crate) fn load(store: &dyn Store, keys: &Arc<Keys>) -> Result<Self> {
         let mut tries = 0;
         loop {
-            match Self::load_once(store, keys) {
+            let names = store.names(ObjectKind::Run)?;
+            let runs = names.iter().map(|name| Run::open(store, keys, name));
+            match runs.collect::<Result<Vec<Run>>>() {
                 Err(error) if error.is_missing() && tries < 10 => tries += 1,
-                outcome => return outcome,
+                runs => return runs.map(Self::of_runs),
             }
         }
-    }
-
-    fn load_once(store: &dyn Store, keys: &Arc<Keys>) -> Result<Self> {
-        let mut runs = Vec::new();
-        for name in store.names(ObjectKind::Run)? {
-            runs.push(Run::open(store, keys, &name)?);
-        }
-        Ok(Self::of_runs(runs))
     }
 
     /// The index of these runs, without those that others of them replace.

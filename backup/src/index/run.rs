@@ -141,7 +141,6 @@ impl Run {
         Ok(self.filter.get_or_init(|| filter))
     }
 
-    /// The filter as it is stored.
     pub(crate) fn stored_filter(&self) -> Result<RunFilter> {
         let bytes = read_or_refetch(&*self.object, || self.read_filter())?;
         let filter = RunFilter::decode(self.tail.buckets, self.len(), &bytes);
@@ -304,7 +303,6 @@ impl Run {
         decode().map_err(|Malformed| self.damaged())
     }
 
-    /// The entries of consecutive blocks.
     fn read_blocks(&self, first: u64, last: u64) -> Result<Vec<Entry>> {
         let start = self.block_range(first).start;
         let end = self.block_range(last - 1).end;
@@ -324,7 +322,6 @@ impl Run {
         Ok(entries)
     }
 
-    /// All entries in order.
     pub(crate) fn entries(&self) -> RunEntries<'_> {
         RunEntries { run: self, next_block: 0, entries: Vec::new().into_iter() }
     }
@@ -334,7 +331,6 @@ fn entry_id(entry: &[u8; ENTRY_LEN]) -> ChunkId {
     entry.first_chunk().map_or(ChunkId([0; ChunkId::LEN]), |id| ChunkId(*id))
 }
 
-/// A block that was opened.
 struct Block {
     number: u64,
     bytes: Vec<u8>,

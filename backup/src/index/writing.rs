@@ -120,7 +120,6 @@ impl<'a> RunWriter<'a> {
     }
 }
 
-/// Sorts the entries of these packs and writes them as one run.
 pub(crate) fn write_sorted(
     store: &dyn Store,
     keys: &Arc<Keys>,

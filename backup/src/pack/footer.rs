@@ -12,7 +12,6 @@ use crate::store::{ObjectKind, Store};
 pub(crate) const TRAILER_MAGIC: [u8; 4] = *b"PEND";
 pub(super) const TRAILER_LEN: u64 = 8;
 
-/// One group of a pack.
 pub(crate) struct FooterGroup {
     pub(crate) offset: u32,
     pub(crate) len: u32,

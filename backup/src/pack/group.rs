@@ -155,7 +155,6 @@ fn no_compression(error: std::io::Error) -> Error {
     Error::io("cannot compress")(error)
 }
 
-/// Opens what [`Compressor`] sealed.
 pub(crate) struct Decompressor {
     zstd: zstd::bulk::Decompressor<'static>,
     most: usize,
@@ -220,13 +219,7 @@ mod tests {
         assert_eq!(opened, chunks.concat());
         let ids: Vec<ChunkId> =
             out.groups.iter().flat_map(|g| g.chunks.iter().map(|c| c.0)).collect();
-        assert!(
-            ids.iter().eq(chunks
-                .iter()
-                .map(|chunk| keys.chunk_id(chunk))
-                .collect::<Vec<_>>()
-                .iter())
-        );
+        assert!(ids.into_iter().eq(chunks.iter().map(|chunk| keys.chunk_id(chunk))));
         out
     }
 

@@ -9,7 +9,6 @@ use crate::id::Name;
 use crate::seal::Keys;
 use crate::store::{Draft, ObjectKind, Store};
 
-/// The first bytes of a pack.
 pub(crate) const MAGIC: [u8; 8] = *b"CUCPACK1";
 
 /// A pack of tiny files is finished with this many groups: its footer is in memory, with some hundred
@@ -79,7 +78,6 @@ impl PackWriter {
         self.write(sealed.bytes.get(written).unwrap_or_default())
     }
 
-    /// Writes the footer and makes the pack durable.
     pub(crate) fn finish(mut self, keys: &Keys) -> Result<(PackInfo, Footer)> {
         let mut sealed = Vec::new();
         keys.seal.seal(&footer::place(&self.name), &self.footer.encode(), &mut sealed)?;

@@ -71,7 +71,6 @@ impl<'a, F: FnMut(&ChunkId, Option<FoundEntry>, bool) -> Result<()>> LookupBatch
 
 pub(super) struct Live {
     runs: Vec<Vec<u64>>,
-    /// Packs that contain trees.
     trees: HashSet<Name>,
 }
 
@@ -80,7 +79,6 @@ pub(super) struct Live {
 pub(super) struct Usage {
     pub(super) used: u64,
     pub(super) unused: u64,
-    /// Chunks in use.
     pub(super) chunks: usize,
 }
 
@@ -144,7 +142,6 @@ impl Live {
         Ok(usage)
     }
 
-    /// What is in use of some packs.
     pub(super) fn places(
         &self,
         index: &Index,

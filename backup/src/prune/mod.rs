@@ -112,7 +112,6 @@ impl Repository {
         self.finish_marks(announcement, progress, report)
     }
 
-    /// Finds out what is in use and decides which packs to remove.
     fn plan(
         &self,
         options: &PruneOptions,
@@ -128,8 +127,7 @@ impl Repository {
         let mut chunks = self.chunks()?;
         let index = chunks.lookup.index.twin();
         let mut live = Live::new(&index);
-        progress.phase("finding chunks in use");
-        progress.total(snapshots.len() as u64);
+        progress.phase("finding chunks in use", Some(snapshots.len() as u64));
         let mut reachable = Reachable::default();
         // A chunk whose only pack is gone is missing; one that was stored again is not.
         let absent = self.missing_packs(&index)?;
@@ -182,7 +180,6 @@ impl Repository {
         Ok(plan)
     }
 
-    /// Moves what is in use from the chosen packs to new ones.
     fn make_room(&self, plan: &mut Plan, progress: &dyn Progress) -> Result<()> {
         if plan.rewrite.is_empty() {
             return Ok(());
@@ -191,7 +188,6 @@ impl Repository {
         self.index_moved_chunks(&mut plan.index, &mut sink)
     }
 
-    /// Adds the new locations of moved chunks to the index.
     pub(crate) fn index_moved_chunks(&self, index: &mut Index, sink: &mut Sink) -> Result<()> {
         // Nobody else merges runs meanwhile: one that is gone is lost.
         for written in sink.written_runs() {
@@ -238,7 +234,7 @@ impl Repository {
         progress: &dyn Progress,
         report: &mut PruneReport,
     ) -> Result<()> {
-        progress.phase("removing packs");
+        progress.phase("removing packs", None);
         let marked: HashSet<Name> = mark.packs.iter().copied().collect();
         let needed = self.needed_after_all(mark, &marked)?;
         let going: HashSet<Name> = marked.difference(&needed).copied().collect();
@@ -280,7 +276,6 @@ impl Repository {
         Ok(needed)
     }
 
-    /// Rewrites the runs that refer to these packs.
     fn drop_from_index(
         &self,
         index: &mut Index,

@@ -18,14 +18,12 @@ use super::live::{Live, LiveOffsets, Usage};
 /// Chunks whose locations are held in memory together: about 8 MiB. Each batch reads the index
 /// once.
 const BATCH_SIZE: usize = 1 << 20;
-/// Bytes of a pack that are read at once.
 const READ_SIZE: u64 = 512 << 10;
 /// Bytes between two groups that are read with them: less work than another read, and another message
 /// to the thread that writes.
 const MAX_GAP: u64 = 64 << 10;
 
 impl Repository {
-    /// Moves what is in use in the packs to new packs and runs.
     pub(super) fn rewrite(
         &self,
         index: &Index,
@@ -33,8 +31,7 @@ impl Repository {
         packs: &[(Name, Usage)],
         progress: &dyn Progress,
     ) -> Result<Sink> {
-        progress.phase("rewriting packs");
-        progress.total(packs.len() as u64);
+        progress.phase("rewriting packs", Some(packs.len() as u64));
         let mut sink = self.sink(Purpose::MovedChunks)?;
         let mut open = Decompressor::new(&self.parameters)?;
         let mut rest = packs;
@@ -120,7 +117,6 @@ impl Repository {
     }
 }
 
-/// A group with chunks in use.
 struct Kept {
     group: FooterGroup,
     /// Each of them with its offset in the group and its length.

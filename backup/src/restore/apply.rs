@@ -93,7 +93,6 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Creates a fifo or a device.
 pub(super) fn special(path: &Path, node: &Node) -> Result<()> {
     let (kind, number) = match node.kind {
         NodeKind::Char(number) => (FileType::CharacterDevice, number),

@@ -98,7 +98,6 @@ impl Drop for LargeFile<'_> {
     }
 }
 
-/// Some consecutive bytes of a large file.
 pub(super) struct FilePart<'a> {
     file: Arc<LargeFile<'a>>,
     offset: u64,
@@ -174,7 +173,6 @@ impl Division<'_, '_, '_> {
         Ok(())
     }
 
-    /// Lists of chunks.
     fn part(&mut self, pieces: &[Piece]) {
         let len = pieces.iter().fold(0u64, |sum, piece| sum.saturating_add(piece.len()));
         let content = Content { levels: 1, pieces: pieces.to_vec() };

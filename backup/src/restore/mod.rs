@@ -33,7 +33,6 @@ const MAX_WORKERS: usize = 4;
 const JOBS_PER_BATCH: usize = 16;
 /// Or fewer, if they are larger.
 const BYTES_PER_BATCH: u64 = 1 << 20;
-/// Batches that wait for a worker.
 const BATCHES_PER_WORKER: usize = 4;
 
 /// What to restore, and where to.
@@ -89,8 +88,7 @@ impl Repository {
         if !options.dry_run {
             prepare(&options.target, options.overwrite)?;
         }
-        progress.total(snapshot.bytes);
-        progress.phase("restoring");
+        progress.phase("restoring", Some(snapshot.bytes));
         let shared = Shared {
             overwrite: options.overwrite,
             dry_run: options.dry_run,
@@ -154,7 +152,6 @@ fn prepare(target: &Path, overwrite: bool) -> Result<()> {
     Ok(())
 }
 
-/// What all threads of a restore share.
 struct Shared<'a> {
     overwrite: bool,
     dry_run: bool,
@@ -198,11 +195,13 @@ impl Drop for Directory<'_> {
     }
 }
 
-/// What a worker restores.
 enum Job<'a> {
     /// A file, link or device.
-    Whole { target: PathBuf, node: Node, _parent: Parent<'a> },
-    /// Part of a large file.
+    Whole {
+        target: PathBuf,
+        node: Node,
+        _parent: Parent<'a>,
+    },
     Part(FilePart<'a>),
 }
 
@@ -210,11 +209,9 @@ enum Job<'a> {
 #[derive(Default)]
 struct Batch<'a> {
     jobs: Vec<Job<'a>>,
-    /// Of all of them.
     bytes: u64,
 }
 
-/// Restores files until there are no more.
 fn work<'a>(shared: &Shared<'a>, mut source: Source<'_>, waiting: &Mutex<Receiver<Batch<'a>>>) {
     loop {
         let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
@@ -335,7 +332,6 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Hands the files of the batch over.
     fn send(&mut self) {
         let _ = self.jobs.send(std::mem::take(&mut self.batch));
     }

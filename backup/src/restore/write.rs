@@ -90,7 +90,6 @@ impl Drop for Place {
     }
 }
 
-/// A new file.
 pub(super) fn create(path: &Path) -> Result<File> {
     new_private_file(path).map_err(Error::at("create", path))
 }

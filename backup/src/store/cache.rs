@@ -62,7 +62,6 @@ impl ObjectCache {
         self.path(kind, name).exists()
     }
 
-    /// A cached object, if it exists and can be opened.
     pub(super) fn get(&self, kind: ObjectKind, name: &Name) -> Option<LocalObject> {
         LocalObject::open(self.path(kind, name), kind, *name).ok()
     }

@@ -14,7 +14,6 @@ use super::{Draft, GoOn, Object, ObjectKind, Store};
 use crate::error::{Error, Result};
 use crate::id::Name;
 
-/// Objects fetched concurrently.
 const CONCURRENT_FETCHES: usize = 4;
 
 /// A store behind a network, where every call is at least one round trip.
@@ -29,12 +28,10 @@ pub(super) trait Remote: Store + 'static {
 
     fn begin(&self, kind: ObjectKind, name: &Name) -> Result<Self::Draft>;
 
-    /// Reads a whole object.
     fn fetch(&self, kind: ObjectKind, name: &Name, out: &mut dyn Write) -> Result<()>;
 }
 
 pub(super) trait RemoteDraft: Write + Send + 'static {
-    /// Makes it durable.
     fn finish(self) -> Result<()>;
 }
 

@@ -196,13 +196,11 @@ struct LocalDraft {
     store: LocalStore,
     kind: ObjectKind,
     name: Name,
-    /// For writes past the cache of files.
     direct: Option<Direct>,
     kept: bool,
 }
 
 impl LocalDraft {
-    /// Ends the writes past the cache.
     fn settle(&mut self) -> io::Result<()> {
         self.direct.take().map_or(Ok(()), |mut direct| direct.finish(&mut self.file))
     }
@@ -259,7 +257,6 @@ struct Direct {
     filled: usize,
 }
 
-/// What is written at once.
 const DIRECT_SIZE: usize = 1 << 20;
 /// A multiple of what disks and file systems ask for.
 const ALIGNMENT: usize = 4096;
@@ -326,7 +323,6 @@ fn sync_folder(folder: &Path) -> Result<()> {
     sync.map_err(Error::at("write", folder))
 }
 
-/// A file to read from.
 pub(super) struct LocalObject {
     file: File,
     len: u64,

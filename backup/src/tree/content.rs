@@ -20,6 +20,9 @@ const MAX_ENTRIES: usize = 256;
 /// The most bytes of an encoded entry: a kind, an id and a length.
 const ENTRY_BYTES: usize = 1 + ChunkId::LEN + 10;
 
+/// Stores a chunk.
+pub(crate) type Save<'a> = &'a mut dyn FnMut(&[u8]) -> Result<ChunkId>;
+
 /// Part of some content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Piece {
@@ -52,7 +55,6 @@ impl Content {
     }
 }
 
-/// Reads the pieces that a chunk lists.
 pub(crate) fn read_list(chunks: &mut Chunks, id: &ChunkId, len: u64) -> Result<Vec<Piece>> {
     let mut bytes = Vec::new();
     chunks.read(id, &mut bytes)?;
@@ -121,7 +123,6 @@ impl Pieces {
     }
 }
 
-/// Gathers pieces into content.
 pub(crate) struct ContentBuilder {
     /// Entries of the open list of each level, the lowest first.
     levels: Vec<Vec<Piece>>,
@@ -136,20 +137,11 @@ impl ContentBuilder {
     }
 
     /// Appends a piece; `save` stores the bytes of a list.
-    pub(crate) fn push<E>(
-        &mut self,
-        piece: Piece,
-        mut save: impl FnMut(&[u8]) -> std::result::Result<ChunkId, E>,
-    ) -> std::result::Result<(), E> {
-        self.push_at(0, piece, &mut save)
+    pub(crate) fn push(&mut self, piece: Piece, save: Save<'_>) -> Result<()> {
+        self.push_at(0, piece, save)
     }
 
-    fn push_at<E>(
-        &mut self,
-        level: usize,
-        piece: Piece,
-        save: &mut impl FnMut(&[u8]) -> std::result::Result<ChunkId, E>,
-    ) -> std::result::Result<(), E> {
+    fn push_at(&mut self, level: usize, piece: Piece, save: Save<'_>) -> Result<()> {
         if self.levels.len() == level {
             self.levels.push(Vec::new());
         }
@@ -163,25 +155,18 @@ impl ContentBuilder {
         if full { self.end_list(level, save) } else { Ok(()) }
     }
 
-    fn end_list<E>(
-        &mut self,
-        level: usize,
-        save: &mut impl FnMut(&[u8]) -> std::result::Result<ChunkId, E>,
-    ) -> std::result::Result<(), E> {
+    fn end_list(&mut self, level: usize, save: Save<'_>) -> Result<()> {
         let Some(list) = self.levels.get_mut(level).map(std::mem::take) else { return Ok(()) };
         let len = list.iter().fold(0u64, |sum, piece| sum.saturating_add(piece.len()));
         let id = save(&encode_list(&list))?;
         self.push_at(level + 1, Piece::Chunk { id, len }, save)
     }
 
-    pub(crate) fn finish<E>(
-        mut self,
-        mut save: impl FnMut(&[u8]) -> std::result::Result<ChunkId, E>,
-    ) -> std::result::Result<Content, E> {
+    pub(crate) fn finish(mut self, save: Save<'_>) -> Result<Content> {
         let mut level = 0;
         while level + 1 < self.levels.len() {
             if self.levels.get(level).is_some_and(|list| !list.is_empty()) {
-                self.end_list(level, &mut save)?;
+                self.end_list(level, &mut *save)?;
             }
             level += 1;
         }
@@ -209,7 +194,7 @@ mod tests {
             let id = ChunkId(first_of(blake3::hash(bytes).as_bytes()));
             assert!(bytes.len() <= Parameters::default().max_chunk_size as usize);
             saved.insert(id, bytes.to_vec());
-            Ok::<_, ()>(id)
+            Ok(id)
         };
         let mut builder = ContentBuilder::new(&Parameters::default());
         pieces.for_each(|piece| builder.push(piece, &mut save).expect("saved"));

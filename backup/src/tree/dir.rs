@@ -4,7 +4,7 @@
 //! A segment is some hundred nodes in the order of their names. It ends after a name whose hash says
 //! so: a new file changes its own segment and no other.
 
-use super::content::{Content, ContentBuilder, Piece, Pieces};
+use super::content::{Content, ContentBuilder, Piece, Pieces, Save};
 use super::encoding::{decode, encode};
 use super::node::{DirRef, Node, NodeKind};
 use crate::chunker::Chunker;
@@ -12,7 +12,6 @@ use crate::chunks::Chunks;
 use crate::codec::{Malformed, Writer};
 use crate::config::Parameters;
 use crate::error::{DamagedPart, Error, Result};
-use crate::id::ChunkId;
 
 /// A segment has at least this many nodes if there are as many, and about four times as many.
 const MIN_NODES: usize = 64;
@@ -23,10 +22,6 @@ const SEGMENT_BYTES: usize = 64 * 1024;
 /// A longer segment is forged: attributes of one file may take some MiB.
 const MAX_SEGMENT_BYTES: usize = 64 << 20;
 
-/// Stores a chunk.
-pub(crate) type Save<'a> = &'a mut dyn FnMut(&[u8]) -> Result<ChunkId>;
-
-/// Half of a directory that is being written.
 struct StreamWriter {
     buffer: Vec<u8>,
     content: ContentBuilder,
@@ -111,7 +106,6 @@ impl DirWriter {
     }
 }
 
-/// About the encoded size of a node.
 fn size(node: &Node) -> usize {
     let pieces = |content: &Content| content.pieces.len() * 28;
     let kind = match &node.kind {
@@ -124,7 +118,6 @@ fn size(node: &Node) -> usize {
     node.name.len() + kind + xattrs.sum::<usize>() + 32
 }
 
-/// Half of a directory that is being read.
 struct StreamReader {
     pieces: Pieces,
     /// A piece whose chunk could not be read yet.

@@ -144,7 +144,6 @@ fn decode_piece(reader: &mut Reader<'_>) -> Decoded<Piece> {
     }
 }
 
-/// The chunk of a list of pieces.
 pub(super) fn encode_list(pieces: &[Piece]) -> Vec<u8> {
     let mut writer = Writer::default();
     writer.list(pieces, encode_piece);

@@ -32,7 +32,6 @@ pub(crate) struct Meta {
     pub(crate) mode: u32,
     pub(crate) uid: u32,
     pub(crate) gid: u32,
-    /// Seconds and nanoseconds.
     pub(crate) modified: (i64, u32),
     /// A hash of the change time and the inode, by which a backup recognises an unchanged file.
     /// Compared only if size and modification time are the same, so four bytes are enough: a
@@ -52,7 +51,6 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// The size, if this is a file.
     pub(crate) fn size(&self) -> u64 {
         match &self.kind {
             NodeKind::File { size, .. } => *size,

@@ -6,7 +6,6 @@ use super::{MAX_PATH_LEN, PATH_TOO_LONG};
 use crate::chunks::Chunks;
 use crate::error::{DamagedPart, Error, Result};
 
-/// Receives each node with its path.
 pub(crate) type Each<'a> = &'a mut dyn FnMut(&[u8], &Node) -> Result<()>;
 
 /// Passes every node below `dir` to `each`, each directory before its contents.
@@ -54,7 +53,6 @@ pub(crate) fn resolve(chunks: &mut Chunks, root: &DirRef, path: &[u8]) -> Result
     Ok(found)
 }
 
-/// The node of this name in a directory.
 pub(crate) fn find(chunks: &mut Chunks, dir: &DirRef, name: &[u8]) -> Result<Option<Node>> {
     let mut nodes = DirReader::new(dir);
     while let Some(node) = nodes.next(chunks)? {

@@ -55,12 +55,10 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// With a new repository in a directory.
     pub(crate) fn new(encrypted: bool) -> Self {
         Self::at(Backend::Directory, encrypted)
     }
 
-    /// With a new repository.
     pub(crate) fn at(at: Backend, encrypted: bool) -> Self {
         Self::with(at, encrypted, &[])
     }
@@ -147,7 +145,6 @@ impl Place {
         self.path(if self.is_in_a_bucket() { "server/bucket/some/repo" } else { "repo" })
     }
 
-    /// The number of files in a directory of the repository.
     pub(crate) fn count(&self, folder: &str) -> usize {
         std::fs::read_dir(self.repo().join(folder)).map_or(0, Iterator::count)
     }
@@ -162,7 +159,6 @@ impl Place {
         names(&self.json(&["snapshots"]))
     }
 
-    /// The location of the repository.
     fn location(&self) -> PathBuf {
         if self.is_in_a_bucket() {
             return "s3://bucket/some/repo".into();
@@ -178,7 +174,6 @@ impl Place {
         self.command_on(&self.location(), arguments)
     }
 
-    /// Runs a command on another repository.
     pub(crate) fn command_on(&self, repo: &Path, arguments: &[&str]) -> Command {
         self.complete(Command::new(BINARY), repo, arguments)
     }
@@ -221,7 +216,6 @@ impl Place {
         printed(&running.wait_with_output().expect("a process"), arguments)
     }
 
-    /// Starts a command and does not wait for it.
     pub(crate) fn start(&self, arguments: &[&str]) -> Running {
         let mut command = self.command(arguments);
         let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
@@ -245,7 +239,6 @@ impl Place {
         }
     }
 
-    /// Runs a command that must succeed; returns what it printed.
     pub(crate) fn succeeds(&self, arguments: &[&str]) -> String {
         printed(&self.run(arguments), arguments)
     }
@@ -299,7 +292,6 @@ impl Place {
         self.restores_as("latest", source, &manifest(source), "");
     }
 
-    /// The tags and names of all snapshots.
     pub(crate) fn tags(&self, options: &[&str]) -> Vec<(String, String)> {
         let list = self.json(&[options, &["snapshots"]].concat());
         let tags = list.as_array().expect("a list").iter();
@@ -379,13 +371,11 @@ impl Running {
     }
 }
 
-/// The names in a list of snapshots or keys.
 pub(crate) fn names(value: &serde_json::Value) -> Vec<String> {
     let list = value.as_array().expect("a list");
     list.iter().map(|one| one["name"].as_str().expect("text").to_owned()).collect()
 }
 
-/// A number in a report.
 pub(crate) fn number(report: &serde_json::Value, field: &str) -> u64 {
     report[field].as_u64().unwrap_or_else(|| panic!("{field}: {report}"))
 }
@@ -405,7 +395,6 @@ pub(crate) fn came_back_right(tree: &Path, saved: &Manifest, is_whole: bool, whe
     assert!(is_whole || files(&found) < files(saved), "{when}: all came back");
 }
 
-/// Runs a command that must succeed; returns what it printed.
 pub(crate) fn succeeds(command: &mut Command) -> String {
     printed(&command.output().expect("the binary runs"), &[])
 }

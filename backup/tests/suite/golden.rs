@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 use crate::binary::{Backend, Place, number};
 use crate::trees::{manifest, noise, set_time};
 
-/// Where the trees were when they were saved.
 const SOURCE: &str = "/tmp/cuculus-golden";
 
 fn golden(encrypted: bool) -> PathBuf {

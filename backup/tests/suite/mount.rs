@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use crate::binary::{Backend, Place, Running};
 use crate::trees::{self, manifest};
 
-/// Unmounted when the test ends, in any case.
 struct Mounted(Running, PathBuf);
 
 impl Drop for Mounted {

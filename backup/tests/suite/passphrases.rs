@@ -23,7 +23,6 @@ fn command(place: &Place, passphrase: &str, new: &str, arguments: &[&str]) -> Co
     command
 }
 
-/// Returns the exit code and the message.
 fn run(place: &Place, passphrase: &str, new: &str, arguments: &[&str]) -> (Option<i32>, String) {
     let output = command(place, passphrase, new, arguments).output().expect("the binary runs");
     (output.status.code(), text(&output.stderr))

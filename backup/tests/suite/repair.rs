@@ -25,7 +25,6 @@ impl Sample {
         Self { place, source, saved }
     }
 
-    /// Runs `repair`; returns the exit code and the report.
     fn repair(&self) -> (Option<i32>, serde_json::Value) {
         let output = self.place.run(&["repair", "--json"]);
         let report = serde_json::from_slice(&output.stdout);

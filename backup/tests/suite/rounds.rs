@@ -54,7 +54,6 @@ fn damage(random: &mut fastrand::Rng, mut left: Vec<PathBuf>) -> Vec<PathBuf> {
     vec![path]
 }
 
-/// The folder of the repository that an object is in.
 fn kind(object: &Path) -> &'static str {
     let path = object.to_string_lossy();
     let folders = ["/packs/", "/index/", "/snapshots/"];

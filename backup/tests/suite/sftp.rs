@@ -45,7 +45,6 @@ fn what_is_wrong_on_the_way_is_said_in_one_line() {
     place.succeeds(&["snapshots"]);
 }
 
-/// The processes that a process has started.
 fn children(process: u32) -> Vec<u32> {
     let path = format!("/proc/{process}/task/{process}/children");
     let text = fs::read_to_string(path).unwrap_or_default();

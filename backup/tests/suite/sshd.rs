@@ -86,7 +86,6 @@ impl Sshd {
         format!("sftp://127.0.0.1:{}{}", self.port, path.display()).into()
     }
 
-    /// Sets the environment of a client.
     pub(crate) fn tell(&self, command: &mut Command) {
         command.env("CUCULUS_BACKUP_SSH", self.ssh(""));
     }

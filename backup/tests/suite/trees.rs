@@ -37,7 +37,6 @@ impl Seen {
     }
 }
 
-/// Everything below a path.
 pub(crate) fn manifest(root: &Path) -> BTreeMap<PathBuf, Seen> {
     let mut first_names = BTreeMap::new();
     let mut seen = BTreeMap::new();
@@ -262,7 +261,6 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     assert!(copied.expect("cp runs").success());
 }
 
-/// Changes one bit of a file.
 pub(crate) fn flip(path: &Path, at: usize) {
     let mut bytes = fs::read(path).expect("a file");
     bytes[at] ^= 0x10;

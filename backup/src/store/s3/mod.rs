@@ -22,6 +22,7 @@ use object_store::{GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt};
 use tokio::runtime::{self, Runtime};
 
 use super::cached::Remote;
+use super::read_ahead::ReadAhead;
 use super::{Draft, GoOn, Object, ObjectKind, SINGLETON, Store};
 use crate::error::{Error, Result};
 use crate::id::Name;
@@ -147,7 +148,8 @@ impl Remote for S3Store {
     }
 
     fn begin(&self, kind: ObjectKind, name: &Name) -> Result<S3Draft> {
-        Ok(S3Draft::new(Arc::clone(&self.0), kind, *name))
+        let (bucket, buffer) = (Arc::clone(&self.0), Vec::new());
+        Ok(S3Draft { bucket, kind, name: *name, buffer, upload: None })
     }
 
     /// Fetches a whole object in ranges: a large object over a slow line would exceed the timeout
@@ -216,7 +218,8 @@ impl Store for S3Store {
 
     /// Sends no request: a missing object or another size is noticed when it is read.
     fn open_sized(&self, kind: ObjectKind, name: &Name, len: u64) -> Result<Box<dyn Object>> {
-        Ok(Box::new(S3Object::new(Arc::clone(&self.0), kind, *name, len)))
+        let (bucket, ahead) = (Arc::clone(&self.0), ReadAhead::default());
+        Ok(Box::new(S3Object { bucket, kind, name: *name, len, ahead }))
     }
 
     fn get(&self, kind: ObjectKind, name: &Name) -> Result<Vec<u8>> {

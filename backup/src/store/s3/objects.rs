@@ -21,18 +21,14 @@ const PART_SIZE: usize = 16 << 20;
 const CONCURRENT_PARTS: usize = 2;
 
 pub(crate) struct S3Draft {
-    bucket: Arc<Bucket>,
-    kind: ObjectKind,
-    name: Name,
-    buffer: Vec<u8>,
-    upload: Option<WriteMultipart>,
+    pub(super) bucket: Arc<Bucket>,
+    pub(super) kind: ObjectKind,
+    pub(super) name: Name,
+    pub(super) buffer: Vec<u8>,
+    pub(super) upload: Option<WriteMultipart>,
 }
 
 impl S3Draft {
-    pub(super) fn new(bucket: Arc<Bucket>, kind: ObjectKind, name: Name) -> Self {
-        Self { bucket, kind, name, buffer: Vec::new(), upload: None }
-    }
-
     fn send_part(&mut self) -> super::Outcome<()> {
         let bucket = Arc::clone(&self.bucket);
         let upload = match &mut self.upload {
@@ -95,18 +91,14 @@ impl Drop for S3Draft {
 }
 
 pub(super) struct S3Object {
-    bucket: Arc<Bucket>,
-    kind: ObjectKind,
-    name: Name,
-    len: u64,
-    ahead: ReadAhead,
+    pub(super) bucket: Arc<Bucket>,
+    pub(super) kind: ObjectKind,
+    pub(super) name: Name,
+    pub(super) len: u64,
+    pub(super) ahead: ReadAhead,
 }
 
 impl S3Object {
-    pub(super) fn new(bucket: Arc<Bucket>, kind: ObjectKind, name: Name, len: u64) -> Self {
-        Self { bucket, kind, name, len, ahead: ReadAhead::default() }
-    }
-
     fn too_short(&self) -> Error {
         Error::damaged(self.kind, &self.name).with_detail("too short")
     }

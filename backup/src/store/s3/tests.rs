@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::id::Name;
 use crate::store::cached::Remote;
 use crate::store::{ObjectKind, Store};
+use crate::trees::noise;
 
 fn store() -> (S3Store, Server, TempDir) {
     let dir = tempfile::tempdir().expect("a directory");
@@ -27,12 +28,6 @@ fn name(number: u16) -> Name {
     Name::of(&number.to_le_bytes())
 }
 
-fn noise(len: usize) -> Vec<u8> {
-    let mut bytes = vec![0; len];
-    fastrand::Rng::with_seed(1).fill(&mut bytes);
-    bytes
-}
-
 /// Files of the server that belong to unfinished uploads.
 fn parts(dir: &TempDir) -> usize {
     let files = std::fs::read_dir(dir.path()).expect("a directory");
@@ -43,7 +38,7 @@ fn parts(dir: &TempDir) -> usize {
 #[test]
 fn what_is_large_goes_in_parts_and_appears_at_once() {
     let (store, _server, dir) = store();
-    let bytes = noise(40_000_000);
+    let bytes = noise(1, 40_000_000);
     let mut draft = store.draft(ObjectKind::Run, &name(1)).expect("a draft");
     for part in bytes.chunks(300_000) {
         draft.write_all(part).expect("written");
@@ -63,7 +58,7 @@ fn an_unfinished_draft_leaves_nothing() {
     let (store, _server, dir) = store();
     for len in [1000, 40_000_000] {
         let mut draft = store.draft(ObjectKind::Pack, &name(1)).expect("a draft");
-        draft.write_all(&noise(len)).expect("written");
+        draft.write_all(&noise(1, len)).expect("written");
         assert_eq!(parts(&dir) > 0, len > 1000);
         drop(draft);
         assert_eq!(parts(&dir), 0);
@@ -107,7 +102,7 @@ fn many_objects_are_listed_and_removed() {
 #[test]
 fn bytes_that_are_not_there_are_not_read() {
     let (store, _server, dir) = store();
-    let bytes = noise(3000);
+    let bytes = noise(1, 3000);
     store.put(ObjectKind::Pack, &name(1), &bytes).expect("written");
     let object = store.open(ObjectKind::Pack, &name(1)).expect("an object");
     assert_eq!(object.len(), 3000);
@@ -135,7 +130,7 @@ fn bytes_that_are_not_there_are_not_read() {
 #[test]
 fn who_reads_on_gets_more_at_a_time() {
     let (store, server, _dir) = store();
-    let bytes = noise(5_000_000);
+    let bytes = noise(1, 5_000_000);
     store.put(ObjectKind::Pack, &name(1), &bytes).expect("written");
     let object = store.open_sized(ObjectKind::Pack, &name(1), 5_000_000).expect("an object");
     server.take_requests();

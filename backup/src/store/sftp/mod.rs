@@ -83,29 +83,22 @@ impl Directory {
     fn list_once(&self, kind: ObjectKind) -> Result<Vec<(Name, u64)>> {
         let root = self.root.join(kind.folder());
         let listed = self.connection.wait(async {
-            let mut found = Vec::new();
-            let mut folders = Vec::new();
-            let mut add = |entries: Vec<DirEntry>| {
-                for entry in entries {
-                    let Some(text) = entry.filename().to_str() else { continue };
-                    if let Some(name) = Name::parse(text) {
-                        found.push((name, entry.metadata().len().unwrap_or(0)));
-                    } else if kind == ObjectKind::Pack
-                        && text.len() == 2
-                        && text.bytes().all(|byte| byte.is_ascii_hexdigit())
-                    {
-                        folders.push(root.join(text));
-                    }
-                }
+            let named = |entry: &DirEntry| {
+                let name = entry.filename().to_str().and_then(Name::parse)?;
+                Some((name, entry.metadata().len().unwrap_or(0)))
             };
-            add(self.entries(&root).await?);
-            let below = folders.iter().map(|folder| self.entries(folder));
-            let mut below = stream::iter(below).buffer_unordered(REQUESTS);
-            while let Some(entries) = below.try_next().await? {
-                for entry in entries {
-                    if let Some(name) = entry.filename().to_str().and_then(Name::parse) {
-                        found.push((name, entry.metadata().len().unwrap_or(0)));
-                    }
+            let folder = |entry: &DirEntry| {
+                let text = entry.filename().to_str().filter(|text| text.len() == 2)?;
+                text.bytes().all(|byte| byte.is_ascii_hexdigit()).then(|| root.join(text))
+            };
+            let entries = self.entries(&root).await?;
+            let mut found: Vec<(Name, u64)> = entries.iter().filter_map(named).collect();
+            if kind == ObjectKind::Pack {
+                let folders: Vec<PathBuf> = entries.iter().filter_map(folder).collect();
+                let below = folders.iter().map(|folder| self.entries(folder));
+                let mut below = stream::iter(below).buffer_unordered(REQUESTS);
+                while let Some(entries) = below.try_next().await? {
+                    found.extend(entries.iter().filter_map(named));
                 }
             }
             Ok(found)
