@@ -99,7 +99,7 @@ impl Repository {
         let snapshots = self.store.names(ObjectKind::Snapshot)?;
         let index = Index::of_runs(check.runs()?);
         check.report.chunks = index.len();
-        for name in index.replaced() {
+        for name in &index.replaced {
             check.note(format!(
                 "{} was replaced and can be removed",
                 ObjectKind::Run.describe(name)

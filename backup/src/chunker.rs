@@ -14,7 +14,7 @@ const READ_SIZE: usize = 256 * 1024;
 pub(crate) struct Chunker {
     least: usize,
     mean: usize,
-    most: usize,
+    pub(crate) most: usize,
     masks: (u64, u64),
     gear: Vec<u64>,
     /// For two bytes at a time: everything is one bit further.
@@ -33,10 +33,6 @@ impl Chunker {
             gear_shifted: gear.iter().map(|entry| entry << 1).collect(),
             buffer: vec![0; READ_SIZE + parameters.max_chunk_size as usize],
         }
-    }
-
-    pub(crate) fn longest(&self) -> usize {
-        self.most
     }
 
     /// The length of the first chunk. `bytes` is the rest of the stream, or at least as long as the

@@ -81,10 +81,7 @@ impl Parameters {
             && (1 << 16..=1 << 30).contains(&self.pack_size)
             && (-7..=22).contains(&self.compression_level)
             && Kdf::allows(self.kdf_memory_kib, self.kdf_passes);
-        if sound {
-            return Ok(());
-        }
-        Err(Error::InvalidParameters)
+        if sound { Ok(()) } else { Err(Error::InvalidParameters) }
     }
 
     /// Without the cost of a passphrase, which is in the header.
@@ -127,11 +124,8 @@ pub(crate) fn create(
     if let (Some(kdf), Some(passphrase)) = (&kdf, passphrase) {
         kdf.hash(passphrase)?.put(store, kdf, &master, parameters)?;
     }
-    write(store, &encode(kdf.as_ref(), &master, parameters)?)
-}
-
-fn write(store: &dyn Store, bytes: &[u8]) -> Result<()> {
-    COPIES.iter().try_for_each(|kind| store.put(*kind, &SINGLETON, bytes))
+    let bytes = encode(kdf.as_ref(), &master, parameters)?;
+    COPIES.iter().try_for_each(|kind| store.put(*kind, &SINGLETON, &bytes))
 }
 
 enum Access {

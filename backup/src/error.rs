@@ -158,12 +158,18 @@ pub enum Error {
         .errors.join("; ")
     )]
     Unreadable { errors: Vec<String> },
-    /// The location or the command needs a feature that this program was built without.
+    /// The location is in a bucket, and this program was built without S3.
     #[error(
-        "this cuculus-backup was built without {feature}; install it with \
-         `cargo install cuculus-backup --features {feature}`"
+        "this cuculus-backup was built without S3; install it with `cargo install cuculus-backup \
+         --features s3`"
     )]
-    BuiltWithout { feature: &'static str },
+    BuiltWithoutS3,
+    /// The location is on another machine, and this program was built without SFTP.
+    #[error(
+        "this cuculus-backup was built without SFTP; install it with `cargo install cuculus-backup \
+         --features sftp`"
+    )]
+    BuiltWithoutSftp,
     /// The location is not of the form that its beginning promises.
     #[error("{location}: {reason}; use {form}")]
     InvalidLocation { location: String, reason: &'static str, form: &'static str },

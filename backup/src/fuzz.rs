@@ -170,7 +170,7 @@ fn with_tail(
     [head, &sealed, &end].concat()
 }
 
-/// A store that returns the same object for every name.
+/// A store that returns the same object, which is itself, for every name.
 struct One(Arc<Vec<u8>>);
 
 impl One {
@@ -189,7 +189,7 @@ impl Store for One {
     }
 
     fn open(&self, _: ObjectKind, _: &Name) -> Result<Box<dyn Object>> {
-        Ok(Box::new(Bytes(Arc::clone(&self.0))))
+        Ok(Box::new(Self(Arc::clone(&self.0))))
     }
 
     fn remove(&self, _: ObjectKind, _: &Name) -> Result<()> {
@@ -201,9 +201,7 @@ impl Store for One {
     }
 }
 
-struct Bytes(Arc<Vec<u8>>);
-
-impl Object for Bytes {
+impl Object for One {
     fn len(&self) -> u64 {
         self.0.len() as u64
     }

@@ -130,7 +130,7 @@ impl Repository {
         let within: Vec<&[u8]> =
             within.split(|&byte| byte == b'/').filter(|name| !name.is_empty()).collect();
         if within.is_empty() {
-            return tree::list(&mut chunks, &snapshot.root, &mut each);
+            return tree::list(&mut chunks, &snapshot.root, b"", &mut each);
         }
         let path = [b"/".as_slice(), &within.join(&b'/')].concat();
         let Some(node) = tree::resolve(&mut chunks, &snapshot.root, &path)? else {
@@ -139,7 +139,7 @@ impl Repository {
         };
         each(&path, &node)?;
         let NodeKind::Dir(dir) = &node.kind else { return Ok(()) };
-        tree::list(&mut chunks, dir, &mut |below, node| each(&[&path, below].concat(), node))
+        tree::list(&mut chunks, dir, &path, &mut each)
     }
 
     /// Writes the bytes of one file of a snapshot to `out`.
@@ -192,7 +192,7 @@ impl Repository {
             globs.push((glob.compile_matcher(), pattern.contains('/')));
         }
         let mut chunks = self.chunks()?;
-        tree::list(&mut chunks, &snapshot.root, &mut |path, node| {
+        tree::list(&mut chunks, &snapshot.root, b"", &mut |path, node| {
             let found = globs.iter().any(|(glob, whole)| {
                 let bytes = if *whole { path } else { &node.name };
                 glob.is_match(Path::new(&*String::from_utf8_lossy(bytes)))

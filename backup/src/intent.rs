@@ -97,7 +97,7 @@ impl Intent {
 
 /// An intent that exists as long as this value.
 pub(crate) struct Announcement {
-    name: Name,
+    pub(crate) name: Name,
     store: Arc<dyn Store>,
     done: Arc<AtomicBool>,
     heartbeat_thread: Option<JoinHandle<()>>,
@@ -128,10 +128,6 @@ impl Announcement {
             }
         });
         Ok(Self { name, store: Arc::clone(store), done, heartbeat_thread: Some(heartbeat_thread) })
-    }
-
-    pub(crate) fn name(&self) -> Name {
-        self.name
     }
 
     /// Fails if another machine has declared this process dead: then nothing that it read can be
@@ -280,14 +276,9 @@ mod tests {
         dead.origin.started = 1;
         assert!(!dead.may_still_write(dead.heartbeat, Duration::ZERO));
         // It may have died just before its next heartbeat.
-        assert!(dead.may_still_write(
-            dead.heartbeat + HEARTBEAT_INTERVAL.as_secs() + LATE_WRITES.as_secs() - 1,
-            LATE_WRITES
-        ));
-        assert!(!dead.may_still_write(
-            dead.heartbeat + HEARTBEAT_INTERVAL.as_secs() + LATE_WRITES.as_secs(),
-            LATE_WRITES
-        ));
+        let end = dead.heartbeat + (HEARTBEAT_INTERVAL + LATE_WRITES).as_secs();
+        assert!(dead.may_still_write(end - 1, LATE_WRITES));
+        assert!(!dead.may_still_write(end, LATE_WRITES));
         assert!(dead.describe(now()).contains("has ended"));
     }
 }

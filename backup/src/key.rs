@@ -89,9 +89,15 @@ impl Hashed {
         [header, &self.name().0].concat()
     }
 
-    /// The bytes of a key: with its header and the parameters, so that a lost configuration can be
-    /// rebuilt from it.
-    fn seal(&self, kdf: &Kdf, master: &Master, parameters: &Parameters) -> Result<Vec<u8>> {
+    /// Stores the master key under this passphrase: with its header and the parameters, so that a lost
+    /// configuration can be rebuilt from it.
+    pub(crate) fn put(
+        &self,
+        store: &dyn Store,
+        kdf: &Kdf,
+        master: &Master,
+        parameters: &Parameters,
+    ) -> Result<()> {
         let mut writer = Writer::default();
         writer.raw(&MAGIC);
         kdf.encode(&mut writer);
@@ -101,17 +107,7 @@ impl Hashed {
         let body = Zeroizing::new(body.0);
         let place = self.place(&writer.0);
         self.wrap().seal(&place, &body, &mut writer.0)?;
-        Ok(writer.0)
-    }
-
-    pub(crate) fn put(
-        &self,
-        store: &dyn Store,
-        kdf: &Kdf,
-        master: &Master,
-        parameters: &Parameters,
-    ) -> Result<()> {
-        store.put(ObjectKind::Key, &self.name(), &self.seal(kdf, master, parameters)?)
+        store.put(ObjectKind::Key, &self.name(), &writer.0)
     }
 
     pub(crate) fn open(&self, bytes: &[u8]) -> Decoded<(Master, Parameters)> {

@@ -11,7 +11,8 @@ use crate::pack::{Footer, Location};
 pub(crate) const DEFAULT_CHUNKS: usize = 96 * 1024;
 
 pub(crate) struct Locality {
-    room: usize,
+    /// In chunks; 0 turns it off.
+    pub(crate) room: usize,
     chunks: IdMap<Location>,
     packs: LruCache<Name, Vec<ChunkId>>,
 }
@@ -19,10 +20,6 @@ pub(crate) struct Locality {
 impl Locality {
     pub(crate) fn new(room: usize) -> Self {
         Self { room, chunks: IdMap::default(), packs: LruCache::unbounded() }
-    }
-
-    pub(crate) fn is_on(&self) -> bool {
-        self.room > 0
     }
 
     pub(crate) fn get(&mut self, id: &ChunkId) -> Option<Location> {

@@ -108,7 +108,7 @@ impl Lookup {
     /// Loads the chunks of a pack into the cache. A footer that cannot be read is no error: the
     /// index has answered already.
     fn remember_neighbours(&mut self, pack: &Name) {
-        if !self.cache.is_on() || self.cache.has_pack(pack) {
+        if self.cache.room == 0 || self.cache.has_pack(pack) {
             return;
         }
         self.counts.footer_reads += 1;

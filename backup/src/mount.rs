@@ -94,13 +94,6 @@ fn failed(error: &Error) -> Errno {
 
 impl State {
     fn new(repository: Repository, chunks: Chunks, snapshots: &[Snapshot]) -> Self {
-        let meta = |time: u64| Meta {
-            mode: 0o755,
-            uid: rustix::process::getuid().as_raw(),
-            gid: rustix::process::getgid().as_raw(),
-            modified: ((time / 1_000_000_000) as i64, (time % 1_000_000_000) as u32),
-            ..Meta::default()
-        };
         let name = |snapshot: &Snapshot| {
             let time = Timestamp::from_nanosecond(snapshot.time.into()).unwrap_or(Timestamp::MAX);
             let time = time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d_%H-%M-%S");
@@ -109,17 +102,17 @@ impl State {
         let node = |snapshot: &Snapshot| Node {
             name: name(snapshot),
             kind: NodeKind::Dir(snapshot.root.clone()),
-            meta: meta(snapshot.time),
+            meta: Meta::own(0o755, snapshot.time),
         };
         let mut roots: Vec<Node> = snapshots.iter().map(node).collect();
         if let Some(newest) = snapshots.last() {
             let kind = NodeKind::Symlink(name(newest));
             let name = snapshot::LATEST.as_bytes().to_vec();
-            roots.push(Node { name, kind, meta: meta(newest.time) });
+            roots.push(Node { name, kind, meta: Meta::own(0o755, newest.time) });
         }
         let time = snapshots.last().map_or(0, |snapshot| snapshot.time);
         let kind = NodeKind::Dir(tree::DirRef::default());
-        let root = Inode { parent: ROOT, meta: meta(time), kind };
+        let root = Inode { parent: ROOT, meta: Meta::own(0o755, time), kind };
         Self {
             repository,
             chunks,
@@ -161,11 +154,8 @@ impl State {
             _ => 0,
         };
         let (seconds, nanoseconds) = inode.meta.modified;
-        let whole = Duration::from_secs(seconds.unsigned_abs());
-        let time =
-            if seconds < 0 { UNIX_EPOCH.checked_sub(whole) } else { UNIX_EPOCH.checked_add(whole) };
-        let time: SystemTime =
-            time.unwrap_or(UNIX_EPOCH) + Duration::from_nanos(nanoseconds.into());
+        let time = Timestamp::new(seconds, nanoseconds as i32);
+        let time = time.map_or(UNIX_EPOCH, SystemTime::from);
         let rdev = match inode.kind {
             NodeKind::Char(number) | NodeKind::Block(number) => number as u32,
             _ => 0,

@@ -71,11 +71,7 @@ impl Repository {
             return Err(not_damage(&check));
         }
         report.runs = check.damaged_runs.len() as u64;
-        self.replace_damaged_runs(
-            &Index::of_runs(runs),
-            &check.damaged_runs,
-            &announcement.name(),
-        )?;
+        self.replace_damaged_runs(&Index::of_runs(runs), &check.damaged_runs, &announcement.name)?;
 
         let mut check = Check::new(self, progress);
         // Snapshots before the index, which then has everything that they need.

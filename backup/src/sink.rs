@@ -246,7 +246,7 @@ impl Packer {
                 }
             };
             pack.add(batch)?;
-            if pack.size() >= self.pack_size || pack.has_many_groups() {
+            if pack.is_full(self.pack_size) {
                 self.end_pack(kind)?;
             }
             let packs = self.packs.len() + self.in_flight.0.len();

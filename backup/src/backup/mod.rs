@@ -166,7 +166,7 @@ impl Repository {
         report.missing_packs = missing;
         report.lookups = lookup.counts();
         let trace = lookup.trace.take().unwrap_or_default();
-        if lookup.index.uses_filters() {
+        if lookup.index.uses_filters {
             report.filter_bytes = lookup.index.filter_bytes()?;
         }
         let Some(announcement) = announcement else { return Ok((report, trace)) };
@@ -312,7 +312,7 @@ impl Repository {
     /// Removes runs that other runs replace, left behind by a killed process. This must happen
     /// before those other runs are replaced in turn: only they say that the old ones do not count.
     pub(crate) fn remove_replaced_runs(&self) -> Result<()> {
-        self.store.remove_all(ObjectKind::Run, self.index()?.replaced(), &|| Ok(()))
+        self.store.remove_all(ObjectKind::Run, &self.index()?.replaced, &|| Ok(()))
     }
 
     /// Writes one run in place of several, with those entries for which `keep` is true, and updates

@@ -1,6 +1,6 @@
 //! Wrong answers of the filters and the cache: nothing is lost, whatever they say.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::{BackupOptions, BackupReport, LookupSettings};
 use crate::trees::{self, manifest};
@@ -134,42 +134,6 @@ fn filters_that_say_no_to_half_of_what_is_stored_lose_nothing() {
     assert_eq!(stats.chunks, stats.distinct_chunks, "each chunk is stored once");
     versions.restores("latest");
     versions.is_sound();
-}
-
-fn run_files(path: &Path) -> usize {
-    std::fs::read_dir(path.join("repo/index")).expect("a folder").count()
-}
-
-/// Old versions leave packs, index and filters, and memory is freed.
-#[test]
-fn what_is_eliminated_leaves_the_filters_too() {
-    let versions = Versions::new();
-    let source = versions.source();
-    for seed in 0..8 {
-        std::fs::remove_dir_all(&source).expect("a directory");
-        trees::files(&source, seed, 200);
-        versions.backup(Filters::On, CACHE);
-        assert!(run_files(versions.dir.path()) <= 6, "runs are merged");
-    }
-    let before = versions.repository.stats().expect("read");
-    versions.forget_all_but_one();
-    let options = PruneOptions { max_unused: Some(0.0), dry_run: false };
-    let dry = PruneOptions { dry_run: true, ..options };
-    let planned = versions.repository.prune(&dry, &()).expect("planned");
-    assert_eq!(versions.repository.stats().expect("read").packs, before.packs);
-    let pruned = versions.repository.prune(&options, &()).expect("pruned");
-    assert_eq!(planned.unused_bytes, pruned.unused_bytes);
-    let after = versions.repository.stats().expect("read");
-    let ratio = after.chunk_bytes as f64 / before.chunk_bytes as f64;
-    assert!((0.1..0.16).contains(&ratio), "{ratio}");
-    assert!(after.pack_bytes < before.pack_bytes / 5);
-    assert_eq!(before.chunks - after.chunks, pruned.removed_chunks);
-    let (small, large) = (after.filter_bytes, before.filter_bytes);
-    assert!(small < large / 4, "{small} of {large}");
-    versions.restores("latest");
-    versions.is_sound();
-    let again = versions.repository.prune(&options, &()).expect("pruned");
-    assert_eq!((again.unused_bytes, again.freed_bytes), (0, 0));
 }
 
 /// Files have other chunk ids in each repository: even files that are too short to

@@ -130,15 +130,7 @@ impl<'a> Walk<'a> {
             SaveError::Repository(error) => error,
         })?;
         (self.report.files, self.report.bytes) = (1, size);
-        let (uid, gid) = (rustix::process::getuid(), rustix::process::getgid());
-        let time = now_in_nanoseconds();
-        let meta = Meta {
-            mode: 0o600,
-            uid: uid.as_raw(),
-            gid: gid.as_raw(),
-            modified: ((time / 1_000_000_000) as i64, (time % 1_000_000_000) as u32),
-            ..Meta::default()
-        };
+        let meta = Meta::own(0o600, now_in_nanoseconds());
         let mut dir = self.tree.dir_writer();
         let kind = NodeKind::File { size, content };
         self.tree.add_node(&mut dir, Node { name: name.as_bytes().to_vec(), kind, meta })?;

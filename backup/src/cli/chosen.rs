@@ -1,7 +1,6 @@
-//! Commands on snapshots that a filter chooses: `find`, `dump`, `tag`, `copy`.
+//! Commands on snapshots that a filter chooses: `find`, `tag`, `copy`.
 
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
 
 use cuculus_backup::{Name, Snapshot, TagChange};
 use serde_json::json;
@@ -41,11 +40,6 @@ impl Cli<'_> {
             })?;
         }
         out.flush().map_err(failed)?;
-        Ok(Outcome::Done)
-    }
-
-    pub(super) fn dump(&self, snapshot: &Snapshot, path: &Path) -> Result<Outcome> {
-        self.repository.dump(snapshot, path, &mut io::stdout().lock())?;
         Ok(Outcome::Done)
     }
 

@@ -22,7 +22,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
         Command::Completions { shell } => return completions(*shell),
         Command::Manual { directory } => return manual_pages(directory),
         Command::Mount { .. } if cfg!(not(feature = "mount")) => {
-            return Err(Error::BuiltWithout { feature: "mount" }.into());
+            return Err(usage(
+                "this program was built without `mount`; install it with `cargo install cuculus-backup \
+                 --features mount`",
+            ));
         }
         _ => {}
     }
@@ -60,7 +63,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
             cli.diff(&cli.snapshot(first, filter)?, &cli.snapshot(second, filter)?)
         }
         Command::Dump { snapshot, path, filter } => {
-            cli.dump(&cli.snapshot(snapshot, filter)?, path)
+            let snapshot = cli.snapshot(snapshot, filter)?;
+            cli.repository.dump(&snapshot, path, &mut io::stdout().lock())?;
+            Ok(Outcome::Done)
         }
         Command::Restore(options) => cli.restore(options),
         Command::Forget(options) => cli.forget(options),
@@ -158,45 +163,21 @@ fn init(arguments: &Arguments, repo: &Path, options: &Init) -> Result<Outcome> {
         ));
     }
     Repository::create(repo, &parameters, passphrase.as_ref().map(|text| text.as_str()))?;
-    let encrypted = passphrase.is_some();
     // From now on this machine expects this repository here; one that was here before is forgotten.
     let found = Repository::find(repo)?.cache_in(arguments.cache_dir.as_deref()).remembered(true);
     let opened = found.open(passphrase.as_ref().map(|text| text.as_str()))?;
     opened.warnings().iter().for_each(|warning| crate::print_error(warning));
-    let message = || {
+    let (id, encrypted) = (opened.id(), passphrase.is_some());
+    let location = repo.display().to_string();
+    let value = json!({ "repository": location, "id": id, "encrypted": encrypted });
+    Cli { arguments, repository: opened }.print(&value, || {
         let how = if encrypted {
             "encrypted; without the passphrase nobody can read it"
         } else {
             "not encrypted"
         };
-        format!("created the repository {} with id {} ({how})", repo.display(), opened.id().short())
-    };
-    print(
-        arguments,
-        &json!({
-            "repository": repo.display().to_string(),
-            "id": opened.id(),
-            "encrypted": encrypted,
-        }),
-        message,
-    )
-}
-
-/// Prints one line: JSON for programs, or text for people.
-fn print(
-    arguments: &Arguments,
-    value: &impl Serialize,
-    text: impl FnOnce() -> String,
-) -> Result<Outcome> {
-    let line = if arguments.json {
-        serde_json::to_string(value).map_err(|error| failed(error.into()))?
-    } else if arguments.quiet {
-        return Ok(Outcome::Done);
-    } else {
-        text()
-    };
-    writeln!(io::stdout(), "{line}").map_err(failed)?;
-    Ok(Outcome::Done)
+        format!("created the repository {location} with id {} ({how})", id.short())
+    })
 }
 
 pub(super) fn failed(source: io::Error) -> Error {
@@ -213,12 +194,21 @@ impl Cli<'_> {
         TerminalProgress::new(unit, self.arguments.progress, self.arguments.quiet)
     }
 
+    /// Prints one line: JSON for programs, or text for people.
     pub(super) fn print(
         &self,
         value: &impl Serialize,
         text: impl FnOnce() -> String,
     ) -> Result<Outcome> {
-        print(self.arguments, value, text)
+        let line = if self.arguments.json {
+            serde_json::to_string(value).map_err(|error| failed(error.into()))?
+        } else if self.arguments.quiet {
+            return Ok(Outcome::Done);
+        } else {
+            text()
+        };
+        writeln!(io::stdout(), "{line}").map_err(failed)?;
+        Ok(Outcome::Done)
     }
 
     fn backup(&self, given: &Backup) -> Result<Outcome> {

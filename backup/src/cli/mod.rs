@@ -2,7 +2,7 @@
 //! into lines for people or JSON for programs.
 
 mod arguments; // options and subcommands
-mod chosen; // find, dump, tag, copy
+mod chosen; // find, tag, copy
 mod commands; // what each subcommand does
 mod lists; // paths and patterns in files
 mod passphrase; // where a passphrase comes from, the subcommands of `key`

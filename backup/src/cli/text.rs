@@ -5,20 +5,7 @@ use jiff::tz::TimeZone;
 
 /// A number of bytes in the largest fitting unit.
 pub(crate) fn bytes(count: u64) -> String {
-    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
-    if count < 1024 {
-        return format!("{count} B");
-    }
-    let mut value = count as f64 / 1024.0;
-    let mut unit = UNITS[0];
-    for next in &UNITS[1..] {
-        if value < 1000.0 {
-            break;
-        }
-        value /= 1024.0;
-        unit = next;
-    }
-    format!("{value:.1} {unit}")
+    indicatif::BinaryBytes(count).to_string()
 }
 
 /// A time in the local time zone.
@@ -84,7 +71,7 @@ mod tests {
     #[test]
     fn sizes_have_the_unit_that_fits() {
         assert_eq!(bytes(0), "0 B");
-        assert_eq!(bytes(1536), "1.5 KiB");
-        assert_eq!(bytes(5 << 30), "5.0 GiB");
+        assert_eq!(bytes(1536), "1.50 KiB");
+        assert_eq!(bytes(5 << 30), "5.00 GiB");
     }
 }

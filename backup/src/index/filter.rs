@@ -20,7 +20,7 @@ const ROUNDING: u32 = 4;
 /// The filter of one run of the index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RunFilter {
-    buckets: u64,
+    pub(super) buckets: u64,
     /// For each bucket its ids as ones, and a zero after them.
     unary: Vec<u64>,
     /// What each id left, in the order of the ids.
@@ -50,10 +50,6 @@ impl RunFilter {
     /// The bytes of a filter with these numbers of buckets and ids.
     pub(super) fn encoded_len(buckets: u64, ids: u64) -> u64 {
         words(buckets + ids) * 8 + ids
-    }
-
-    pub(super) fn buckets(&self) -> u64 {
-        self.buckets
     }
 
     pub(super) fn encode(&self) -> impl Iterator<Item = u8> {

@@ -46,11 +46,11 @@ pub(crate) struct Index {
     /// Packs about to be removed: their chunks must be stored again.
     hidden: HashSet<Name>,
     /// Runs that another run replaces and that still exist.
-    replaced: Vec<Name>,
+    pub(crate) replaced: Vec<Name>,
     /// Blocks read by look-ups.
     reads: AtomicU64,
     /// Whether look-ups skip runs whose filter says "no".
-    uses_filters: bool,
+    pub(crate) uses_filters: bool,
 }
 
 impl Index {
@@ -71,7 +71,7 @@ impl Index {
     /// The index of these runs, without those that others of them replace.
     pub(crate) fn of_runs(runs: Vec<Run>) -> Self {
         let gone: HashSet<Name> =
-            runs.iter().flat_map(|run| run.predecessors().iter().copied()).collect();
+            runs.iter().flat_map(|run| run.tail.predecessors.iter().copied()).collect();
         let (replaced, mut runs): (Vec<Run>, Vec<Run>) =
             runs.into_iter().partition(|run| gone.contains(&run.name()));
         // The largest run has the most entries, so it is searched first.
@@ -103,10 +103,6 @@ impl Index {
         &self.runs
     }
 
-    pub(crate) fn replaced(&self) -> &[Name] {
-        &self.replaced
-    }
-
     pub(crate) fn pack(&self, name: &Name) -> Option<&PackInfo> {
         self.packs.get(name)
     }
@@ -136,10 +132,6 @@ impl Index {
             }
         }
         Ok(false)
-    }
-
-    pub(crate) fn uses_filters(&self) -> bool {
-        self.uses_filters
     }
 
     /// Gives each run a filter of every second id: a filter that wrongly says "no".

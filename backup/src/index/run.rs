@@ -68,7 +68,7 @@ pub(crate) struct Run {
     name: Name,
     object: Arc<dyn Object>,
     keys: Arc<Keys>,
-    tail: Arc<Tail>,
+    pub(super) tail: Arc<Tail>,
     filter: Arc<OnceLock<RunFilter>>,
 }
 
@@ -183,14 +183,6 @@ impl Run {
 
     pub(crate) fn packs(&self) -> &[PackInfo] {
         &self.tail.packs
-    }
-
-    pub(crate) fn predecessors(&self) -> &[Name] {
-        &self.tail.predecessors
-    }
-
-    fn blocks(&self) -> u64 {
-        self.tail.blocks()
     }
 
     fn damaged(&self) -> Error {
@@ -352,7 +344,7 @@ pub(crate) struct RunEntries<'a> {
 
 impl RunEntries<'_> {
     fn read_ahead(&mut self) -> Result<()> {
-        let last = (self.next_block + READ_AHEAD).min(self.run.blocks());
+        let last = (self.next_block + READ_AHEAD).min(self.run.tail.blocks());
         let read = || self.run.read_blocks(self.next_block, last);
         self.entries = read_or_refetch(&*self.run.object, read)?.into_iter();
         self.next_block = last;
@@ -366,11 +358,11 @@ impl Iterator for RunEntries<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         let is_empty = self.entries.as_slice().is_empty();
         if is_empty
-            && self.next_block < self.run.blocks()
+            && self.next_block < self.run.tail.blocks()
             && let Err(error) = self.read_ahead()
         {
             // After a damaged block the order of entries cannot be trusted.
-            self.next_block = self.run.blocks();
+            self.next_block = self.run.tail.blocks();
             return Some(Err(error));
         }
         self.entries.next().map(Ok)

@@ -92,7 +92,7 @@ impl<'a> RunWriter<'a> {
         }
         self.write()?;
         let filter = mem::replace(&mut self.filter, FilterBuilder::new(0)).finish();
-        self.tail.buckets = filter.buckets();
+        self.tail.buckets = filter.buckets;
         let mut bytes = filter.encode();
         for frame in 0.. {
             let plain: Vec<u8> = bytes.by_ref().take(FILTER_FRAME).collect();

@@ -51,13 +51,9 @@ impl PackWriter {
         Ok(())
     }
 
-    pub(crate) fn size(&self) -> u64 {
-        self.size
-    }
-
-    /// Whether its footer has as many groups as a footer should.
-    pub(crate) fn has_many_groups(&self) -> bool {
-        self.footer.groups.len() >= MAX_GROUPS
+    /// Whether it has this size, or its footer as many groups as a footer should.
+    pub(crate) fn is_full(&self, size: u64) -> bool {
+        self.size >= size || self.footer.groups.len() >= MAX_GROUPS
     }
 
     pub(crate) fn add(&mut self, sealed: SealedGroups) -> Result<()> {

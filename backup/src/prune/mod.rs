@@ -81,7 +81,7 @@ impl Repository {
         self.finish_marks(&announcement, progress, &mut report)?;
         // A draft is not locked for a moment after its creation, so drafts are removed only if
         // there is no writer.
-        if intent::live_writers(&*self.store, &self.keys, &announcement.name())?.is_empty() {
+        if intent::live_writers(&*self.store, &self.keys, &announcement.name)?.is_empty() {
             report.freed_bytes += self.store.sweep_drafts()?;
         }
         self.remove_replaced_runs()?;
@@ -205,8 +205,7 @@ impl Repository {
     ) -> Result<()> {
         report.waits_for.clear();
         for mut mark in marks::all(&*self.store, &self.keys)? {
-            let live_writers =
-                intent::live_writers(&*self.store, &self.keys, &announcement.name())?;
+            let live_writers = intent::live_writers(&*self.store, &self.keys, &announcement.name)?;
             let writers = live_writers.iter().filter(|(_, work, _)| *work == Work::Backup);
             if mark.waits_for.is_none() {
                 // Writers that announce themselves from now on will see the mark.

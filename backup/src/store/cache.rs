@@ -17,7 +17,7 @@ const DRAFTS: &str = "tmp";
 
 #[derive(Clone)]
 pub(super) struct ObjectCache {
-    folder: PathBuf,
+    pub(super) folder: PathBuf,
 }
 
 impl ObjectCache {
@@ -48,10 +48,6 @@ impl ObjectCache {
         let what =
             format!("cannot use the cache in {path} (choose another directory with --cache-dir)");
         Error::Io { what, source }
-    }
-
-    pub(super) fn folder(&self) -> &Path {
-        &self.folder
     }
 
     fn path(&self, kind: ObjectKind, name: &Name) -> PathBuf {

@@ -82,6 +82,13 @@ impl<R: Remote> Parts<R> {
         self.remote.fetch(kind, name, &mut copy)?;
         copy.keep(kind, name)
     }
+
+    fn copy(&self, kind: ObjectKind, name: &Name) -> Result<LocalObject> {
+        let copy = self.cache.get(kind, name);
+        copy.ok_or_else(|| {
+            self.cache.failed(io::Error::other("objects disappear as soon as they are stored"))
+        })
+    }
 }
 
 impl<R: Remote> Store for CachedStore<R> {
@@ -165,15 +172,6 @@ impl<R: Remote> Store for CachedStore<R> {
 
     fn is_settled(&self) -> bool {
         self.0.remote.is_settled()
-    }
-}
-
-impl<R> Parts<R> {
-    fn copy(&self, kind: ObjectKind, name: &Name) -> Result<LocalObject> {
-        let copy = self.cache.get(kind, name);
-        copy.ok_or_else(|| {
-            self.cache.failed(io::Error::other("objects disappear as soon as they are stored"))
-        })
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) const STALE_DRAFT_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[derive(Clone)]
 pub(crate) struct LocalStore {
-    root: PathBuf,
+    pub(super) root: PathBuf,
 }
 
 impl LocalStore {
@@ -41,10 +41,6 @@ impl LocalStore {
         let store = Self::new(directory.path().join("repository"));
         store.prepare().expect("folders");
         (directory, store)
-    }
-
-    pub(super) fn root(&self) -> &Path {
-        &self.root
     }
 
     /// Creates the directories of a new repository. Its root may exist, but must be empty.

@@ -39,13 +39,13 @@ impl RepositoryLocation for LocalStore {
     }
 
     fn identity(&self) -> String {
-        let path = self.root();
+        let path = &self.root;
         let full = std::fs::canonicalize(path).or_else(|_| std::path::absolute(path));
         full.unwrap_or_else(|_| path.to_owned()).display().to_string()
     }
 
     fn ready(self: Box<Self>, _: &Name, _: Option<&Path>) -> Result<(Arc<dyn Store>, PathBuf)> {
-        let path = self.root().to_owned();
+        let path = self.root.clone();
         Ok((Arc::new(*self), path))
     }
 }
@@ -66,7 +66,7 @@ impl<R: Remote> RepositoryLocation for R {
         cache: Option<&Path>,
     ) -> Result<(Arc<dyn Store>, PathBuf)> {
         let cache = ObjectCache::open(cache, repository)?;
-        let folder = cache.folder().to_owned();
+        let folder = cache.folder.clone();
         Ok((Arc::new(CachedStore::new(*self, cache)), folder))
     }
 }
@@ -81,13 +81,13 @@ pub(crate) fn find(path: &Path) -> Result<Box<dyn RepositoryLocation>> {
         #[cfg(feature = "s3")]
         return Ok(Box::new(S3Store::new(_rest)?));
         #[cfg(not(feature = "s3"))]
-        return Err(Error::BuiltWithout { feature: "s3" });
+        return Err(Error::BuiltWithoutS3);
     }
     if let Some(_rest) = after(path, "sftp") {
         #[cfg(feature = "sftp")]
         return Ok(Box::new(SftpStore::new(_rest)?));
         #[cfg(not(feature = "sftp"))]
-        return Err(Error::BuiltWithout { feature: "sftp" });
+        return Err(Error::BuiltWithoutSftp);
     }
     Ok(Box::new(LocalStore::new(path)))
 }

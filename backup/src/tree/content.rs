@@ -13,7 +13,7 @@ use crate::error::{DamagedPart, Error, Result};
 use crate::id::ChunkId;
 
 /// Lists of lists beyond this depth are forged: four levels are enough for every disk.
-const MAX_LEVELS: u8 = 8;
+pub(super) const MAX_LEVELS: u8 = 8;
 /// A list has about this many entries more than the least.
 const MEAN_ENTRIES: u8 = 64;
 const MAX_ENTRIES: usize = 256;
@@ -46,13 +46,6 @@ pub(crate) struct Content {
     /// 0 if the pieces are parts of the bytes; otherwise they are lists of pieces one level below.
     pub(crate) levels: u8,
     pub(crate) pieces: Vec<Piece>,
-}
-
-impl Content {
-    /// Whether the nesting is one that a writer makes.
-    pub(crate) fn is_sound(&self) -> bool {
-        self.levels <= MAX_LEVELS
-    }
 }
 
 pub(crate) fn read_list(chunks: &mut Chunks, id: &ChunkId, len: u64) -> Result<Vec<Piece>> {
@@ -226,7 +219,7 @@ mod tests {
         for count in [0, 1, 30, 31, 32, 33, 255, 256, 257, 5000, 100_000] {
             let (content, saved) = build(pieces(count));
             assert!(flat(&content, &saved).into_iter().eq(pieces(count)), "{count}");
-            assert!(content.pieces.len() <= MAX_ENTRIES && content.is_sound(), "{count}");
+            assert!(content.pieces.len() <= MAX_ENTRIES && content.levels <= MAX_LEVELS, "{count}");
         }
     }
 

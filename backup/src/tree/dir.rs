@@ -92,7 +92,7 @@ impl DirWriter {
         self.bytes = 0;
         for (stream, bytes) in [(&mut self.contents, contents), (&mut self.metadata, metadata)] {
             stream.segment(&bytes);
-            stream.cut(chunker.longest(), chunker, save)?;
+            stream.cut(chunker.most, chunker, save)?;
         }
         Ok(())
     }

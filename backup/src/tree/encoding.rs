@@ -1,6 +1,6 @@
 //! Encodes nodes as two byte strings, contents and metadata, and decodes them (FORMAT.md).
 
-use super::content::{Content, Piece};
+use super::content::{Content, MAX_LEVELS, Piece};
 use super::node::{DirRef, Meta, Node, NodeKind};
 use crate::codec::{Decoded, Malformed, Reader, Writer};
 use crate::id::ChunkId;
@@ -164,7 +164,7 @@ pub(crate) fn encode_content(writer: &mut Writer, content: &Content) {
 
 pub(crate) fn decode_content(reader: &mut Reader<'_>) -> Decoded<Content> {
     let content = Content { levels: reader.u8()?, pieces: reader.list(2, decode_piece)? };
-    if content.is_sound() { Ok(content) } else { Err(Malformed) }
+    if content.levels <= MAX_LEVELS { Ok(content) } else { Err(Malformed) }
 }
 
 fn encode_xattr(writer: &mut Writer, (name, value): &(Vec<u8>, Vec<u8>)) {

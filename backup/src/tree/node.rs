@@ -1,5 +1,7 @@
 //! One entry of a directory: its name, type and metadata.
 
+use rustix::process::{getgid, getuid};
+
 use super::content::Content;
 
 /// A stored directory, in two parts: names and contents, and metadata. A new version of a tree
@@ -41,6 +43,15 @@ pub(crate) struct Meta {
     pub(crate) link: Option<(u64, u64)>,
     /// Extended attributes, sorted by name.
     pub(crate) xattrs: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Meta {
+    /// Of something of this process, as of a time in nanoseconds since 1970.
+    pub(crate) fn own(mode: u32, time: u64) -> Self {
+        let (uid, gid) = (getuid().as_raw(), getgid().as_raw());
+        let modified = ((time / 1_000_000_000) as i64, (time % 1_000_000_000) as u32);
+        Self { mode, uid, gid, modified, ..Self::default() }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

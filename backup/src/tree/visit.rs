@@ -8,12 +8,8 @@ use crate::error::{DamagedPart, Error, Result};
 
 pub(crate) type Each<'a> = &'a mut dyn FnMut(&[u8], &Node) -> Result<()>;
 
-/// Passes every node below `dir` to `each`, each directory before its contents.
-pub(crate) fn list(chunks: &mut Chunks, dir: &DirRef, each: Each<'_>) -> Result<()> {
-    list_below(chunks, dir, b"", each)
-}
-
-fn list_below(chunks: &mut Chunks, dir: &DirRef, path: &[u8], each: Each<'_>) -> Result<()> {
+/// Passes every node below `dir`, which is at `path`, to `each`, each directory before its contents.
+pub(crate) fn list(chunks: &mut Chunks, dir: &DirRef, path: &[u8], each: Each<'_>) -> Result<()> {
     if path.len() > MAX_PATH_LEN {
         return Err(Error::damage(DamagedPart::Directory, PATH_TOO_LONG));
     }
@@ -29,7 +25,7 @@ fn list_below(chunks: &mut Chunks, dir: &DirRef, path: &[u8], each: Each<'_>) ->
         let Some(node) = nodes.next(chunks)? else { break };
         if let NodeKind::Dir(below) = &node.kind {
             directories -= 1;
-            list_below(chunks, below, &[path, b"/", &node.name].concat(), each)?;
+            list(chunks, below, &[path, b"/", &node.name].concat(), each)?;
         }
     }
     Ok(())

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::binary::{Backend, Manifest, Place, number, soak, text};
-use crate::trees::{self, Seen, manifest};
+use crate::trees::{self, manifest};
 
 /// The tag of a snapshot says which state of the tree was saved.
 fn is_sound(place: &Place, source: &Path, states: &BTreeMap<String, Manifest>, doing: &str) {
@@ -89,7 +89,7 @@ fn a_killed_process_at(at: Backend) {
     let left = |folder: &str| place.count(folder);
     assert_eq!((left("tmp"), left("intents"), left("marks"), left("snapshots")), (0, 0, 0, 1));
     let stats = place.json(&["stats"]);
-    let size: u64 = states["last"].values().map(Seen::size).sum();
+    let size: u64 = states["last"].values().map(|seen| seen.size).sum();
     assert!(number(&stats, "chunk_bytes") < size + 100_000, "{stats}");
     assert_eq!(stats["chunks"], stats["distinct_chunks"], "{stats}");
 }

@@ -78,7 +78,7 @@ fn make(repository: &Path, encrypted: bool, words: &Path) {
     for (name, seen) in manifest(&from).iter().filter(|(_, seen)| seen.is_file()) {
         let to = repository.join(name);
         fs::create_dir_all(to.parent().expect("a folder")).expect("a directory");
-        assert_eq!(fs::copy(from.join(name), to).expect("copied"), seen.size());
+        assert_eq!(fs::copy(from.join(name), to).expect("copied"), seen.size);
     }
     fs::write(words, description(&place)).expect("a file");
 }

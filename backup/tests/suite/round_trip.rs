@@ -20,7 +20,12 @@ fn everything_comes_back_as_it_was() {
         }
         let before = manifest(&source);
         place.succeeds(&["backup", "source"]);
-        place.restores_as("latest", &source, &before, "");
+        let (target, restored) = place.restored("latest", &source);
+        assert!(manifest(&restored) == before);
+        // Files with several names, links and directories are replaced as well.
+        let target = target.path().to_str().expect("text");
+        place.succeeds(&["restore", "latest", "--target", target, "--overwrite"]);
+        assert!(manifest(&restored) == before);
         place.is_sound();
         // Reading changed nothing.
         assert!(manifest(&source) == before);

@@ -83,20 +83,6 @@ fn a_large_file_is_restored_whole_or_not_at_all() {
     }
 }
 
-/// Files with several names, links and directories are replaced as well.
-#[test]
-fn everything_can_be_replaced() {
-    let place = Place::new(false);
-    let source = place.path("source");
-    trees::hostile(&source);
-    place.succeeds(&["backup", "source"]);
-    for round in 0..2 {
-        place.succeeds(&["restore", "latest", "--target", "out", "--overwrite"]);
-        let out = trees::below(&place.path("out"), &source);
-        assert!(manifest(&out) == manifest(&source), "round {round}");
-    }
-}
-
 /// One copy of the configuration is enough; without any, the keys have what was in it.
 #[test]
 fn a_damaged_configuration_is_rebuilt() {

@@ -339,7 +339,7 @@ fn data_pack(repository: &Path, secret: &[u8], guess: &[u8], same_directory: boo
     trees::write(&source.join(other).join("b guess"), guess);
     place.succeeds(&["backup", "source"]);
     let packs = manifest(&place.repo().join("packs"));
-    packs.values().filter(|seen| seen.is_file()).map(trees::Seen::size).max().expect("a pack")
+    packs.values().filter(|seen| seen.is_file()).map(|seen| seen.size).max().expect("a pack")
 }
 
 /// Who can place a file in the backup and sees the sizes of packs does not learn whether the file

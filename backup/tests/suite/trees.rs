@@ -17,7 +17,7 @@ pub(crate) struct Seen {
     mode: u32,
     owner: (u32, u32),
     modified: (i64, i64),
-    size: u64,
+    pub(crate) size: u64,
     device: u64,
     /// The first name of the same file.
     link: PathBuf,
@@ -28,10 +28,6 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    pub(crate) fn size(&self) -> u64 {
-        self.size
-    }
-
     pub(crate) fn is_file(&self) -> bool {
         FileType::from_raw_mode(self.mode) == FileType::RegularFile
     }
