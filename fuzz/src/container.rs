@@ -49,7 +49,7 @@ pub(crate) fn without_shapes(bytes: &[u8]) -> Vec<u8> {
         head[2..4].fill(0);
         head[6..8].fill(0);
         let slots: usize = head[8..8 + size * GROUPS].chunks(size).map(|it| number(it, size)).sum();
-        at += 8 + size * GROUPS + (GROUPS * 32 + slots * width).div_ceil(8) + 12 * counted;
+        at += 8 + size * GROUPS + (GROUPS * 16 + slots * (width + 1)).div_ceil(8) + 12 * counted;
     }
     assert_eq!(at, bytes.len(), "all segments");
     bytes
