@@ -12,8 +12,8 @@ const PARAMETERS: Parameters = Parameters {
 };
 
 const HEADER: &str = "435543554c5553018813000003070002007b14ae47e17a843f0807060504030201\
-                      e803000000000000ba0b0000000000000b4414a71bb7bbb8";
-const DIGEST: u64 = 7376056099069434372;
+                      e8030000000000008e0b0000000000002c58a6c5c5d87860";
+const DIGEST: u64 = 13101771194104350783;
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
