@@ -5,7 +5,7 @@ use crate::placement::{Chunked, MAX_BUCKETS};
 /// The share of its slots that a large table of two candidate buckets is planned to fill, for 1
 /// to 8 slots in a bucket.
 ///
-/// Below what is possible at all ([`orientability_threshold`](super::orientability_threshold)) and
+/// Below what is possible at all (`orientability_threshold`) and
 /// below where a breadth-first search of 500 kicks first fails at a million buckets (measured for
 /// 1, 2, 4 and 8 slots: .487, .874, .972 and .996), so that the last inserts are still fast.
 #[must_use]

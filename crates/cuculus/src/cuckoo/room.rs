@@ -110,7 +110,7 @@ impl<T: Buckets, P: Placement> Space for Placed<'_, T, P> {
 }
 
 /// Puts a key into a table; nothing has changed after an error. `SINGLE`: not one of a
-/// batch, see [`guess`](crate::guess).
+/// batch, see `guess`.
 #[inline(always)]
 pub fn insert_into<const SINGLE: bool, T: Buckets>(
     table: &mut T,

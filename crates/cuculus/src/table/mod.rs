@@ -2,7 +2,7 @@
 //!
 //! Two layouts stand behind one trait: [`Packed`] holds the fingerprints side by side,
 //! [`SemiSorted`] sorts the four of a bucket and saves one bit for each. Either finds a fingerprint in
-//! a bucket by word operations on all slots at once ([`lanes`]).
+//! a bucket by word operations on all slots at once (`lanes`).
 
 mod lanes;
 mod packed;
@@ -54,7 +54,7 @@ pub trait Buckets {
 
     /// Puts a fingerprint into the emptier of two buckets, the first if they are alike, and says
     /// whether either had room. `SINGLE`: not one of a batch, see
-    /// [`flip_either`](Runs::flip_either).
+    /// `flip_either`.
     #[inline(always)]
     fn place_in_emptier<const SINGLE: bool>(
         &mut self,
@@ -69,7 +69,7 @@ pub trait Buckets {
 
     /// Takes a fingerprint out of one of two buckets, the first if it is in both, and says whether
     /// it was in either. `SINGLE`: not one of a batch, see
-    /// [`flip_either`](Runs::flip_either).
+    /// `flip_either`.
     #[inline(always)]
     fn remove_from_either<const SINGLE: bool>(
         &mut self,
