@@ -261,10 +261,7 @@ impl Level {
         }
         self.entries -= 1;
         cx.lengths.remove(known);
-        let segment = self.directory.find(key.path);
-        if segment.units() > cx.settings.most_units(segment.needed_units()) {
-            self.shrink(self.directory.index(key.path), cx);
-        }
+        self.shrink_if_due(self.directory.index(key.path), cx);
         true
     }
 

@@ -109,6 +109,7 @@ impl Level {
             let sent = send(cx).map_err(Failure::Elsewhere);
             if sent.is_err()
                 && let Some((index, units)) = held
+                && self.directory.get(index).units() > units
             {
                 _ = self.directory.resize(index, units);
             }

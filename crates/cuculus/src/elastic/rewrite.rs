@@ -309,7 +309,7 @@ struct Source<'a> {
     to: Form,
     /// Whether codes only move by a bit, and are filled: all are ended, and none is longer than the
     /// draft's form holds.
-    is_plain: bool,
+    only_moves: bool,
     up: u32,
     fill: u64,
 }
@@ -324,9 +324,9 @@ impl<'a> Source<'a> {
             Step::Up(side) => (1, 0, side),
         };
         let width = held.width + up - down;
-        let is_plain = held.ended && to.ended && width <= to.width;
-        let fill = if is_plain { mask(to.width) & !mask(width) | side } else { 0 };
-        Self { segment, held, step, to, is_plain, up, fill }
+        let only_moves = held.ended && to.ended && width <= to.width;
+        let fill = if only_moves { mask(to.width) & !mask(width) | side } else { 0 };
+        Self { segment, held, step, to, only_moves, up, fill }
     }
 
     /// Reads a group as it becomes. Says whether codes were shortened, and so may be equal that were not.
@@ -340,7 +340,7 @@ impl<'a> Source<'a> {
     ) -> Result<bool, Unfit> {
         let (at, len) = self.segment.group(group);
         to.read(self.segment.bytes(), at, len, self.held.width).ok_or(Unfit::TooMany)?;
-        if !self.is_plain {
+        if !self.only_moves {
             return self.change(to, before, about);
         }
         if let Step::Down(side) = self.step {
