@@ -2,7 +2,11 @@
 //! from some bit on. Knows nothing of what the numbers mean. The bits of a byte, and the bytes of
 //! a number, begin with the lowest, on every platform.
 
-use core::sync::atomic::{Ordering, compiler_fence};
+#[cfg(target_arch = "x86_64")]
+use core::arch::x86_64::{
+    __m128i, __m256i, _mm_cvtsi32_si128, _mm_loadu_si128, _mm_or_si128, _mm_sll_epi64,
+    _mm_srl_epi64, _mm256_loadu_si256, _mm256_or_si256, _mm256_sll_epi64, _mm256_srl_epi64,
+};
 
 use super::code::mask;
 
@@ -106,92 +110,169 @@ fn word(words: &[u64], at: usize) -> u64 {
     u64::from_le(words[at])
 }
 
-/// Words that are moved at once, and as many that are left are moved without asking how many they are: that
-/// is different each time, so a loop would end where no processor foresees it.
-const MOVED: usize = 16;
-
-/// Writes the last `left` of the four words after the first of five, each from its bits and those of the one
-/// before it, `by` bits up.
+/// Writes all words but the first from their bits and those of the word before, `by` bits up. `WIDE` only
+/// where wide.rs has found the instructions.
 #[inline(always)]
-fn four_up(words: &mut [u64; 5], by: u32, left: usize) {
-    let held = *words;
-    for i in 0..4 {
-        let up = u64::from_le(held[i + 1]) << by | u64::from_le(held[i]) >> (64 - by);
-        words[i + 1] = if 4 - i <= left { up.to_le() } else { held[i + 1] };
-    }
-    // Four words are one vector or two. Of more at once compilers make words again.
-    compiler_fence(Ordering::SeqCst);
-}
-
-/// Writes the words after `low`, up to `last`, from those `by` bits below, the highest first.
-#[inline(always)]
-fn shift_words_up(words: &mut [u64], low: usize, last: usize, by: u32) {
-    let (mut words, mut left) = (&mut words[..=last], last - low);
-    while left >= MOVED {
-        for _ in 0..MOVED / 4 {
-            let Some(some) = words.last_chunk_mut() else { return };
-            four_up(some, by, 4);
-            let rest = words.len() - 4;
-            words = &mut words[..rest];
-        }
-        left -= MOVED;
-    }
-    if words.len() > MOVED {
-        for _ in 0..MOVED / 4 {
-            let Some(some) = words.last_chunk_mut() else { return };
-            four_up(some, by, left);
-            let rest = words.len() - 4;
-            (words, left) = (&mut words[..rest], left.saturating_sub(4));
+#[allow(unsafe_code, reason = "rounds are loaded from words and stored there")]
+fn shift_words_up<const WIDE: bool>(words: &mut [u64], by: u32) {
+    let (first, mut left) = (words.as_mut_ptr(), words.len() - 1);
+    if left < ROUND {
+        for at in (1..words.len()).rev() {
+            words[at] = (word(words, at) << by | word(words, at - 1) >> (64 - by)).to_le();
         }
         return;
     }
-    for at in (low + 1..=low + left).rev() {
-        words[at] = (word(words, at) << by | word(words, at - 1) >> (64 - by)).to_le();
-    }
-}
-
-/// Writes all but the first `kept` of the four words before the last of five, each from its bits and those of
-/// the one after it, `by` bits down.
-#[inline(always)]
-fn four_down(words: &mut [u64; 5], by: u32, kept: usize) {
-    let held = *words;
-    for i in 0..4 {
-        let down = u64::from_le(held[i]) >> by | u64::from_le(held[i + 1]) << (64 - by);
-        words[i] = if i >= kept { down.to_le() } else { held[i] };
-    }
-    compiler_fence(Ordering::SeqCst);
-}
-
-/// Writes the words from `at` to `end`, without it, from those `by` bits above. The word `end` exists.
-#[inline(always)]
-fn shift_words_down(words: &mut [u64], mut at: usize, end: usize, by: u32) {
-    let words = &mut words[..=end];
-    while at + MOVED <= end {
-        for _ in 0..MOVED / 4 {
-            let Some(some) = words[at..].first_chunk_mut() else { return };
-            four_down(some, by, 0);
-            at += 4;
+    // SAFETY: `left` words after the first are within the slice, and a round after it; the caller answers for the
+    // instructions.
+    unsafe {
+        let lowest = Round::load::<WIDE>(first, 64 - by);
+        while left >= ROUND {
+            left -= ROUND;
+            Round::load::<WIDE>(first.add(left), 64 - by).store(first.add(left + 1));
         }
+        lowest.store(first.add(1));
     }
-    // With some before, which have been moved.
-    if let Some(from) = end.checked_sub(MOVED) {
-        let mut kept = at - from;
-        for four in 0..MOVED / 4 {
-            let Some(some) = words[from + 4 * four..].first_chunk_mut() else { return };
-            four_down(some, by, kept);
-            kept = kept.saturating_sub(4);
+}
+
+/// Writes all words but the last from their bits and those of the word after, `by` bits down.
+#[inline(always)]
+#[allow(unsafe_code, reason = "rounds are loaded from words and stored there")]
+fn shift_words_down<const WIDE: bool>(words: &mut [u64], by: u32) {
+    let (mut at, mut left) = (words.as_mut_ptr(), words.len() - 1);
+    if left < ROUND {
+        for at in 1..words.len() {
+            words[at - 1] = (word(words, at - 1) >> by | word(words, at) << (64 - by)).to_le();
         }
         return;
     }
-    for at in at..end {
-        words[at] = (word(words, at) >> by | word(words, at + 1) << (64 - by)).to_le();
+    // SAFETY: `left` words from `at` on and one after them are within the slice, and a round before the last; the
+    // caller answers for the instructions.
+    unsafe {
+        let last = at.add(left - ROUND);
+        let highest = Round::load::<WIDE>(last, by);
+        while left >= ROUND {
+            Round::load::<WIDE>(at, by).store(at);
+            (at, left) = (at.add(ROUND), left - ROUND);
+        }
+        highest.store(last);
+    }
+}
+
+/// The words that are moved at a time. How many are left after the last round is different each time, and a
+/// loop for them would end where no processor foresees it. So a whole round of them is moved in any case, some
+/// of them twice: loaded before others are stored, for which it would have to wait.
+const ROUND: usize = 16;
+
+/// Words on their way, in vectors: what compilers make of loops over words has twice as many instructions.
+#[cfg(target_arch = "x86_64")]
+enum Round {
+    Wide([__m256i; ROUND / 4]),
+    Plain([__m128i; ROUND / 2]),
+}
+
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code, reason = "vectors are loaded from words and stored there")]
+impl Round {
+    /// The bits from `by` on of each word of a round, and the lowest of the next.
+    ///
+    /// # Safety
+    /// There is one word more than a round. `WIDE` only with AVX2.
+    #[inline(always)]
+    unsafe fn load<const WIDE: bool>(at: *const u64, by: u32) -> Self {
+        // SAFETY: the caller's.
+        unsafe {
+            if WIDE {
+                let (a, b) = (four(at, by), four(at.add(4), by));
+                return Self::Wide([a, b, four(at.add(8), by), four(at.add(12), by)]);
+            }
+            let (a, b) = (two(at, by), two(at.add(2), by));
+            let (c, d) = (two(at.add(4), by), two(at.add(6), by));
+            let (e, f) = (two(at.add(8), by), two(at.add(10), by));
+            Self::Plain([a, b, c, d, e, f, two(at.add(12), by), two(at.add(14), by)])
+        }
+    }
+
+    /// # Safety
+    /// There are the words of a round.
+    #[inline(always)]
+    unsafe fn store(self, at: *mut u64) {
+        // SAFETY: the caller's.
+        unsafe {
+            match self {
+                Self::Wide(round) => at.cast::<[__m256i; ROUND / 4]>().write_unaligned(round),
+                Self::Plain(round) => at.cast::<[__m128i; ROUND / 2]>().write_unaligned(round),
+            }
+        }
+    }
+}
+
+/// Four words as [`Round::load`] has them.
+///
+/// # Safety
+/// There are five words, and AVX2.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+#[allow(unsafe_code, reason = "the caller answers for the words and instructions")]
+unsafe fn four(at: *const u64, by: u32) -> __m256i {
+    // SAFETY: the caller's.
+    unsafe {
+        let low = _mm256_srl_epi64(_mm256_loadu_si256(at.cast()), _mm_cvtsi32_si128(by as i32));
+        let rest = _mm_cvtsi32_si128(64 - by as i32);
+        _mm256_or_si256(low, _mm256_sll_epi64(_mm256_loadu_si256(at.add(1).cast()), rest))
+    }
+}
+
+/// Two words as [`Round::load`] has them.
+///
+/// # Safety
+/// There are three words.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+#[allow(unsafe_code, reason = "the caller answers for the words")]
+unsafe fn two(at: *const u64, by: u32) -> __m128i {
+    // SAFETY: the caller's; every x86-64 has SSE2.
+    unsafe {
+        let low = _mm_srl_epi64(_mm_loadu_si128(at.cast()), _mm_cvtsi32_si128(by as i32));
+        let rest = _mm_cvtsi32_si128(64 - by as i32);
+        _mm_or_si128(low, _mm_sll_epi64(_mm_loadu_si128(at.add(1).cast()), rest))
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+struct Round([u64; ROUND]);
+
+#[cfg(not(target_arch = "x86_64"))]
+#[allow(unsafe_code, reason = "the callers answer for the words")]
+impl Round {
+    /// As on x86-64.
+    #[inline(always)]
+    unsafe fn load<const WIDE: bool>(at: *const u64, by: u32) -> Self {
+        // SAFETY: the caller's.
+        let held = unsafe { at.cast::<[u64; ROUND + 1]>().read() };
+        let mut round = [0; ROUND];
+        for (i, word) in round.iter_mut().enumerate() {
+            *word = (u64::from_le(held[i]) >> by | u64::from_le(held[i + 1]) << (64 - by)).to_le();
+        }
+        Self(round)
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, at: *mut u64) {
+        // SAFETY: the caller's.
+        unsafe { at.cast::<[u64; ROUND]>().write(self.0) };
     }
 }
 
 /// Moves the bits from `at` to `end` up, and writes a number of some width, below 64, in the place that
 /// is free then. Bits before `at` and from the new end on stay.
 #[inline(always)]
-pub(super) fn insert(words: &mut [u64], at: usize, end: usize, width: u32, value: u64) {
+pub(super) fn insert<const WIDE: bool>(
+    words: &mut [u64],
+    at: usize,
+    end: usize,
+    width: u32,
+    value: u64,
+) {
     debug_assert!((1..64).contains(&width) && value <= mask(width) && at <= end);
     let (first, shift) = (at / 64, (at % 64) as u32);
     let new_end = end + width as usize;
@@ -203,7 +284,7 @@ pub(super) fn insert(words: &mut [u64], at: usize, end: usize, width: u32, value
     let moved = (u128::from(value) | u128::from(held >> shift) << width) << shift;
     if last > first {
         let low = first + 1;
-        shift_words_up(words, low, last, width);
+        shift_words_up::<WIDE>(&mut words[low..=last], width);
         words[low] = (word(words, low) << width | (moved >> 64) as u64).to_le();
     }
     words[first] = (held & mask(shift) | moved as u64).to_le();
@@ -213,7 +294,7 @@ pub(super) fn insert(words: &mut [u64], at: usize, end: usize, width: u32, value
 /// Takes out the `width` bits at `at`, fewer than 64: those after them, up to `end`, move down. Bits from
 /// `end` on stay; those that are free then mean nothing.
 #[inline(always)]
-pub(super) fn remove(words: &mut [u64], at: usize, end: usize, width: u32) {
+pub(super) fn remove<const WIDE: bool>(words: &mut [u64], at: usize, end: usize, width: u32) {
     debug_assert!((1..64).contains(&width) && at + width as usize <= end);
     let (first, new_end) = (at / 64, end - width as usize);
     let below = mask((at % 64) as u32);
@@ -222,7 +303,7 @@ pub(super) fn remove(words: &mut [u64], at: usize, end: usize, width: u32) {
     let last = new_end.saturating_sub(1).max(at) / 64;
     let used = mask((new_end % 64) as u32);
     let (ends_here, kept) = (new_end / 64 == last, word(words, last));
-    shift_words_down(words, first, last, width);
+    shift_words_down::<WIDE>(&mut words[first..=last], width);
     let above = words.get(last + 1).map_or(0, |&above| u64::from_le(above));
     let mut moved = word(words, last) >> width | above << (64 - width);
     if ends_here {
@@ -272,6 +353,35 @@ pub(super) fn remove_bit(words: &mut [u64], at: usize, end: usize, next: u64) {
 mod tests {
     use super::*;
     use crate::conformance::Random;
+    use crate::wide::{self, Instructions, Job};
+
+    /// A number put in between two bits, or as many bits taken out.
+    struct Change<'a>(&'a mut [u64], usize, usize, u32, Option<u64>);
+
+    impl Change<'_> {
+        #[inline(always)]
+        fn make<const WIDE: bool>(self) {
+            let Self(words, at, end, width, number) = self;
+            match number {
+                Some(number) => insert::<WIDE>(words, at, end, width, number),
+                None => remove::<WIDE>(words, at, end, width),
+            }
+        }
+    }
+
+    impl Job for Change<'_> {
+        type Output = ();
+
+        #[inline(always)]
+        fn run(self) {
+            self.make::<false>();
+        }
+
+        #[inline(always)]
+        fn run_wide(self) {
+            self.make::<true>();
+        }
+    }
 
     fn bits_of(words: &[u64]) -> Vec<bool> {
         words
@@ -284,24 +394,30 @@ mod tests {
     fn bits_move_and_nothing_else_does() {
         let mut random = Random::new(1);
         for _ in 0..20_000 {
-            let words: Vec<u64> = (0..1 + random.below(24)).map(|_| random.bits()).collect();
+            let words: Vec<u64> = (0..1 + random.below(70)).map(|_| random.bits()).collect();
             let all = words.len() * 64;
             let from = random.below(all);
             let end = from + random.below(all - from + 1);
             let before = bits_of(&words);
             let by = random.below(64.min(all - end + 1));
             if by > 0 {
-                let (mut inserted, number) = (words.clone(), random.bits() & mask(by as u32));
-                insert(&mut inserted, from, end, by as u32, number);
-                let after = bits_of(&inserted);
-                assert_eq!(after[..from], before[..from]);
-                assert!((0..by).all(|i| after[from + i] == (number >> i & 1 == 1)));
-                assert_eq!(after[from + by..end + by], before[from..end]);
-                assert_eq!(after[end + by..], before[end + by..]);
-                remove(&mut inserted, from, end + by, by as u32);
-                let after = bits_of(&inserted);
-                assert_eq!(after[..end], before[..end]);
-                assert_eq!(after[end + by..], before[end + by..]);
+                let number = random.bits() & mask(by as u32);
+                for instructions in [Instructions::Baseline, Instructions::Detected] {
+                    let mut changed = words.clone();
+                    wide::run(
+                        instructions,
+                        Change(&mut changed, from, end, by as u32, Some(number)),
+                    );
+                    let after = bits_of(&changed);
+                    assert_eq!(after[..from], before[..from]);
+                    assert!((0..by).all(|i| after[from + i] == (number >> i & 1 == 1)));
+                    assert_eq!(after[from + by..end + by], before[from..end]);
+                    assert_eq!(after[end + by..], before[end + by..]);
+                    wide::run(instructions, Change(&mut changed, from, end + by, by as u32, None));
+                    let after = bits_of(&changed);
+                    assert_eq!(after[..end], before[..end]);
+                    assert_eq!(after[end + by..], before[end + by..]);
+                }
             }
             if end < all {
                 let mut inserted = words.clone();

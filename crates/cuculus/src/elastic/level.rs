@@ -240,7 +240,7 @@ impl Level {
     /// Takes an entry out, and shrinks its segment if that is due. Says whether it is gone: only
     /// without memory it can happen that it is not.
     #[inline(always)]
-    pub(super) fn remove(
+    pub(super) fn remove<const WIDE: bool>(
         &mut self,
         Match { key, found, known }: Match,
         cx: &mut Context<'_>,
@@ -256,7 +256,7 @@ impl Level {
             }
             return true;
         }
-        if !segment.take(key.group(), found) && !self.take_from_wide(key, found) {
+        if !segment.take::<WIDE>(key.group(), found) && !self.take_from_wide(key, found) {
             return false;
         }
         self.entries -= 1;
@@ -269,7 +269,8 @@ impl Level {
     #[cold]
     fn take_from_wide(&mut self, key: Address, found: Found) -> bool {
         let index = self.directory.index(key.path);
-        self.make_wide(index, 0).is_ok() && self.directory.get_mut(index).take(key.group(), found)
+        self.make_wide(index, 0).is_ok()
+            && self.directory.get_mut(index).take::<false>(key.group(), found)
     }
 
     /// Makes a segment wide, with room for so many bytes more.
@@ -456,7 +457,7 @@ impl Level {
             let counted = segment.uncount(found.key.home, found.found.code, most);
             self.copies -= u64::from(counted);
             left -= u64::from(counted);
-            if left > 0 && !self.remove(found, cx) {
+            if left > 0 && !self.remove::<false>(found, cx) {
                 break;
             }
             left = left.saturating_sub(1);

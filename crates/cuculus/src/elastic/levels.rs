@@ -275,7 +275,7 @@ impl Levels {
         if level > 0 {
             return self.remove_in_overflow(level - 1, found, cx);
         }
-        let removed = self.main.remove(found, cx);
+        let removed = self.main.remove::<WIDE>(found, cx);
         self.shrink(removed, cx)
     }
 
@@ -295,7 +295,7 @@ impl Levels {
     #[cold]
     fn remove_in_overflow(&mut self, at: usize, found: Match, cx: &mut Context<'_>) -> bool {
         let level = &mut self.overflow[at];
-        let removed = level.remove(found, cx);
+        let removed = level.remove::<false>(found, cx);
         if level.wants_merge(cx) && cx.work.now == 0 {
             level.merge(cx);
         }

@@ -682,11 +682,11 @@ pub(super) mod tests {
                         segment.longest_match::<false>(Address { path: extension << depth, home });
                     let found = found.expect("it is there");
                     assert!(found.length >= form.length(code));
-                    if !segment.take(key.group(), found) {
+                    if !segment.take::<false>(key.group(), found) {
                         let units = segment.units() + segment.missing_for_wide(0).div_ceil(UNIT);
                         directory.resize(0, units).expect("memory");
                         directory.get_mut(0).widen();
-                        assert!(directory.get_mut(0).take(key.group(), found));
+                        assert!(directory.get_mut(0).take::<false>(key.group(), found));
                         widened += 1;
                     }
                     let at = entries.iter().position(|of| (of.0, of.1) == (home, found.code));

@@ -646,7 +646,7 @@ impl Segment {
         let words = self.words_mut();
         let slot = run.first + smaller * width as usize;
         // Room for the code and, before it, for the last bit of what moves up for the zero.
-        bits::insert(words, slot, end, width + 1, code << 1);
+        bits::insert::<WIDE>(words, slot, end, width + 1, code << 1);
         bits::insert_zero(words, run.zeros, slot);
         true
     }
@@ -712,7 +712,7 @@ impl Segment {
     /// Takes an entry of a group out that was found there. Says whether it could: if not, the segment has
     /// to be wide first.
     #[inline(always)]
-    pub(super) fn take(&mut self, group: usize, found: Found) -> bool {
+    pub(super) fn take<const WIDE: bool>(&mut self, group: usize, found: Found) -> bool {
         let (width, end) = (self.form().width, self.used_bits());
         if !self.add_to_bases(group, -1) {
             return false;
@@ -721,7 +721,7 @@ impl Segment {
         // before the code goes with it, and comes back where the one is free that the header has less.
         let last = read(self.bytes(), found.at - 1, 1);
         let words = self.words_mut();
-        bits::remove(words, found.at - 1, end, width + 1);
+        bits::remove::<WIDE>(words, found.at - 1, end, width + 1);
         bits::remove_bit(words, found.zero, found.at - 1, last);
         true
     }
