@@ -1,10 +1,10 @@
 //! `cargo xtask sanitize`: the library's tests with the address sanitizer, with the thread sanitizer, or
-//! with Miri. All need the nightly compiler, which is installed if it is not there.
+//! with Miri, which need the nightly compiler; it is installed if it is not there. The model checker does not.
 
 use anyhow::{Result, ensure};
 use clap::Args;
 
-use crate::run::{program, step, succeeds, target_directory};
+use crate::run::{cargo, program, step, succeeds, target_directory};
 use crate::tools;
 
 /// The only platform that the sanitizers are used on here; they need the target to be named.
@@ -16,8 +16,8 @@ const NOT_WITH_ADDRESSES: [&str; 1] = ["memory_comes_back_to_the_system"];
 const THREADED: [&str; 1] = ["shared::"];
 const THREADED_SUITES: [&str; 3] = ["shared", "shared_foreign", "shared_stress"];
 /// What Miri runs by default. It is some thousand times slower, and these have the unsafe code.
-const INTERPRETED: [&str; 5] =
-    ["memory::", "table::tests", "elastic::pool", "elastic::rewrite", "relocate::"];
+const INTERPRETED: [&str; 6] =
+    ["memory::", "shared::gate", "table::tests", "elastic::pool", "elastic::rewrite", "relocate::"];
 /// The test of a suite that is small enough for Miri, and with threads.
 const INTERPRETED_SUITE: [&str; 2] = ["shared", "small"];
 
@@ -30,11 +30,17 @@ pub(crate) struct Arguments {
     /// Run parts of them with Miri
     #[arg(long)]
     miri: bool,
+    /// Check the lock of shared filters in every order of steps that the memory model allows
+    #[arg(long, conflicts_with_all = ["thread", "miri", "tests"])]
+    model: bool,
     #[arg(value_name = "TEST")]
     tests: Vec<String>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    if arguments.model {
+        return model();
+    }
     let chosen: Vec<&str> = arguments.tests.iter().map(String::as_str).collect();
     nightly()?;
     match (arguments.thread, arguments.miri) {
@@ -121,6 +127,14 @@ fn threads(chosen: &[&str]) -> Result<()> {
     let suites = if chosen.is_empty() { &THREADED_SUITES[..] } else { chosen };
     let suites: Vec<&str> = suites.iter().flat_map(|suite| ["--test", suite]).collect();
     test("thread sanitizer", &suites)
+}
+
+fn model() -> Result<()> {
+    let words = ["test", "-p", "cuculus", "--release", "--lib", "shared::gate::models"];
+    let mut command = cargo(words);
+    command.env("CARGO_TARGET_DIR", target_directory().join("model"));
+    command.env("RUSTFLAGS", "--cfg cuculus_loom");
+    step("model checker", &mut command)
 }
 
 /// Unit tests by the beginning of their names.

@@ -3,6 +3,7 @@
 //! ```text
 //!  builder   parameters
 //!  part      a part of the keys: one writer at a time
+//!  gate      the lock of a part, which readers of parts that nobody changes do without
 //!  filter    the public filter: keys to parts, one key at a time
 //!  batch     many keys at a time, part by part
 //!  whole     all parts: snapshots, merging, files
@@ -13,6 +14,7 @@
 mod batch;
 mod builder;
 mod filter;
+mod gate;
 mod generic;
 mod part;
 mod stats;

@@ -1,8 +1,7 @@
 //! A part of the keys behind a lock: any number of threads read it, or one changes it, with the code
 //! of the elastic filter.
 
-use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
-
+use super::gate::{Gate, Poisoned, Writing};
 use crate::FullCause;
 use crate::elastic::part::{Division, Part, PartKey};
 use crate::table::OutOfMemory;
@@ -16,11 +15,11 @@ const NOTED: usize = 64;
 /// reads another.
 #[derive(Default)]
 #[repr(align(128))]
-pub(super) struct SharedPart(RwLock<Part>);
+pub(super) struct SharedPart(Gate<Part>);
 
 /// The thread that changes a part.
 pub(super) struct Writer<'a> {
-    part: RwLockWriteGuard<'a, Part>,
+    part: Writing<'a, Part>,
     division: &'a Division,
 }
 
@@ -67,7 +66,7 @@ impl Writer<'_> {
 
 impl SharedPart {
     pub(super) fn new(part: Part) -> Self {
-        Self(RwLock::new(part))
+        Self(Gate::new(part))
     }
 
     pub(super) fn is_poisoned(&self) -> bool {
@@ -102,7 +101,7 @@ impl SharedPart {
         self.0.read().map_or(1, |part| part.count(key))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn write<'a>(&'a self, division: &'a Division) -> Result<Writer<'a>, FullCause> {
         let part = self.0.write().map_err(|_| FullCause::Poisoned)?;
         Ok(Writer { part, division })
@@ -181,7 +180,7 @@ impl SharedPart {
 
     /// Figures of the part. After a panic those of what it has left.
     pub(super) fn look<T>(&self, figure: impl FnOnce(&Part) -> T) -> T {
-        figure(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+        figure(&self.0.read().unwrap_or_else(|Poisoned(part)| part))
     }
 
     /// All memory outside of the part itself.
