@@ -21,6 +21,9 @@ pub(super) const GROUPS: usize = HOMES / GROUP_HOMES;
 /// The most bits of a path.
 pub(super) const PATH_BITS: u32 = 52;
 
+/// The bits of a hash that are none of a path.
+pub(super) const NO_PATH: u32 = 64 - PATH_BITS;
+
 /// A hash as the elastic filter reads it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Address {
@@ -31,10 +34,17 @@ pub(super) struct Address {
 impl Address {
     #[inline(always)]
     pub(super) fn of(hash: KeyHash) -> Self {
+        Self::of_part(hash, NO_PATH)
+    }
+
+    /// The address in a part that is chosen by the lowest bits of the path: with [`NO_PATH`], so many are no bits
+    /// of a path there.
+    #[inline(always)]
+    pub(super) fn of_part(hash: KeyHash, no_path: u32) -> Self {
         // 768 / 2^16 is 3 / 2^8.
         const { assert!(HOMES == 3 << 8) };
         let home = ((hash.get() >> 48) * 3) >> 8;
-        Self { path: hash.get() & ((1 << PATH_BITS) - 1), home: home as u16 }
+        Self { path: hash.get() << NO_PATH >> no_path, home: home as u16 }
     }
 
     #[inline(always)]

@@ -1,9 +1,7 @@
 //! From a rate to a filter.
 
+use super::engine::Engine;
 use super::filter::ElasticFilter;
-use super::lengths::Lengths;
-use super::level::Work;
-use super::levels::Levels;
 use super::policy::Settings;
 use crate::BuildError;
 use crate::builder::{Parameters, check_range, check_rate, setters};
@@ -79,11 +77,8 @@ impl ElasticFilterBuilder {
     /// [`BuildError`] says which parameter cannot be satisfied, and what would be possible.
     pub fn build(&self) -> Result<ElasticFilter, BuildError> {
         Ok(ElasticFilter {
-            settings: self.settings()?,
+            engine: Engine::new(self.settings()?),
             hasher: self.parameters.hasher()?,
-            levels: Levels::default(),
-            lengths: Lengths::default(),
-            work: Work::default(),
             refused: 0,
         })
     }
@@ -110,7 +105,7 @@ impl ElasticFilterBuilder {
     /// ```
     #[must_use]
     pub fn describes(&self, filter: &ElasticFilter) -> bool {
-        let theirs = filter.settings;
+        let theirs = filter.engine.settings;
         let (items, spare) = (self.expected_items as u64, self.spare_bytes);
         let rate = self.parameters.rate_or_default();
         self.parameters.hasher.as_ref() == Some(&filter.hasher)

@@ -70,10 +70,10 @@ impl ElasticFilter {
             });
         }
         // A file may have a first level without segments and keys on others.
-        if self.levels.main.segment_count() == 0 && self.is_empty() {
+        if self.engine.levels.main.segment_count() == 0 && self.is_empty() {
             return self.insert_into_new(hashes);
         }
-        let (levels, mut cx) = self.parts();
+        let (levels, mut cx) = self.engine.parts();
         levels.prepare_for(hashes.len(), &mut cx);
         let count = levels.main.segment_count();
         if count == 0 {
@@ -130,7 +130,7 @@ impl ElasticFilter {
     fn fill(&mut self, hashes: &[KeyHash]) -> Result<(), FullCause> {
         let count = segments_for(hashes.len() as u64) as usize;
         let groups = Groups::new(hashes, count)?;
-        let (levels, mut cx) = self.parts();
+        let (levels, mut cx) = self.engine.parts();
         let goal = cx.settings.bulk_goal(hashes.len() as u64, cx.lengths);
         let (mut later, mut room) = (Later::default(), Room::new());
         groups.each(|index, keys| {
@@ -143,7 +143,7 @@ impl ElasticFilter {
             Ok(())
         })?;
         // Not one of the operations whose work is bounded.
-        self.work = Work::default();
+        self.engine.work = Work::default();
         self.insert_in_turn(&later.keys, &mut 0)
     }
 }

@@ -3,17 +3,10 @@
 use core::fmt;
 use std::alloc::{Layout, handle_alloc_error};
 
-use super::address::{Address, PATH_BITS};
-use super::batch;
 use super::builder::ElasticFilterBuilder;
-use super::lengths::Lengths;
-use super::level::{Context, Level, PartialKey, Work};
-use super::levels::Levels;
-use super::policy::Settings;
+use super::engine::Engine;
 use super::stats::ElasticStats;
 use crate::batch::GROUP;
-use crate::filter::countable;
-use crate::wide::{self, Job};
 use crate::{Filter, Full, FullCause, Insert, Key, KeyHash, KeyHasher, Remove};
 
 /// A filter that follows its set, up and down, and keeps its false positive rate.
@@ -54,10 +47,7 @@ use crate::{Filter, Full, FullCause, Insert, Key, KeyHash, KeyHasher, Remove};
 ///   beyond the third take no further memory.
 pub struct ElasticFilter {
     pub(super) hasher: KeyHasher,
-    pub(super) settings: Settings,
-    pub(super) levels: Levels,
-    pub(super) lengths: Lengths,
-    pub(super) work: Work,
+    pub(crate) engine: Engine,
     pub(super) refused: u64,
 }
 
@@ -70,7 +60,7 @@ impl ElasticFilter {
     /// The rate that the filter keeps.
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
-        self.settings.rate
+        self.engine.settings.rate
     }
 
     /// Keys that [`Extend`] could not store since the filter was built or cleared. They are not
@@ -90,11 +80,11 @@ impl ElasticFilter {
     /// removed; this fills segments a little further, as before saving a set that will not change.
     /// It writes all entries, so it takes as long as building the filter.
     pub fn shrink_to_fit(&mut self) {
-        let before = self.work;
-        let (levels, mut cx) = self.parts();
+        let before = self.engine.work;
+        let (levels, mut cx) = self.engine.parts();
         levels.shrink_to_fit(&mut cx);
         // Not one of the operations whose work is bounded.
-        self.work = before;
+        self.engine.work = before;
     }
 
     /// Adds all keys of another filter with the same hash function and seed. The rates of both must
@@ -120,54 +110,21 @@ impl ElasticFilter {
         if self.hasher != other.hasher {
             return Err(MergeError::OtherHash);
         }
-        if !self.settings.allows(self.lengths.sum() + other.lengths.sum()) {
+        if !self.engine.settings.allows(self.engine.lengths.sum() + other.engine.lengths.sum()) {
             let sum = self.expected_false_positive_rate() + other.expected_false_positive_rate();
-            return Err(MergeError::Rate { sum, limit: self.settings.rate });
+            return Err(MergeError::Rate { sum, limit: self.engine.settings.rate });
         }
         let mut both = self.try_clone().map_err(MergeError::Full)?;
-        let (levels, mut cx) = both.parts();
-        let added = levels.add_all(&other.levels, &other.lengths, &mut cx);
+        let added = both.engine.merge(&other.engine);
         added.map_err(|cause| MergeError::Full(both.full(cause)))?;
-        // Not one of the operations whose work is bounded.
-        both.work = self.work;
         *self = both;
         Ok(())
     }
 
     /// A copy, or the reason why there is no memory for it.
     pub(crate) fn try_clone(&self) -> Result<Self, Full> {
-        let out_of_memory = |_| self.full(FullCause::OutOfMemory);
-        Ok(Self {
-            hasher: self.hasher.clone(),
-            settings: self.settings,
-            levels: self.levels.try_clone().map_err(out_of_memory)?,
-            lengths: self.lengths.try_clone().map_err(out_of_memory)?,
-            work: self.work,
-            refused: self.refused,
-        })
-    }
-
-    /// What is to be said of an entry that was not inserted.
-    #[cold]
-    fn refuse(&mut self, cause: FullCause) -> Full {
-        self.drop_if_empty();
-        self.full(cause)
-    }
-
-    /// Gives everything back if nothing is left that could be worth keeping.
-    pub(super) fn drop_if_empty(&mut self) {
-        if self.levels.main.len() == 0 && self.levels.overflow.is_empty() {
-            self.levels = Levels::default();
-            self.lengths = Lengths::default();
-        }
-    }
-
-    /// The entries, and what changing them needs; a new operation starts.
-    #[inline(always)]
-    pub(super) fn parts(&mut self) -> (&mut Levels, Context<'_>) {
-        let Self { settings, levels, lengths, work, .. } = self;
-        work.start();
-        (levels, Context { settings, lengths, work })
+        let engine = self.engine.try_clone().map_err(|_| self.full(FullCause::OutOfMemory))?;
+        Ok(Self { hasher: self.hasher.clone(), engine, refused: self.refused })
     }
 
     #[cold]
@@ -179,20 +136,7 @@ impl ElasticFilter {
     fn contains_each<K>(&self, keys: &[K], hash: impl Fn(&K) -> KeyHash, hits: &mut Vec<bool>) {
         hits.clear();
         hits.resize(keys.len(), false);
-        self.look_up(keys, hash, hits);
-    }
-
-    #[inline(always)]
-    fn look_up<K>(&self, keys: &[K], hash: impl Fn(&K) -> KeyHash, hits: &mut [bool]) {
-        wide::run_chosen(
-            self.settings.chosen,
-            batch::Contains {
-                levels: &self.levels,
-                keys,
-                address: |key: &K| Address::of(hash(key)),
-                hits,
-            },
-        );
+        self.engine.contains_each(keys, hash, hits);
     }
 }
 
@@ -204,17 +148,16 @@ impl Filter for ElasticFilter {
 
     #[inline]
     fn contains_hash(&self, hash: KeyHash) -> bool {
-        // Two words, which go in registers.
-        wide::run_chosen(self.settings.chosen, ContainsOne { filter: self, hash })
+        self.engine.contains(hash)
     }
 
     fn count_hash(&self, hash: KeyHash) -> usize {
-        countable(self.levels.count(Address::of(hash)))
+        self.engine.count(hash)
     }
 
     #[inline]
     fn prefetch_hash(&self, hash: KeyHash) {
-        batch::prefetch(&self.levels, &[hash], |&hash| Address::of(hash));
+        self.engine.prefetch(&[hash], |&hash| hash);
     }
 
     fn contains_batch(&self, hashes: &[KeyHash], hits: &mut Vec<bool>) {
@@ -230,33 +173,32 @@ impl Filter for ElasticFilter {
     }
 
     fn len(&self) -> usize {
-        countable(self.levels.len())
+        self.engine.len()
     }
 
     fn slots(&self) -> usize {
-        self.levels.iter().map(Level::slots).sum()
+        self.engine.slots()
     }
 
     fn size_in_bytes(&self) -> usize {
-        size_of::<Self>() + self.levels.heap_bytes() + self.lengths.heap_bytes()
+        size_of::<Self>() + self.engine.heap_bytes()
     }
 
     fn expected_false_positive_rate(&self) -> f64 {
-        self.lengths.rate()
+        self.engine.rate()
     }
 }
 
 impl Insert for ElasticFilter {
     #[inline]
     fn insert_hash(&mut self, hash: KeyHash) -> Result<(), Full> {
-        let inserted = wide::run_chosen(self.settings.chosen, InsertOne { filter: self, hash });
-        inserted.map_err(|cause| self.refuse(cause))
+        self.engine.insert(hash).map_err(|cause| self.full(cause))
     }
 
     fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Full> {
         let mut inserted = 0;
         for group in hashes.chunks(GROUP) {
-            batch::prefetch(&self.levels, group, |&hash| Address::of(hash));
+            self.engine.prefetch(group, |&hash| hash);
             for &hash in group {
                 self.insert_hash(hash).map_err(|full| Full { inserted, ..full })?;
                 inserted += 1;
@@ -279,7 +221,7 @@ impl Insert for ElasticFilter {
         for group in hashes.chunks(GROUP) {
             let first = absent.len();
             absent.resize(first + group.len(), false);
-            self.look_up(group, |&hash| hash, &mut absent[first..]);
+            self.engine.contains_each(group, |&hash| hash, &mut absent[first..]);
             for (i, &hash) in (first..).zip(group) {
                 // Looked up again, since the group itself may contain the key twice.
                 let is_absent = !absent[i] && !self.contains_hash(hash);
@@ -295,9 +237,7 @@ impl Insert for ElasticFilter {
     }
 
     fn clear(&mut self) {
-        self.levels = Levels::default();
-        self.lengths = Lengths::default();
-        self.work = Work::default();
+        self.engine.clear();
         self.refused = 0;
     }
 }
@@ -305,104 +245,7 @@ impl Insert for ElasticFilter {
 impl Remove for ElasticFilter {
     #[inline]
     fn remove_hash(&mut self, hash: KeyHash) -> bool {
-        let removed = wide::run_chosen(self.settings.chosen, RemoveOne { filter: self, hash });
-        self.drop_if_empty();
-        removed
-    }
-}
-
-/// Looks a key up.
-struct ContainsOne<'a> {
-    filter: &'a ElasticFilter,
-    hash: KeyHash,
-}
-
-impl Job for ContainsOne<'_> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn run(self) -> bool {
-        self.look_up::<false>()
-    }
-
-    #[inline(always)]
-    fn run_wide(self) -> bool {
-        self.look_up::<true>()
-    }
-}
-
-impl ContainsOne<'_> {
-    /// The usual case needs few registers if all others go to one function that takes no more than
-    /// these two words.
-    #[inline(always)]
-    fn look_up<const WIDE: bool>(self) -> bool {
-        let Self { filter: ElasticFilter { levels, .. }, hash } = self;
-        let is_usual = levels.overflow.is_empty();
-        let found = if is_usual { levels.main.hit::<WIDE>(Address::of(hash)) } else { None };
-        found.unwrap_or_else(|| contains_slowly(self.filter, hash))
-    }
-}
-
-#[inline(never)]
-fn contains_slowly(filter: &ElasticFilter, hash: KeyHash) -> bool {
-    filter.levels.contains(Address::of(hash))
-}
-
-/// Inserts a key: two words as well.
-struct InsertOne<'a> {
-    filter: &'a mut ElasticFilter,
-    hash: KeyHash,
-}
-
-impl Job for InsertOne<'_> {
-    type Output = Result<(), FullCause>;
-
-    #[inline(always)]
-    fn run(self) -> Self::Output {
-        self.insert::<false>()
-    }
-
-    #[inline(always)]
-    fn run_wide(self) -> Self::Output {
-        self.insert::<true>()
-    }
-}
-
-impl InsertOne<'_> {
-    #[inline(always)]
-    fn insert<const WIDE: bool>(self) -> Result<(), FullCause> {
-        let (key, bits) = (Address::of(self.hash), PATH_BITS);
-        let (levels, mut cx) = self.filter.parts();
-        levels.insert::<WIDE>(PartialKey { key, bits }, &mut cx)
-    }
-}
-
-/// Removes the longest entry that may be of a key.
-struct RemoveOne<'a> {
-    filter: &'a mut ElasticFilter,
-    hash: KeyHash,
-}
-
-impl Job for RemoveOne<'_> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn run(self) -> bool {
-        self.remove::<false>()
-    }
-
-    #[inline(always)]
-    fn run_wide(self) -> bool {
-        self.remove::<true>()
-    }
-}
-
-impl RemoveOne<'_> {
-    #[inline(always)]
-    fn remove<const WIDE: bool>(self) -> bool {
-        let key = Address::of(self.hash);
-        let (levels, mut cx) = self.filter.parts();
-        levels.remove::<WIDE>(key, &mut cx)
+        self.engine.remove(hash)
     }
 }
 
@@ -432,7 +275,7 @@ impl fmt::Debug for ElasticFilter {
         f.debug_struct("ElasticFilter")
             .field("len", &self.len())
             .field("slots", &self.slots())
-            .field("settings", &self.settings)
+            .field("settings", &self.engine.settings)
             .field("hasher", &self.hasher)
             .finish_non_exhaustive()
     }

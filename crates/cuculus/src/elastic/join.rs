@@ -3,11 +3,12 @@
 
 use super::address::PATH_BITS;
 use super::code::Form;
+use super::engine::Engine;
 use super::filter::ElasticFilter;
 use super::lengths::Lengths;
 use super::level::{Level, Work};
 use super::levels::Levels;
-use super::part::{Division, Part};
+use super::policy::Settings;
 use super::reshape::counts_of;
 use super::segment::Segment;
 use crate::memory::with_room;
@@ -19,12 +20,12 @@ const EMPTY: Form = Form { width: 8, ended: true };
 
 /// One filter with the keys of all parts.
 pub(crate) fn join(
-    division: &Division,
+    settings: Settings,
     hasher: KeyHasher,
-    mut parts: Vec<Part>,
+    mut parts: Vec<Engine>,
     refused: u64,
 ) -> Result<ElasticFilter, FullCause> {
-    let mut work = Work::default();
+    let shift = parts.len().ilog2();
     let (mut levels, mut lengths) = (Levels::default(), Lengths::default());
     let mut at = 0;
     while parts.iter().any(|part| part.levels.iter().skip(at).any(|level| level.len() > 0)) {
@@ -32,8 +33,8 @@ pub(crate) fn join(
         // level, whose turn comes after.
         let most = parts.iter().filter_map(|part| part.levels.iter().nth(at));
         let most = most.map(Level::segment_count).max().unwrap_or(0).max(1);
-        for Part { levels, lengths, .. } in &mut parts {
-            let mut cx = division.context(lengths, &mut work);
+        for part in &mut parts {
+            let (levels, mut cx) = part.parts();
             while levels.overflow.len() < at {
                 levels.overflow.push(Level::overflow()).map_err(|_| FullCause::OutOfMemory)?;
             }
@@ -47,7 +48,7 @@ pub(crate) fn join(
         for i in 0..most {
             for part in &mut parts {
                 let segment = part.levels.level_mut(at).directory.get(i);
-                let depth = segment.depth() + division.shift;
+                let depth = segment.depth() + shift;
                 whole.directory.push_copy(segment, depth).map_err(|_| FullCause::OutOfMemory)?;
             }
         }
@@ -66,27 +67,25 @@ pub(crate) fn join(
     }
     for part in &parts {
         for (length, entries) in part.lengths.iter() {
-            lengths.reserve(length + division.shift).map_err(|_| FullCause::OutOfMemory)?;
-            lengths.add_many(length + division.shift, entries);
+            lengths.reserve(length + shift).map_err(|_| FullCause::OutOfMemory)?;
+            lengths.add_many(length + shift, entries);
         }
     }
-    let (settings, work) = (division.whole, Work::default());
-    Ok(ElasticFilter { hasher, settings, levels, lengths, work, refused })
+    let engine = Engine { settings, levels, lengths, work: Work::default() };
+    Ok(ElasticFilter { hasher, engine, refused })
 }
 
 /// The parts of a filter, at most 2^shift: fewer if some keys have become so short that nothing
 /// says which part is theirs, if segments cannot be split because of what somebody has chosen or
 /// written, or if one part would not keep the rate while all together do.
-pub(crate) fn divide(
-    mut filter: ElasticFilter,
-    mut shift: u32,
-) -> Result<(Division, Vec<Part>), FullCause> {
+pub(crate) fn divide(mut filter: ElasticFilter, mut shift: u32) -> Result<Vec<Engine>, FullCause> {
     let mut at = 0;
-    while filter.levels.iter().count() > at {
+    while filter.engine.levels.iter().count() > at {
         // Again after each split, which may have shortened some.
-        shift = filter.lengths.iter().next().map_or(shift, |(shortest, _)| shift.min(shortest));
-        let count = filter.levels.level_mut(at).segment_count();
-        let (levels, mut cx) = filter.parts();
+        shift =
+            filter.engine.lengths.iter().next().map_or(shift, |(shortest, _)| shift.min(shortest));
+        let count = filter.engine.levels.level_mut(at).segment_count();
+        let (levels, mut cx) = filter.engine.parts();
         match levels.split_to(at, count.next_multiple_of(1 << shift), &mut cx) {
             Ok(()) => at += 1,
             Err(FullCause::OutOfMemory) => return Err(FullCause::OutOfMemory),
@@ -96,30 +95,29 @@ pub(crate) fn divide(
     }
     let mut lengths = with_room(1 << shift).map_err(|_| FullCause::OutOfMemory)?;
     lengths.resize_with(1 << shift, Lengths::default);
-    for level in filter.levels.iter() {
+    for level in filter.engine.levels.iter() {
         for (index, segment) in level.segments().enumerate() {
             let lengths = &mut lengths[index & ((1 << shift) - 1)];
             add_lengths(segment, shift, lengths)?;
         }
     }
-    while lengths.iter().any(|lengths| !filter.settings.allows(lengths.sum())) && shift > 0 {
+    while lengths.iter().any(|lengths| !filter.engine.settings.allows(lengths.sum())) && shift > 0 {
         shift -= 1;
         lengths = halve(&lengths).map_err(|_| FullCause::OutOfMemory)?;
     }
-    let division = Division::of(&filter, shift);
-    let mut parts: Vec<Part> = with_room(1 << shift).map_err(|_| FullCause::OutOfMemory)?;
-    parts.resize_with(1 << shift, Part::default);
+    let mut parts: Vec<Engine> = with_room(1 << shift).map_err(|_| FullCause::OutOfMemory)?;
+    parts.resize_with(1 << shift, || Engine::part_of(&filter.engine.settings, shift));
     for (part, lengths) in parts.iter_mut().zip(lengths) {
         part.lengths = lengths;
     }
-    for (at, level) in filter.levels.iter().enumerate() {
+    for (at, level) in filter.engine.levels.iter().enumerate() {
         divide_level(level, at, shift, &mut parts).map_err(|_| FullCause::OutOfMemory)?;
     }
     for part in &mut parts {
         part.levels.drop_empty();
         part.drop_if_empty();
     }
-    Ok((division, parts))
+    Ok(parts)
 }
 
 /// The lengths of half as many parts.
@@ -141,7 +139,7 @@ fn divide_level(
     level: &Level,
     at: usize,
     shift: u32,
-    parts: &mut [Part],
+    parts: &mut [Engine],
 ) -> Result<(), OutOfMemory> {
     let mask = parts.len() - 1;
     if at > 0 {

@@ -373,16 +373,16 @@ mod tests {
                 home: random.below(768) as u16,
             })
             .collect();
-        let (levels, _) = filter.parts();
+        let (levels, _) = filter.engine.parts();
         assert!(levels.main.depth_at(5) > 8);
         for &key in &keys {
-            let (levels, mut cx) = filter.parts();
+            let (levels, mut cx) = filter.engine.parts();
             levels.insert_copies(PartialKey { key, bits: 8 }, 1, &mut cx).expect("room");
         }
         let stats = filter.stats();
         assert!(stats.overflow == keys.len() && stats.most_entries_written <= 4096, "{stats:?}");
         assert!(filter.size_in_bytes() < memory + 16 * keys.len(), "{}", filter.size_in_bytes());
-        let (levels, mut cx) = filter.parts();
+        let (levels, mut cx) = filter.engine.parts();
         assert!(keys.iter().all(|&key| levels.contains(key)));
         for &key in &keys {
             levels.take_back(1, PartialKey { key, bits: 8 }, 1, &mut cx);

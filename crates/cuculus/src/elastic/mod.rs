@@ -12,12 +12,12 @@
 //!  directory  all segments of a level, by path
 //!  level      entries put into segments, found and removed
 //!  reshape    segments rewritten, split, merged and shrunk: one commit
+//!  engine     all of these, and the accounts of them
 //!  levels     the main level, and others for entries that have become too short
 //!  overflow   the list of these others
 //!  lengths    what is known of how many keys, and so the rate
 //!  sections   copied piece by piece while it is in use
 //!  bulk       many keys at once, each segment written once
-//!  part       one of several filters that share the keys by their paths
 //!  union      all entries of another filter, segment by segment
 //!  groups     many keys by the segments that they belong to
 //!  join       parts become one filter, and one filter parts
@@ -32,6 +32,7 @@ mod builder;
 mod bulk;
 mod code;
 mod directory;
+pub(crate) mod engine;
 mod filter;
 mod forecast;
 mod group;
@@ -43,8 +44,7 @@ mod levels;
 mod moving;
 mod overflow;
 mod page;
-pub(crate) mod part;
-mod policy;
+pub(crate) mod policy;
 mod pool;
 mod probe;
 mod reshape;

@@ -20,7 +20,7 @@ impl ElasticFilter {
         &mut self,
         relocate: &mut dyn FnMut(NonNull<u8>, Layout) -> Option<NonNull<u8>>,
     ) {
-        let Levels { main, overflow } = &mut self.levels;
+        let Levels { main, overflow } = &mut self.engine.levels;
         for level in core::iter::once(main).chain(&mut **overflow) {
             // SAFETY: the caller's.
             unsafe { level.directory_mut().relocate(relocate) };

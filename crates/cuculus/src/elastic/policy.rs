@@ -3,7 +3,7 @@
 
 use core::num::NonZeroU64;
 
-use super::address::PATH_BITS;
+use super::address::{NO_PATH, PATH_BITS};
 use super::builder::MAX_LOAD;
 use super::code::{Form, MAX_WIDTH};
 use super::lengths::Lengths;
@@ -49,14 +49,15 @@ const MIXED_FROM: u32 = PARTS.ilog2();
 
 /// What a filter was asked for, and what follows from it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Settings {
-    pub(super) rate: f64,
+pub(crate) struct Settings {
+    pub(crate) rate: f64,
     pub(super) load: f64,
     pub(super) expected_items: u64,
     /// What a small filter may use for longer entries, and one; `None` for as much as is usual.
     spare: Option<NonZeroU64>,
-    /// The filter is one of 2^shift parts, which share the keys evenly.
-    shift: u8,
+    /// The bits of a hash that are none of a path: [`NO_PATH`], and those that choose one of several parts,
+    /// which share the keys evenly.
+    no_path: u8,
     /// The length of plain entries, and the segments of 256 with a bit less.
     plain: Option<(u8, u8)>,
     /// The instructions that may be used. Nothing else depends on it.
@@ -122,8 +123,8 @@ impl Settings {
     pub(super) fn new(rate: f64, load: f64, expected_items: u64, spare_bytes: Option<u64>) -> Self {
         let spare = spare_bytes.and_then(|bytes| NonZeroU64::new(bytes.saturating_add(1)));
         let chosen = Instructions::Detected.choose();
-        let (shift, plain) = (0, None);
-        let mut settings = Self { rate, load, expected_items, spare, shift, plain, chosen };
+        let (no_path, plain) = (NO_PATH as u8, None);
+        let mut settings = Self { rate, load, expected_items, spare, no_path, plain, chosen };
         settings.plain = settings.plain_length();
         settings
     }
@@ -138,13 +139,26 @@ impl Settings {
         self.spare.map(|spare| spare.get() - 1)
     }
 
+    /// There are 2^shift parts, of which this is one.
+    #[inline(always)]
+    pub(super) fn shift(&self) -> u32 {
+        self.no_path() - NO_PATH
+    }
+
+    /// The bits of a hash that are none of a path.
+    #[inline(always)]
+    pub(super) fn no_path(&self) -> u32 {
+        u32::from(self.no_path)
+    }
+
     /// The settings of one of 2^shift parts of a filter. An absent key is looked up in one part, so
     /// each part keeps the rate of the whole; what depends on the size depends on that of the whole.
-    pub(super) fn of_part(self, shift: u32) -> Self {
+    pub(super) fn of_part(&self, shift: u32) -> Self {
         let mean = self.expected_items >> shift;
         // Keys are spread at random: hardly any part gets more than four deviations more.
         let more = if shift == 0 || self.expected_items == 0 { 0 } else { 4 + 4 * mean.isqrt() };
-        let mut part = Self { expected_items: mean + more, shift: shift as u8, ..self };
+        let mut part =
+            Self { expected_items: mean + more, no_path: (NO_PATH + shift) as u8, ..*self };
         part.plain = part.plain_length();
         part
     }
@@ -237,7 +251,7 @@ impl Settings {
 
     /// What keys that were said in advance may take of the rate.
     fn planned(&self, items: u64) -> u128 {
-        let is_costly = items.saturating_mul(1 << self.shift) >= LEAST_KEYS
+        let is_costly = items.saturating_mul(1 << self.shift()) >= LEAST_KEYS
             && self.rate >= LARGER_RESERVE_BELOW;
         let limit = u128::from(self.limit());
         limit - limit / if is_costly { RESERVE } else { LARGER_RESERVE }
@@ -306,7 +320,7 @@ impl Settings {
         {
             return Goal::Plain { path: path.into(), shorter: shorter.into() };
         }
-        let total = entries.max(LEAST_KEYS >> self.shift);
+        let total = entries.max(LEAST_KEYS >> self.shift());
         let (mut longer, mut shorter_sum) = (0, lengths.sum());
         let (mut path, mut rest, mut more) = (PATH_BITS, 0, 1);
         // As if for each length from the longest possible one on: as long as no entry is so long,
@@ -334,7 +348,7 @@ impl Settings {
             shorter_sum -= u128::from(count) * unit;
         }
         let shorter = if path == 0 { 0 } else { (rest * PARTS / more).min(PARTS - 1) as u32 };
-        Goal::Ended { path, shorter, spare: self.spare(entries << self.shift) }
+        Goal::Ended { path, shorter, spare: self.spare(entries << self.shift()) }
     }
 }
 

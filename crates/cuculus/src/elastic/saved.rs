@@ -6,6 +6,7 @@ use super::address::{GROUPS, PATH_BITS};
 use super::bits::read;
 use super::builder;
 use super::code::{Form, MAX_WIDTH, mask};
+use super::engine::Engine;
 use super::filter::ElasticFilter;
 use super::lengths::Lengths;
 use super::level::{Level, LoadError, Work, depth_of};
@@ -132,20 +133,20 @@ impl<'a> Payload<'a> {
 
 impl Persist for ElasticFilter {
     fn write_to<W: Write>(&self, writer: W) -> std::io::Result<()> {
-        let Settings { rate, load, expected_items, .. } = self.settings;
+        let Settings { rate, load, expected_items, .. } = self.engine.settings;
         let mut parameters = Parameters::new();
-        let spare = self.settings.spare_bytes().unwrap_or(USUAL_SPARE);
+        let spare = self.engine.settings.spare_bytes().unwrap_or(USUAL_SPARE);
         for bits in [rate.to_bits(), load.to_bits(), expected_items, spare] {
             parameters.extend_from_slice(&bits.to_le_bytes());
         }
-        let (len, levels) = (self.levels.len(), self.levels.iter().count() as u64);
+        let (len, levels) = (self.engine.levels.len(), self.engine.levels.iter().count() as u64);
         for number in [len, self.refused, levels] {
             parameters.extend_from_slice(&number.to_le_bytes());
         }
-        for level in self.levels.iter() {
+        for level in self.engine.levels.iter() {
             parameters.extend_from_slice(&(level.segment_count() as u64).to_le_bytes());
         }
-        let segments = || self.levels.iter().flat_map(Level::segments);
+        let segments = || self.engine.levels.iter().flat_map(Level::segments);
         let payload_len = segments().map(Segment::saved_len).sum();
         let (kind, hasher) = (Kind::Elastic, &self.hasher);
         container::write_pieces(writer, kind, hasher, &parameters, payload_len, |put| {
@@ -222,6 +223,7 @@ impl Persist for ElasticFilter {
         if read.len() != len {
             return Err(invalid("number of keys", len, "the number of entries in the segments"));
         }
-        Ok(Self { hasher, settings, levels: read, lengths, work: Work::default(), refused })
+        let engine = Engine { settings, levels: read, lengths, work: Work::default() };
+        Ok(Self { hasher, engine, refused })
     }
 }

@@ -90,8 +90,8 @@ impl ElasticFilter {
     /// How to copy the filter in sections, from the first on.
     #[must_use]
     pub fn sections(&self) -> Sections {
-        let least = self.levels.main.segment_count().max(1).ilog2();
-        let shortest = self.lengths.iter().next().map_or(0, |(bits, _)| bits);
+        let least = self.engine.levels.main.segment_count().max(1).ilog2();
+        let shortest = self.engine.lengths.iter().next().map_or(0, |(bits, _)| bits);
         Sections { bits: (least + FINER).min(shortest.max(least)).min(MOST_BITS), next: 0 }
     }
 
@@ -135,7 +135,7 @@ impl ElasticFilter {
         let (mut piece, mut entries, mut keys) = (Vec::new(), Vec::new(), 0);
         while next < end && keys < most_keys {
             let mut section = Entries::new(&mut entries, bits);
-            for level in self.levels.iter() {
+            for level in self.engine.levels.iter() {
                 each_of_section(level, bits, next, |known, copies| section.put(known, copies))
                     .map_err(|cause| self.full(cause))?;
             }
@@ -145,8 +145,8 @@ impl ElasticFilter {
         }
         if next >= 1 << bits {
             let mut rest = Entries::new(&mut entries, 0);
-            if self.lengths.iter().next().is_some_and(|(shortest, _)| shortest < bits) {
-                for level in self.levels.iter().filter(|level| may_be_shorter(level, bits)) {
+            if self.engine.lengths.iter().next().is_some_and(|(shortest, _)| shortest < bits) {
+                for level in self.engine.levels.iter().filter(|level| may_be_shorter(level, bits)) {
                     let visited = level.each_known(|known, copies| match known.bits < bits {
                         true => rest.put(known, copies),
                         false => Ok(()),
@@ -179,11 +179,11 @@ impl ElasticFilter {
             Ok(())
         };
         each(&mut count).ok_or(PieceError::Invalid)?.map_err(|_| PieceError::Invalid)?;
-        let before = self.work;
+        let before = self.engine.work;
         // Entries stay as long as they are: they are what a filter of the whole size made them.
-        self.levels.main.set_loading(true);
+        self.engine.levels.main.set_loading(true);
         // Keys come segment by segment: without enough segments they crowd one.
-        let (levels, mut cx) = self.parts();
+        let (levels, mut cx) = self.engine.parts();
         levels.prepare_by(keys, keys, &mut cx);
         let whole = segments_of_all(keys, from, to);
         levels.split_towards(whole, keys / KEYS_PER_SPLIT, &mut cx);
@@ -191,24 +191,24 @@ impl ElasticFilter {
         if matches!(added, Err(PieceError::Full(Full { cause: FullCause::Crowded, .. }))) {
             // Once more with more segments, but a small piece does not rebuild a large filter, whoever has
             // written it.
-            let (levels, mut cx) = self.parts();
+            let (levels, mut cx) = self.engine.parts();
             levels.split_towards(4 * levels.main.segment_count(), keys, &mut cx);
             added = self.add_each(&each);
         }
-        self.levels.main.set_loading(false);
+        self.engine.levels.main.set_loading(false);
         if added.is_err() {
-            let (levels, mut cx) = self.parts();
+            let (levels, mut cx) = self.engine.parts();
             levels.merge_while_due(&mut cx);
             levels.drop_empty();
         }
-        self.work = before;
-        self.drop_if_empty();
+        self.engine.work = before;
+        self.engine.drop_if_empty();
         added
     }
 
     /// Adds what `each` visits, all or nothing.
     fn add_each(&mut self, each: &Each<'_>) -> Result<(), PieceError> {
-        let (levels, mut cx) = self.parts();
+        let (levels, mut cx) = self.engine.parts();
         let mut done = 0;
         let mut add = |known: PartialKey, copies: u64| {
             cx.work.start();
@@ -217,14 +217,14 @@ impl ElasticFilter {
             Ok(())
         };
         let added = match each(&mut add) {
-            Some(Ok(())) if self.settings.allows(self.lengths.sum()) => return Ok(()),
+            Some(Ok(())) if self.engine.settings.allows(self.engine.lengths.sum()) => return Ok(()),
             Some(Err(cause)) => PieceError::Full(self.full(cause)),
             _ => PieceError::Rate,
         };
         let mut take_out = |known: PartialKey, copies: u64| {
             if done > 0 {
                 done -= 1;
-                let (levels, mut cx) = self.parts();
+                let (levels, mut cx) = self.engine.parts();
                 levels.take_back(0, known, copies, &mut cx);
             }
             Ok(())

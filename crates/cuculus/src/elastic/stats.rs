@@ -4,34 +4,33 @@ use core::fmt::Write as _;
 
 use super::filter::ElasticFilter;
 use super::level::Level;
-use crate::filter::countable;
 use crate::stats::{percent, stats};
 
 stats! {
     /// What an [`ElasticFilter`] is like at the moment. Prints as a short table.
     ElasticStats of filter: ElasticFilter {
         /// Segments, each of which is rewritten on its own.
-        segments: usize = filter.levels.iter().map(Level::segment_count).sum(),
+        segments: usize = filter.engine.segments(),
         /// The bits of a hash that choose a segment, at most.
-        depth: u32 = filter.levels.main.depth(),
+        depth: u32 = filter.engine.levels.main.depth(),
         /// Widths of slots in bits, with the number of slots in use of that width.
         slot_widths: Vec<(u32, usize)> = slot_widths(filter),
         /// Bits of a key's path that entries know, with the number of such entries: the longer, the
         /// fewer false positives. Old entries are shorter.
-        entry_lengths: Vec<(u32, u64)> = filter.lengths.iter().collect(),
+        entry_lengths: Vec<(u32, u64)> = filter.engine.lengths.iter().collect(),
         /// Keys whose entries have become too short for the set's size and are kept apart.
-        overflow: usize = countable(filter.levels.iter().skip(1).map(Level::len).sum()),
+        overflow: usize = filter.engine.kept_apart(),
         /// The rate that is kept.
         false_positive_rate: f64 = filter.false_positive_rate(),
         /// The most entries that one operation has rewritten, since the filter was built, cleared or
         /// loaded.
-        most_entries_written: u32 = filter.work.most,
+        most_entries_written: u32 = filter.engine.most_work(),
     }
 }
 
 fn slot_widths(filter: &ElasticFilter) -> Vec<(u32, usize)> {
     let mut slot_widths: Vec<(u32, usize)> = Vec::new();
-    for segment in filter.levels.iter().flat_map(Level::segments) {
+    for segment in filter.engine.levels.iter().flat_map(Level::segments) {
         let (width, slots) = (segment.form().width, segment.slots());
         match slot_widths.binary_search_by_key(&width, |entry| entry.0) {
             Ok(at) => slot_widths[at].1 += slots,

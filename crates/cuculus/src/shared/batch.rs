@@ -3,9 +3,8 @@
 use core::ops::Range;
 
 use super::filter::{Shared, SharedFilter};
-use super::part::SharedPart;
-use crate::elastic::part::PartKey;
-use crate::memory::{collected, filled};
+use super::part::{Numbered, SharedPart};
+use crate::memory::filled;
 use crate::table::OutOfMemory;
 use crate::{Full, FullCause, KeyHash};
 
@@ -15,30 +14,29 @@ const KEYS_PER_PART: usize = 32;
 
 /// Some keys in the order of their parts, each with its number among them.
 struct Sorted {
-    keys: Vec<(u32, PartKey)>,
+    keys: Vec<Numbered>,
     ends: Vec<u32>,
 }
 
 impl Sorted {
     fn new(shared: &Shared, hashes: &[KeyHash]) -> Result<Self, OutOfMemory> {
-        let located = hashes.iter().map(|&hash| shared.division.locate(hash));
-        let located = collected(located, hashes.len())?;
         let mut ends = filled(0u32, shared.parts.len())?;
-        located.iter().for_each(|&(part, _)| ends[part] += 1);
+        hashes.iter().for_each(|&hash| ends[shared.part_of(hash)] += 1);
         let mut sum = 0;
         for end in &mut ends {
             (*end, sum) = (sum, sum + *end);
         }
-        let mut keys = filled((0, PartKey::default()), hashes.len())?;
-        for (at, &(part, key)) in (0..).zip(&located) {
-            keys[ends[part] as usize] = (at, key);
-            ends[part] += 1;
+        let mut keys = filled((0, KeyHash::new(0)), hashes.len())?;
+        for (at, &hash) in (0..).zip(hashes) {
+            let end = &mut ends[shared.part_of(hash)];
+            keys[*end as usize] = (at, hash);
+            *end += 1;
         }
         Ok(Self { keys, ends })
     }
 
     /// The parts that have keys, with their keys.
-    fn iter(&self) -> impl Iterator<Item = (usize, &[(u32, PartKey)])> {
+    fn iter(&self) -> impl Iterator<Item = (usize, &[Numbered])> {
         let mut start = 0;
         self.ends.iter().enumerate().filter_map(move |(part, &end)| {
             let range = core::mem::replace(&mut start, end as usize)..end as usize;
@@ -53,9 +51,9 @@ impl SharedFilter {
     fn by_part(
         &self,
         hashes: &[KeyHash],
-        mut each: impl FnMut(&SharedPart, Range<usize>, &[(u32, PartKey)]) -> Result<(), FullCause>,
+        mut each: impl FnMut(&SharedPart, Range<usize>, &[Numbered]) -> Result<(), FullCause>,
     ) -> Result<(), FullCause> {
-        let Shared { division, parts, .. } = &*self.shared;
+        let Shared { parts, .. } = &*self.shared;
         let most = KEYS_PER_PART * self.parts();
         for start in (0..hashes.len()).step_by(most) {
             let piece = start..hashes.len().min(start + most);
@@ -66,8 +64,7 @@ impl SharedFilter {
                 continue;
             }
             for (at, &hash) in (0..).zip(&hashes[piece.clone()]) {
-                let (part, key) = division.locate(hash);
-                each(&parts[part], piece.clone(), &[(at, key)])?;
+                each(&parts[self.shared.part_of(hash)], piece.clone(), &[(at, hash)])?;
             }
         }
         Ok(())
@@ -79,10 +76,8 @@ impl SharedFilter {
     /// If a key is refused. Keys are taken part by part, so some of the others are stored then and
     /// some are not: [`Full::inserted`] says how many are. To know which, insert them one by one.
     pub fn insert_batch(&self, hashes: &[KeyHash]) -> Result<(), Full> {
-        let division = &self.shared.division;
         let mut inserted = 0;
-        let done =
-            self.by_part(hashes, |part, _, keys| part.insert_many(keys, division, &mut inserted));
+        let done = self.by_part(hashes, |part, _, keys| part.insert_many(keys, &mut inserted));
         done.map_err(|cause| Full { inserted, ..self.full(cause) })
     }
 
@@ -97,7 +92,6 @@ impl SharedFilter {
         hashes: &[KeyHash],
         absent: &mut Vec<bool>,
     ) -> Result<(), Full> {
-        let division = &self.shared.division;
         absent.clear();
         if absent.try_reserve(hashes.len()).is_err() {
             return Err(self.full(FullCause::OutOfMemory));
@@ -105,7 +99,7 @@ impl SharedFilter {
         absent.resize(hashes.len(), false);
         let done = self.by_part(hashes, |part, piece, keys| {
             let each = |at: u32, is_absent| absent[piece.start + at as usize] = is_absent;
-            part.insert_absent_many(keys, division, each)
+            part.insert_absent_many(keys, each)
         });
         done.map_err(|cause| {
             let inserted = absent.iter().filter(|&&absent| absent).count();
@@ -116,24 +110,22 @@ impl SharedFilter {
     /// Removes one occurrence of each of many keys. `removed[i]` says whether there was one of key
     /// `i`; `removed` is cleared first.
     pub fn remove_batch(&self, hashes: &[KeyHash], removed: &mut Vec<bool>) {
-        let division = &self.shared.division;
         removed.clear();
         removed.resize(hashes.len(), false);
         let _ = self.by_part(hashes, |part, piece, keys| {
             let each = |at: u32, was_there| removed[piece.start + at as usize] = was_there;
             // From a part that a panic has left nothing is removed.
-            let _ = part.remove_many(keys, division, each);
+            let _ = part.remove_many(keys, each);
             Ok(())
         });
     }
 
     /// Looks up many keys. `hits` is cleared first.
     pub fn contains_batch(&self, hashes: &[KeyHash], hits: &mut Vec<bool>) {
-        let division = &self.shared.division;
         hits.clear();
         hits.resize(hashes.len(), false);
         let looked_up = self.by_part(hashes, |part, piece, keys| {
-            part.contains_many(keys, division, |at, hit| hits[piece.start + at as usize] = hit);
+            part.contains_many(keys, |at, hit| hits[piece.start + at as usize] = hit);
             Ok(())
         });
         debug_assert_eq!(looked_up, Ok(()));

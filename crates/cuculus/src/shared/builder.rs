@@ -1,8 +1,9 @@
 //! From a rate and a number of parts to a filter.
 
 use super::filter::SharedFilter;
+use super::part::SharedPart;
 use crate::builder::setters;
-use crate::elastic::part::Division;
+use crate::elastic::engine::Engine;
 use crate::{BuildError, ElasticFilter, ElasticFilterBuilder, Filter as _, KeyHasher};
 
 /// So many writers seldom meet on any machine of today, and a small filter is still small.
@@ -57,7 +58,9 @@ impl SharedFilterBuilder {
             elastic = elastic.hasher(hasher.clone());
         }
         let empty = elastic.build()?;
-        Ok(SharedFilter::empty(Division::of(&empty, shift), empty.hasher().clone()))
+        let part = |_| SharedPart::new(Engine::part_of(&empty.engine.settings, shift));
+        let parts = (0..self.parts).map(part).collect();
+        Ok(SharedFilter::new(empty.engine.settings, empty.hasher().clone(), parts, 0))
     }
 }
 

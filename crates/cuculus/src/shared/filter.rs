@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::builder::SharedFilterBuilder;
 use super::part::SharedPart;
 use super::stats::SharedStats;
-use crate::elastic::part::{Division, Part};
+use crate::elastic::engine::Engine;
+use crate::elastic::policy::Settings;
 use crate::{Full, FullCause, Key, KeyHash, KeyHasher};
 
 /// A filter for many threads: every call takes `&self`, and a clone is another handle to the same
@@ -51,10 +52,24 @@ pub struct SharedFilter {
 
 pub(super) struct Shared {
     pub(super) hasher: KeyHasher,
-    pub(super) division: Division,
+    /// Of the filter that the parts are.
+    pub(super) settings: Settings,
     pub(super) parts: Box<[SharedPart]>,
     /// Not an atomic number: not every processor has those of 64 bits.
     pub(super) refused: Mutex<u64>,
+}
+
+impl Shared {
+    /// The number of the part of a key: the lowest bits of its path.
+    #[inline]
+    pub(super) fn part_of(&self, hash: KeyHash) -> usize {
+        hash.get() as usize & (self.parts.len() - 1)
+    }
+
+    /// How many bits choose a part.
+    pub(super) fn shift(&self) -> u32 {
+        self.parts.len().ilog2()
+    }
 }
 
 impl SharedFilter {
@@ -63,19 +78,20 @@ impl SharedFilter {
         SharedFilterBuilder::default()
     }
 
-    pub(super) fn empty(division: Division, hasher: KeyHasher) -> Self {
-        let parts = (0..division.parts()).map(|_| SharedPart::default()).collect();
-        Self::new(division, hasher, parts, 0)
-    }
-
     pub(super) fn new(
-        division: Division,
+        settings: Settings,
         hasher: KeyHasher,
         parts: Box<[SharedPart]>,
         refused: u64,
     ) -> Self {
         let refused = Mutex::new(refused);
-        Self { shared: Arc::new(Shared { hasher, division, parts, refused }) }
+        Self { shared: Arc::new(Shared { hasher, settings, parts, refused }) }
+    }
+
+    /// The part of a key.
+    #[inline]
+    fn part(&self, hash: KeyHash) -> &SharedPart {
+        &self.shared.parts[self.shared.part_of(hash)]
     }
 
     /// The filter's hash function with its seed.
@@ -87,7 +103,7 @@ impl SharedFilter {
     /// The rate that the filter keeps.
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
-        self.shared.division.rate()
+        self.shared.settings.rate
     }
 
     /// The parts in which the keys are kept.
@@ -134,9 +150,7 @@ impl SharedFilter {
     /// As for [`insert`](Self::insert).
     #[inline]
     pub fn insert_hash(&self, hash: KeyHash) -> Result<(), Full> {
-        let Shared { division, parts, .. } = &*self.shared;
-        let (part, key) = division.locate(hash);
-        parts[part].insert(key, division).map_err(|cause| self.full(cause))
+        self.part(hash).insert(hash).map_err(|cause| self.full(cause))
     }
 
     /// Inserts a key unless it is contained, and says whether it was inserted. Of several threads
@@ -162,9 +176,7 @@ impl SharedFilter {
         if self.contains_hash(hash) {
             return Ok(false);
         }
-        let Shared { division, parts, .. } = &*self.shared;
-        let (part, key) = division.locate(hash);
-        parts[part].insert_absent(key, division).map_err(|cause| self.full(cause))
+        self.part(hash).insert_absent(hash).map_err(|cause| self.full(cause))
     }
 
     /// Removes one occurrence of a key and says whether there was one. Only remove keys that were
@@ -178,9 +190,7 @@ impl SharedFilter {
     #[inline]
     #[allow(clippy::must_use_candidate, reason = "it changes the filter")]
     pub fn remove_hash(&self, hash: KeyHash) -> bool {
-        let Shared { division, parts, .. } = &*self.shared;
-        let (part, key) = division.locate(hash);
-        parts[part].remove(key, division)
+        self.part(hash).remove(hash)
     }
 
     /// Whether the key may have been inserted; see [`Filter::contains`](crate::Filter::contains).
@@ -194,9 +204,7 @@ impl SharedFilter {
     #[inline]
     #[must_use]
     pub fn contains_hash(&self, hash: KeyHash) -> bool {
-        let Shared { division, parts, .. } = &*self.shared;
-        let (part, key) = division.locate(hash);
-        parts[part].contains(key, division)
+        self.part(hash).contains(hash)
     }
 
     /// How often the key was inserted and not removed; never too low.
@@ -209,16 +217,14 @@ impl SharedFilter {
     /// [`count`](Self::count) by hash.
     #[must_use]
     pub fn count_hash(&self, hash: KeyHash) -> usize {
-        let Shared { division, parts, .. } = &*self.shared;
-        let (part, key) = division.locate(hash);
-        parts[part].count(key)
+        self.part(hash).count(hash)
     }
 
     /// The number of keys inserted and not removed, repetitions counted. While others change the
     /// filter, a number that was right for each part at some moment of the call.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.sum(|part| part.look(Part::len))
+        self.sum(Engine::len)
     }
 
     /// Whether the filter holds no keys.
@@ -230,14 +236,14 @@ impl SharedFilter {
     /// The number of slots for keys that exist now.
     #[must_use]
     pub fn slots(&self) -> usize {
-        self.sum(|part| part.look(Part::slots))
+        self.sum(Engine::slots)
     }
 
     /// The memory that the filter holds.
     #[must_use]
     pub fn size_in_bytes(&self) -> usize {
         let parts = size_of_val(&*self.shared.parts);
-        size_of::<Self>() + size_of::<Shared>() + parts + self.sum(SharedPart::heap_bytes)
+        size_of::<Self>() + size_of::<Shared>() + parts + self.sum(Engine::heap_bytes)
     }
 
     /// The probability that [`contains`](Self::contains) returns true for a key that is not in the
@@ -245,7 +251,7 @@ impl SharedFilter {
     #[must_use]
     pub fn expected_false_positive_rate(&self) -> f64 {
         let parts = &self.shared.parts;
-        let rates = parts.iter().map(|part| part.look(Part::rate));
+        let rates = parts.iter().map(|part| part.look(Engine::rate));
         rates.sum::<f64>() / parts.len() as f64
     }
 
@@ -258,13 +264,12 @@ impl SharedFilter {
     /// Removes all keys and keeps the parameters and the seed. Keys that others insert meanwhile may
     /// stay.
     pub fn clear(&self) {
-        let Shared { division, parts, .. } = &*self.shared;
-        parts.iter().for_each(|part| part.clear(division));
+        self.shared.parts.iter().for_each(SharedPart::clear);
         *self.lock_refused() = 0;
     }
 
-    pub(super) fn sum(&self, figure: impl Fn(&SharedPart) -> usize) -> usize {
-        self.shared.parts.iter().map(figure).fold(0, usize::saturating_add)
+    pub(super) fn sum(&self, figure: impl Fn(&Engine) -> usize) -> usize {
+        self.shared.parts.iter().map(|part| part.look(&figure)).fold(0, usize::saturating_add)
     }
 
     #[cold]
@@ -284,7 +289,8 @@ impl fmt::Debug for SharedFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SharedFilter")
             .field("len", &self.len())
-            .field("division", &self.shared.division)
+            .field("settings", &self.shared.settings)
+            .field("parts", &self.parts())
             .field("hasher", &self.shared.hasher)
             .finish_non_exhaustive()
     }

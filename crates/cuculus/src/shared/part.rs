@@ -3,8 +3,11 @@
 
 use super::gate::{Gate, Poisoned, Writing};
 use crate::FullCause;
-use crate::elastic::part::{Division, Part, PartKey};
-use crate::table::OutOfMemory;
+use crate::KeyHash;
+use crate::elastic::engine::Engine;
+
+/// A key and its number in a batch.
+pub(super) type Numbered = (u32, KeyHash);
 
 /// Keys of a batch that are prefetched at a time.
 const TOGETHER: usize = 8;
@@ -13,59 +16,11 @@ const NOTED: usize = 64;
 
 /// Two cache lines, since processors fetch them in pairs: who changes one part makes nobody wait who
 /// reads another.
-#[derive(Default)]
 #[repr(align(128))]
-pub(super) struct SharedPart(Gate<Part>);
-
-/// The thread that changes a part.
-pub(super) struct Writer<'a> {
-    part: Writing<'a, Part>,
-    division: &'a Division,
-}
-
-impl Writer<'_> {
-    /// A part of its own with the same keys.
-    pub(super) fn copy(&self) -> Result<Part, OutOfMemory> {
-        self.part.try_clone()
-    }
-
-    /// Replaces all keys.
-    pub(super) fn set(&mut self, part: Part) {
-        *self.part = part;
-    }
-
-    fn insert(&mut self, key: PartKey) -> Result<(), FullCause> {
-        self.part.insert(key, self.division)
-    }
-
-    fn insert_absent(&mut self, key: PartKey) -> Result<bool, FullCause> {
-        let is_absent = !self.part.contains(key, self.division);
-        if is_absent {
-            self.insert(key)?;
-        }
-        Ok(is_absent)
-    }
-
-    fn remove(&mut self, key: PartKey) -> bool {
-        self.part.remove(key, self.division)
-    }
-
-    /// Does something with each key, up to the first error; what they need is on its way.
-    fn each<T>(
-        &mut self,
-        keys: &[(T, PartKey)],
-        mut change: impl FnMut(&mut Self, &(T, PartKey)) -> Result<(), FullCause>,
-    ) -> Result<(), FullCause> {
-        for group in keys.chunks(TOGETHER) {
-            self.part.prefetch(group);
-            group.iter().try_for_each(|key| change(self, key))?;
-        }
-        Ok(())
-    }
-}
+pub(super) struct SharedPart(Gate<Engine>);
 
 impl SharedPart {
-    pub(super) fn new(part: Part) -> Self {
+    pub(super) fn new(part: Engine) -> Self {
         Self(Gate::new(part))
     }
 
@@ -75,71 +30,62 @@ impl SharedPart {
 
     /// Nobody knows what a panic has left: any key may be there then.
     #[inline]
-    pub(super) fn contains(&self, key: PartKey, division: &Division) -> bool {
-        self.0.read().map_or(true, |part| part.contains(key, division))
+    pub(super) fn contains(&self, hash: KeyHash) -> bool {
+        self.0.read().map_or(true, |part| part.contains(hash))
     }
 
     /// Looks up some keys, and says of each whether it may be there.
-    pub(super) fn contains_many(
-        &self,
-        keys: &[(u32, PartKey)],
-        division: &Division,
-        mut each: impl FnMut(u32, bool),
-    ) {
+    pub(super) fn contains_many(&self, keys: &[Numbered], mut each: impl FnMut(u32, bool)) {
         let part = self.0.read();
         for keys in keys.chunks(NOTED) {
             let mut hits = [part.is_err(); NOTED];
             if let Ok(part) = &part {
-                part.contains_batch(keys, division, &mut hits[..keys.len()]);
+                part.contains_each(keys, |&(_, hash)| hash, &mut hits[..keys.len()]);
             }
             keys.iter().zip(hits).for_each(|(&(at, _), hit)| each(at, hit));
         }
     }
 
     /// As [`contains`](Self::contains).
-    pub(super) fn count(&self, key: PartKey) -> usize {
-        self.0.read().map_or(1, |part| part.count(key))
+    pub(super) fn count(&self, hash: KeyHash) -> usize {
+        self.0.read().map_or(1, |part| part.count(hash))
     }
 
+    // Out of line it took 15 ns more.
     #[inline(always)]
-    pub(super) fn write<'a>(&'a self, division: &'a Division) -> Result<Writer<'a>, FullCause> {
-        let part = self.0.write().map_err(|_| FullCause::Poisoned)?;
-        Ok(Writer { part, division })
+    pub(super) fn write(&self) -> Result<Writing<'_, Engine>, FullCause> {
+        self.0.write().map_err(|_| FullCause::Poisoned)
     }
 
     #[inline]
-    pub(super) fn insert(&self, key: PartKey, division: &Division) -> Result<(), FullCause> {
-        self.write(division)?.insert(key)
+    pub(super) fn insert(&self, hash: KeyHash) -> Result<(), FullCause> {
+        self.write()?.insert(hash)
     }
 
-    pub(super) fn insert_absent(
-        &self,
-        key: PartKey,
-        division: &Division,
-    ) -> Result<bool, FullCause> {
-        self.write(division)?.insert_absent(key)
+    pub(super) fn insert_absent(&self, hash: KeyHash) -> Result<bool, FullCause> {
+        let mut part = self.write()?;
+        insert_absent(&mut part, hash)
     }
 
     #[inline]
-    pub(super) fn remove(&self, key: PartKey, division: &Division) -> bool {
-        self.write(division).is_ok_and(|mut part| part.remove(key))
+    pub(super) fn remove(&self, hash: KeyHash) -> bool {
+        self.write().is_ok_and(|mut part| part.remove(hash))
     }
 
-    pub(super) fn clear(&self, division: &Division) {
-        if let Ok(mut part) = self.write(division) {
-            part.set(Part::default());
+    pub(super) fn clear(&self) {
+        if let Ok(mut part) = self.write() {
+            part.clear();
         }
     }
 
     /// Inserts keys in turn, up to the first that is refused; counts those that went in.
     pub(super) fn insert_many(
         &self,
-        keys: &[(u32, PartKey)],
-        division: &Division,
+        keys: &[Numbered],
         inserted: &mut usize,
     ) -> Result<(), FullCause> {
-        self.write(division)?.each(keys, |part, &(_, key)| {
-            part.insert(key)?;
+        self.change_each(keys, |part, (_, hash)| {
+            part.insert(hash)?;
             *inserted += 1;
             Ok(())
         })
@@ -149,12 +95,11 @@ impl SharedPart {
     /// whether it was inserted.
     pub(super) fn insert_absent_many(
         &self,
-        keys: &[(u32, PartKey)],
-        division: &Division,
+        keys: &[Numbered],
         mut each: impl FnMut(u32, bool),
     ) -> Result<(), FullCause> {
-        self.write(division)?.each(keys, |part, &(at, key)| {
-            each(at, part.insert_absent(key)?);
+        self.change_each(keys, |part, (at, hash)| {
+            each(at, insert_absent(part, hash)?);
             Ok(())
         })
     }
@@ -162,31 +107,47 @@ impl SharedPart {
     /// Removes keys, and says of each whether it was there.
     pub(super) fn remove_many(
         &self,
-        keys: &[(u32, PartKey)],
-        division: &Division,
+        keys: &[Numbered],
         mut each: impl FnMut(u32, bool),
     ) -> Result<(), FullCause> {
-        self.write(division)?.each(keys, |part, &(at, key)| {
-            each(at, part.remove(key));
+        self.change_each(keys, |part, (at, hash)| {
+            each(at, part.remove(hash));
             Ok(())
         })
     }
 
+    /// Does something with each key, up to the first error; what they need is on its way.
+    fn change_each(
+        &self,
+        keys: &[Numbered],
+        mut change: impl FnMut(&mut Engine, Numbered) -> Result<(), FullCause>,
+    ) -> Result<(), FullCause> {
+        let mut part = self.write()?;
+        for group in keys.chunks(TOGETHER) {
+            part.prefetch(group, |&(_, hash)| hash);
+            group.iter().try_for_each(|&key| change(&mut part, key))?;
+        }
+        Ok(())
+    }
+
     /// A copy of the part as it is at some moment.
-    pub(super) fn copy(&self) -> Result<Part, FullCause> {
+    pub(super) fn copy(&self) -> Result<Engine, FullCause> {
         let part = self.0.read().map_err(|_| FullCause::Poisoned)?;
         part.try_clone().map_err(|_| FullCause::OutOfMemory)
     }
 
     /// Figures of the part. After a panic those of what it has left.
-    pub(super) fn look<T>(&self, figure: impl FnOnce(&Part) -> T) -> T {
+    pub(super) fn look<T>(&self, figure: impl FnOnce(&Engine) -> T) -> T {
         figure(&self.0.read().unwrap_or_else(|Poisoned(part)| part))
     }
+}
 
-    /// All memory outside of the part itself.
-    pub(super) fn heap_bytes(&self) -> usize {
-        self.look(Part::heap_bytes)
+fn insert_absent(part: &mut Engine, hash: KeyHash) -> Result<bool, FullCause> {
+    let is_absent = !part.contains(hash);
+    if is_absent {
+        part.insert(hash)?;
     }
+    Ok(is_absent)
 }
 
 #[cfg(test)]
@@ -204,8 +165,8 @@ mod tests {
         }
         let part = &filter.shared.parts[0];
         let panicked = catch_unwind(AssertUnwindSafe(|| {
-            let mut writer = part.write(&filter.shared.division).expect("whole");
-            writer.set(Default::default());
+            let mut writer = part.write().expect("whole");
+            writer.clear();
             panic!("in the middle of a change");
         }));
         assert!(panicked.is_err());
@@ -217,7 +178,7 @@ mod tests {
         let (mut refused, mut inserted) = (0, 0);
         for key in 0..10_000u64 {
             assert!(filter.contains(&key) && filter.count(&key) >= 1, "{key}");
-            let is_poisoned = filter.shared.division.locate(filter.hasher().hash(&key)).0 == 0;
+            let is_poisoned = filter.shared.part_of(filter.hasher().hash(&key)) == 0;
             match filter.insert(&key) {
                 Ok(()) => inserted += 1,
                 Err(full) => {

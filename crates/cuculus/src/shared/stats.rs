@@ -1,7 +1,7 @@
 //! The figures of a shared filter, to look at.
 
 use super::filter::SharedFilter;
-use crate::elastic::part::Part;
+use crate::elastic::engine::Engine;
 use crate::stats::{percent, stats};
 
 stats! {
@@ -12,9 +12,9 @@ stats! {
         /// The parts that accept no change any more, since a thread panicked while it changed them.
         poisoned_parts: usize = filter.poisoned_parts(),
         /// Segments, each of which is rewritten on its own.
-        segments: usize = filter.sum(|part| part.look(|part| part.shape().0)),
+        segments: usize = filter.sum(Engine::segments),
         /// Keys whose entries have become too short for the set's size and are kept apart.
-        overflow: usize = filter.sum(|part| part.look(|part| part.shape().1)),
+        overflow: usize = filter.sum(Engine::kept_apart),
         /// The rate that is kept.
         false_positive_rate: f64 = filter.false_positive_rate(),
         /// The most entries that one operation has rewritten, since the filter was built, cleared or
@@ -25,7 +25,7 @@ stats! {
 
 impl SharedFilter {
     fn most_work(&self) -> u32 {
-        self.shared.parts.iter().map(|part| part.look(Part::most_work)).max().unwrap_or(0)
+        self.shared.parts.iter().map(|part| part.look(Engine::most_work)).max().unwrap_or(0)
     }
 }
 

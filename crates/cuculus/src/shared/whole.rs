@@ -32,12 +32,12 @@ impl SharedFilter {
     }
 
     fn try_snapshot(&self) -> Result<ElasticFilter, FullCause> {
-        let Shared { division, hasher, parts, .. } = &*self.shared;
+        let Shared { settings, hasher, parts, .. } = &*self.shared;
         let mut copies = with_room(parts.len()).map_err(|_| FullCause::OutOfMemory)?;
         for part in parts {
             copies.push(part.copy()?);
         }
-        join(division, hasher.clone(), copies, self.refused())
+        join(*settings, hasher.clone(), copies, self.refused())
     }
 
     /// A shared filter with the keys of an ordinary one, in so many parts, or in fewer if some of
@@ -49,11 +49,11 @@ impl SharedFilter {
         let shift = shift_of(parts)?;
         let bytes = filter.size_in_bytes() as u64;
         let (hasher, refused) = (filter.hasher().clone(), filter.refused());
-        let divided = divide(filter, shift);
-        let (division, parts) = divided.map_err(|_| BuildError::OutOfMemory { bytes })?;
+        let settings = filter.engine.settings;
+        let parts = divide(filter, shift).map_err(|_| BuildError::OutOfMemory { bytes })?;
         let mut shared = with_room(parts.len())?;
         shared.extend(parts.into_iter().map(SharedPart::new));
-        Ok(Self::new(division, hasher, shared.into_boxed_slice(), refused))
+        Ok(Self::new(settings, hasher, shared.into_boxed_slice(), refused))
     }
 
     /// Adds all keys of a filter with the same hash function and seed, at the cost of inserting
@@ -75,14 +75,14 @@ impl SharedFilter {
     /// # Errors
     /// [`MergeError`] says why not; nothing has changed then.
     pub fn merge(&self, other: &ElasticFilter) -> Result<(), MergeError> {
-        let Shared { division, hasher, parts, .. } = &*self.shared;
+        let Shared { hasher, parts, .. } = &*self.shared;
         if hasher != other.hasher() {
             return Err(MergeError::OtherHash);
         }
         let full = |cause| MergeError::Full(self.full(cause));
         let copy = other.try_clone().map_err(|error| full(error.cause))?;
-        let (theirs, others) = divide(copy, division.shift()).map_err(full)?;
-        if theirs.shift() < division.shift() {
+        let others = divide(copy, self.shared.shift()).map_err(full)?;
+        if others.len() < parts.len() {
             let sum = self.expected_false_positive_rate() + other.expected_false_positive_rate();
             return Err(MergeError::Rate { sum, limit: self.false_positive_rate() });
         }
@@ -91,16 +91,16 @@ impl SharedFilter {
         let no_memory = |_| fail(FullCause::OutOfMemory);
         let mut writers = with_room(parts.len()).map_err(no_memory)?;
         for part in parts {
-            writers.push(part.write(division).map_err(fail)?);
+            writers.push(part.write().map_err(fail)?);
         }
         let mut merged = with_room(parts.len()).map_err(no_memory)?;
         for (writer, other) in writers.iter().zip(&others) {
-            let mut both = writer.copy().map_err(no_memory)?;
-            both.merge(other, division).map_err(fail)?;
+            let mut both = writer.try_clone().map_err(no_memory)?;
+            both.merge(other).map_err(fail)?;
             merged.push(both);
         }
         for (writer, merged) in writers.iter_mut().zip(merged) {
-            writer.set(merged);
+            **writer = merged;
         }
         Ok(())
     }
