@@ -344,7 +344,7 @@ fn absurd_files_are_refused() {
         ("a bit less", SEGMENT, &[width - 1]),
         ("a bit more", SEGMENT, &[width + 1]),
         ("large groups that are not", SEGMENT + 1, &[1]),
-        ("flag 4", SEGMENT + 1, &[4]),
+        ("flag 8", SEGMENT + 1, &[8]),
         ("flag 128", SEGMENT + 1, &[128]),
         ("a counted code that is not there", SEGMENT + 4, &[1, 0]),
         ("endless counted codes", SEGMENT + 4, &[255, 255]),

@@ -76,9 +76,12 @@ impl ElasticFilter {
         ElasticStats::of(self)
     }
 
-    /// Gives back what memory can be given back now. The filter shrinks by itself as keys are
-    /// removed; this fills segments a little further, as before saving a set that will not change.
-    /// It writes all entries, so it takes as long as building the filter.
+    /// Makes the filter as small as its rate allows: entries are cut to the length that this many keys need, as if
+    /// their number had been said in advance. For a set that rests, before it is saved or handed out. The rate
+    /// is kept, keys can be removed, and the set can grow again; but then new entries have to be longer, since those
+    /// that were cut have used up most of the rate.
+    ///
+    /// It writes all entries, so it takes as long as building the filter in bulk.
     pub fn shrink_to_fit(&mut self) {
         let before = self.engine.work;
         let (levels, mut cx) = self.engine.parts();

@@ -310,7 +310,7 @@ impl Level {
         }
         let segment = self.directory.find(new.key.path);
         let (form, depth) = (segment.form(), segment.depth());
-        if new.bits < depth || !self.serves(form, depth, new, cx) {
+        if new.bits < depth || segment.is_packed() || !self.serves(form, depth, new, cx) {
             return false;
         }
         let length = (new.bits - depth).min(form.longest());
@@ -354,7 +354,7 @@ impl Level {
         let index = self.directory.index(new.key.path);
         let segment = self.directory.get(index);
         let (form, depth) = (segment.form(), segment.depth());
-        if !self.serves(form, depth, new, cx) {
+        if segment.is_packed() || !self.serves(form, depth, new, cx) {
             return self.insert_by_rewriting(index, new, cx).map(|()| true);
         }
         let length = (new.bits - depth).min(form.longest());
@@ -536,7 +536,7 @@ impl Level {
         // may be too large.
         let ended = Form { width: (goal.width + 1).min(MAX_WIDTH), ended: true };
         let is_too_short = failed == Failure::Unfit(Unfit::TooShort);
-        let serves = self.serves(form, depth, new, cx);
+        let serves = !self.directory.get(index).is_packed() && self.serves(form, depth, new, cx);
         let others = [is_too_short.then_some(ended), serves.then_some(form)];
         for form in others.into_iter().flatten().filter(|&form| form != goal) {
             match self.rewrite_with(index, form, new, cx) {

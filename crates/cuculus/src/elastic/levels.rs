@@ -331,12 +331,14 @@ impl Levels {
     }
 
     pub(super) fn shrink_to_fit(&mut self, cx: &mut Context<'_>) {
-        self.main.shrink_to_fit(cx);
+        self.main.merge_all(cx);
         for segment in self.main.indices() {
             while !self.overflow.is_empty() && self.drain(segment, cx) > 0 {}
         }
-        self.overflow.iter_mut().for_each(|level| level.shrink_to_fit(cx));
-        self.main.shrink_to_fit(cx);
+        for level in core::iter::once(&mut self.main).chain(&mut *self.overflow) {
+            level.merge_all(cx);
+            level.pack(cx);
+        }
     }
 
     pub(super) fn heap_bytes(&self) -> usize {

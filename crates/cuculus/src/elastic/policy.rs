@@ -230,23 +230,33 @@ impl Settings {
     /// The length of plain entries, if the number of keys was said in advance, and the segments
     /// of 256 that can do with a bit less.
     fn plain_length(&self) -> Option<(u8, u8)> {
-        let items = u128::from(self.expected_items);
-        if items == 0 {
-            return None;
-        }
-        let planned = self.planned(self.expected_items);
-        let segments = self.expected_items / LOAD_PER_SEGMENT as u64;
+        let items = Some(self.expected_items).filter(|&items| items > 0)?;
+        self.shortest_for(items, |length| Lengths::default().sum_if_cut(length, items))
+    }
+
+    /// How short entries can be at least, and in some segments of 256 by a bit less, for the rate to be kept, given
+    /// the sum that they have if they are cut to a length.
+    fn shortest_for(&self, items: u64, cut: impl Fn(u32) -> u128) -> Option<(u8, u8)> {
+        let planned = self.planned(items);
+        let segments = items / LOAD_PER_SEGMENT as u64;
         let deepest = segments.checked_ilog2().map_or(0, |depth| depth + 2);
-        let weight = |length: u32| 1u128 << (PATH_BITS - length);
-        // The smallest length at which that many entries keep the rate.
-        let length = (deepest..=MAX_WIDTH).find(|&length| items * weight(length) <= planned)?;
+        let length = (deepest..=MAX_WIDTH).find(|&length| cut(length) <= planned)?;
         if length == deepest {
             return Some((length as u8, 0));
         }
-        // A segment with a bit less takes as much again.
-        let rest = planned - items * weight(length);
-        let shorter = (rest * PARTS / (items * weight(length))).min(PARTS - 1);
+        let more = cut(length - 1) - cut(length);
+        let shorter = ((planned - cut(length)) * PARTS / more.max(1)).min(PARTS - 1);
         Some((length as u8, shorter as u8))
+    }
+
+    /// The forms of a segment whose entries are as short as the rate allows, now that no others come: the first if
+    /// all of them are long enough.
+    pub(super) fn packed(&self, lengths: &Lengths) -> Option<[Goal; 2]> {
+        let entries = lengths.total();
+        let (path, shorter) =
+            self.shortest_for(entries, |length| lengths.sum_if_cut(length, entries))?;
+        let (path, shorter) = (path.into(), shorter.into());
+        Some([Goal::Plain { path, shorter }, Goal::Ended { path, shorter, spare: 0 }])
     }
 
     /// What keys that were said in advance may take of the rate.

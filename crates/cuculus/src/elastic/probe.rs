@@ -8,7 +8,7 @@ use core::marker::PhantomData;
 use super::address::Address;
 use super::code::{MAX_WIDTH, mask};
 use super::group::{self, ELSEWHERE, FEW, HEADER};
-use super::segment::{PLAIN, Segment};
+use super::segment::{PLAIN, Segment, WIDTH};
 use crate::prefetch::prefetch_at;
 
 /// The most codes of a home that are compared at once, if they are narrow.
@@ -109,7 +109,7 @@ impl<'a> Probe<'a> {
         let (group, tag) = (key.group(), segment.tag());
         let base = segment.near_base(group);
         let codes = segment.near_base(group + 1).wrapping_sub(base) as u32;
-        let step = usize::from(tag & !PLAIN) + 1;
+        let step = usize::from(tag & WIDTH) + 1;
         let bit = (HEADER * group).wrapping_add((base as usize).wrapping_mul(step));
         let home = key.home_in_group();
         let at = segment.at.as_ptr().wrapping_add(bit / 8);
@@ -132,7 +132,7 @@ impl<'a> Probe<'a> {
         if self.codes > FEW as u32 {
             return None;
         }
-        let (bit, home, width) = (usize::from(self.bit), self.home.into(), self.tag & !PLAIN);
+        let (bit, home, width) = (usize::from(self.bit), self.home.into(), self.tag & WIDTH);
         // SAFETY: the header of a group lies within the block, and after the block a window can be
         // read; the segment is borrowed meanwhile, and not wide.
         let header = unsafe { load(self.at, bit) };
@@ -158,7 +158,7 @@ impl<'a> Probe<'a> {
 /// All lie within a block.
 #[inline(never)]
 unsafe fn hit_in_long(at: *const u8, mut bit: usize, run: u32, tag: u8, extension: u64) -> bool {
-    let (lanes, mut left) = (&LANES[usize::from(tag & !PLAIN)], run);
+    let (lanes, mut left) = (&LANES[usize::from(tag & WIDTH)], run);
     while left > 0 {
         let some = left.min(lanes.count);
         // SAFETY: the caller's.
@@ -166,7 +166,7 @@ unsafe fn hit_in_long(at: *const u8, mut bit: usize, run: u32, tag: u8, extensio
             return true;
         }
         left -= some;
-        bit += (some * u32::from(tag & !PLAIN)) as usize;
+        bit += (some * u32::from(tag & WIDTH)) as usize;
     }
     false
 }

@@ -177,8 +177,20 @@ impl Level {
         form: Form,
         cx: &mut Context<'_>,
     ) -> Result<(), Failure> {
+        self.rewrite_as(index, form, false, cx)
+    }
+
+    /// Rewrites a segment, to which others are to come or not.
+    fn rewrite_as(
+        &mut self,
+        index: usize,
+        form: Form,
+        is_packed: bool,
+        cx: &mut Context<'_>,
+    ) -> Result<(), Failure> {
         let segment = self.directory.get(index);
         let mut draft = Draft::new(form, segment.depth());
+        draft.about.is_packed = is_packed;
         Self::remake(&[(segment, Step::Stay)], &[], &mut draft, cx)?;
         self.commit(&Commit::of(index, &draft), cx)
     }
@@ -279,15 +291,30 @@ impl Level {
         is_merged.then_some((index, depth))
     }
 
-    /// Gives back what can be given back, in many steps.
-    pub(super) fn shrink_to_fit(&mut self, cx: &mut Context<'_>) {
+    /// Merges segments as long as there are not too few of them, in many steps.
+    pub(super) fn merge_all(&mut self, cx: &mut Context<'_>) {
         while self.directory.len() > 1
             && !cx.settings.are_many(self.weight(), self.directory.len() - 1)
             && self.merge(cx).is_some()
         {}
+    }
+
+    /// Cuts all entries to what the rate asks for, and gives back what memory can be given back.
+    pub(super) fn pack(&mut self, cx: &mut Context<'_>) {
+        let packed = cx.settings.packed(cx.lengths).filter(|_| !self.is_overflow);
         for index in 0..self.directory.len() {
-            self.shrink(index, cx);
+            self.directory.get_mut(index).narrow();
+            let segment = self.directory.get(index);
+            let (depth, held) = (segment.depth(), segment.form());
+            let forms = packed.iter().flatten().map(|goal| goal.form(index, depth));
+            let mut shorter = forms.filter(|form| form.width < held.width);
+            if !shorter.any(|form| self.rewrite_as(index, form, true, cx).is_ok()) {
+                let needed = self.directory.get(index).needed_units();
+                // (Without memory for the copy it stays as it is.)
+                _ = self.directory.resize(index, needed);
+            }
         }
+        self.directory.fit();
     }
 }
 

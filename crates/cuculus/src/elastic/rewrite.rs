@@ -28,6 +28,8 @@ pub(super) struct Draft {
 pub(super) struct About {
     pub(super) form: Form,
     pub(super) depth: u32,
+    /// Whether no others are to come.
+    pub(super) is_packed: bool,
     /// What writing it does to the lengths of entries.
     pub(super) changes: Changes,
     /// Whether an entry of the source has no bit for a split, and so is not in the draft.
@@ -57,7 +59,8 @@ pub(super) struct Shape {
 impl Draft {
     pub(super) fn new(form: Form, depth: u32) -> Self {
         let (changes, counted) = (Changes::new(), Vec::new());
-        let about = About { form, depth, changes, has_exhausted: false, counted };
+        let (is_packed, has_exhausted) = (false, false);
+        let about = About { form, depth, is_packed, changes, has_exhausted, counted };
         Self { about, bases: [0; GROUPS + 1], bytes: [0; MAX_UNITS * UNIT + 8] }
     }
 
@@ -65,7 +68,7 @@ impl Draft {
     pub(super) fn reset(&mut self, form: Form, depth: u32) {
         (self.about.form, self.about.depth) = (form, depth);
         self.about.changes = Changes::new();
-        self.about.has_exhausted = false;
+        (self.about.is_packed, self.about.has_exhausted) = (false, false);
         self.about.counted.clear();
     }
 
@@ -94,7 +97,9 @@ impl Draft {
             self.about.counted.len(),
             free,
         );
-        plan.ok_or(Unfit::TooMany)
+        let mut plan = plan.ok_or(Unfit::TooMany)?;
+        plan.is_packed = self.about.is_packed;
+        Ok(plan)
     }
 
     /// The block that a file says it had, which is no longer than `most` of what it needs.
@@ -106,6 +111,7 @@ impl Draft {
         let (bases, counted) = (self.bases, self.about.counted.len());
         let plan = Plan::as_it_was(self.about.form, self.about.depth, bases, counted, shape.slope);
         let mut plan = plan.ok_or(Unfit::TooMany)?;
+        plan.is_packed = self.about.is_packed;
         plan.units = plan.units.max(shape.units.min(most(plan.units))).min(MAX_UNITS);
         Ok(plan)
     }

@@ -22,6 +22,7 @@ const DESCRIPTION: usize = 8;
 /// Flags of a description: sizes of groups have two bytes, not one; bases are exact in memory.
 const LARGE_GROUPS: u8 = 1;
 const WIDE: u8 = 2;
+const PACKED: u8 = 4;
 /// `spare_bytes` when nothing was said.
 const USUAL_SPARE: u64 = u64::MAX;
 
@@ -44,7 +45,9 @@ impl Segment {
     fn save(&self, put: &mut dyn FnMut(&[u8]) -> std::io::Result<()>) -> std::io::Result<()> {
         let form = self.form();
         let is_large = self.has_large_groups();
-        let flags = if is_large { LARGE_GROUPS } else { 0 } | if self.is_wide() { WIDE } else { 0 };
+        let flags = if is_large { LARGE_GROUPS } else { 0 }
+            | if self.is_wide() { WIDE } else { 0 }
+            | if self.is_packed() { PACKED } else { 0 };
         let tag = form.width as u8 | if form.ended { 0 } else { PLAIN };
         put(&[tag, flags])?;
         for number in [self.units() as u16, self.counted_codes() as u16, self.slope().unwrap_or(0)]
@@ -95,8 +98,8 @@ impl<'a> Payload<'a> {
         if form.width == 0 || form.width > MAX_WIDTH {
             return Err(invalid("width of codes", u64::from(form.width), "from 1 to 40"));
         }
-        if flags & !(LARGE_GROUPS | WIDE) != 0 {
-            return Err(invalid("flags of a segment", u64::from(flags), "from 0 to 3"));
+        if flags & !(LARGE_GROUPS | WIDE | PACKED) != 0 {
+            return Err(invalid("flags of a segment", u64::from(flags), "from 0 to 7"));
         }
         let mut sizes = [0u16; GROUPS];
         if flags & LARGE_GROUPS == 0 {
@@ -119,6 +122,7 @@ impl<'a> Payload<'a> {
             return Err(invalid("bits after the last group", 1, "0"));
         }
         let mut draft = Draft::new(form, depth);
+        draft.about.is_packed = flags & PACKED != 0;
         let no_group = || invalid("segment", slots as u64, "one with groups that keys can make");
         let entries = draft.read_saved(groups, &sizes).ok_or_else(no_group)?;
         for bytes in self.take(counted * COUNTED)?.chunks_exact(COUNTED) {

@@ -36,6 +36,10 @@ const FIT: i32 = 112;
 const STRAIN: i8 = 120;
 /// Set in the form of a segment with plain codes.
 pub(super) const PLAIN: u8 = 0x80;
+/// Set in the form of a segment whose entries were cut since no others were to come: none is added as it is.
+const PACKED: u8 = 0x40;
+/// The bits of a form that are the width.
+pub(super) const WIDTH: u8 = 0x3f;
 /// The bytes of a counted code: home and code (u64), copies beyond those in slots (u32).
 pub(super) const COUNTED: usize = 12;
 /// The bytes at the end of a wide segment's block.
@@ -138,7 +142,7 @@ pub(crate) struct Segment {
     /// 32 times the mean of slots in a group; the form of a wide segment.
     slope: u16,
     units: u16,
-    /// The width of codes, and [`PLAIN`]; zero if the segment is wide.
+    /// The width of codes, [`PLAIN`] and [`PACKED`]; zero if the segment is wide.
     form: u8,
     depth: u8,
     bases: [i8; GROUPS + 1],
@@ -154,6 +158,7 @@ pub(crate) struct Plan {
     pub(super) bases: Bases,
     pub(super) counted: usize,
     pub(super) units: usize,
+    pub(super) is_packed: bool,
     slope: Option<(u16, [i8; GROUPS + 1])>,
 }
 
@@ -198,7 +203,7 @@ impl Plan {
             return None;
         }
         let units = (bits + free).div_ceil(UNIT * 8).min(MAX_UNITS);
-        Some(Self { form, depth, bases, counted, units, slope })
+        Some(Self { form, depth, bases, counted, units, is_packed: false, slope })
     }
 }
 
@@ -242,7 +247,9 @@ impl Segment {
     /// A segment in a block that has the bytes of the plan. The bits of the groups, and the
     /// counted codes, are still to be written.
     pub(super) fn new(at: Block, plan: &Plan) -> Self {
-        let tag = plan.form.width as u8 | if plan.form.ended { 0 } else { PLAIN };
+        let tag = plan.form.width as u8
+            | if plan.form.ended { 0 } else { PLAIN }
+            | if plan.is_packed { PACKED } else { 0 };
         let (units, depth) = (plan.units as u16, plan.depth as u8);
         match plan.slope {
             Some((slope, bases)) => Self { at, slope, units, form: tag, depth, bases, end: 0 },
@@ -269,13 +276,24 @@ impl Segment {
 
     #[inline(always)]
     pub(super) fn form(&self) -> Form {
-        Self::form_of(if self.is_wide() { self.slope as u8 } else { self.form })
+        Self::form_of(self.any_tag())
+    }
+
+    #[inline(always)]
+    fn any_tag(&self) -> u8 {
+        if self.is_wide() { self.slope as u8 } else { self.form }
+    }
+
+    /// Whether a code can be added only by rewriting the segment.
+    #[inline(always)]
+    pub(super) fn is_packed(&self) -> bool {
+        self.any_tag() & PACKED != 0
     }
 
     /// The form of a narrow segment by its tag.
     #[inline(always)]
     pub(super) fn form_of(tag: u8) -> Form {
-        Form { width: u32::from(tag & !PLAIN), ended: tag & PLAIN == 0 }
+        Form { width: u32::from(tag & WIDTH), ended: tag & PLAIN == 0 }
     }
 
     #[inline(always)]
