@@ -293,11 +293,12 @@ impl Settings {
     }
 
     /// How long entries should be when many come at once: as long as if they took as much of the rate
-    /// as the same keys one by one. All of the same length they then have fewer bits.
+    /// as the same keys one by one. All of the same length they then have fewer bits, unless more bytes are to
+    /// be spent.
     pub(super) fn bulk_goal(&self, coming: u64, lengths: &Lengths) -> Goal {
         let usual = self.goal(coming, lengths);
         let entries = lengths.total() + coming;
-        if let Goal::Plain { .. } = usual {
+        if self.spare.is_some() || matches!(usual, Goal::Plain { .. }) {
             return usual;
         }
         let share = |entries| (self.limit() as f64 * taken_by(entries)) as u128;
