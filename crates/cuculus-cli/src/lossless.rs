@@ -1,10 +1,10 @@
-//! The filter that `uniq --state` and `dedup` keep what they have seen in, and how many new lines it is
-//! expected to take for lines seen before. The one place that builds it and inserts into it.
+//! The filter that `uniq` and `dedup` keep what they have seen in, and how many new lines it is expected to
+//! take for lines seen before. The one place that builds it and inserts into it.
 
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use cuculus::{ElasticFilter, Insert};
+use cuculus::{ElasticFilter, Full, Insert, KeyHash};
 
 use crate::change::refusal;
 use crate::keys::{Block, shown};
@@ -68,8 +68,17 @@ pub(crate) fn insert_absent(
     block: &Block,
     absent: &mut Vec<bool>,
 ) -> Result<()> {
+    insert_absent_by(block, absent, |hashes, absent| set.insert_absent_batch(hashes, absent))
+}
+
+/// With the function that inserts keys and says which were absent.
+pub(crate) fn insert_absent_by(
+    block: &Block,
+    absent: &mut Vec<bool>,
+    mut insert: impl FnMut(&[KeyHash], &mut Vec<bool>) -> Result<(), Full>,
+) -> Result<()> {
     if block.keyless.is_empty() {
-        let inserted = set.insert_absent_batch(&block.hashes, absent);
+        let inserted = insert(&block.hashes, absent);
         return inserted.map_err(|full| refusal(&full, &block.origin_of(absent.len())));
     }
     let mut keyless = block.keyless.iter().map(|&line| line as usize).peekable();
@@ -78,8 +87,7 @@ pub(crate) fn insert_absent(
     let keyed: Vec<_> =
         block.hashes.iter().zip(&is_keyed).filter_map(|(&hash, &is)| is.then_some(hash)).collect();
     let mut some = Vec::new();
-    let inserted = set.insert_absent_batch(&keyed, &mut some);
-    inserted.map_err(|full| {
+    insert(&keyed, &mut some).map_err(|full| {
         let mut lines = is_keyed.iter().enumerate().filter(|&(_, &is)| is);
         let line = lines.nth(some.len()).map_or(0, |(line, _)| line);
         refusal(&full, &block.origin_of(line))
@@ -92,9 +100,10 @@ pub(crate) fn insert_absent(
 
 #[cfg(test)]
 mod tests {
-    use cuculus::{Filter, KeyHash};
+    use cuculus::Filter;
 
     use super::*;
+    use crate::gathered::Gathered;
 
     /// The promise: for a billion different lines the expected number of lost lines is below one.
     /// What a filter says of itself is measured up to half a million; from there on the formula goes
@@ -102,13 +111,15 @@ mod tests {
     #[test]
     fn less_than_one_of_a_billion_lines_is_lost() {
         let mut filter = filter(None).expect("a filter");
+        let (mut gathered, mut absent) = (Gathered::default(), Vec::new());
         let mut mistakes = Mistakes::default();
         for number in 0..512 {
             let hashes: Vec<KeyHash> =
                 (0..1000).map(|i| KeyHash::new(crate::sample::key(number * 1000 + i))).collect();
-            filter.insert_batch(&hashes).expect("room");
+            gathered.take(&mut filter, &hashes, &mut absent).expect("room");
             mistakes.add(1000, filter.expected_false_positive_rate());
         }
+        gathered.insert_all(&mut filter).expect("room");
         // Entries know 39 bits of the path beyond those that choose one of 640 segments.
         let (rate, lines) = (filter.expected_false_positive_rate(), 512e3);
         let entry = |bits: u32| 0.5f64.powi(bits as i32) / 768.0;

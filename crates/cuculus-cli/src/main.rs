@@ -9,7 +9,7 @@ mod cluster; // one set over a Valkey or Redis cluster
 mod count; // numbers as people write them
 mod dedup; // whole data sets, without repeated documents
 mod demo; // four filters follow a set
-mod hashes; // an exact set of hashes
+mod gathered; // new keys on their way into a filter
 mod info; // describe and check files
 mod input; // keys as options of the commands
 mod interrupt; // Ctrl-C

@@ -1,6 +1,5 @@
-//! `cuculus uniq`: prints each line the first time it is seen. The lines seen are kept as hashes, or in a
-//! filter if it is to be saved or a rate is given, so the memory depends on the number of different lines
-//! and not on their length.
+//! `cuculus uniq`: prints each line the first time it is seen. The lines seen are kept in a filter, so the
+//! memory depends on the number of different lines and not on their length.
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -9,10 +8,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use cuculus::Insert;
 use serde_json::json;
 
-use crate::hashes::Hashes;
+use crate::gathered::Gathered;
 use crate::input::{Compared, Lines};
 use crate::keys::{Form, Keyless, Printer, shown};
 use crate::lossless::{self, Mistakes};
@@ -88,39 +86,24 @@ struct Stats {
 
 pub(crate) fn run(options: &Options, out: &mut impl Write) -> Result<ExitCode> {
     let form = options.compared.form();
-    let mut saved = match &options.state {
-        Some(path) => {
-            let replacement = Replacement::of_new(path, true)?;
-            let seen = if path.exists() {
-                earlier(path, options, &form)?
-            } else {
-                nothing(path, options, &form)?
-            };
-            Some((replacement, seen))
-        }
-        None => None,
+    let path = options.state.as_deref();
+    let replacement = path.map(|path| Replacement::of_new(path, true)).transpose()?;
+    let mut seen = match path {
+        Some(path) if path.exists() => earlier(path, options, &form)?,
+        _ => nothing(path.unwrap_or(Path::new("")), options, &form)?,
     };
-    let (mut hashes, mut filter);
-    let set: &mut dyn Insert = match (&mut saved, &options.fpr) {
-        (Some((_, seen)), _) => seen.as_insert()?,
-        (None, None) => {
-            hashes = Hashes::new()?;
-            &mut hashes
-        }
-        (None, rate) => {
-            filter = lossless::filter(rate.as_ref())?;
-            &mut filter
-        }
-    };
+    seen.as_insert()?;
+    let mut gathered = Gathered::default();
     let mut stats = Stats::default();
-    let source = options.lines.source(form, Keyless::Note, set.hasher(), !options.count)?;
-    if options.state.is_some() {
+    let hasher = seen.as_filter().hasher();
+    let source = options.lines.source(form, Keyless::Note, hasher, !options.count)?;
+    if path.is_some() {
         source.ends_when_interrupted();
     }
     let mut printer = Printer::new(&mut *out, options.lines.separator());
     let mut chosen = Vec::new();
     source.each_block(|block| {
-        lossless::insert_absent(set, block, &mut chosen)?;
+        gathered.insert_absent(&mut seen, block, &mut chosen)?;
         let new = chosen.iter().filter(|&&is_new| is_new).count() as u64;
         if options.repeated {
             chosen.iter_mut().for_each(|is_new| *is_new = !*is_new);
@@ -132,16 +115,18 @@ pub(crate) fn run(options: &Options, out: &mut impl Write) -> Result<ExitCode> {
         stats.lines += block.len() as u64;
         stats.new += new;
         stats.without_key += without_key;
-        stats.mistakes.add(new - without_key, set.expected_false_positive_rate());
+        stats.mistakes.add(new - without_key, seen.as_filter().expected_false_positive_rate());
         Ok(ControlFlow::Continue(()))
     })?;
-    stats.false_positive_rate = set.expected_false_positive_rate();
-    stats.filter_bytes = set.size_in_bytes();
+    let filter = seen.as_filter();
+    stats.false_positive_rate = filter.expected_false_positive_rate();
+    stats.filter_bytes = filter.size_in_bytes() + gathered.heap_bytes();
     if options.count {
         writeln!(out, "{}", if options.repeated { stats.lines - stats.new } else { stats.new })?;
         out.flush()?;
     }
-    if let Some((replacement, mut seen)) = saved {
+    if let Some(replacement) = replacement {
+        gathered.finish(&mut seen)?;
         seen.note.leave_out(stats.new - stats.without_key, seen.filter.as_filter());
         seen.save(replacement)?;
     }
