@@ -3,9 +3,11 @@
 use std::thread;
 
 use cuculus::{CuckooFilter, ElasticFilter};
+use cuculus_papers::baselines::{
+    BlockedBloomFilter, BloomFilter, CountingBloomFilter, QuotientFilter,
+};
 
 use super::cost::{Cost, Part};
-use super::formulas;
 use super::{Line, Need};
 
 /// Filters of fixed size take the same bits per key in a part as in the whole.
@@ -80,10 +82,13 @@ impl Kind {
             Self::SemiSorted => {
                 part.fixed(build!(CuckooFilter).semi_sorted(true).build(), |_| TWO_BUCKETS)
             }
-            Self::Bloom => Ok(formulas::bloom(need)),
-            Self::BlockedBloom => formulas::blocked_bloom(need),
-            Self::CountingBloom => Ok(formulas::counting_bloom(need)),
-            Self::Quotient => formulas::quotient(need),
+            Self::Bloom => part.fixed(build!(BloomFilter).build(), |bloom| bloom.hashes().into()),
+            Self::BlockedBloom => part.fixed(build!(BlockedBloomFilter).build(), |_| 1),
+            Self::CountingBloom => {
+                part.fixed(build!(CountingBloomFilter).build(), |bloom| bloom.hashes().into())
+            }
+            // The block of the slot, and often the next one.
+            Self::Quotient => part.fixed(build!(QuotientFilter).build(), |_| 2),
         }
     }
 }
@@ -144,6 +149,10 @@ mod tests {
         let mut built = built! {
             Kind::Fixed => CuckooFilter;
             Kind::SemiSorted => CuckooFilter, semi_sorted(true);
+            Kind::Bloom => BloomFilter;
+            Kind::BlockedBloom => BlockedBloomFilter;
+            Kind::CountingBloom => CountingBloomFilter;
+            Kind::Quotient => QuotientFilter;
         }
         .to_vec();
         for (kind, hint) in [(Kind::Elastic, 0), (Kind::ElasticSized, items as usize)] {
@@ -173,6 +182,14 @@ mod tests {
                 false => assert!(planned.bytes > 9 * alone.bytes, "{kind:?}: {planned:?}"),
             }
         }
+    }
+
+    #[test]
+    fn a_rate_too_low_is_an_answer() {
+        let need = Need { items: 1000, peak: 1000, rate: 1e-30, delete: false };
+        let kept = |kind: &Kind| kind.cost(&need).is_ok();
+        let kept: Vec<Kind> = Kind::ALL.into_iter().filter(kept).collect();
+        assert_eq!(kept, [Kind::Bloom, Kind::CountingBloom]);
     }
 
     #[test]

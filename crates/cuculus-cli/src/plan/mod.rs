@@ -3,7 +3,6 @@
 
 mod advice; // which one to use, and why
 mod cost; // the cost of a kind, measured by building a filter
-mod formulas; // the cost of kinds that are not built here
 mod kinds; // which kinds there are
 
 use std::io::Write;
