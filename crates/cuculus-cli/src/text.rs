@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use cuculus_page::Table;
+
 /// `1234567` as `1,234,567`.
 pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
@@ -59,47 +61,11 @@ pub(crate) fn wrapped(text: &str) -> String {
     lines + &line
 }
 
-/// Rows under a header: the first column is aligned left, the others, which are numbers, right.
-pub(crate) struct Table {
-    rows: Vec<Vec<String>>,
-}
-
-impl Table {
-    pub(crate) fn new(head: &[&str]) -> Self {
-        Self { rows: vec![head.iter().map(ToString::to_string).collect()] }
-    }
-
-    pub(crate) fn row(&mut self, cells: Vec<String>) {
-        self.rows.push(cells);
-    }
-
-    /// A copy of the rows for an HTML page.
-    pub(crate) fn to_page_table(&self) -> cuculus_page::table::Table {
-        let mut rows = self.rows.iter();
-        let mut table = cuculus_page::table::Table::new(rows.next().cloned().unwrap_or_default());
-        rows.for_each(|row| table.row(row.clone()));
-        table
-    }
-
-    pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
-        let width = |column: usize| {
-            let cells = self.rows.iter().filter_map(|row| row.get(column));
-            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..columns).map(width).collect();
-        for row in &self.rows {
-            let mut line = String::new();
-            for (i, (cell, &width)) in row.iter().zip(&widths).enumerate() {
-                match i {
-                    0 => line += &format!("{cell:<width$}"),
-                    _ => line += &format!("  {cell:>width$}"),
-                }
-            }
-            writeln!(out, "{}", line.trim_end())?;
-        }
-        Ok(())
-    }
+/// Writes a table without the line under its head.
+pub(crate) fn write_table(table: &Table, out: &mut dyn Write) -> io::Result<()> {
+    let text = table.to_string();
+    let mut lines = text.lines().enumerate().filter(|&(at, _)| at != 1);
+    lines.try_for_each(|(_, line)| writeln!(out, "{line}"))
 }
 
 #[cfg(test)]
@@ -131,10 +97,10 @@ mod tests {
 
     #[test]
     fn columns_are_as_wide_as_their_widest_cell() {
-        let mut table = Table::new(&["a", "long head"]);
-        table.row(vec!["name".into(), "1".into()]);
+        let mut table = Table::new(["a", "long head"]);
+        table.row(["name", "1"]);
         let mut out = Vec::new();
-        table.write(&mut out).unwrap();
+        write_table(&table, &mut out).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), "a     long head\nname          1\n");
     }
 }

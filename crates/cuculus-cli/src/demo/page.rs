@@ -204,8 +204,8 @@ impl Report {
             question: "The filters side by side. Lookups are in batches; times are per key."
                 .to_owned(),
             tables: vec![
-                (largest, self.largest().to_page_table()),
-                ("Over the whole run".to_owned(), self.whole_run().to_page_table()),
+                (largest, self.largest()),
+                ("Over the whole run".to_owned(), self.whole_run()),
             ],
             notes: self.filters.iter().map(note).collect(),
             command: format!("cuculus demo --keys {}", self.most_keys),

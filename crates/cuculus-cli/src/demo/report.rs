@@ -5,12 +5,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use cuculus_page::Table;
 use serde::Serialize;
 
 use super::RATE;
 use super::follower::{Follower, Moment};
 use super::keys::LAST;
-use crate::text::{Table, bytes, nanoseconds, percent, thousands, wrapped};
+use crate::text::{bytes, nanoseconds, percent, thousands, wrapped, write_table};
 
 const CANNOT_WRITE: &str = "cannot write to standard output";
 
@@ -95,9 +96,9 @@ impl Report {
 
     fn try_write_text(&self, page: &Path, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "\nAt {} keys", thousands(self.most_keys))?;
-        self.largest().write(out)?;
+        write_table(&self.largest(), out)?;
         writeln!(out, "\nOver the whole run")?;
-        self.whole_run().write(out)?;
+        write_table(&self.whole_run(), out)?;
         writeln!(out)?;
         for filter in &self.filters {
             writeln!(out, "{}", wrapped(&format!("{}: {}", filter.name, filter.note)))?;
@@ -114,7 +115,7 @@ impl Report {
 
     /// The filters when the set was largest.
     pub(super) fn largest(&self) -> Table {
-        let mut table = Table::new(&[
+        let mut table = Table::new([
             "filter", "keys", "memory", "bits/key", "used", "measured", "expected", "promised",
         ]);
         for filter in &self.filters {
@@ -127,7 +128,7 @@ impl Report {
 
     /// Totals of the whole run. Column names are short, to fit into 80 columns.
     pub(super) fn whole_run(&self) -> Table {
-        let mut table = Table::new(&[
+        let mut table = Table::new([
             "filter",
             "at the end",
             "used",

@@ -9,11 +9,12 @@ use std::io::Write;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
+use cuculus_page::Table;
 use serde_json::json;
 
 use crate::count::{self, Count};
 use crate::rate::Rate;
-use crate::text::{Table, bytes, percent, thousands, wrapped};
+use crate::text::{bytes, percent, thousands, wrapped, write_table};
 use cost::Cost;
 use kinds::Kind;
 
@@ -105,7 +106,7 @@ fn write_text(
         if need.items == 1 { "" } else { "s" },
         100.0 * need.rate
     )?;
-    table(need, lines).write(out)?;
+    write_table(&table(need, lines), out)?;
     let refusals: Vec<_> =
         lines.iter().filter_map(|line| Some((line, line.cost.as_ref().err()?))).collect();
     if !refusals.is_empty() {
@@ -122,7 +123,7 @@ fn table(need: &Need, lines: &[Line]) -> Table {
     let mut head = vec!["filter", "memory", "bits/key"];
     head.extend(peaks.then_some("at peak"));
     head.extend(["rate", "reads", "deletes", "grows"]);
-    let mut table = Table::new(&head);
+    let mut table = Table::new(head);
     let yes = |yes: bool| if yes { "yes" } else { "no" }.to_owned();
     for line in lines {
         let Ok(cost) = &line.cost else { continue };
