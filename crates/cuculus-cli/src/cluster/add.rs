@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use redis::Cmd;
 use serde_json::json;
 
-use super::link::Link;
+use super::link::{Link, command};
 use super::set::{Parameters, Set};
 use super::{Add, Create, Nodes};
 use crate::keys::{Form, Keyless};
@@ -22,8 +22,8 @@ pub(super) fn create(nodes: &Nodes, options: &Create) -> Result<ExitCode> {
     set.check_absent(&mut link)?;
     let Parameters { rate, capacity, seed, .. } = set.parameters;
     let reserve = |key: &String| {
-        let mut command = redis::cmd("CF.RESERVE");
-        command.arg(key).arg(capacity).arg("ERROR").arg(rate).arg("SEED").arg(seed);
+        let mut command = command(&["CF.RESERVE", key]);
+        command.arg(capacity).arg("ERROR").arg(rate).arg("SEED").arg(seed);
         command
     };
     link.all::<()>(&set.keys.iter().map(reserve).collect::<Vec<_>>())?;
@@ -79,11 +79,7 @@ pub(super) fn add(nodes: &Nodes, options: &Add, out: &mut impl Write) -> Result<
     let set = Set::open(&mut link, &options.name)?;
     // Repeating it does no harm.
     let name = if options.copies { "CF.INSERT" } else { "CF.INSERTNX" };
-    let begin = |key: &str| {
-        let mut command = redis::cmd(name);
-        command.arg(key).arg("NOCREATE").arg("ITEMS");
-        command
-    };
+    let begin = |key: &str| command(&[name, key, "NOCREATE", "ITEMS"]);
     let mut batch = Batch::new(&set, &begin);
     let (mut read, mut added) = (0u64, 0u64);
     let mut send = |batch: &mut Batch<'_>, link: &mut Link| -> Result<()> {

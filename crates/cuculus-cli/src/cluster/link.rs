@@ -28,6 +28,13 @@ const UNCONFIRMED: usize = 1 << 14;
 /// The last slot of a cluster.
 const LAST_SLOT: i64 = 16_383;
 
+/// A command, as far as its words are known.
+pub(super) fn command(words: &[&str]) -> Cmd {
+    let mut command = Cmd::new();
+    command.arg(words);
+    command
+}
+
 pub(super) struct Link {
     server: Server,
     connection: Option<Connected>,
@@ -142,7 +149,7 @@ impl Link {
         let most = self.replicas;
         let asked = replicas.into_iter().map(|(primary, replicas)| (primary, replicas.min(most)));
         asked.filter(|&(_, replicas)| replicas > 0).all(|(primary, replicas)| {
-            let mut wait = redis::cmd("WAIT");
+            let mut wait = command(&["WAIT"]);
             wait.arg(replicas).arg(WAIT);
             let replied = self.connect().and_then(|connection| connection.at(&wait, primary));
             match replied.map(redis::from_redis_value::<usize>) {
@@ -160,13 +167,13 @@ impl Link {
         let mut found = Topology::default();
         if let Server::One(client) = &self.server {
             let address = client.get_connection_info().addr().clone();
-            let info: String = self.one(&redis::cmd("INFO"))?;
+            let info: String = self.one(&command(&["INFO"]))?;
             let (primary, replicas) = Primary::of_server(&address, &info);
             found.replicas.insert(primary.clone(), replicas);
             found.ranges.push(Range { first: 0, last: LAST_SLOT, primary });
             return Ok(found);
         }
-        let ranges: Vec<Vec<Value>> = self.one(redis::cmd("CLUSTER").arg("SLOTS"))?;
+        let ranges: Vec<Vec<Value>> = self.one(&command(&["CLUSTER", "SLOTS"]))?;
         for fields in ranges {
             let (range, replicas) = Range::of(&fields)?;
             found.replicas.insert(range.primary.clone(), replicas);
@@ -241,7 +248,7 @@ fn connected(client: &Client) -> RedisResult<Connection> {
 }
 
 fn is_cluster(client: &Client) -> RedisResult<bool> {
-    let info: String = redis::cmd("INFO").arg("cluster").query(&mut connected(client)?)?;
+    let info: String = command(&["INFO", "cluster"]).query(&mut connected(client)?)?;
     Ok(fields_of(&info).get("cluster_enabled") == Some(&"1"))
 }
 

@@ -10,7 +10,7 @@ use redis::Value;
 use serde_json::json;
 
 use super::add::Batch;
-use super::link::Link;
+use super::link::{Link, command};
 use super::set::Set;
 use super::{Nodes, Query, Stats};
 use crate::NOT_FOUND;
@@ -19,11 +19,7 @@ use crate::keys::{Form, Keyless};
 pub(super) fn query(nodes: &Nodes, options: &Query, out: &mut impl Write) -> Result<ExitCode> {
     let mut link = Link::open(nodes)?;
     let set = Set::open(&mut link, &options.name)?;
-    let begin = |key: &str| {
-        let mut command = redis::cmd("CF.MEXISTS");
-        command.arg(key);
-        command
-    };
+    let begin = |key: &str| command(&["CF.MEXISTS", key]);
     let mut batch = Batch::new(&set, &begin);
     let separator = options.lines.separator();
     let source = options.lines.source(
@@ -86,11 +82,7 @@ fn number(value: &Value) -> Option<u64> {
 pub(super) fn stats(nodes: &Nodes, options: &Stats, out: &mut impl Write) -> Result<ExitCode> {
     let mut link = Link::open(nodes)?;
     let set = Set::open(&mut link, &options.name)?;
-    let info = |key: &String| {
-        let mut command = redis::cmd("CF.INFO");
-        command.arg(key);
-        command
-    };
+    let info = |key: &String| command(&["CF.INFO", key]);
     let infos: Vec<Value> = link.all(&set.keys.iter().map(info).collect::<Vec<_>>())?;
     let parts: Vec<(u64, u64)> = infos.iter().filter_map(size_and_items).collect();
     let partition = set.parameters.partition()?;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 use cuculus::{ElasticFilter, ElasticFilterBuilder, KeyHash, KeyHasher, Partition};
 
 use super::Shape;
-use super::link::Link;
+use super::link::{Link, command};
 
 /// The capacity that means "unknown" to the module.
 pub(super) const UNKNOWN: u32 = 1024;
@@ -90,7 +90,7 @@ impl Set {
 
     /// Refuses to make a set that exists.
     pub(super) fn check_absent(&self, link: &mut Link) -> Result<()> {
-        let exists: bool = link.one(redis::cmd("EXISTS").arg(&self.name))?;
+        let exists: bool = link.one(&command(&["EXISTS", &self.name]))?;
         ensure!(!exists, "the key {} exists already; choose another name", self.name);
         Ok(())
     }
@@ -99,8 +99,7 @@ impl Set {
     pub(super) fn announce(&self, link: &mut Link) -> Result<()> {
         let Parameters { bits, rate, capacity, seed } = self.parameters;
         link.one::<()>(
-            redis::cmd("HSET")
-                .arg(&self.name)
+            command(&["HSET", &self.name])
                 .arg(&[("parts", (1u32 << bits).to_string()), ("seed", seed.to_string())])
                 .arg(&[("error", rate.to_string()), ("capacity", capacity.to_string())]),
         )
@@ -108,7 +107,7 @@ impl Set {
 
     /// The set of this name.
     pub(super) fn open(link: &mut Link, name: &str) -> Result<Self> {
-        let fields: HashMap<String, String> = link.one(redis::cmd("HGETALL").arg(name))?;
+        let fields: HashMap<String, String> = link.one(&command(&["HGETALL", name]))?;
         if fields.is_empty() {
             bail!("there is no set {name}; make it with `cuculus cluster create {name}`");
         }

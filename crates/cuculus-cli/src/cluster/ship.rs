@@ -9,7 +9,7 @@ use redis::Value;
 
 use super::chunks;
 use super::file::{Reading, Writing};
-use super::link::Link;
+use super::link::{Link, command};
 use super::set::{Parameters, Set};
 use super::{Build, Export, Import, Nodes};
 use crate::keys::{Form, Keyless, shown};
@@ -34,7 +34,7 @@ fn copy_part(link: &mut Link, set: &Set, key: &str) -> Result<ElasticFilter> {
     let mut part = set.parameters.builder().build()?;
     let mut position = 0u64;
     loop {
-        let reply = link.one(redis::cmd("CF.SCANDUMP").arg(key).arg(position))?;
+        let reply = link.one(command(&["CF.SCANDUMP", key]).arg(position))?;
         let (next, data): (u64, Value) = reply;
         if next == 0 {
             // Pieces need a little more room than keys that came one by one.
@@ -70,8 +70,8 @@ pub(super) fn import(nodes: &Nodes, options: &Import) -> Result<ExitCode> {
 
 fn load_part(link: &mut Link, set: &Set, key: &str, part: &[u8]) -> Result<()> {
     let load = |position: u64, data: &[u8]| {
-        let mut command = redis::cmd("CF.LOADCHUNK");
-        command.arg(key).arg(position).arg(data);
+        let mut command = command(&["CF.LOADCHUNK", key]);
+        command.arg(position).arg(data);
         command
     };
     let mut commands = vec![load(1, &chunks::header(&set.parameters, part.len() as u64))];
@@ -85,7 +85,7 @@ fn load_part(link: &mut Link, set: &Set, key: &str, part: &[u8]) -> Result<()> {
         match sent {
             Ok(_) => break,
             // Perhaps a part of it arrived before a failure.
-            Err(_) if attempt < 3 => link.one::<()>(redis::cmd("DEL").arg(key))?,
+            Err(_) if attempt < 3 => link.one::<()>(&command(&["DEL", key]))?,
             Err(error) => return Err(error),
         }
     }

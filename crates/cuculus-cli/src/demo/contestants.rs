@@ -24,33 +24,23 @@ pub(super) trait Contestant: Insert + Remove + Send {
     fn bytes(&self) -> Vec<u8>;
 }
 
-impl Contestant for ElasticFilter {
-    fn bytes(&self) -> Vec<u8> {
-        self.to_bytes()
-    }
-}
+macro_rules! contestant {
+    ($type:ty $(, tidied by $tidy:ident)?) => {
+        impl Contestant for $type {
+            $(fn tidy(&mut self) {
+                self.$tidy();
+            })?
 
-impl Contestant for CuckooFilter {
-    fn bytes(&self) -> Vec<u8> {
-        self.to_bytes()
-    }
+            fn bytes(&self) -> Vec<u8> {
+                self.to_bytes()
+            }
+        }
+    };
 }
-
-impl Contestant for DynamicCuckooFilter {
-    fn tidy(&mut self) {
-        self.shrink_to_fit();
-    }
-
-    fn bytes(&self) -> Vec<u8> {
-        self.to_bytes()
-    }
-}
-
-impl Contestant for ConsistentCuckooFilter {
-    fn bytes(&self) -> Vec<u8> {
-        self.to_bytes()
-    }
-}
+contestant!(ElasticFilter);
+contestant!(CuckooFilter);
+contestant!(DynamicCuckooFilter, tidied by shrink_to_fit);
+contestant!(ConsistentCuckooFilter);
 
 /// A filter before the start, as two equal copies.
 pub(super) struct Entry {
