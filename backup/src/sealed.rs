@@ -10,6 +10,7 @@ use crate::store::{ObjectKind, Store};
 /// What the bytes are sealed for: an object does not open under another name or as another kind.
 pub(crate) fn place(kind: ObjectKind, name: &Name) -> Vec<u8> {
     let what: &[u8] = match kind {
+        ObjectKind::Intent => b"intent",
         ObjectKind::Forgotten => b"forgotten",
         kind => kind.noun().as_bytes(),
     };

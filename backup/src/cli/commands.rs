@@ -1,5 +1,6 @@
 //! What each subcommand does, and how its report reads.
 
+use std::collections::BTreeSet;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -260,9 +261,10 @@ impl Cli<'_> {
     fn snapshots(&self, filter: &Filter) -> Result<Outcome> {
         let snapshots = self.repository.snapshots_where(&filter.chosen())?;
         let values: Vec<_> = snapshots.iter().map(snapshot_json).collect();
+        let others = if values.is_empty() { self.repository.snapshots()? } else { Vec::new() };
         self.print(&values, || {
             let lines: Vec<String> = snapshots.iter().map(snapshot_line).collect();
-            if lines.is_empty() { "no snapshots yet".into() } else { lines.join("\n") }
+            if lines.is_empty() { none_of(&others) } else { lines.join("\n") }
         })
     }
 
@@ -490,6 +492,16 @@ fn prune_text(report: &PruneReport, dry_run: bool) -> String {
             &format!("; some packs are still needed by {who}: prune again when it has ended");
     }
     message
+}
+
+/// No snapshot is listed, though these are there.
+fn none_of(others: &[Snapshot]) -> String {
+    let host = |snapshot: &Snapshot| text::escaped(snapshot.host.as_bytes());
+    let hosts: Vec<String> = others.iter().map(host).collect::<BTreeSet<_>>().into_iter().collect();
+    match others.len() {
+        0 => "no snapshots yet".into(),
+        count => format!("none of {count} snapshots matches; they are of {}", hosts.join(", ")),
+    }
 }
 
 pub(super) fn snapshot_line(snapshot: &Snapshot) -> String {

@@ -66,7 +66,7 @@ impl ObjectKind {
             Self::Config => ("config", "configuration"),
             Self::ConfigCopy => ("config.copy", "copy of the configuration"),
             Self::Key => ("keys", "key"),
-            Self::Intent => ("intents", "intent"),
+            Self::Intent => ("intents", "lock"),
             Self::Pack => ("packs", "pack"),
             Self::Run => ("index", "index run"),
             Self::Snapshot => ("snapshots", "snapshot"),

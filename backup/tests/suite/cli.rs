@@ -14,6 +14,7 @@ fn mistakes_are_refused_in_one_line_with_the_remedy() {
     place.refused(&["backup", "missing"], "missing");
     place.refused(&["backup", ".", "--exclude", "["], "pattern");
     place.refused(&["restore", "latest", "--target", "out"], "no snapshot yet");
+    assert_eq!(place.succeeds(&["snapshots"]), "no snapshots yet\n");
     place.refused(&["ls", "beef"], "snapshots");
     place.refused(&["forget"], "--keep-last");
     place.refused(&["prune", "--max-unused=-1"], "--max-unused");

@@ -30,6 +30,10 @@ fn snapshots_are_chosen_by_host_tag_and_path() {
     assert_eq!(chosen(&["--tag", "x,y"]), pick(&[]));
     assert_eq!(chosen(&["--path", "two"]), pick(&[1, 3]));
     assert_eq!(chosen(&["--path", "two", "--host", "a"]), pick(&[1]));
+    // What is chosen may be nothing.
+    assert_eq!(place.json(&["snapshots", "--host", "nobody"]), serde_json::json!([]));
+    let none = place.succeeds(&["snapshots", "--host", "nobody"]);
+    assert_eq!(none, "none of 4 snapshots matches; they are of a, b\n");
     // `latest` is the newest of those.
     let one = place.path("one/file").display().to_string();
     let dump = |filter: &[&str]| place.run(&[&["dump", "latest", &one], filter].concat()).stdout;

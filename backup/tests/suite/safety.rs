@@ -210,7 +210,7 @@ fn a_lock_can_be_shown_and_removed() {
     let lock = &locks["locks"][0];
     assert_eq!((&lock["work"], &lock["counts"]), (&"backup".into(), &true.into()), "{locks}");
     assert_eq!(lock["process"], running.id());
-    place.refused(&["unlock", "nothing"], "unlock");
+    place.refused(&["unlock", "nothing"], "there is no lock \"nothing\"; `cuculus-backup unlock`");
     let name = lock["name"].as_str().expect("text").to_owned();
     assert!(place.succeeds(&["unlock", &name[..8]]).contains("removed"));
     running.go_on();
