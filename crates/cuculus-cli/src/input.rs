@@ -10,7 +10,9 @@ use clap::Args;
 use cuculus::KeyHasher;
 
 use crate::interrupt;
-use crate::keys::{Block, Encoding, Fields, Form, Inputs, Keyless, Part, Pointer, Stream};
+use crate::keys::{
+    Block, Encoding, Fields, Form, Inputs, Keyless, Part, Pointer, Reader, Stream, error_in_line,
+};
 use crate::progress::Meter;
 
 /// Lines, without a key format.
@@ -86,7 +88,7 @@ impl Compared {
 
 /// Lines that are being read and hashed.
 pub(crate) struct Source {
-    stream: Stream,
+    stream: Stream<()>,
     meter: Meter,
 }
 
@@ -105,7 +107,11 @@ impl Lines {
     ) -> Result<Source> {
         let inputs = Inputs::new(&self.files)?;
         let meter = Meter::new(inputs.size, prints);
-        let stream = Stream::start(inputs, self.separator(), form, keyless, hasher.clone())?;
+        let hasher = hasher.clone();
+        let hash = move |block: &mut Block, _: &mut ()| {
+            form.hash(&hasher, keyless, block).map_err(|error| error_in_line(block, &error))
+        };
+        let stream = Stream::start(Reader::new(inputs, self.separator()), 1, hash)?;
         Ok(Source { stream, meter })
     }
 }
@@ -143,12 +149,12 @@ impl Source {
         mut self,
         mut work: impl FnMut(&Block) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
-        while let Some(block) = self.stream.next()? {
+        while let Some((block, ())) = self.stream.next()? {
             if work(&block)?.is_break() || interrupt::is_requested() {
                 break;
             }
             self.meter.advance(block.size() as u64);
-            self.stream.reuse(block);
+            self.stream.reuse((block, ()));
         }
         Ok(())
     }

@@ -3,7 +3,6 @@
 
 mod ngrams; // documents that are nearly the same
 mod output; // the files that are written
-mod pipeline; // threads that hash
 mod progress; // how far a run has come
 
 use std::fs;
@@ -18,7 +17,10 @@ use clap::Args;
 use serde_json::json;
 
 use crate::count::{self, Count};
-use crate::keys::{Encoding, Form, Inputs, Packing, Part, Pointer, Reader, packing_of, shown};
+use crate::keys::{
+    Batch, Block, Encoding, Form, Inputs, Keyless, Packing, Part, Pointer, Reader, Stream,
+    error_in_line, packing_of, shown,
+};
 use crate::lossless::{self, Mistakes};
 use crate::progress::Meter;
 use crate::rate::{Rate, Share};
@@ -26,9 +28,8 @@ use crate::saved::{self, AnyFilter, FileNote, Holds, Replacement, Saved};
 use crate::text::thousands;
 use crate::uniq::mistaken;
 use crate::{INTERRUPTED, interrupt};
-use ngrams::Ngrams;
+use ngrams::{Grams, Ngrams};
 use output::Output;
-use pipeline::{Batch, Pipeline, Work};
 pub(crate) use progress::Progress;
 use progress::{Place, Totals};
 
@@ -216,21 +217,26 @@ impl Run {
         let mut reader = Reader::new(inputs, b'\n');
         let Place { input, position, lines, written } = self.progress.at;
         reader.continue_after(input, position, lines)?;
-        let work = Work {
-            form: self.saved.note.keys.clone().unwrap_or_default(),
-            hasher: self.saved.as_filter().hasher().clone(),
-            ngrams: self.progress.ngrams,
+        let form = self.saved.note.keys.clone().unwrap_or_default();
+        let (hasher, ngrams) = (self.saved.as_filter().hasher().clone(), self.progress.ngrams);
+        let work = move |block: &mut Block, grams: &mut Grams| match ngrams {
+            Some(ngrams) => ngrams.of_block(&form, &hasher, block, grams),
+            None => {
+                let hashed = form.hash(&hasher, Keyless::Note, block);
+                hashed.map_err(|error| error_in_line(block, &error))
+            }
         };
-        let mut pipeline = Pipeline::start(reader, &work, threads)?;
+        let mut stream = Stream::start(reader, threads, work)?;
         let open = |progress: &Progress, input: usize, written| {
             let packing = packings.get(input).copied().unwrap_or(Packing::Plain);
             Output::open(&progress.output(input), packing, written)
         };
         let mut output = open(&self.progress, input, written)?;
         let mut kept = Vec::new();
-        while let Some(batch) = pipeline.next()? {
+        while let Some(batch) = stream.next()? {
+            let block = &batch.0;
             // An input without documents has an output too.
-            while self.progress.at.input < batch.block.input_index {
+            while self.progress.at.input < block.input_index {
                 output.finish()?;
                 let input = self.progress.at.input + 1;
                 self.progress.at = Place { input, ..Place::default() };
@@ -238,10 +244,10 @@ impl Run {
             }
             self.decide(&batch, &mut kept)?;
             output.write(&kept)?;
-            self.progress.at.position = batch.block.position;
-            self.progress.at.lines = batch.block.lines_after();
-            meter.advance(batch.block.size() as u64);
-            pipeline.reuse(batch);
+            self.progress.at.position = block.position;
+            self.progress.at.lines = block.lines_after();
+            meter.advance(block.size() as u64);
+            stream.reuse(batch);
             let is_interrupted = interrupt::is_requested();
             if self.state.is_due() || is_interrupted {
                 self.progress.at.written = output.sync()?;
@@ -261,12 +267,11 @@ impl Run {
     }
 
     /// Finds the new documents of a batch; their lines are put into `kept`.
-    fn decide(&mut self, batch: &Batch, kept: &mut Vec<u8>) -> Result<()> {
+    fn decide(&mut self, (block, grams): &Batch<Grams>, kept: &mut Vec<u8>) -> Result<()> {
         let Self { saved, progress, .. } = self;
         let set = saved.as_insert()?;
         let mut is_new = Vec::new();
         let mut mistakes = Mistakes::default();
-        let block = &batch.block;
         match progress.ngrams {
             None => {
                 lossless::insert_absent(set, block, &mut is_new)?;
@@ -275,7 +280,7 @@ impl Run {
             }
             Some(ngrams) => {
                 let mut hits = Vec::new();
-                for grams in batch.grams.iter() {
+                for grams in grams.iter() {
                     let new = grams.is_empty() || ngrams.insert_new(grams, set, &mut hits)?;
                     is_new.push(new);
                     if !new {

@@ -1,4 +1,4 @@
-//! Reading keys: files or standard input, one key per line, read and hashed on a separate thread.
+//! Reading keys: files or standard input, one key per line, read and hashed on threads of their own.
 //! Knows lines and hashes, nothing of filters.
 
 mod block; // a block of lines and their hashes
@@ -9,7 +9,7 @@ mod packed; // compressed input
 mod part; // the part of a line that is its key
 mod printer; // prints lines of a block
 mod reader; // reads blocks without copying lines
-mod stream; // the reading thread
+mod stream; // the threads that read and hash
 
 pub(crate) use block::Block;
 pub(crate) use cuculus_file::shown;
@@ -20,4 +20,4 @@ pub(crate) use packed::Packing;
 pub(crate) use part::{Fields, Part};
 pub(crate) use printer::Printer;
 pub(crate) use reader::Reader;
-pub(crate) use stream::{Stream, error_in_line};
+pub(crate) use stream::{Batch, Stream, error_in_line};
