@@ -15,7 +15,6 @@ mod input; // keys as options of the commands
 mod interrupt; // Ctrl-C
 mod keys; // read and hash lines
 mod lossless; // the filter of lines that were seen
-mod memory; // large pages for large filters
 mod merge; // merge filters
 mod plan; // compare the cost of filters
 mod progress; // progress bar on standard error
@@ -31,10 +30,6 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use arguments::{Arguments, Command};
-use memory::LargePages;
-
-#[global_allocator]
-static ALLOCATOR: LargePages = LargePages;
 
 /// Exit code: not found, where that is the question.
 const NOT_FOUND: u8 = 1;
