@@ -11,7 +11,7 @@ use pyo3::types::PyDict;
 
 use crate::errors;
 use crate::gate::{self, Inside};
-use crate::set::{Set, set_class};
+use crate::set::{Held, Set, set_class};
 
 #[cfg(not(feature = "shared"))]
 type Inner = crate::set::Locked<ElasticFilter>;
@@ -28,17 +28,17 @@ mod inner {
     }
 
     pub(super) fn snapshot(inside: &Inside, set: &Inner) -> ElasticFilter {
-        set.read_inside(inside).clone()
+        set.reader_inside(inside).clone()
     }
 
     pub(super) fn rate(set: &Inner) -> f64 {
-        set.read().false_positive_rate()
+        set.reader().false_positive_rate()
     }
 
     /// Takes a copy of the other: sets that are merged into each other would wait for each other's locks.
     pub(super) fn merge(inside: &Inside, set: &Inner, other: &Inner) -> Result<(), MergeError> {
         let other = snapshot(inside, other);
-        set.write_inside(inside).merge(&other)
+        set.writer_inside(inside).merge(&other)
     }
 }
 

@@ -6,7 +6,7 @@ use pyo3::types::PyDict;
 
 use crate::errors;
 use crate::gate::Inside;
-use crate::set::{Locked, Set, set_class};
+use crate::set::{Held, Locked, Set, set_class};
 
 /// A set of fixed size: for a known number of keys, a little smaller and faster than Filter.
 ///
@@ -30,7 +30,7 @@ impl FixedFilter {
     }
 
     fn duplicate(&self, inside: &Inside) -> PyResult<Self> {
-        Self::loaded(self.set.read_inside(inside).clone(), self.note.clone())
+        Self::loaded(self.set.reader_inside(inside).clone(), self.note.clone())
     }
 
     fn own_stats(&self, stats: &Bound<'_, PyDict>) -> PyResult<()> {
@@ -60,7 +60,7 @@ set_class! { FixedFilter, kind Kind::Cuckoo;
     /// The number of keys that the set was made for. It may take a few more.
     #[getter]
     fn capacity(&self) -> usize {
-        self.set.read().capacity()
+        self.set.reader().capacity()
     }
 
     fn __repr__(&self) -> String {

@@ -1,11 +1,13 @@
-//! What the classes of sets have in common: a filter that threads share, and the methods of Python's `set`.
-//! Knows nothing of one kind of filter.
+//! What the classes have in common: a filter that threads share, and the methods of Python's `set`. Knows
+//! nothing of one kind of filter.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, Hasher};
-use std::io::{self, Write};
+use std::io;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
+#[cfg(feature = "shared")]
+use cuculus::SharedFilter;
 use cuculus::{
     CuckooFilter, ElasticFilter, Filter, Full, Insert, KeyHash, KeyHasher, Persist, Remove,
 };
@@ -17,29 +19,30 @@ use crate::gate::{self, Inside};
 use crate::{answers, errors, key};
 
 /// A filter that every thread may use: for one key with the interpreter, for many without it, inside the gate.
-pub(crate) trait Set: Sync {
-    /// How many keys it should be given at once to add them.
-    const AT_ONCE: usize;
+pub(crate) trait Held: Sync {
+    type Filter: Filter + Persist;
 
     fn hasher(&self) -> &KeyHasher;
-    fn contains_hash(&self, hash: KeyHash) -> bool;
-    fn count_hash(&self, hash: KeyHash) -> usize;
-    fn insert_hash(&self, hash: KeyHash) -> Result<(), Full>;
-    fn insert_absent_hash(&self, hash: KeyHash) -> Result<bool, Full>;
-    fn remove_hash(&self, hash: KeyHash) -> bool;
-    fn figures(&self) -> Figures;
-    fn len(&self) -> usize;
-    fn contains_batch(&self, inside: &Inside, hashes: &[KeyHash], found: &mut Vec<bool>);
-    fn insert_batch(&self, inside: &Inside, hashes: &[KeyHash]) -> Result<(), Full>;
-    fn insert_absent_batch(
+    fn read<T>(&self, ask: impl FnOnce(&Self::Filter) -> T) -> T;
+    fn read_inside<T>(&self, inside: &Inside, ask: impl FnOnce(&Self::Filter) -> T) -> T;
+
+    fn figures(&self) -> Figures {
+        self.read(Figures::of)
+    }
+}
+
+/// One that keys are added to.
+pub(crate) trait Set: Held {
+    type Changed<'a>: Bulk
+    where
+        Self: 'a;
+
+    fn write<T>(&self, change: impl FnOnce(&mut Self::Changed<'_>) -> T) -> T;
+    fn write_inside<T>(
         &self,
         inside: &Inside,
-        hashes: &[KeyHash],
-        absent: &mut Vec<bool>,
-    ) -> Result<(), Full>;
-    fn remove_batch(&self, inside: &Inside, hashes: &[KeyHash], removed: &mut Vec<bool>);
-    fn clear(&self, inside: &Inside);
-    fn write_to(&self, inside: &Inside, writer: &mut dyn Write) -> io::Result<()>;
+        change: impl FnOnce(&mut Self::Changed<'_>) -> T,
+    ) -> T;
 }
 
 pub(crate) struct Figures {
@@ -81,16 +84,8 @@ impl Figures {
 }
 
 /// A filter that takes many keys at once.
-pub(crate) trait Bulk: Insert + Remove + Persist + Send + Sync {
+pub(crate) trait Bulk: Insert + Remove {
     /// How many are worth to be taken together.
-    const AT_ONCE: usize;
-
-    fn bulk(&mut self, hashes: &[KeyHash]) -> Result<(), Full>;
-
-    fn bulk_absent(&mut self, hashes: &[KeyHash], absent: &mut Vec<bool>) -> Result<(), Full>;
-}
-
-impl Bulk for CuckooFilter {
     const AT_ONCE: usize = PIECE;
 
     fn bulk(&mut self, hashes: &[KeyHash]) -> Result<(), Full> {
@@ -100,7 +95,17 @@ impl Bulk for CuckooFilter {
     fn bulk_absent(&mut self, hashes: &[KeyHash], absent: &mut Vec<bool>) -> Result<(), Full> {
         self.insert_absent_batch(hashes, absent)
     }
+
+    fn insert_absent(&mut self, hash: KeyHash) -> Result<bool, Full> {
+        let is_absent = !self.contains_hash(hash);
+        if is_absent {
+            self.insert_hash(hash)?;
+        }
+        Ok(is_absent)
+    }
 }
+
+impl Bulk for CuckooFilter {}
 
 impl Bulk for ElasticFilter {
     /// Each segment is written once for all of them, so the more the better; 32 MB of hashes.
@@ -193,40 +198,36 @@ impl<F: Filter + Send + Sync> Locked<F> {
         Self { hasher: filter.hasher().clone(), filter: RwLock::new(filter) }
     }
 
-    pub(crate) fn hasher(&self) -> &KeyHasher {
-        &self.hasher
-    }
-
     /// For threads that have the interpreter.
     #[inline]
-    pub(crate) fn read(&self) -> RwLockReadGuard<'_, F> {
+    pub(crate) fn reader(&self) -> RwLockReadGuard<'_, F> {
         loop {
             match self.filter.try_read() {
                 Ok(filter) => return filter,
                 // A panic in another thread is not this one's: the library keeps its filters whole.
                 Err(TryLockError::Poisoned(filter)) => return filter.into_inner(),
-                Err(TryLockError::WouldBlock) => wait(|inside| drop(self.read_inside(inside))),
+                Err(TryLockError::WouldBlock) => wait(|inside| drop(self.reader_inside(inside))),
             }
         }
     }
 
     /// For threads that have the interpreter.
     #[inline]
-    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, F> {
+    pub(crate) fn writer(&self) -> RwLockWriteGuard<'_, F> {
         loop {
             match self.filter.try_write() {
                 Ok(filter) => return filter,
                 Err(TryLockError::Poisoned(filter)) => return filter.into_inner(),
-                Err(TryLockError::WouldBlock) => wait(|inside| drop(self.write_inside(inside))),
+                Err(TryLockError::WouldBlock) => wait(|inside| drop(self.writer_inside(inside))),
             }
         }
     }
 
-    pub(crate) fn read_inside<'a>(&'a self, _: &'a Inside) -> RwLockReadGuard<'a, F> {
+    pub(crate) fn reader_inside<'a>(&'a self, _: &'a Inside) -> RwLockReadGuard<'a, F> {
         self.filter.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn write_inside<'a>(&'a self, _: &'a Inside) -> RwLockWriteGuard<'a, F> {
+    pub(crate) fn writer_inside<'a>(&'a self, _: &'a Inside) -> RwLockWriteGuard<'a, F> {
         self.filter.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -236,8 +237,8 @@ fn wait(work: impl FnOnce(&Inside) + Send) {
     Python::attach(|py| gate::detached(py, work));
 }
 
-impl<F: Bulk> Set for Locked<F> {
-    const AT_ONCE: usize = F::AT_ONCE;
+impl<F: Filter + Persist + Send + Sync> Held for Locked<F> {
+    type Filter = F;
 
     #[inline]
     fn hasher(&self) -> &KeyHasher {
@@ -245,74 +246,34 @@ impl<F: Bulk> Set for Locked<F> {
     }
 
     #[inline]
-    fn contains_hash(&self, hash: KeyHash) -> bool {
-        self.read().contains_hash(hash)
+    fn read<T>(&self, ask: impl FnOnce(&F) -> T) -> T {
+        ask(&self.reader())
     }
 
-    fn count_hash(&self, hash: KeyHash) -> usize {
-        self.read().count_hash(hash)
+    fn read_inside<T>(&self, inside: &Inside, ask: impl FnOnce(&F) -> T) -> T {
+        ask(&self.reader_inside(inside))
     }
+}
 
-    #[inline]
-    fn insert_hash(&self, hash: KeyHash) -> Result<(), Full> {
-        self.write().insert_hash(hash)
-    }
-
-    fn insert_absent_hash(&self, hash: KeyHash) -> Result<bool, Full> {
-        let mut filter = self.write();
-        let is_absent = !filter.contains_hash(hash);
-        if is_absent {
-            filter.insert_hash(hash)?;
-        }
-        Ok(is_absent)
-    }
+impl<F: Bulk + Persist + Send + Sync> Set for Locked<F> {
+    type Changed<'a>
+        = F
+    where
+        F: 'a;
 
     #[inline]
-    fn remove_hash(&self, hash: KeyHash) -> bool {
-        self.write().remove_hash(hash)
+    fn write<T>(&self, change: impl FnOnce(&mut F) -> T) -> T {
+        change(&mut self.writer())
     }
 
-    fn figures(&self) -> Figures {
-        Figures::of(&*self.read())
-    }
-
-    fn len(&self) -> usize {
-        self.read().len()
-    }
-
-    fn contains_batch(&self, inside: &Inside, hashes: &[KeyHash], found: &mut Vec<bool>) {
-        self.read_inside(inside).contains_batch(hashes, found);
-    }
-
-    fn insert_batch(&self, inside: &Inside, hashes: &[KeyHash]) -> Result<(), Full> {
-        self.write_inside(inside).bulk(hashes)
-    }
-
-    fn insert_absent_batch(
-        &self,
-        inside: &Inside,
-        hashes: &[KeyHash],
-        absent: &mut Vec<bool>,
-    ) -> Result<(), Full> {
-        self.write_inside(inside).bulk_absent(hashes, absent)
-    }
-
-    fn remove_batch(&self, inside: &Inside, hashes: &[KeyHash], removed: &mut Vec<bool>) {
-        self.write_inside(inside).remove_batch(hashes, removed);
-    }
-
-    fn clear(&self, inside: &Inside) {
-        self.write_inside(inside).clear();
-    }
-
-    fn write_to(&self, inside: &Inside, writer: &mut dyn Write) -> io::Result<()> {
-        self.read_inside(inside).write_to(writer)
+    fn write_inside<T>(&self, inside: &Inside, change: impl FnOnce(&mut F) -> T) -> T {
+        change(&mut self.writer_inside(inside))
     }
 }
 
 #[cfg(feature = "shared")]
-impl Set for cuculus::SharedFilter {
-    const AT_ONCE: usize = PIECE;
+impl Held for SharedFilter {
+    type Filter = Self;
 
     #[inline]
     fn hasher(&self) -> &KeyHasher {
@@ -320,64 +281,68 @@ impl Set for cuculus::SharedFilter {
     }
 
     #[inline]
-    fn contains_hash(&self, hash: KeyHash) -> bool {
-        self.contains_hash(hash)
+    fn read<T>(&self, ask: impl FnOnce(&Self) -> T) -> T {
+        ask(self)
     }
 
-    fn count_hash(&self, hash: KeyHash) -> usize {
-        self.count_hash(hash)
+    fn read_inside<T>(&self, _: &Inside, ask: impl FnOnce(&Self) -> T) -> T {
+        ask(self)
     }
+}
+
+#[cfg(feature = "shared")]
+impl Set for SharedFilter {
+    type Changed<'a> = &'a Self;
 
     #[inline]
-    fn insert_hash(&self, hash: KeyHash) -> Result<(), Full> {
-        self.insert_hash(hash)
+    fn write<T>(&self, change: impl FnOnce(&mut &Self) -> T) -> T {
+        change(&mut &*self)
     }
 
-    fn insert_absent_hash(&self, hash: KeyHash) -> Result<bool, Full> {
+    fn write_inside<T>(&self, _: &Inside, change: impl FnOnce(&mut &Self) -> T) -> T {
+        change(&mut &*self)
+    }
+}
+
+#[cfg(feature = "shared")]
+impl Bulk for &SharedFilter {
+    fn bulk(&mut self, hashes: &[KeyHash]) -> Result<(), Full> {
+        SharedFilter::insert_batch(self, hashes)
+    }
+
+    fn bulk_absent(&mut self, hashes: &[KeyHash], absent: &mut Vec<bool>) -> Result<(), Full> {
+        SharedFilter::insert_absent_batch(self, hashes, absent)
+    }
+
+    fn insert_absent(&mut self, hash: KeyHash) -> Result<bool, Full> {
         self.insert_absent_hash(hash)
     }
+}
 
-    #[inline]
-    fn remove_hash(&self, hash: KeyHash) -> bool {
-        self.remove_hash(hash)
-    }
+/// The bytes of a filter, as in a file.
+pub(crate) fn bytes(held: &impl Held, inside: &Inside) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    held.read_inside(inside, |filter| filter.write_to(&mut bytes)).map(|()| bytes)
+}
 
-    fn figures(&self) -> Figures {
-        Figures::of(self)
-    }
+pub(crate) fn add(set: &impl Set, key: &Bound<'_, PyAny>) -> PyResult<()> {
+    let hash = key::hash(set.hasher(), key)?;
+    set.write(|set| set.insert_hash(hash)).map_err(|full| errors::full(key.py(), full, 0))
+}
 
-    fn len(&self) -> usize {
-        self.len()
-    }
+pub(crate) fn discard(set: &impl Set, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let hash = key::hash(set.hasher(), key)?;
+    Ok(set.write(|set| set.remove_hash(hash)))
+}
 
-    fn contains_batch(&self, _: &Inside, hashes: &[KeyHash], found: &mut Vec<bool>) {
-        self.contains_batch(hashes, found);
-    }
+pub(crate) fn count(set: &impl Set, key: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let hash = key::hash(set.hasher(), key)?;
+    Ok(set.read(|set| set.count_hash(hash)))
+}
 
-    fn insert_batch(&self, _: &Inside, hashes: &[KeyHash]) -> Result<(), Full> {
-        self.insert_batch(hashes)
-    }
-
-    fn insert_absent_batch(
-        &self,
-        _: &Inside,
-        hashes: &[KeyHash],
-        absent: &mut Vec<bool>,
-    ) -> Result<(), Full> {
-        self.insert_absent_batch(hashes, absent)
-    }
-
-    fn remove_batch(&self, _: &Inside, hashes: &[KeyHash], removed: &mut Vec<bool>) {
-        self.remove_batch(hashes, removed);
-    }
-
-    fn clear(&self, _: &Inside) {
-        self.clear();
-    }
-
-    fn write_to(&self, _: &Inside, writer: &mut dyn Write) -> io::Result<()> {
-        Persist::write_to(self, writer)
-    }
+pub(crate) fn contains(held: &impl Held, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let hash = key::hash(held.hasher(), key)?;
+    Ok(held.read(|filter| filter.contains_hash(hash)))
 }
 
 /// Adds all keys of a list, an array, a column or an iterator.
@@ -385,8 +350,8 @@ pub(crate) fn update<S: Set>(set: &S, keys: &Bound<'_, PyAny>) -> PyResult<()> {
     let mut added = 0;
     Batch::each_of(keys, set.hasher(), |batch| {
         let outcome = keys.py().detach(|| {
-            batch.pieces_of(S::AT_ONCE, set.hasher(), |hashes| {
-                set.insert_batch(&gate::enter(), hashes)?;
+            batch.pieces_of(S::Changed::AT_ONCE, set.hasher(), |hashes| {
+                set.write_inside(&gate::enter(), |set| set.bulk(hashes))?;
                 added += hashes.len();
                 Ok(())
             })
@@ -401,7 +366,7 @@ pub(crate) fn contains_many<'py>(
     keys: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     answer(set, keys, PIECE, |inside, hashes, found| {
-        set.contains_batch(inside, hashes, found);
+        set.read_inside(inside, |set| set.contains_batch(hashes, found));
         Ok(())
     })
 }
@@ -413,12 +378,13 @@ pub(crate) fn add_new<'py, S: Set>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = keys.py();
     if key::is_one(keys) {
-        let absent = set.insert_absent_hash(key::hash(set.hasher(), keys)?);
+        let hash = key::hash(set.hasher(), keys)?;
+        let absent = set.write(|set| set.insert_absent(hash));
         let absent = absent.map_err(|full| errors::full(py, full, 0))?;
         return Ok(pyo3::types::PyBool::new(py, absent).to_owned().into_any());
     }
-    answer(set, keys, S::AT_ONCE, |inside, hashes, absent| {
-        set.insert_absent_batch(inside, hashes, absent)
+    answer(set, keys, S::Changed::AT_ONCE, |inside, hashes, absent| {
+        set.write_inside(inside, |set| set.bulk_absent(hashes, absent))
     })
 }
 
@@ -428,7 +394,7 @@ pub(crate) fn discard_many<'py>(
     keys: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     answer(set, keys, PIECE, |inside, hashes, removed| {
-        set.remove_batch(inside, hashes, removed);
+        set.write_inside(inside, |set| set.remove_batch(hashes, removed));
         Ok(())
     })
 }
@@ -455,115 +421,38 @@ fn answer<'py, S: Set>(
     answers::array(py, &all)
 }
 
-/// The methods that every class of sets has, and those of its own.
-macro_rules! set_class {
-    ($class:ident, kind $kind:expr; $($own:tt)*) => {
+/// The methods that every class has, and those of its own.
+macro_rules! class {
+    ($class:ident, $noun:literal, kind $kind:expr; $($own:tt)*) => {
         #[pymethods]
         impl $class {
-            /// Adds a key. A key added twice is there until it is discarded twice.
-            #[pyo3(signature = (key, /))]
-            fn add(&self, key: &Bound<'_, PyAny>) -> PyResult<()> {
-                let hash = crate::key::hash(self.set.hasher(), key)?;
-                self.set.insert_hash(hash).map_err(|full| crate::errors::full(key.py(), full, 0))
-            }
-
-            /// Removes one occurrence of a key and returns whether there was one.
-            ///
-            /// Only discard keys that were added: another one can look the same as a key that is
-            /// still wanted.
-            #[pyo3(signature = (key, /))]
-            fn discard(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-                Ok(self.set.remove_hash(crate::key::hash(self.set.hasher(), key)?))
-            }
-
-            /// Removes one occurrence of a key; KeyError if there is none.
-            #[pyo3(signature = (key, /))]
-            fn remove(&self, key: &Bound<'_, PyAny>) -> PyResult<()> {
-                match self.discard(key)? {
-                    true => Ok(()),
-                    false => Err(pyo3::exceptions::PyKeyError::new_err(key.clone().unbind())),
-                }
-            }
-
-            /// How often a key was added: never too low, rarely too high.
-            #[pyo3(signature = (key, /))]
-            fn count(&self, key: &Bound<'_, PyAny>) -> PyResult<usize> {
-                Ok(self.set.count_hash(crate::key::hash(self.set.hasher(), key)?))
-            }
-
-            /// Adds all keys of a list, an integer array, an Arrow column or any iterable.
-            ///
-            /// A key that is no key is refused before anything is added, except from an iterator,
-            /// whose keys are added as they come.
-            #[pyo3(signature = (keys, /))]
-            fn update(&self, keys: &Bound<'_, PyAny>) -> PyResult<()> {
-                crate::set::update(&self.set, keys)
-            }
-
-            /// Looks up many keys: a numpy array of bool, True for those that may be in the set.
-            #[pyo3(signature = (keys, /))]
-            fn contains_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                crate::set::contains_many(&self.set, keys)
-            }
-
-            /// Adds the keys that are not in the set yet: a numpy array of bool, True for those.
-            ///
-            /// Of equal keys in one call the first is new. Given one str, bytes or int it returns
-            /// one bool; of several threads with the same key exactly one gets True. For sets that
-            /// only grow: of two keys that look the same the second is not stored, so discarding
-            /// the first would lose both.
-            #[pyo3(signature = (keys, /))]
-            fn add_new<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                crate::set::add_new(&self.set, keys)
-            }
-
-            /// Removes one occurrence of each key: a numpy array of bool, True where there was one.
-            #[pyo3(signature = (keys, /))]
-            fn discard_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                crate::set::discard_many(&self.set, keys)
-            }
-
-            /// Removes all keys and keeps the parameters and the seed.
-            fn clear(&self, py: Python<'_>) {
-                crate::gate::detached(py, |inside| Set::clear(&self.set, inside));
-            }
-
-            /// The figures of the set as it is now.
+            #[doc = concat!("The figures of the ", $noun, " as it is now.")]
             fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyDict>> {
                 let stats = self.set.figures().to_dict(py)?;
                 self.own_stats(&stats)?;
                 Ok(stats)
             }
 
-            /// The seed of the hash function; None if the set was made with a secret key.
+            #[doc = concat!(
+                "The seed of the hash function; None if the ", $noun, " was made with a secret key."
+            )]
             #[getter]
             fn seed(&self) -> Option<u64> {
                 self.set.hasher().seed()
             }
 
-            /// The false positive rate to expect now.
-            #[getter]
-            fn expected_false_positive_rate(&self) -> f64 {
-                self.set.figures().expected_false_positive_rate
-            }
-
-            /// The memory held.
-            #[getter]
-            fn size_in_bytes(&self) -> usize {
-                self.set.figures().size_in_bytes
-            }
-
-            /// The set as bytes, the same as those of a file.
+            #[doc = concat!("The ", $noun, " as bytes, the same as those of a file.")]
             fn to_bytes<'py>(
                 &self,
                 py: Python<'py>,
             ) -> PyResult<Bound<'py, pyo3::types::PyBytes>> {
-                let mut bytes = Vec::new();
-                crate::gate::detached(py, |inside| self.set.write_to(inside, &mut bytes))?;
-                Ok(pyo3::types::PyBytes::new(py, &bytes))
+                let bytes = crate::gate::detached(py, |inside| crate::set::bytes(&self.set, inside));
+                Ok(pyo3::types::PyBytes::new(py, &bytes?))
             }
 
-            /// The set that some bytes hold; DecodeError if they are damaged or something else.
+            #[doc = concat!(
+                "The ", $noun, " that some bytes hold; DecodeError if they are damaged or something else."
+            )]
             #[staticmethod]
             #[pyo3(signature = (data, /))]
             fn from_bytes(
@@ -574,18 +463,23 @@ macro_rules! set_class {
                 Self::loaded(filter, note)
             }
 
-            /// Saves the set to a file, which is replaced as a whole or not at all.
+            #[doc = concat!(
+                "Saves the ", $noun, " to a file, which is replaced as a whole or not at all."
+            )]
             #[pyo3(signature = (path, /))]
             fn save(&self, py: Python<'_>, path: std::path::PathBuf) -> PyResult<()> {
                 let note = self.note.as_ref();
                 py.detach(|| {
                     crate::files::save(&path, note, |file| {
-                        self.set.write_to(&crate::gate::enter(), file)
+                        let write = |filter: &_| cuculus::Persist::write_to(filter, file);
+                        self.set.read_inside(&crate::gate::enter(), write)
                     })
                 })
             }
 
-            /// Loads a set from a file of this class, the command-line tool or Rust.
+            #[doc = concat!(
+                "Loads a ", $noun, " from a file of this class, the command-line tool or Rust."
+            )]
             #[staticmethod]
             #[pyo3(signature = (path, /))]
             fn load(py: Python<'_>, path: std::path::PathBuf) -> PyResult<Self> {
@@ -609,30 +503,28 @@ macro_rules! set_class {
             }
 
             fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-                Ok(self.set.contains_hash(crate::key::hash(self.set.hasher(), key)?))
+                crate::set::contains(&self.set, key)
             }
 
             fn __len__(&self) -> usize {
-                self.set.len()
+                self.set.read(cuculus::Filter::len)
             }
 
             fn __bool__(&self) -> bool {
-                self.set.len() > 0
+                self.__len__() > 0
             }
 
             fn __eq__(&self, py: Python<'_>, other: &Bound<'_, Self>) -> PyResult<bool> {
                 let other = other.get();
-                Ok(self.set.len() == other.set.len()
+                Ok(self.__len__() == other.__len__()
                     && crate::gate::detached(py, |inside| {
-                        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-                        self.set.write_to(inside, &mut ours)?;
-                        other.set.write_to(inside, &mut theirs)?;
-                        std::io::Result::Ok(ours == theirs)
+                        let ours = crate::set::bytes(&self.set, inside)?;
+                        crate::set::bytes(&other.set, inside).map(|theirs| ours == theirs)
                     })?)
             }
 
             fn __sizeof__(&self) -> usize {
-                // Beside the set: the object's type and number of references.
+                // Beside the filter: the object's type and number of references.
                 size_of::<pyo3::ffi::PyObject>() + self.set.figures().size_in_bytes
             }
 
@@ -646,5 +538,94 @@ macro_rules! set_class {
             $($own)*
         }
     };
+}
+pub(crate) use class;
+
+/// The methods that every class of sets has, and those of its own.
+macro_rules! set_class {
+    ($class:ident, kind $kind:expr; $($own:tt)*) => { crate::set::class! { $class, "set", kind $kind;
+        /// Adds a key. A key added twice is there until it is discarded twice.
+        #[pyo3(signature = (key, /))]
+        fn add(&self, key: &Bound<'_, PyAny>) -> PyResult<()> {
+            crate::set::add(&self.set, key)
+        }
+
+        /// Removes one occurrence of a key and returns whether there was one.
+        ///
+        /// Only discard keys that were added: another one can look the same as a key that is
+        /// still wanted.
+        #[pyo3(signature = (key, /))]
+        fn discard(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+            crate::set::discard(&self.set, key)
+        }
+
+        /// Removes one occurrence of a key; KeyError if there is none.
+        #[pyo3(signature = (key, /))]
+        fn remove(&self, key: &Bound<'_, PyAny>) -> PyResult<()> {
+            match self.discard(key)? {
+                true => Ok(()),
+                false => Err(pyo3::exceptions::PyKeyError::new_err(key.clone().unbind())),
+            }
+        }
+
+        /// How often a key was added: never too low, rarely too high.
+        #[pyo3(signature = (key, /))]
+        fn count(&self, key: &Bound<'_, PyAny>) -> PyResult<usize> {
+            crate::set::count(&self.set, key)
+        }
+
+        /// Adds all keys of a list, an integer array, an Arrow column or any iterable.
+        ///
+        /// A key that is no key is refused before anything is added, except from an iterator,
+        /// whose keys are added as they come.
+        #[pyo3(signature = (keys, /))]
+        fn update(&self, keys: &Bound<'_, PyAny>) -> PyResult<()> {
+            crate::set::update(&self.set, keys)
+        }
+
+        /// Looks up many keys: a numpy array of bool, True for those that may be in the set.
+        #[pyo3(signature = (keys, /))]
+        fn contains_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+            crate::set::contains_many(&self.set, keys)
+        }
+
+        /// Adds the keys that are not in the set yet: a numpy array of bool, True for those.
+        ///
+        /// Of equal keys in one call the first is new. Given one str, bytes or int it returns
+        /// one bool; of several threads with the same key exactly one gets True. For sets that
+        /// only grow: of two keys that look the same the second is not stored, so discarding
+        /// the first would lose both.
+        #[pyo3(signature = (keys, /))]
+        fn add_new<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+            crate::set::add_new(&self.set, keys)
+        }
+
+        /// Removes one occurrence of each key: a numpy array of bool, True where there was one.
+        #[pyo3(signature = (keys, /))]
+        fn discard_many<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+            crate::set::discard_many(&self.set, keys)
+        }
+
+        /// Removes all keys and keeps the parameters and the seed.
+        fn clear(&self, py: Python<'_>) {
+            crate::gate::detached(py, |inside| {
+                self.set.write_inside(inside, |set| cuculus::Insert::clear(set));
+            });
+        }
+
+        /// The false positive rate to expect now.
+        #[getter]
+        fn expected_false_positive_rate(&self) -> f64 {
+            self.set.figures().expected_false_positive_rate
+        }
+
+        /// The memory held.
+        #[getter]
+        fn size_in_bytes(&self) -> usize {
+            self.set.figures().size_in_bytes
+        }
+
+        $($own)*
+    } };
 }
 pub(crate) use set_class;
