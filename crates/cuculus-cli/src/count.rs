@@ -103,28 +103,9 @@ mod tests {
 
     #[test]
     fn other_texts_are_refused() {
-        for text in [
-            "",
-            "M",
-            "e6",
-            ".5M",
-            "-1",
-            "1.5",
-            "1e-3",
-            "1e99",
-            "1x",
-            "1MM",
-            "18446744073709551616",
-            "1 000",
-            "ten",
-            "1e",
-            "0x10",
-            "١",
-            "1é",
-            "NaN",
-            "inf",
-            "1e4294967296",
-        ] {
+        let texts =
+            "|M|e6|.5M|-1|1.5|1e-3|1e99|1x|1MM|18446744073709551616|1 000|ten|1e|0x10|١|1é|NaN|inf";
+        for text in texts.split('|').chain(["1e4294967296"]) {
             assert!(text.parse::<Count>().is_err(), "{text}");
         }
     }

@@ -100,19 +100,6 @@ fn a_browser_shows_the_page() {
     assert_eq!(html.matches("<polyline").count(), 2 * 5 * NAMES.len());
 }
 
-/// The browser's verdict is worth something: it reports what is wrong with a broken page.
-#[test]
-fn a_browser_sees_a_broken_page() {
-    let broken = "<!doctype html><div style=\"width: 600px\">wide</div>\
-                  <svg class=\"plot\" aria-label=\"nothing\"></svg><script>missing()</script>";
-    let faults = look(broken, Scheme::Light).faults();
-    for part in
-        ["the page is 608 wide", "DIV wide", "empty plot: nothing", "missing is not defined"]
-    {
-        assert!(faults.iter().any(|fault| fault.contains(part)), "{part}: {faults:#?}");
-    }
-}
-
 /// Known before the work: nothing is printed about growing.
 #[test]
 fn a_page_that_cannot_be_written_is_known_at_once() {

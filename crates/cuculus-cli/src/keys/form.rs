@@ -8,7 +8,7 @@ use cuculus::{KeyHash, KeyHasher};
 use serde::{Deserialize, Serialize};
 
 use super::block::Block;
-use super::part::{Found, Part};
+use super::part::Part;
 
 /// How a line becomes a key. Files keep it, so that a key is looked up as it was added.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,11 +70,8 @@ impl Form {
 
     /// The bytes of the key of a line; none if it is a document without a key.
     pub(crate) fn key_of<'a>(&self, line: &'a [u8]) -> Result<Option<Cow<'a, [u8]>>, String> {
-        Ok(match self.part.of(line)? {
-            Found::Key(key) if self.ignore_case => Some(in_lower_case(key)),
-            Found::Key(key) => Some(key),
-            Found::Nothing => None,
-        })
+        let key = self.part.of(line)?;
+        Ok(if self.ignore_case { key.map(in_lower_case) } else { key })
     }
 
     /// Hashes all lines of a block.

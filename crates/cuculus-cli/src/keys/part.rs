@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::json::{Pointer, Value};
+use super::json::Pointer;
 
 /// Which part of a line is the key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,27 +20,13 @@ pub(crate) enum Part {
     Json(Pointer),
 }
 
-/// What a line has at the place of its key.
-pub(super) enum Found<'a> {
-    Key(Cow<'a, [u8]>),
-    /// A JSON document without such a value.
-    Nothing,
-}
-
 impl Part {
-    /// The key of a line, or why the line has none.
-    pub(super) fn of<'a>(&self, line: &'a [u8]) -> Result<Found<'a>, String> {
+    /// The key of a line, `None` for a JSON document without such a value, or why the line is no document.
+    pub(super) fn of<'a>(&self, line: &'a [u8]) -> Result<Option<Cow<'a, [u8]>>, String> {
         match self {
-            Self::Line => Ok(Found::Key(line.into())),
-            Self::Fields { fields, delimiter } => Ok(Found::Key(fields.of(line, *delimiter))),
-            Self::Json(pointer) => Ok(match pointer.find(line)? {
-                Some(Value::Text(text)) => match text {
-                    Cow::Borrowed(text) => Found::Key(text.as_bytes().into()),
-                    Cow::Owned(text) => Found::Key(text.into_bytes().into()),
-                },
-                Some(Value::Other(json)) => Found::Key(json.into_bytes().into()),
-                None => Found::Nothing,
-            }),
+            Self::Line => Ok(Some(line.into())),
+            Self::Fields { fields, delimiter } => Ok(Some(fields.of(line, *delimiter))),
+            Self::Json(pointer) => pointer.find(line),
         }
     }
 }

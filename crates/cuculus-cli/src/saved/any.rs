@@ -1,10 +1,9 @@
 //! A filter of any kind, as files hold them: loading, saving, and which operations each kind has.
 
-use std::error::Error;
-use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 
+use anyhow::{Result, anyhow};
 use cuculus::{
     CuckooFilter, CuckooMaplet, DecodeError, ElasticFilter, Filter, Insert, Kind, Note, Persist,
     Remove,
@@ -32,12 +31,15 @@ macro_rules! with_filter {
     };
 }
 
+const HOLDS_VALUES: &str = "a cuckoo maplet has a value with each key and cannot be changed by this tool; use the \
+                            library";
+
 /// Binds a filter that inserts and removes keys; a maplet needs a value with each.
 macro_rules! with_set {
     ($any:expr, $filter:ident => $body:expr) => {
         match $any {
             AnyFilter::Cuckoo($filter) => Ok($body),
-            AnyFilter::Maplet(_) => Err(HoldsValues),
+            AnyFilter::Maplet(_) => Err(anyhow!(HOLDS_VALUES)),
             AnyFilter::Elastic($filter) => Ok($body),
         }
     };
@@ -88,30 +90,15 @@ impl AnyFilter {
     }
 
     /// The filter as one that inserts keys, if it can.
-    pub(crate) fn as_insert(&mut self) -> Result<&mut dyn Insert, HoldsValues> {
+    pub(crate) fn as_insert(&mut self) -> Result<&mut dyn Insert> {
         with_set!(self, filter => filter)
     }
 
     /// The filter as one that removes keys, if it can.
-    pub(crate) fn as_remove(&mut self) -> Result<&mut dyn Remove, HoldsValues> {
+    pub(crate) fn as_remove(&mut self) -> Result<&mut dyn Remove> {
         with_set!(self, filter => filter)
     }
 }
-
-/// A maplet cannot insert or remove keys without values.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct HoldsValues;
-
-impl fmt::Display for HoldsValues {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "a cuckoo maplet has a value with each key and cannot be changed by this tool; use the \
-             library",
-        )
-    }
-}
-
-impl Error for HoldsValues {}
 
 /// The name of a kind.
 pub(crate) fn kind_name(kind: Kind) -> &'static str {
