@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use super::ngrams::Ngrams;
 use crate::keys::shown;
-use crate::lossless::Mistakes;
 
 /// A run of `dedup`, from its beginning to here.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -48,12 +47,6 @@ pub(super) struct Totals {
     pub(super) without_key: u64,
     pub(super) bytes: u64,
     pub(super) mistakes: f64,
-}
-
-impl Totals {
-    pub(super) fn add_mistakes(&mut self, mistakes: Mistakes) {
-        self.mistakes += mistakes.0;
-    }
 }
 
 impl Progress {

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use cuculus::KeyHasher;
 use cuculus_page::{Axis, Finding, Page, Palette, Plot, Section, Shape};
 
 use super::cannot_write;
@@ -18,8 +19,6 @@ use crate::text::{bytes, nanoseconds, percent, thousands};
 const FILE: &str = "demo.html";
 /// The horizontal axis of all plots.
 const OPERATIONS: &str = "millions of inserts, then of removals";
-/// Names tried in a directory that other programs use too.
-const MAX_ATTEMPTS: u32 = 1000;
 
 /// Where the page goes.
 pub(super) struct Place {
@@ -65,21 +64,11 @@ impl Place {
     }
 }
 
-/// A file under a name that was free, so that nobody else's file or link is written to.
+/// A file under a name that nobody has foreseen, so that nobody else's file or link is written to.
 fn new_file(directory: &Path) -> io::Result<(File, PathBuf)> {
-    let mut attempt = 0;
-    loop {
-        let name = format!("cuculus-demo-{}-{attempt}.html", std::process::id());
-        let path = directory.join(name);
-        match File::create_new(&path) {
-            Err(error)
-                if error.kind() == io::ErrorKind::AlreadyExists && attempt < MAX_ATTEMPTS =>
-            {
-                attempt += 1;
-            }
-            created => return Ok((created?, path)),
-        }
-    }
+    let number = KeyHasher::random().map_err(io::Error::other)?.seed().unwrap_or_default();
+    let path = directory.join(format!("cuculus-demo-{number:016x}.html"));
+    Ok((File::create_new(&path)?, path))
 }
 
 impl Report {

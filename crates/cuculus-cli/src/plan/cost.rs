@@ -1,7 +1,7 @@
 //! The cost of a filter, measured by building and filling one: for the whole set if it is small, or
 //! else for a part of it at the same load. Knows no kind by name.
 
-use cuculus::{BuildError, Filter, Full, Insert};
+use cuculus::{BuildError, Insert};
 
 use crate::sample;
 
@@ -43,37 +43,28 @@ impl Part {
         Self { items, capacity: part as usize, times }
     }
 
-    /// The bytes of the whole set, from a filter of the part. The value itself is there once.
-    pub(super) fn scaled<F: Filter>(&self, filter: &F) -> u64 {
-        let value = size_of::<F>();
-        let store = filter.size_in_bytes().saturating_sub(value);
-        value as u64 + (store as f64 * self.times) as u64
-    }
-
-    /// Fills a filter with the items.
-    pub(super) fn fill<F: Insert>(&self, mut filter: F) -> Result<F, Full> {
-        for number in 0..self.items as u64 {
-            let hash = filter.hasher().hash(&sample::key(number));
-            filter.insert_hash(hash)?;
-        }
-        Ok(filter)
-    }
-
-    /// The cost of a filter of fixed size: its memory does not depend on the number of keys.
+    /// The cost of a filter of fixed size: its memory does not depend on the number of keys. The value itself is
+    /// there once.
     pub(super) fn fixed<F: Insert>(
         &self,
         built: Result<F, BuildError>,
         reads: impl FnOnce(&F) -> u64,
     ) -> Result<Cost, String> {
         let filter = self.filled(built)?;
-        let bytes = self.scaled(&filter);
+        let value = size_of::<F>();
+        let store = filter.size_in_bytes().saturating_sub(value);
+        let bytes = value as u64 + (store as f64 * self.times) as u64;
         let expected_rate = filter.expected_false_positive_rate();
         Ok(Cost { bytes, peak_bytes: bytes, expected_rate, reads: reads(&filter) })
     }
 
     /// A filter of these items, or why it cannot be built.
     pub(super) fn filled<F: Insert>(&self, built: Result<F, BuildError>) -> Result<F, String> {
-        let filter = built.map_err(|error| error.to_string())?;
-        self.fill(filter).map_err(|full| full.to_string())
+        let mut filter = built.map_err(|error| error.to_string())?;
+        for number in 0..self.items as u64 {
+            let hash = filter.hasher().hash(&sample::key(number));
+            filter.insert_hash(hash).map_err(|full| full.to_string())?;
+        }
+        Ok(filter)
     }
 }
