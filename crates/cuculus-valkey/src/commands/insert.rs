@@ -13,63 +13,89 @@ use crate::value::{Stored, Value};
 /// How the message for a capacity that is too small writes the limit.
 const LEAST_CAPACITY: &str = "cf-bucket-size * 2";
 
-pub(crate) struct Insert;
-pub(crate) struct InsertNx;
+/// INSERT, or INSERTNX.
+pub(crate) struct InsertMany<const NX: bool>;
+pub(crate) type Insert = InsertMany<false>;
+pub(crate) type InsertNx = InsertMany<true>;
 
-const ARGUMENTS: &[Argument] = &[
-    Argument::option(c"capacity", c"CAPACITY", Shape::Integer),
-    Argument::option(c"rate", c"ERROR", Shape::Number),
-    Argument::option(c"nocreate", c"NOCREATE", Shape::Word),
-    Argument::many(c"item", Some(c"ITEMS")),
-];
-
-impl Command for Insert {
+impl<const NX: bool> Command for InsertMany<NX> {
     const DESCRIPTION: Description = Description {
-        name: "INSERT",
+        name: if NX { "INSERTNX" } else { "INSERT" },
         flags: c"write deny-oom",
-        summary: c"Adds items; creates the filter if it does not exist",
+        summary: if NX {
+            c"Adds the items that the filter does not contain yet"
+        } else {
+            c"Adds items; creates the filter if it does not exist"
+        },
         complexity: c"O(n) for n items",
         arity: -4,
         key: KeyUse::Insert,
-        arguments: ARGUMENTS,
+        arguments: &[
+            Argument::option(c"capacity", c"CAPACITY", Shape::Integer),
+            Argument::option(c"rate", c"ERROR", Shape::Number),
+            Argument::option(c"nocreate", c"NOCREATE", Shape::Word),
+            Argument::many(c"item", Some(c"ITEMS")),
+        ],
     };
 
     fn run(call: &Call<'_>) -> Result<(), Refusal> {
-        insert(call, false, Form::Booleans)
-    }
-}
-
-impl Command for InsertNx {
-    const DESCRIPTION: Description = Description {
-        name: "INSERTNX",
-        flags: c"write deny-oom",
-        summary: c"Adds the items that the filter does not contain yet",
-        complexity: c"O(n) for n items",
-        arity: -4,
-        key: KeyUse::Insert,
-        arguments: ARGUMENTS,
-    };
-
-    fn run(call: &Call<'_>) -> Result<(), Refusal> {
-        insert(call, true, Form::Integers)
-    }
-}
-
-#[derive(Clone, Copy)]
-enum Form {
-    Integers,
-    /// In RESP3 clients expect a boolean, which has no third value for "full".
-    Booleans,
-}
-
-impl Form {
-    fn give(self, call: &Call<'_>, answer: Answer) {
-        match (self, answer) {
-            // A number in RESP2.
-            (Self::Booleans, Answer::Added) => call.reply_bool(true),
-            (Self::Booleans, _) if call.is_resp3() => call.reply_bool(false),
-            _ => call.reply_integer(answer as i64),
+        let Words { options, no_create, items } = Words::of(call)?;
+        // Checked even if the filter exists, as clients expect.
+        options.capacity(LEAST_CAPACITY)?;
+        let mut key = Key::write(call)?;
+        let mut created = None;
+        let stored = match key.take() {
+            Found::Other => return Err(WRONG_TYPE.into()),
+            Found::Nothing if no_create => return Err(NOT_FOUND.into()),
+            Found::Nothing => {
+                created.insert(create::create(call, options.resolve(LEAST_CAPACITY)?)?)
+            }
+            Found::Value(value) => ready(value)?,
+        };
+        let wanted = call.len() - items;
+        // No allocation for a few answers.
+        let (mut few, mut many) = ([Answer::Refused; TOGETHER], Vec::new());
+        let answers = if let Some(few) = few.get_mut(..wanted) {
+            few
+        } else {
+            many.resize(wanted, Answer::Refused);
+            many.as_mut_slice()
+        };
+        add_each(call, stored, items, NX, answers);
+        let answers = &*answers;
+        let is_added = |&(_, answer): &(usize, &Answer)| matches!(answer, Answer::Added);
+        let added = || (items..).zip(answers).filter(is_added).map(|(position, _)| position);
+        let count_added = added().count();
+        if count_added > 0 {
+            count(Event::Added, count_added as u64);
+            let is_new = created.is_some();
+            if let Some(stored) = created {
+                let parameters = *stored.parameters();
+                key.set(Value::Ready(stored));
+                create::replicate(call, &parameters);
+            }
+            call.changed(c"cf.insert");
+            if count_added == answers.len() && !is_new {
+                call.replicate_verbatim();
+            } else {
+                let begin = [Word::Argument(1), Word::Text("NOCREATE"), Word::Text("ITEMS")];
+                let items = added().map(Word::Argument);
+                call.replicate(Named::Insert, &begin.into_iter().chain(items).collect::<Vec<_>>());
+            }
         }
+        call.reply_array(answers.len());
+        answers.iter().for_each(|&answer| give::<NX>(call, answer));
+        Ok(())
+    }
+}
+
+/// Of INSERT clients expect a boolean in RESP3, which has no third value for "full"; of INSERTNX a number.
+fn give<const NX: bool>(call: &Call<'_>, answer: Answer) {
+    match answer {
+        // A number in RESP2.
+        Answer::Added if !NX => call.reply_bool(true),
+        _ if !NX && call.is_resp3() => call.reply_bool(false),
+        _ => call.reply_integer(answer as i64),
     }
 }
 
@@ -116,54 +142,6 @@ impl Words {
             Err(Refusal::WrongArity)
         }
     }
-}
-
-fn insert(call: &Call<'_>, only_if_absent: bool, form: Form) -> Result<(), Refusal> {
-    let Words { options, no_create, items } = Words::of(call)?;
-    // Checked even if the filter exists, as clients expect.
-    options.capacity(LEAST_CAPACITY)?;
-    let mut key = Key::write(call)?;
-    let mut created = None;
-    let stored = match key.take() {
-        Found::Other => return Err(WRONG_TYPE.into()),
-        Found::Nothing if no_create => return Err(NOT_FOUND.into()),
-        Found::Nothing => created.insert(create::create(call, options.resolve(LEAST_CAPACITY)?)?),
-        Found::Value(value) => ready(value)?,
-    };
-    let wanted = call.len() - items;
-    // No allocation for a few answers.
-    let (mut few, mut many) = ([Answer::Refused; TOGETHER], Vec::new());
-    let answers = if let Some(few) = few.get_mut(..wanted) {
-        few
-    } else {
-        many.resize(wanted, Answer::Refused);
-        many.as_mut_slice()
-    };
-    add_each(call, stored, items, only_if_absent, answers);
-    let answers = &*answers;
-    let is_added = |&(_, answer): &(usize, &Answer)| matches!(answer, Answer::Added);
-    let added = || (items..).zip(answers).filter(is_added).map(|(position, _)| position);
-    let count_added = added().count();
-    if count_added > 0 {
-        count(Event::Added, count_added as u64);
-        let is_new = created.is_some();
-        if let Some(stored) = created {
-            let parameters = *stored.parameters();
-            key.set(Value::Ready(stored));
-            create::replicate(call, &parameters);
-        }
-        call.changed(c"cf.insert");
-        if count_added == answers.len() && !is_new {
-            call.replicate_verbatim();
-        } else {
-            let begin = [Word::Argument(1), Word::Text("NOCREATE"), Word::Text("ITEMS")];
-            let items = added().map(Word::Argument);
-            call.replicate(Named::Insert, &begin.into_iter().chain(items).collect::<Vec<_>>());
-        }
-    }
-    call.reply_array(answers.len());
-    answers.iter().for_each(|&answer| form.give(call, answer));
-    Ok(())
 }
 
 /// Adds each item that fits, and writes an answer for each.
