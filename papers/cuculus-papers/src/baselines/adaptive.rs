@@ -8,7 +8,7 @@ use crate::baselines::kicks::{DEFAULT_MAX_KICKS, Place, Space, make_room};
 use crate::baselines::memory::zeroed;
 use crate::baselines::packed::Packed;
 use crate::baselines::parameters::{
-    Shared, at_most, described, figures, filter_fields, in_range, setters,
+    Shared, at_most, builder, described, figures, filter_fields, in_range,
 };
 use crate::baselines::probes::{remix, scale};
 
@@ -61,7 +61,6 @@ pub struct AdaptiveCuckooFilter {
     moved: u64,
 }
 
-/// The two tables.
 #[derive(Clone, PartialEq, Eq)]
 struct Entries {
     /// Zero where there is no entry.
@@ -72,17 +71,10 @@ struct Entries {
     fingerprint_bits: u32,
 }
 
-/// Parameters of an [`AdaptiveCuckooFilter`]: a capacity, and the rest has defaults.
-#[derive(Clone, Debug, Default)]
-#[must_use = "a builder does nothing until build() is called"]
-pub struct AdaptiveCuckooFilterBuilder {
-    shared: Shared,
-    buckets: Option<u64>,
-    fingerprint_bits: Option<u32>,
-    max_kicks: Option<u32>,
-}
+builder! {
+    /// Parameters of an [`AdaptiveCuckooFilter`]: a capacity, and the rest has defaults.
+    AdaptiveCuckooFilterBuilder, shared: Shared;
 
-setters! { AdaptiveCuckooFilterBuilder;
     /// The number of buckets of four, instead of the one that follows from the capacity.
     buckets: u64;
 
@@ -95,10 +87,7 @@ setters! { AdaptiveCuckooFilterBuilder;
 }
 
 impl AdaptiveCuckooFilterBuilder {
-    /// Builds the filter.
-    ///
-    /// # Errors
-    /// [`BuildError`] says which parameter cannot be satisfied.
+    /// Builds the filter, or says which parameter cannot be satisfied.
     pub fn build(&self) -> Result<AdaptiveCuckooFilter, BuildError> {
         let slots = SLOTS as u32;
         let buckets = match (self.buckets, self.shared.capacity) {

@@ -4,7 +4,7 @@ use cuculus::{BuildError, Filter, Full, Insert, KeyHash, KeyHasher};
 
 use crate::baselines::memory::{MAX_BITS, zeroed};
 use crate::baselines::parameters::{
-    DEFAULT_RATE, Shared, at_most, described, filter_fields, in_range, keeps, setters,
+    DEFAULT_RATE, Shared, at_most, builder, described, filter_fields, in_range, keeps,
 };
 use crate::baselines::probes::{remix, scale};
 use crate::baselines::rates::{BLOCK_BITS, Blocks};
@@ -46,16 +46,10 @@ impl Block {
     }
 }
 
-/// Parameters of a [`BlockedBloomFilter`]: a capacity, and the rest has defaults.
-#[derive(Clone, Debug, Default)]
-#[must_use = "a builder does nothing until build() is called"]
-pub struct BlockedBloomFilterBuilder {
-    shared: Shared,
-    bits: Option<u64>,
-    hashes: Option<u32>,
-}
+builder! {
+    /// Parameters of a [`BlockedBloomFilter`]: a capacity, and the rest has defaults.
+    BlockedBloomFilterBuilder, shared: Shared;
 
-setters! { BlockedBloomFilterBuilder;
     /// The number of bits, instead of the one that follows from the rate; made a multiple of 512.
     bits: u64;
 
@@ -64,10 +58,7 @@ setters! { BlockedBloomFilterBuilder;
 }
 
 impl BlockedBloomFilterBuilder {
-    /// Builds the filter.
-    ///
-    /// # Errors
-    /// [`BuildError`] says which parameter cannot be satisfied.
+    /// Builds the filter, or says which parameter cannot be satisfied.
     pub fn build(&self) -> Result<BlockedBloomFilter, BuildError> {
         let (blocks, hashes, capacity) = self.plan()?;
         let hasher = self.shared.hasher()?;

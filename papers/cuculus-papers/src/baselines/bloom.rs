@@ -4,7 +4,7 @@ use cuculus::{BuildError, Filter, Full, Insert, KeyHash, KeyHasher};
 
 use crate::baselines::memory::{MAX_BITS, zeroed};
 use crate::baselines::parameters::{
-    DEFAULT_RATE, Shared, at_most, described, filter_fields, in_range, keeps, setters,
+    DEFAULT_RATE, Shared, at_most, builder, described, filter_fields, in_range, keeps,
 };
 use crate::baselines::probes::{MAX_HASHES, probes};
 use crate::baselines::rates;
@@ -29,15 +29,6 @@ pub struct BloomFilter {
     ones: u64,
     len: usize,
     capacity: usize,
-}
-
-/// Parameters of a [`BloomFilter`]: a capacity, and the rest has defaults.
-#[derive(Clone, Debug, Default)]
-#[must_use = "a builder does nothing until build() is called"]
-pub struct BloomFilterBuilder {
-    shared: Shared,
-    bits: Option<u64>,
-    hashes: Option<u32>,
 }
 
 /// A number of cells and of hashes from what a builder was told.
@@ -85,7 +76,10 @@ impl Cells {
     }
 }
 
-setters! { BloomFilterBuilder;
+builder! {
+    /// Parameters of a [`BloomFilter`]: a capacity, and the rest has defaults.
+    BloomFilterBuilder, shared: Shared;
+
     /// The number of bits, instead of the one that follows from the rate; any number will do.
     bits: u64;
 
@@ -94,10 +88,7 @@ setters! { BloomFilterBuilder;
 }
 
 impl BloomFilterBuilder {
-    /// Builds the filter.
-    ///
-    /// # Errors
-    /// [`BuildError`] says which parameter cannot be satisfied.
+    /// Builds the filter, or says which parameter cannot be satisfied.
     pub fn build(&self) -> Result<BloomFilter, BuildError> {
         let plan = Cells::plan(&self.shared, ("bits", MAX_BITS), self.bits, self.hashes)?;
         let Cells { cells: bits, hashes, capacity } = plan;

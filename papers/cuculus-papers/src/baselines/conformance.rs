@@ -10,7 +10,6 @@ use crate::baselines::{
 
 const KEYS: usize = 300;
 
-/// What becomes of copies of a key.
 trait Counts {
     const COPIES: Copies;
 }
@@ -45,7 +44,6 @@ whole_state!(
     AdaptiveCuckooFilter: Copies::Bounded { least: 2 },
 );
 
-/// A subject of the laws that takes all keys.
 fn subject<F: Counts>(
     name: &str,
     make: &dyn Fn(u64) -> Result<F, BuildError>,

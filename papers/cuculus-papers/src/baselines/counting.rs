@@ -5,10 +5,9 @@ use cuculus::{BuildError, Filter, Full, Insert, KeyHash, KeyHasher, Remove};
 use crate::baselines::bloom::Cells;
 use crate::baselines::counters::{Counters, SATURATED};
 use crate::baselines::memory::MAX_BITS;
-use crate::baselines::parameters::{Shared, described, figures, filter_fields, setters};
+use crate::baselines::parameters::{Shared, builder, described, figures, filter_fields};
 use crate::baselines::probes::probes;
 
-/// The most counters.
 pub(crate) const MAX_COUNTERS: u64 = MAX_BITS / 4;
 
 /// A counting Bloom filter (Fan, Cao, Almeida and Broder 2000; CF paper, §2.1): a Bloom filter with a
@@ -30,16 +29,10 @@ pub struct CountingBloomFilter {
     capacity: usize,
 }
 
-/// Parameters of a [`CountingBloomFilter`]: a capacity, and the rest has defaults.
-#[derive(Clone, Debug, Default)]
-#[must_use = "a builder does nothing until build() is called"]
-pub struct CountingBloomFilterBuilder {
-    shared: Shared,
-    counters: Option<u64>,
-    hashes: Option<u32>,
-}
+builder! {
+    /// Parameters of a [`CountingBloomFilter`]: a capacity, and the rest has defaults.
+    CountingBloomFilterBuilder, shared: Shared;
 
-setters! { CountingBloomFilterBuilder;
     /// The number of counters, instead of the one that follows from the rate; any number will do.
     counters: u64;
 
@@ -48,10 +41,7 @@ setters! { CountingBloomFilterBuilder;
 }
 
 impl CountingBloomFilterBuilder {
-    /// Builds the filter.
-    ///
-    /// # Errors
-    /// [`BuildError`] says which parameter cannot be satisfied.
+    /// Builds the filter, or says which parameter cannot be satisfied.
     pub fn build(&self) -> Result<CountingBloomFilter, BuildError> {
         let word = ("counters", MAX_COUNTERS);
         let plan = Cells::plan(&self.shared, word, self.counters, self.hashes)?;

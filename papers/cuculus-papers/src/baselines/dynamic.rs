@@ -8,7 +8,7 @@ use crate::baselines::bloom::Cells;
 use crate::baselines::counters::Counters;
 use crate::baselines::counting::MAX_COUNTERS;
 use crate::baselines::parameters::{
-    DEFAULT_RATE, Shared, described, figures, filter_fields, in_range, setters,
+    DEFAULT_RATE, Shared, builder, described, figures, filter_fields, in_range,
 };
 
 /// A lookup asks every filter of the list, so longer lists are of no use.
@@ -71,7 +71,6 @@ struct Part {
     len: usize,
 }
 
-/// How removals went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Outcomes {
     removed: u64,
@@ -89,18 +88,11 @@ pub enum Removal {
     Absent,
 }
 
-/// Parameters of a [`DynamicBloomFilter`]. The rate is kept up to the capacity, and the list grows on
-/// after that.
-#[derive(Clone, Debug, Default)]
-#[must_use = "a builder does nothing until build() is called"]
-pub struct DynamicBloomFilterBuilder {
-    shared: Shared,
-    capacity_per_filter: Option<usize>,
-    counters_per_filter: Option<u64>,
-    hashes: Option<u32>,
-}
+builder! {
+    /// Parameters of a [`DynamicBloomFilter`]. The rate is kept up to the capacity, and the list grows on
+    /// after that.
+    DynamicBloomFilterBuilder, shared: Shared;
 
-setters! { DynamicBloomFilterBuilder;
     /// The keys after which a filter of the list is full; a tenth of the capacity by default.
     capacity_per_filter: usize;
 
@@ -112,10 +104,7 @@ setters! { DynamicBloomFilterBuilder;
 }
 
 impl DynamicBloomFilterBuilder {
-    /// Builds the filter, with a list of one.
-    ///
-    /// # Errors
-    /// [`BuildError`] says which parameter cannot be satisfied.
+    /// Builds the filter, with a list of one, or says which parameter cannot be satisfied.
     pub fn build(&self) -> Result<DynamicBloomFilter, BuildError> {
         let each = match (self.capacity_per_filter, self.shared.capacity) {
             (Some(each), _) => each,

@@ -7,7 +7,6 @@
 
 pub(crate) const DEFAULT_MAX_KICKS: u32 = 500;
 
-/// A slot of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) bucket: usize,

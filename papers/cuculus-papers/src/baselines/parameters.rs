@@ -8,7 +8,6 @@ use cuculus::{BuildError, KeyHasher};
 
 pub(crate) const DEFAULT_RATE: f64 = 0.01;
 
-/// What every builder is told in the same words.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shared {
     pub(crate) capacity: Option<usize>,
@@ -74,10 +73,32 @@ pub(crate) fn keeps(asked: Option<f64>, rate: f64) -> Result<(), BuildError> {
     }
 }
 
-/// The setters of a builder: those for [`Shared`], which is its field `shared`, and its own, each
-/// for the optional field of its name.
-macro_rules! setters {
-    ($builder:ident; $($(#[$doc:meta])* $setter:ident: $type:ty;)*) => {
+/// A builder: its own optional parameters, each with its setter, and those of [`Shared`] if it has
+/// them.
+macro_rules! builder {
+    (
+        $(#[$doc:meta])* $builder:ident $(, shared: $shared:ident)?;
+        $($(#[$own:meta])* $setter:ident: $type:ty;)*
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Default)]
+        #[must_use = "a builder does nothing until build() is called"]
+        pub struct $builder {
+            $(shared: $shared,)?
+            $($setter: Option<$type>,)*
+        }
+
+        impl $builder {$(
+            $(#[$own])*
+            pub fn $setter(mut self, $setter: $type) -> Self {
+                self.$setter = Some($setter);
+                self
+            }
+        )*}
+
+        $($crate::baselines::parameters::builder!(@ $builder $shared);)?
+    };
+    (@ $builder:ident $shared:ident) => {
         impl $builder {
             /// The keys that the filter is planned for, repetitions counted.
             pub fn capacity(mut self, keys: usize) -> Self {
@@ -103,24 +124,9 @@ macro_rules! setters {
                 self
             }
         }
-        $crate::baselines::parameters::own_setters!($builder; $($(#[$doc])* $setter: $type;)*);
     };
 }
-pub(crate) use setters;
-
-/// Setters for optional fields of the same names.
-macro_rules! own_setters {
-    ($builder:ident; $($(#[$doc:meta])* $setter:ident: $type:ty;)*) => {
-        impl $builder {$(
-            $(#[$doc])*
-            pub fn $setter(mut self, $setter: $type) -> Self {
-                self.$setter = Some($setter);
-                self
-            }
-        )*}
-    };
-}
-pub(crate) use own_setters;
+pub(crate) use builder;
 
 /// What every filter says of itself: its builder, its capacity, and some of its fields instead of
 /// megabytes of bits.

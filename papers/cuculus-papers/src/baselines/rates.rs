@@ -27,7 +27,6 @@ pub(crate) fn all_are_set(cells: f64, throws: f64, probes: u32) -> f64 {
     }
 }
 
-/// The rate of a Bloom filter with this many cells (bits or counters) and keys.
 pub(crate) fn bloom(cells: u64, keys: usize, hashes: u32) -> f64 {
     all_are_set(cells as f64, keys as f64 * f64::from(hashes), hashes)
 }
@@ -54,7 +53,6 @@ pub(crate) fn cells_and_hashes(keys: usize, rate: f64, hashes: Option<u32>) -> (
     tried.map(cells).min().unwrap_or((64, 1))
 }
 
-/// The number of hashes for the lowest rate.
 pub(crate) fn best_hashes(cells: u64, keys: usize) -> u32 {
     let ideal = core::f64::consts::LN_2 * cells as f64 / keys.max(1) as f64;
     let around = (ideal as u32).clamp(1, 31);
@@ -71,7 +69,6 @@ const MAX_KEYS_PER_BLOCK: f64 = 600.0;
 /// The rate of blocks, each with its own number of keys: a Poisson mixture (Putze,
 /// Sanders and Singler).
 pub(crate) struct Blocks {
-    /// The rate of a block with this number of keys.
     with_keys: Vec<f64>,
 }
 

@@ -95,10 +95,7 @@ impl Default for ConsistentCuckooFilterBuilder {
 }
 
 impl ConsistentCuckooFilterBuilder {
-    /// Builds the filter.
-    ///
-    /// # Errors
-    /// [`BuildError`] says which parameter cannot be satisfied, and what would be possible.
+    /// Builds the filter, or says which parameter cannot be satisfied.
     pub fn build(&self) -> Result<ConsistentCuckooFilter, BuildError> {
         let mut each = self.each.clone().buckets(self.buckets_per_filter);
         let given = &mut each.parameters;
@@ -135,7 +132,6 @@ impl ConsistentCuckooFilterBuilder {
 }
 
 impl Policy {
-    /// Whether it is one that a filter can follow.
     pub(super) fn check(&self, slots_per_bucket: u32) -> Result<(), BuildError> {
         check_range("max_filters", self.max_filters, 1..=MAX_MAX_FILTERS)?;
         check_range("sparse_below", self.sparse, 0..=slots_per_bucket)

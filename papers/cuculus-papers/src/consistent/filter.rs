@@ -52,7 +52,6 @@ pub struct ConsistentCuckooFilter {
     pub(super) size: FingerprintSize,
     /// One at least.
     pub(super) filters: Vec<RingTable>,
-    /// What a new filter is like.
     pub(super) first: RingPlan,
     pub(super) policy: Policy,
     pub(super) history: History,

@@ -41,15 +41,14 @@ impl Resizing {
     }
 }
 
-/// The next thing to do for a key that no filter takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Growth {
     /// Refuse the key.
     None,
-    /// Add buckets to a filter.
     Buckets,
-    /// Add a filter with this number of buckets.
-    Filter { buckets: u32 },
+    Filter {
+        buckets: u32,
+    },
 }
 
 /// What was decided when the filter was built.

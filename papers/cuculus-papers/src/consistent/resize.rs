@@ -163,7 +163,6 @@ impl ConsistentCuckooFilter {
         }
     }
 
-    /// Adds a filter for a fingerprint.
     fn grow_filter_for(&mut self, new: Fingerprint, buckets: u32) -> Result<(), FullCause> {
         // A file may say anything of the size of a new filter.
         let buckets = buckets.min(self.all_buckets().max(FREE_BUCKETS));
@@ -275,7 +274,6 @@ impl ConsistentCuckooFilter {
         }
     }
 
-    /// The buckets of all filters.
     pub(super) fn all_buckets(&self) -> u32 {
         self.filters.iter().map(RingTable::bucket_count).fold(0, u32::saturating_add)
     }

@@ -10,7 +10,6 @@ use cuculus::lab::container::{self, Fields, Incoming, Parameters};
 use cuculus::lab::placement::FingerprintSize;
 use cuculus::{DecodeError, Filter, Persist, lab::memory};
 
-/// The number of this kind of filter in a file (FORMAT.md).
 const KIND: u16 = 6;
 
 impl Persist for ConsistentCuckooFilter {

@@ -11,7 +11,6 @@ use cuculus::with_table;
 /// little, and few enough for the stack.
 pub(super) const CHUNK: usize = 1024;
 
-/// Where to look, whichever filter it is.
 #[derive(Clone, Copy)]
 pub(super) struct Lookup {
     pub(super) placement: AnyPlacement,

@@ -106,7 +106,6 @@ impl Block {
         with_table!(&self.table, table => table.count(bucket, Fingerprint::EMPTY))
     }
 
-    /// What a bucket holds.
     pub(super) fn entries(&self, bucket: BucketIndex) -> impl Iterator<Item = Fingerprint> + use<> {
         let entries: [Fingerprint; MAX_SLOTS] =
             with_table!(&self.table, table => table.entries(bucket));

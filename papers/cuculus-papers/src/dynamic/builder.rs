@@ -114,10 +114,7 @@ impl Default for DynamicCuckooFilterBuilder {
 }
 
 impl DynamicCuckooFilterBuilder {
-    /// Builds the filter, with the first of its list.
-    ///
-    /// # Errors
-    /// [`BuildError`] says which parameter cannot be satisfied, and what would be possible.
+    /// Builds the filter, with the first of its list, or says which parameter cannot be satisfied.
     pub fn build(&self) -> Result<DynamicCuckooFilter, BuildError> {
         let (plan, rules) = self.plan()?;
         let Plan { hasher, shape, buckets, placement, kicks, capacity, instructions } = plan;

@@ -13,7 +13,6 @@ use cuculus::lab::table::{Layout, WINDOW};
 use cuculus::lab::wide::Instructions;
 use cuculus::{DecodeError, Persist, lab::memory};
 
-/// The number of this kind of filter in a file (FORMAT.md).
 const KIND: u16 = 4;
 
 /// What a file says of the list; the filters in it are all as [`SavedTable`] says.

@@ -71,10 +71,7 @@ impl Default for IndexIndependentCuckooFilterBuilder {
 }
 
 impl IndexIndependentCuckooFilterBuilder {
-    /// Builds the filter.
-    ///
-    /// # Errors
-    /// [`BuildError`] says which parameter cannot be satisfied, and what would be possible.
+    /// Builds the filter, or says which parameter cannot be satisfied.
     pub fn build(&self) -> Result<IndexIndependentCuckooFilter, BuildError> {
         let (capacity, plan) = self.plan()?;
         Ok(IndexIndependentCuckooFilter {

@@ -18,7 +18,6 @@ use cuculus::{
 /// Buckets that a table may get because a file says so, whatever it holds: some kilobytes.
 pub(crate) const FREE_BUCKETS: u32 = 256;
 
-/// The table with its ring.
 #[derive(Clone)]
 pub(crate) struct RingTable {
     ring: Ring,
@@ -54,7 +53,6 @@ const MOST_OPENED: u32 = 8192;
 const GROWING_KICKS: u32 = 64;
 
 impl Log {
-    /// Makes room for notes.
     fn reserve(&mut self, notes: usize) -> Result<(), OutOfMemory> {
         let bytes = (notes * size_of::<(BucketIndex, [Fingerprint; MAX_SLOTS])>()) as u64;
         self.notes.try_reserve(notes).map_err(|_| OutOfMemory { bytes })
@@ -182,7 +180,6 @@ impl<T: Buckets> Space for Placed<'_, T> {
 }
 
 impl RingTable {
-    /// An empty table.
     pub(crate) fn new(plan: RingPlan, salt: u32) -> Result<Self, OutOfMemory> {
         let RingPlan { shape, candidates, kicks, virtual_nodes, buckets } = plan;
         let table = Table::new(shape, buckets)?;
@@ -269,23 +266,19 @@ impl RingTable {
         (0..self.bucket_count()).map(BucketIndex)
     }
 
-    /// What a bucket holds.
     fn entries(&self, bucket: BucketIndex) -> impl Iterator<Item = Fingerprint> + use<> {
         let entries = with_table!(&self.table, table => table.entries(bucket));
         entries.into_iter().filter(|&entry| entry != Fingerprint::EMPTY)
     }
 
-    /// Everything that is stored, bucket by bucket.
     pub(crate) fn all_entries(&self) -> impl Iterator<Item = Fingerprint> {
         self.buckets().flat_map(|bucket| self.entries(bucket))
     }
 
-    /// How many entries a bucket holds.
     pub(crate) fn held_by(&self, bucket: BucketIndex) -> u32 {
         self.entries(bucket).count() as u32
     }
 
-    /// The bucket that holds the fewest entries.
     pub(crate) fn emptiest(&self) -> BucketIndex {
         self.buckets().min_by_key(|&bucket| self.held_by(bucket)).unwrap_or(BucketIndex(0))
     }
@@ -361,7 +354,6 @@ impl RingTable {
         placed
     }
 
-    /// Why there was no room.
     #[cold]
     fn refusal(&self, fingerprint: Fingerprint, key: &RingCandidates) -> FullCause {
         let most = key.count * self.shape.slots_per_bucket as usize;

@@ -13,7 +13,6 @@ use cuculus::lab::table::{BucketShape, Buckets, Layout, Table, WINDOW};
 use cuculus::with_table;
 use cuculus::{BuildError, DecodeError, Filter, Persist, lab::memory};
 
-/// The number of this kind of filter in a file (FORMAT.md).
 const KIND: u16 = 5;
 
 pub(crate) fn invalid(field: &'static str, got: u64, expected: &'static str) -> DecodeError {
@@ -45,10 +44,8 @@ pub(crate) struct SavedRing {
 }
 
 impl SavedRing {
-    /// The length of a description.
     pub(crate) const BYTES: usize = 32;
 
-    /// Of a table that has no entries.
     pub(crate) fn of_plan(plan: RingPlan) -> Self {
         Self { plan, salt: 0, next_name: 0, len: 0 }
     }

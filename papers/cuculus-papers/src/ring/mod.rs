@@ -96,12 +96,10 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    /// A ring without buckets.
     pub(crate) fn new(virtual_nodes: u32, salt: u32) -> Self {
         Self { nodes: RingNodes::default(), virtual_nodes, salt, names: Names::new() }
     }
 
-    /// A ring of `buckets` buckets with the names from 0 on.
     pub(crate) fn with_buckets(
         virtual_nodes: u32,
         salt: u32,
@@ -250,7 +248,6 @@ impl Ring {
         self.names.swap_remove(bucket.0);
     }
 
-    /// All memory held beside the value itself.
     pub(crate) fn heap_bytes(&self) -> usize {
         self.nodes.heap_bytes() + self.names.heap_bytes()
     }

@@ -16,7 +16,6 @@ const FAR: u32 = 4000;
 /// The list of names has room for this share more than it holds, at most twice.
 const RESERVE_SHARE: usize = 128;
 
-/// The names, each in use once.
 #[derive(Clone)]
 pub(super) struct Names {
     by_index: Vec<u32>,
@@ -88,7 +87,6 @@ impl Names {
         None
     }
 
-    /// Where the search for the next name begins.
     pub(super) fn next(&self) -> u32 {
         self.next
     }
@@ -114,7 +112,6 @@ impl Names {
         })
     }
 
-    /// Makes room for a name more.
     pub(super) fn reserve(&mut self) -> Result<(), OutOfMemory> {
         memory::reserve_one(&mut self.by_index, RESERVE_SHARE)?;
         if self.are_too_few(self.by_index.len() + 1) { self.rebuild() } else { Ok(()) }

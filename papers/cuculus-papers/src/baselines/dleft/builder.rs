@@ -5,7 +5,7 @@ use cuculus::BuildError;
 use super::cells::{Cells, Shape};
 use super::filter::{DleftCountingBloomFilter, SUBTABLES};
 use crate::baselines::memory::MAX_BITS;
-use crate::baselines::parameters::{Shared, at_most, in_range, setters};
+use crate::baselines::parameters::{Shared, at_most, builder, in_range};
 
 const MAX_REMAINDER_BITS: u32 = 28;
 const MAX_BUCKETS: u64 = 1 << 32;
@@ -25,18 +25,10 @@ fn planned_load(slots_per_bucket: u32) -> f64 {
     }
 }
 
-/// Parameters of a [`DleftCountingBloomFilter`]: a capacity, and the rest has defaults.
-#[derive(Clone, Debug, Default)]
-#[must_use = "a builder does nothing until build() is called"]
-pub struct DleftCountingBloomFilterBuilder {
-    shared: Shared,
-    buckets: Option<u64>,
-    slots_per_bucket: Option<u32>,
-    remainder_bits: Option<u32>,
-    counter_bits: Option<u32>,
-}
+builder! {
+    /// Parameters of a [`DleftCountingBloomFilter`]: a capacity, and the rest has defaults.
+    DleftCountingBloomFilterBuilder, shared: Shared;
 
-setters! { DleftCountingBloomFilterBuilder;
     /// The number of buckets, instead of the one that follows from the capacity; made a multiple of
     /// four.
     buckets: u64;
@@ -52,10 +44,7 @@ setters! { DleftCountingBloomFilterBuilder;
 }
 
 impl DleftCountingBloomFilterBuilder {
-    /// Builds the filter.
-    ///
-    /// # Errors
-    /// [`BuildError`] says which parameter cannot be satisfied.
+    /// Builds the filter, or says which parameter cannot be satisfied.
     pub fn build(&self) -> Result<DleftCountingBloomFilter, BuildError> {
         let slots_per_bucket = self.slots_per_bucket.unwrap_or(8);
         if !(2..=8).contains(&slots_per_bucket) {

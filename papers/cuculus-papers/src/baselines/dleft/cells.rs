@@ -5,7 +5,6 @@ use cuculus::BuildError;
 
 use crate::baselines::packed::Packed;
 
-/// The form of cells and buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
     pub(super) remainder_bits: u32,
@@ -38,7 +37,6 @@ pub(super) struct Cells {
 /// What is in a bucket.
 #[derive(Clone, Copy)]
 pub(super) struct Seen {
-    /// The cells in use.
     pub(super) used: u32,
     /// Whether one of them has the remainder.
     pub(super) equal: bool,

@@ -35,7 +35,6 @@ pub struct DleftCountingBloomFilter {
     pub(super) shape: Shape,
     /// The buckets of a subtable.
     pub(super) buckets: u64,
-    /// The cells in use.
     pub(super) used: u64,
     pub(super) len: usize,
     pub(super) capacity: usize,

@@ -5,22 +5,16 @@ use cuculus::BuildError;
 use super::filter::{MAX_LOAD, QuotientFilter};
 use super::slots::{GROUP, Slots};
 use crate::baselines::memory::MAX_BITS;
-use crate::baselines::parameters::{Shared, at_most, in_range, setters};
+use crate::baselines::parameters::{Shared, at_most, builder, in_range};
 
 /// Quotient and remainder together are at most the hash.
 const MAX_REMAINDER_BITS: u32 = 32;
 const MAX_SLOTS: u64 = 1 << 32;
 
-/// Parameters of a [`QuotientFilter`]: a capacity, and the rest has defaults.
-#[derive(Clone, Debug, Default)]
-#[must_use = "a builder does nothing until build() is called"]
-pub struct QuotientFilterBuilder {
-    shared: Shared,
-    slots: Option<u64>,
-    remainder_bits: Option<u32>,
-}
+builder! {
+    /// Parameters of a [`QuotientFilter`]: a capacity, and the rest has defaults.
+    QuotientFilterBuilder, shared: Shared;
 
-setters! { QuotientFilterBuilder;
     /// The number of slots, instead of the one that follows from the capacity; made a multiple of 64.
     /// Nine of ten can be used.
     slots: u64;
@@ -30,10 +24,7 @@ setters! { QuotientFilterBuilder;
 }
 
 impl QuotientFilterBuilder {
-    /// Builds the filter.
-    ///
-    /// # Errors
-    /// [`BuildError`] says which parameter cannot be satisfied.
+    /// Builds the filter, or says which parameter cannot be satisfied.
     pub fn build(&self) -> Result<QuotientFilter, BuildError> {
         let wanted = match (self.slots, self.shared.capacity) {
             (Some(slots), _) => in_range("slots", slots, 1..=MAX_SLOTS)?,

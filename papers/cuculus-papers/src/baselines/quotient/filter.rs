@@ -34,7 +34,6 @@ pub struct QuotientFilter {
     pub(super) capacity: usize,
 }
 
-/// The fingerprint of a key.
 #[derive(Clone, Copy)]
 pub(super) struct Fingerprint {
     /// Its own slot. All positions are in the second turn of the circle, or later: looking for the
@@ -131,7 +130,6 @@ impl QuotientFilter {
         }
     }
 
-    /// The end of a run that starts at a position.
     #[inline(always)]
     fn run_end(&self, start: usize) -> usize {
         self.nth_run(start + 1, 0)
@@ -233,10 +231,8 @@ impl QuotientFilter {
     }
 }
 
-/// A remainder of a run.
 #[derive(Clone, Copy)]
 struct Found {
-    /// Where the run starts.
     start: usize,
     position: usize,
 }

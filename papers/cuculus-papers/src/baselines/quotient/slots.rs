@@ -52,7 +52,6 @@ impl Slots {
         self.words.fill(0);
     }
 
-    /// The first word of a group.
     #[inline(always)]
     fn start(&self, position: usize) -> usize {
         let mut group = position / GROUP;
@@ -172,7 +171,6 @@ impl Slots {
         self.set(Bit::Shifted, last, false);
     }
 
-    /// Sets the shifted bit of `from..to`.
     pub(super) fn set_shifted(&mut self, from: usize, to: usize) {
         let mut position = from;
         while position < to {
@@ -185,13 +183,11 @@ impl Slots {
     }
 }
 
-/// The lowest `bits` bits set, up to 63.
 #[inline(always)]
 fn low(bits: u32) -> u64 {
     (1 << bits) - 1
 }
 
-/// The bits `from..to` of a word set.
 #[inline(always)]
 pub(super) fn between(from: usize, to: usize) -> u64 {
     let below = |bit: usize| if bit >= 64 { u64::MAX } else { (1 << bit) - 1 };

@@ -5,22 +5,14 @@ use cuculus::{BuildError, KeyHasher, analysis};
 use super::draft::Form;
 use super::map::{CuckooTable, empty_slots};
 use crate::baselines::kicks::DEFAULT_MAX_KICKS;
-use crate::baselines::parameters::{in_range, own_setters};
+use crate::baselines::parameters::{builder, in_range};
 
 const MAX_CAPACITY: u64 = 1 << 36;
 
-/// Parameters of a [`CuckooTable`]; all have defaults.
-#[derive(Clone, Debug, Default)]
-#[must_use = "a builder does nothing until build() is called"]
-pub struct CuckooTableBuilder {
-    capacity: Option<usize>,
-    tables: Option<u32>,
-    slots_per_bucket: Option<u32>,
-    max_kicks: Option<u32>,
-    seed: Option<u64>,
-}
+builder! {
+    /// Parameters of a [`CuckooTable`]; all have defaults.
+    CuckooTableBuilder;
 
-own_setters! { CuckooTableBuilder;
     /// The keys for which there is room at once. More make the table grow.
     capacity: usize;
 
@@ -40,10 +32,7 @@ own_setters! { CuckooTableBuilder;
 }
 
 impl CuckooTableBuilder {
-    /// Builds the table.
-    ///
-    /// # Errors
-    /// [`BuildError`] says which parameter cannot be satisfied.
+    /// Builds the table, or says which parameter cannot be satisfied.
     pub fn build<K, V>(&self) -> Result<CuckooTable<K, V>, BuildError> {
         let slots = self.slots_per_bucket.unwrap_or(4);
         if !(1..=8).contains(&slots) {

@@ -77,7 +77,6 @@ impl Draft {
         Ok(Some(draft))
     }
 
-    /// For each entry its slot.
     pub(super) fn targets(&self) -> Result<Vec<usize>, OutOfMemory> {
         let mut targets = memory::filled(0, self.hashes.len())?;
         for (at, number) in self.slots.iter().enumerate() {

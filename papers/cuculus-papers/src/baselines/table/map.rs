@@ -55,7 +55,6 @@ pub struct CuckooTableStats {
 
 pub(super) type Slots<K, V> = Box<[Option<(K, V)>]>;
 
-/// `count` empty slots, if there is memory for them.
 pub(super) fn empty_slots<K, V>(count: usize) -> Option<Slots<K, V>> {
     let mut slots = Vec::new();
     slots.try_reserve_exact(count).ok()?;
@@ -120,7 +119,6 @@ impl<K, V> CuckooTable<K, V> {
 }
 
 impl<K: Key, V> CuckooTable<K, V> {
-    /// Where a key is.
     #[inline]
     fn find<Q: Key + ?Sized>(&self, key: &Q) -> Option<usize> {
         let bytes = key.bytes();
