@@ -100,53 +100,54 @@ fn documents() -> Vec<Document> {
     documents
 }
 
-fn lines_of(name: &str) -> usize {
-    Document::read(name).text.lines().count()
+/// No document has a fault of this kind.
+fn none_has(what: &str, faults: impl Fn(&Document) -> Vec<String>) {
+    let named = |of: &Document| {
+        let named = |fault| format!("{}: {fault}", of.name);
+        faults(of).into_iter().map(named).collect::<Vec<_>>()
+    };
+    let all: Vec<String> = documents().iter().flat_map(named).collect();
+    assert!(all.is_empty(), "{what}:\n{}", all.join("\n"));
 }
 
 #[test]
 fn front_pages_keep_their_lengths() {
-    assert!(lines_of("README.md") <= 150, "README.md has {} lines", lines_of("README.md"));
-    let architecture = lines_of("ARCHITECTURE.md");
-    assert!(architecture <= 250, "ARCHITECTURE.md has {architecture} lines");
+    for (name, most) in [("README.md", 150), ("ARCHITECTURE.md", 250)] {
+        let lines = Document::read(name).text.lines().count();
+        assert!(lines <= most, "{name} has {lines} lines");
+    }
 }
 
 #[test]
 fn relative_links_lead_somewhere() {
-    let mut broken = Vec::new();
-    for document in documents() {
-        for link in document.links() {
-            if link.contains("://") {
-                continue;
-            }
-            let (path, anchor) = link.split_once('#').unwrap_or((&link, ""));
-            let target = if path.is_empty() {
-                root().join(&document.name)
-            } else {
-                document.directory().join(path)
+    none_has("links that lead nowhere", |document| {
+        let is_broken = |link: &String| {
+            let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = match path {
+                "" => root().join(&document.name),
+                path => document.directory().join(path),
             };
             let has_anchor = || {
                 let text = fs::read_to_string(&target).unwrap_or_default();
                 Document { name: link.clone(), text }.anchors().iter().any(|found| found == anchor)
             };
-            if !target.exists() || (!anchor.is_empty() && !has_anchor()) {
-                broken.push(format!("{}: {link}", document.name));
-            }
-        }
-    }
-    assert!(broken.is_empty(), "links that lead nowhere:\n{}", broken.join("\n"));
+            !target.exists() || (!anchor.is_empty() && !has_anchor())
+        };
+        let links = document.links().into_iter().filter(|link| !link.contains("://"));
+        links.filter(is_broken).collect()
+    });
 }
 
 /// Where two versions of a line were to be made one.
 #[test]
 fn no_document_has_two_versions_of_a_line() {
-    for document in documents() {
+    none_has("marks of a merge", |document| {
         let marks = ["<<<<<<< ", "=======", ">>>>>>> "];
-        let marked = document.prose().lines().position(|line| {
-            marks.iter().any(|mark| line.starts_with(mark) || line == mark.trim_end())
-        });
-        assert_eq!(marked, None, "{}: a mark of a merge", document.name);
-    }
+        let is_marked = |line: &&str| {
+            marks.iter().any(|mark| line.starts_with(mark) || *line == mark.trim_end())
+        };
+        document.prose().lines().filter(is_marked).map(str::to_owned).collect()
+    });
 }
 
 /// A document that begins with a list of its chapters lists all of them.
@@ -250,16 +251,11 @@ fn faults_of_installs(
 fn only_what_is_published_is_installed_by_name() {
     let mut published = published();
     published.extend(OTHERS.map(str::to_owned));
-    let mut faults = Vec::new();
-    let mut commands = 0;
-    for document in documents() {
-        commands += INSTALLERS.iter().map(|one| document.text.matches(one).count()).sum::<usize>();
-        let exists = |path: &str| root().join(path).join("Cargo.toml").exists();
-        let found = faults_of_installs(&document.text, &published, exists);
-        faults.extend(found.into_iter().map(|fault| format!("{}: {fault}", document.name)));
-    }
+    let installs = |of: &Document| INSTALLERS.map(|one| of.text.matches(one).count());
+    let commands: usize = documents().iter().flat_map(installs).sum();
     assert!(commands >= 8, "{commands} commands only");
-    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    let exists = |path: &str| root().join(path).join("Cargo.toml").exists();
+    none_has("installs", |document| faults_of_installs(&document.text, &published, exists));
 }
 
 #[test]
@@ -287,16 +283,15 @@ fn installs_by_name_are_found() {
 /// The first line of a table says what each column is.
 #[test]
 fn every_column_of_a_table_has_a_heading() {
-    for document in documents() {
+    none_has("columns without a heading", |document| {
         let prose = document.prose();
         let is_rule = |line: &str| line.starts_with("|--") || line.starts_with("|:-");
-        for (head, _) in prose.lines().zip(prose.lines().skip(1)).filter(|(_, next)| is_rule(next))
-        {
-            let cells = head.trim().trim_matches('|').split('|');
-            let empty = cells.filter(|cell| cell.trim().is_empty()).count();
-            assert_eq!(empty, 0, "{}: a column without a heading: {head}", document.name);
-        }
-    }
+        let heads = prose.lines().zip(prose.lines().skip(1)).filter(|(_, next)| is_rule(next));
+        let is_short = |head: &&str| {
+            head.trim().trim_matches('|').split('|').any(|cell| cell.trim().is_empty())
+        };
+        heads.map(|(head, _)| head).filter(is_short).map(str::to_owned).collect()
+    });
 }
 
 /// Whether a code span names a file or directory of the repository.
@@ -312,19 +307,14 @@ fn is_path(span: &str) -> bool {
 /// A path is given from the root, from the document, or from a directory that the document names.
 #[test]
 fn paths_in_code_font_exist() {
-    let mut missing = Vec::new();
-    for document in documents() {
-        let spans = document.code_spans();
+    none_has("paths that do not exist", |document| {
+        let spans = document.code_spans().into_iter().filter(|span| is_path(span));
+        let spans: Vec<String> = spans.collect();
         let mut bases = vec![root(), document.directory()];
-        bases.extend(spans.iter().filter(|span| is_path(span)).map(|span| root().join(span)));
-        bases.retain(|base| base.is_dir());
-        for span in spans.iter().filter(|span| is_path(span)) {
-            if !bases.iter().any(|base| base.join(span).exists()) {
-                missing.push(format!("{}: {span}", document.name));
-            }
-        }
-    }
-    assert!(missing.is_empty(), "paths that do not exist:\n{}", missing.join("\n"));
+        bases.extend(spans.iter().map(|span| root().join(span)).filter(|base| base.is_dir()));
+        let exists = |span: &String| bases.iter().any(|base| base.join(span).exists());
+        spans.iter().filter(|span| !exists(span)).cloned().collect()
+    });
 }
 
 /// The experiments that a document names: in commands, and in the tables' column of experiments.
@@ -367,13 +357,10 @@ fn is_placeholder(name: &str) -> bool {
 fn experiments_are_in_the_registry() {
     let named = experiments_in(&Document::read("papers/claims.md")).len();
     assert!(named >= 40, "papers/claims.md names {named} experiments only");
-    let mut missing = Vec::new();
-    for document in documents() {
-        let names = experiments_in(&document);
-        let unknown = names.iter().filter(|name| !is_experiment(name) && !is_placeholder(name));
-        missing.extend(unknown.map(|name| format!("{}: {name}", document.name)));
-    }
-    assert!(missing.is_empty(), "experiments that do not exist:\n{}", missing.join("\n"));
+    none_has("experiments that do not exist", |document| {
+        let names = experiments_in(document).into_iter();
+        names.filter(|name| !is_experiment(name) && !is_placeholder(name)).collect()
+    });
 }
 
 /// The numbers of a kind of item in the first column of a table: `Figs. 3, 4` and `Eq. 5–11` are several.
@@ -530,14 +517,7 @@ fn unclear_phrases_of_sentence(sentence: &str) -> Vec<String> {
 
 #[test]
 fn documents_are_plain_english() {
-    let unclear: Vec<String> = documents()
-        .iter()
-        .flat_map(|document| {
-            let found = unclear_phrases(&document.text);
-            found.into_iter().map(|phrase| format!("{}: {phrase}", document.name))
-        })
-        .collect();
-    assert!(unclear.is_empty(), "say it plainly:\n{}", unclear.join("\n"));
+    none_has("say it plainly", |document| unclear_phrases(&document.text));
 }
 
 #[test]
@@ -610,14 +590,9 @@ fn figures_of_speed(text: &str) -> Vec<String> {
 /// Figures of speed are written by commands, with their machine and date, and typed nowhere.
 #[test]
 fn figures_of_speed_are_between_markers() {
-    let typed: Vec<String> = documents()
-        .iter()
-        .flat_map(|document| {
-            let found = figures_of_speed(&tables_and_rest(document).1);
-            found.into_iter().map(|figure| format!("{}: {figure}", document.name))
-        })
-        .collect();
-    assert!(typed.is_empty(), "figures that no command writes:\n{}", typed.join("\n"));
+    none_has("figures that no command writes", |document| {
+        figures_of_speed(&tables_and_rest(document).1)
+    });
 }
 
 #[test]
