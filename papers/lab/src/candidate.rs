@@ -10,7 +10,7 @@ use cuculus_papers::baselines::{BloomFilter, QuotientFilter};
 
 use crate::clock::timed;
 use crate::heap::Mark;
-use crate::subject::{Probe, Subject};
+use crate::subject::Subject;
 
 /// The row that ratios are about.
 pub(crate) const CUCKOO: &str = "cuculus";
@@ -21,53 +21,46 @@ pub(crate) const ELASTIC: &str = "cuculus elastic";
 
 /// What a filter is built for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Plan<'a, K> {
+pub(crate) struct Plan<'a> {
     /// The keys that it must have room for at first.
     pub(crate) first: usize,
     /// The most keys that it will hold, for filters that must know.
     pub(crate) most: usize,
-    /// The false positive rate.
     pub(crate) rate: f64,
     /// The keys themselves, for filters that are built from all of them at once.
-    pub(crate) keys: &'a [K],
+    pub(crate) keys: &'a [u64],
 }
 
-type Make<K> = Box<dyn Fn(&Plan<'_, K>) -> anyhow::Result<Box<dyn Subject<K>>>>;
+type Make = Box<dyn Fn(&Plan<'_>) -> anyhow::Result<Box<dyn Subject>>>;
 
-/// A filter that can be built.
-pub(crate) struct Candidate<K: Probe> {
+pub(crate) struct Candidate {
     /// The crate's name, or ours. Ratios are looked up by it.
     pub(crate) name: &'static str,
     /// What a reader must know beside the name, such as a hash function that is not the default.
-    pub(crate) note: String,
+    note: &'static str,
     /// Whether it holds all keys as soon as it is built, and takes no others.
     is_static: bool,
-    make: Make<K>,
+    make: Make,
 }
 
-/// A filter that was built, and what that cost.
-pub(crate) struct Built<K: Probe> {
-    /// The filter.
-    pub(crate) filter: Box<dyn Subject<K>>,
-    /// The keys that it refused.
-    pub(crate) refused: Vec<K>,
-    /// How long the constructor and all insertions took.
+pub(crate) struct Built {
+    pub(crate) filter: Box<dyn Subject>,
+    pub(crate) refused: Vec<u64>,
     pub(crate) time: Duration,
     /// What the allocator counts for it.
     pub(crate) bytes: usize,
 }
 
-impl<K: Probe> Candidate<K> {
+impl Candidate {
     /// A filter that takes keys one by one.
-    pub(crate) fn new<F: Subject<K> + 'static, E: Into<anyhow::Error>>(
+    pub(crate) fn new<F: Subject + 'static, E: Into<anyhow::Error>>(
         name: &'static str,
-        note: &str,
-        make: impl Fn(&Plan<'_, K>) -> Result<F, E> + 'static,
+        note: &'static str,
+        make: impl Fn(&Plan<'_>) -> Result<F, E> + 'static,
     ) -> Self {
-        let make: Make<K> = Box::new(move |plan| {
-            Ok(Box::new(make(plan).map_err(Into::into)?) as Box<dyn Subject<K>>)
-        });
-        Self { name, note: note.to_owned(), is_static: false, make }
+        let make: Make =
+            Box::new(move |plan| Ok(Box::new(make(plan).map_err(Into::into)?) as Box<dyn Subject>));
+        Self { name, note, is_static: false, make }
     }
 
     /// It is built from all keys at once.
@@ -75,39 +68,37 @@ impl<K: Probe> Candidate<K> {
         Self { is_static: true, ..self }
     }
 
-    /// The name with the note.
     pub(crate) fn label(&self) -> String {
-        match self.note.as_str() {
+        match self.note {
             "" => self.name.to_owned(),
             note => format!("{} ({note})", self.name),
         }
     }
 
-    /// An empty filter.
     pub(crate) fn start(
         &self,
         first: usize,
         most: usize,
         rate: f64,
-    ) -> anyhow::Result<Box<dyn Subject<K>>> {
+    ) -> anyhow::Result<Box<dyn Subject>> {
         self.make(&Plan { first, most, rate, keys: &[] })
     }
 
-    fn make(&self, plan: &Plan<'_, K>) -> anyhow::Result<Box<dyn Subject<K>>> {
+    fn make(&self, plan: &Plan<'_>) -> anyhow::Result<Box<dyn Subject>> {
         (self.make)(plan).with_context(|| format!("cannot build {}", self.name))
     }
 
     /// A filter with these keys, inserted one by one.
-    pub(crate) fn build(&self, keys: &[K], rate: f64) -> anyhow::Result<Built<K>> {
+    pub(crate) fn build(&self, keys: &[u64], rate: f64) -> anyhow::Result<Built> {
         self.build_by(keys, rate, |filter| filter.insert_all(keys))
     }
 
     /// The same with the filter's call for many keys; `None` if it has none.
-    pub(crate) fn build_batched(&self, keys: &[K], rate: f64) -> anyhow::Result<Option<Built<K>>> {
+    pub(crate) fn build_batched(&self, keys: &[u64], rate: f64) -> anyhow::Result<Option<Built>> {
         if self.is_static || self.start(1, 1, rate)?.insert_batch(&[]).is_none() {
             return Ok(None);
         }
-        let insert = |filter: &mut dyn Subject<K>| {
+        let insert = |filter: &mut dyn Subject| {
             let (mut rest, mut refused) = (keys, Vec::new());
             while let Some(taken) = filter.insert_batch(rest).filter(|&taken| taken < rest.len()) {
                 refused.push(rest[taken]);
@@ -120,10 +111,10 @@ impl<K: Probe> Candidate<K> {
 
     fn build_by(
         &self,
-        keys: &[K],
+        keys: &[u64],
         rate: f64,
-        insert: impl FnOnce(&mut dyn Subject<K>) -> Vec<K>,
-    ) -> anyhow::Result<Built<K>> {
+        insert: impl FnOnce(&mut dyn Subject) -> Vec<u64>,
+    ) -> anyhow::Result<Built> {
         let plan = Plan { first: keys.len(), most: keys.len(), rate, keys };
         let mark = Mark::now();
         let (time, made) = timed(|| {
@@ -132,7 +123,7 @@ impl<K: Probe> Candidate<K> {
             anyhow::Ok((filter, refused))
         });
         let (filter, refused) = made?;
-        let list = refused.capacity() * size_of::<K>();
+        let list = refused.capacity() * size_of::<u64>();
         let bytes = mark.map_or(0, Mark::held).saturating_sub(list) + filter.foreign_bytes();
         Ok(Built { filter, refused, time, bytes })
     }
@@ -146,30 +137,28 @@ macro_rules! planned {
 }
 pub(crate) use planned;
 
-fn fixed<K>(plan: &Plan<'_, K>) -> CuckooFilterBuilder {
+fn fixed(plan: &Plan<'_>) -> CuckooFilterBuilder {
     planned!(CuckooFilter, plan.most, plan.rate)
 }
 
-/// Our filter of fixed size.
-pub(crate) fn cuckoo<K: Probe>() -> Candidate<K> {
+pub(crate) fn cuckoo() -> Candidate {
     Candidate::new(CUCKOO, "", |plan| fixed(plan).build())
 }
 
-/// The same with semi-sorted buckets.
-pub(crate) fn semi_sorted<K: Probe>() -> Candidate<K> {
+pub(crate) fn semi_sorted() -> Candidate {
     Candidate::new(SEMI_SORTED, "", |plan| fixed(plan).semi_sorted(true).build())
 }
 
 /// Our filter that grows, from nothing. The seed is fixed, so that two runs do the same and the
 /// times of single operations can be compared.
-pub(crate) fn elastic<K: Probe>() -> Candidate<K> {
+pub(crate) fn elastic() -> Candidate {
     Candidate::new(ELASTIC, "", |plan| {
         ElasticFilter::builder().false_positive_rate(plan.rate).seed(1).build()
     })
 }
 
 /// The same with its size declared: it keeps nothing in reserve for a larger set.
-pub(crate) fn elastic_sized<K: Probe>() -> Candidate<K> {
+pub(crate) fn elastic_sized() -> Candidate {
     Candidate::new("cuculus elastic, sized", "size declared", |plan| {
         let builder = ElasticFilter::builder().false_positive_rate(plan.rate);
         builder.expected_items(plan.most).seed(1).build()
@@ -177,7 +166,7 @@ pub(crate) fn elastic_sized<K: Probe>() -> Candidate<K> {
 }
 
 /// A list of filters, which keeps its rate up to a number of keys that must be declared.
-pub(crate) fn dynamic<K: Probe>() -> Candidate<K> {
+pub(crate) fn dynamic() -> Candidate {
     Candidate::new("cuculus DCF", "largest size declared", |plan| {
         planned!(DynamicCuckooFilter, plan.most, plan.rate).seed(1).build()
     })
@@ -185,7 +174,7 @@ pub(crate) fn dynamic<K: Probe>() -> Candidate<K> {
 
 /// The papers' placement, and baselines of ours that other crates have too, to see that they are
 /// fair.
-pub(crate) fn less_usual<K: Probe>() -> Vec<Candidate<K>> {
+pub(crate) fn less_usual() -> Vec<Candidate> {
     vec![
         Candidate::new("cuculus xor", "", |plan| fixed(plan).placement(PlacementKind::Xor).build()),
         Candidate::new("baseline Bloom", "", |plan| {

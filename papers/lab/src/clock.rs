@@ -12,12 +12,10 @@ pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (Duration, T) {
     (now().saturating_sub(start), result)
 }
 
-/// Millions of operations per second.
 pub(crate) fn mops(operations: usize, time: Duration) -> f64 {
     operations as f64 / time.as_secs_f64().max(1e-9) / 1e6
 }
 
-/// Nanoseconds per operation.
 pub(crate) fn nanoseconds(operations: usize, time: Duration) -> f64 {
     time.as_secs_f64() * 1e9 / operations.max(1) as f64
 }

@@ -12,12 +12,9 @@ use anyhow::anyhow;
 use cuculus_page::{Claimant, Finding, Plot, Section, Table};
 use serde_json::{Value, json};
 
-/// An experiment.
 #[derive(Clone, Copy)]
 pub struct Experiment {
-    /// Its name on the command line.
     pub name: &'static str,
-    /// Its title on a page.
     pub title: &'static str,
     /// The question that it answers, in one line, and the figure or table of the paper if there is
     /// one.
@@ -26,13 +23,10 @@ pub struct Experiment {
     pub about: Claimant,
     /// Where its chance comes from, and so how often it is run.
     pub chance: Chance,
-    /// What can be chosen beside the size and the seed.
     pub options: &'static [Choice],
-    /// Runs it once.
-    pub once: fn(&Settings<'_>) -> anyhow::Result<Outcome>,
+    pub once: Once,
 }
 
-/// Where an experiment's chance comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chance {
     /// From the seed: it is run with several, and a finding is about all of them.
@@ -48,7 +42,33 @@ pub enum Chance {
 /// How many seeds an experiment is run with whose chance comes from the seed.
 pub const SEEDS: u64 = 5;
 
+type Once = fn(&Settings<'_>) -> anyhow::Result<Outcome>;
+
 impl Experiment {
+    /// One that judges claims of a paper, without options: its name and title, its question, its
+    /// chance, and how it is run once.
+    pub(crate) const fn paper(
+        (name, title): (&'static str, &'static str),
+        question: &'static str,
+        chance: Chance,
+        once: Once,
+    ) -> Self {
+        Self { name, title, question, about: Claimant::Paper, chance, options: &[], once }
+    }
+
+    pub(crate) const fn ours(
+        names: (&'static str, &'static str),
+        question: &'static str,
+        chance: Chance,
+        once: Once,
+    ) -> Self {
+        Self { about: Claimant::Ours, ..Self::paper(names, question, chance, once) }
+    }
+
+    pub(crate) const fn with(self, options: &'static [Choice]) -> Self {
+        Self { options, ..self }
+    }
+
     /// Runs it with as many seeds as its chance needs. Plots and tables are those of the first.
     ///
     /// Several seeds run on two threads: nothing of what they find is a time of the wall.
@@ -103,10 +123,8 @@ impl Experiment {
     }
 }
 
-/// An option of some experiments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// Its name on the command line.
     pub name: &'static str,
     /// What it takes; nothing if it is a flag.
     pub value: &'static str,
@@ -115,45 +133,31 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// An option.
     #[must_use]
     pub const fn new(name: &'static str, value: &'static str, help: &'static str) -> Self {
         Self { name, value, help }
     }
 }
 
-/// The options that several experiments share.
 pub mod choices {
     use super::Choice;
 
-    /// Numbers of keys.
     pub const ITEMS: Choice = Choice::new("items", "N,…", "numbers of keys, separated by commas");
-    /// False positive rates.
     pub const FPR: Choice =
         Choice::new("fpr", "RATE,…", "false positive rates to build for, separated by commas");
-    /// Repetitions.
     pub const ROUNDS: Choice = Choice::new("rounds", "N", "repetitions; the best one counts");
-    /// Lookups.
     pub const QUERIES: Choice =
         Choice::new("queries", "N", "lookups of each kind, or absent keys tried");
-    /// Filters to leave out.
     pub const ONLY: Choice =
         Choice::new("only", "NAME,…", "only filters with one of these texts in their name");
-    /// More filters.
     pub const ALL: Choice = Choice::new("all", "", "more filters and parameters than by default");
-    /// Fingerprints.
     pub const BITS: Choice = Choice::new("bits", "N,…", "lengths of a fingerprint in bits");
-    /// Buckets.
     pub const SLOTS: Choice = Choice::new("slots", "N,…", "slots per bucket");
-    /// Tables.
     pub const LOG2_BUCKETS: Choice =
         Choice::new("log2-buckets", "N", "the table has two to this power buckets");
-    /// Independent filters.
     pub const SEEDS: Choice = Choice::new("seeds", "N", "how many filters with different seeds");
-    /// Nodes of a ring.
     pub const NODES: Choice =
         Choice::new("nodes", "N,…", "nodes on the ring, per bucket or in all");
-    /// Flows of a synthetic trace.
     pub const FLOWS: Choice = Choice::new("flows", "N", "flows of the synthetic trace");
 }
 
@@ -166,10 +170,8 @@ pub enum Size {
     Full,
 }
 
-/// What an experiment is run with.
 #[derive(Clone, Copy)]
 pub struct Settings<'a> {
-    /// How large.
     pub size: Size,
     /// The seed of everything random.
     pub seed: u64,
@@ -187,18 +189,12 @@ impl Settings<'_> {
         if self.size == Size::Quick { quick } else { full }
     }
 
-    /// The value of an option, or the default.
-    ///
-    /// # Errors
-    /// If the value cannot be read.
+    /// The value of an option, or the default; an error if it cannot be read.
     pub fn value<T: FromStr>(&self, choice: Choice, default: T) -> anyhow::Result<T> {
         self.text(choice).map_or(Ok(default), |text| parse(choice, text))
     }
 
     /// The values of an option, or the defaults.
-    ///
-    /// # Errors
-    /// If a value cannot be read.
     pub fn list<T: FromStr + Clone>(
         &self,
         choice: Choice,
@@ -210,7 +206,6 @@ impl Settings<'_> {
         }
     }
 
-    /// Whether a flag was given.
     #[must_use]
     pub fn flag(&self, choice: Choice) -> bool {
         self.text(choice).is_some()
@@ -241,14 +236,10 @@ fn parse<T: FromStr>(choice: Choice, text: &str) -> anyhow::Result<T> {
     text.trim().parse().map_err(|_| anyhow!("--{name}: {text:?} is not a value; expected {value}"))
 }
 
-/// What an experiment found.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// Claims and their verdicts.
     pub findings: Vec<Finding>,
-    /// Plots.
     pub plots: Vec<Plot>,
-    /// Tables, each with a title.
     pub tables: Vec<(String, Table)>,
     /// What else a reader must know.
     pub notes: Vec<String>,
@@ -264,40 +255,34 @@ impl Outcome {
         Self { findings: findings.into_iter().collect(), ..Self::default() }
     }
 
-    /// Adds a plot.
     #[must_use]
     pub fn plot(self, plot: Plot) -> Self {
         self.plots([plot])
     }
 
-    /// Adds plots.
     #[must_use]
     pub fn plots(mut self, plots: impl IntoIterator<Item = Plot>) -> Self {
         self.plots.extend(plots);
         self
     }
 
-    /// Adds a table.
     #[must_use]
     pub fn table(self, title: impl Into<String>, table: Table) -> Self {
         self.tables([(title.into(), table)])
     }
 
-    /// Adds tables, each with its title.
     #[must_use]
     pub fn tables(mut self, tables: impl IntoIterator<Item = (String, Table)>) -> Self {
         self.tables.extend(tables);
         self
     }
 
-    /// Adds what else a reader must know.
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());
         self
     }
 
-    /// Adds notes.
     #[must_use]
     pub fn notes(mut self, notes: impl IntoIterator<Item = String>) -> Self {
         self.notes.extend(notes);

@@ -10,8 +10,7 @@ use std::slice;
 use anyhow::{Context, ensure};
 use libloading::Library;
 
-use crate::candidate::{Candidate, Plan};
-use crate::peers::FuseKey;
+use crate::candidate::Candidate;
 use crate::subject::Subject;
 
 /// `struct cuculus_peer`.
@@ -29,7 +28,6 @@ struct Peer {
 type Change = unsafe extern "C" fn(*mut c_void, *const u64, usize) -> usize;
 type Peers = unsafe extern "C" fn(*mut usize) -> *const Peer;
 
-/// The functions of a filter, none of them missing.
 #[derive(Clone, Copy)]
 struct Functions {
     make: unsafe extern "C" fn(usize, f64) -> *mut c_void,
@@ -54,7 +52,6 @@ impl Peer {
     }
 }
 
-/// A filter that a library can make.
 #[derive(Clone, Copy)]
 pub(crate) struct Foreign {
     name: &'static str,
@@ -94,7 +91,6 @@ pub(crate) fn load(path: &Path) -> anyhow::Result<Vec<Foreign>> {
 }
 
 impl Foreign {
-    /// Whether it can make a filter for such a rate.
     pub(crate) fn keeps(self, rate: f64) -> bool {
         self.make(1, rate).is_some()
     }
@@ -105,15 +101,13 @@ impl Foreign {
         Some(Made { functions: self.functions, filter: NonNull::new(filter)? })
     }
 
-    /// The filter, to be built again and again.
-    pub(crate) fn candidate<K: FuseKey>(self) -> Candidate<K> {
-        Candidate::new(self.name, "C++", move |plan: &Plan<'_, K>| {
+    pub(crate) fn candidate(self) -> Candidate {
+        Candidate::new(self.name, "C++", move |plan| {
             self.make(plan.most, plan.rate).context("the library makes no such filter")
         })
     }
 }
 
-/// A filter that was made.
 struct Made {
     functions: Functions,
     filter: NonNull<c_void>,
@@ -126,31 +120,26 @@ impl Drop for Made {
     }
 }
 
-/// Keys are handed over as numbers; those of `u64` are not copied for that.
-impl<K: FuseKey> Subject<K> for Made {
-    fn insert(&mut self, key: &K) -> bool {
-        let key = key.number();
+impl Subject for Made {
+    fn insert(&mut self, key: &u64) -> bool {
         // SAFETY: one key, and a filter that nobody else uses.
-        unsafe { (self.functions.insert)(self.filter.as_ptr(), &raw const key, 1) == 1 }
+        unsafe { (self.functions.insert)(self.filter.as_ptr(), key, 1) == 1 }
     }
 
-    fn contains(&self, key: &K) -> bool {
-        let key = key.number();
+    fn contains(&self, key: &u64) -> bool {
         // SAFETY: one key, and a filter that nobody changes.
-        unsafe { (self.functions.count)(self.filter.as_ptr(), &raw const key, 1) == 1 }
+        unsafe { (self.functions.count)(self.filter.as_ptr(), key, 1) == 1 }
     }
 
-    fn remove(&mut self, key: &K) -> Option<bool> {
-        let key = key.number();
+    fn remove(&mut self, key: &u64) -> Option<bool> {
         // SAFETY: as for `insert`.
-        Some(unsafe { (self.functions.remove)(self.filter.as_ptr(), &raw const key, 1) == 1 })
+        Some(unsafe { (self.functions.remove)(self.filter.as_ptr(), key, 1) == 1 })
     }
 
-    fn insert_all(&mut self, keys: &[K]) -> Vec<K> {
-        let numbers = K::numbers(keys);
+    fn insert_all(&mut self, keys: &[u64]) -> Vec<u64> {
         let (mut at, mut refused) = (0, Vec::new());
         while at < keys.len() {
-            let rest = &numbers[at..];
+            let rest = &keys[at..];
             // SAFETY: as for `insert`, with the keys of a list.
             let taken =
                 unsafe { (self.functions.insert)(self.filter.as_ptr(), rest.as_ptr(), rest.len()) };
@@ -161,17 +150,15 @@ impl<K: FuseKey> Subject<K> for Made {
         refused
     }
 
-    fn count(&self, keys: &[K]) -> usize {
-        let numbers = K::numbers(keys);
+    fn count(&self, keys: &[u64]) -> usize {
         // SAFETY: as for `contains`, with the keys of a list.
-        unsafe { (self.functions.count)(self.filter.as_ptr(), numbers.as_ptr(), numbers.len()) }
+        unsafe { (self.functions.count)(self.filter.as_ptr(), keys.as_ptr(), keys.len()) }
     }
 
-    fn remove_all(&mut self, keys: &[K]) -> Option<usize> {
-        let numbers = K::numbers(keys);
+    fn remove_all(&mut self, keys: &[u64]) -> Option<usize> {
         let filter = self.filter.as_ptr();
         // SAFETY: as for `insert_all`.
-        Some(unsafe { (self.functions.remove)(filter, numbers.as_ptr(), numbers.len()) })
+        Some(unsafe { (self.functions.remove)(filter, keys.as_ptr(), keys.len()) })
     }
 
     fn foreign_bytes(&self) -> usize {
@@ -241,7 +228,7 @@ mod tests {
         let functions = peer().functions().unwrap();
         let foreign = Foreign { name: "set", functions };
         assert!(foreign.keeps(0.01) && !foreign.keeps(0.0001));
-        let candidate = foreign.candidate::<u64>();
+        let candidate = foreign.candidate();
         let keys: Vec<u64> = (1..100).collect();
         let mut built = candidate.build(&keys, 0.01).unwrap();
         assert_eq!(built.refused, (10..100).step_by(10).collect::<Vec<u64>>());

@@ -2,6 +2,20 @@
 
 use cuculus_page::{Finding, Holds};
 
+/// What is claimed, what was measured, and whether that holds: two texts with their arguments, and
+/// a verdict or a condition; then, where there are, the number that decides, and why it does not
+/// hold.
+macro_rules! claim {
+    (
+        $claim:literal $(, $of:expr)*; $measured:literal $(, $by:expr)*;
+        $holds:expr $(=> $value:expr)? $(; $reason:expr)?
+    ) => {
+        Finding::new(format!($claim $(, $of)*), format!($measured $(, $by)*), $holds)
+            $(.valued($value))? $(.because($reason))?
+    };
+}
+pub(crate) use claim;
+
 /// This close to a limit on times, a claim holds in part: the machine's noise decides there.
 const NEARLY: f64 = 0.9;
 
@@ -9,11 +23,8 @@ const NEARLY: f64 = 0.9;
 pub(crate) fn level(what: &str, line: &[f64], least: f64) -> Finding {
     let (low, high) = range(line.iter().copied());
     let share = if high > 0.0 { low / high } else { 0.0 };
-    Finding::new(
-        format!("{what}: the slowest is at least {:.0} % of the fastest", 100.0 * least),
-        format!("{:.0} %", 100.0 * share),
-        Holds::nearly(share / least, NEARLY),
-    )
+    claim!("{what}: the slowest is at least {:.0} % of the fastest", 100.0 * least;
+        "{:.0} %", 100.0 * share; Holds::nearly(share / least, NEARLY))
 }
 
 /// A claim that a line falls: its last value is at most this share of its first.
@@ -22,11 +33,8 @@ pub(crate) fn falls(what: &str, line: &[f64], most: f64) -> Finding {
         [first, .., last] if *first > 0.0 => last / first,
         _ => 1.0,
     };
-    Finding::new(
-        format!("{what}: at the end at most {:.0} % of the start", 100.0 * most),
-        format!("{:.0} %", 100.0 * share),
-        Holds::nearly(most / share, NEARLY),
-    )
+    claim!("{what}: at the end at most {:.0} % of the start", 100.0 * most;
+        "{:.0} %", 100.0 * share; Holds::nearly(most / share, NEARLY))
 }
 
 /// At how many points one line is above another.
@@ -34,13 +42,11 @@ pub(crate) fn points_above(line: &[f64], other: &[f64]) -> usize {
     line.iter().zip(other).filter(|(one, other)| one > other).count()
 }
 
-/// The least value and the largest.
 pub(crate) fn range(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
     let none = (f64::INFINITY, f64::NEG_INFINITY);
     values.into_iter().fold(none, |range, value| (range.0.min(value), range.1.max(value)))
 }
 
-/// The mean.
 pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }

@@ -1,29 +1,9 @@
 //! Which keys, in which order: the one workload of all experiments. Knows nothing of filters.
 
-use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::ops::Range;
-
-use cuculus::Key;
-
-use crate::subject::Probe;
 
 /// Keys at and after this number are never inserted.
 const ABSENT: u64 = 1 << 40;
-
-/// A kind of key that the experiments work with.
-pub(crate) trait WorkKey: Probe + fmt::Debug + Eq + Hash + Key {
-    /// The kind, in words.
-    const NAME: &'static str;
-
-    /// The key with this number; different numbers are different keys.
-    fn nth(seed: u64, number: u64) -> Self;
-
-    /// A key that is in no workload of this seed.
-    fn absent(seed: u64, number: u64) -> Self {
-        Self::nth(seed, ABSENT + number)
-    }
-}
 
 /// SplitMix64 (Steele, Lea and Flood 2014): evenly spread, and one to one, so keys do not repeat
 /// and absent ones are absent without a look into a set.
@@ -34,114 +14,71 @@ fn mix(number: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-impl WorkKey for u64 {
-    const NAME: &'static str = "u64";
-
-    fn nth(seed: u64, number: u64) -> Self {
-        mix(mix(seed).wrapping_add(number))
-    }
+/// The key with this number; different numbers are different keys.
+pub(crate) fn nth_key(seed: u64, number: u64) -> u64 {
+    mix(mix(seed).wrapping_add(number))
 }
 
-/// A text of 24 bytes, kept in place: with a pointer to each text, waiting for the key would
-/// hide waiting for the filter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Text24([u8; 24]);
-
-impl WorkKey for Text24 {
-    const NAME: &'static str = "24-byte text";
-
-    fn nth(seed: u64, number: u64) -> Self {
-        // Sixteen digits hold the number of the key, so different numbers stay different.
-        let key = u64::nth(seed, number);
-        let bytes = key.to_le_bytes().into_iter().chain(mix(key).to_le_bytes());
-        let digits = bytes.flat_map(|byte| [byte >> 4, byte & 15]);
-        let mut text = [0; 24];
-        for (place, digit) in text.iter_mut().zip(digits) {
-            *place = b"0123456789abcdef"[usize::from(digit)];
-        }
-        Self(text)
-    }
+/// A key that is in no workload of this seed.
+pub(crate) fn absent_key(seed: u64, number: u64) -> u64 {
+    nth_key(seed, ABSENT + number)
 }
 
-/// The bytes at once and nothing more: the cheapest way for every hash function.
-impl Hash for Text24 {
-    #[inline]
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write(&self.0);
-    }
-}
-
-impl Key for Text24 {
-    type Bytes<'a> = &'a [u8; 24];
-
-    #[inline]
-    fn bytes(&self) -> &[u8; 24] {
-        &self.0
-    }
-}
-
-/// The keys with these numbers.
 pub(crate) fn keys(seed: u64, numbers: Range<u64>) -> Vec<u64> {
-    numbers.map(|number| u64::nth(seed, number)).collect()
+    numbers.map(|number| nth_key(seed, number)).collect()
 }
 
-/// Keys that are in no workload of this seed.
 pub(crate) fn absent_keys(seed: u64, numbers: Range<u64>) -> Vec<u64> {
-    numbers.map(|number| u64::absent(seed, number)).collect()
+    keys(seed, ABSENT + numbers.start..ABSENT + numbers.end)
 }
 
 /// The share of absent keys that is found.
 pub(crate) fn rate_of_absent(seed: u64, count: u64, found: impl Fn(&u64) -> bool) -> f64 {
-    let keys = (0..count).map(|number| u64::absent(seed, number));
+    let keys = (0..count).map(|number| absent_key(seed, number));
     keys.filter(found).count() as f64 / count as f64
 }
 
 /// Keys to insert, to look up and to remove, all made before any time is taken.
-pub(crate) struct Workload<K> {
-    /// The keys to insert, in this order.
-    pub(crate) keys: Vec<K>,
-    shuffled: Vec<K>,
+pub(crate) struct Workload {
+    pub(crate) keys: Vec<u64>,
+    shuffled: Vec<u64>,
     /// Keys to look up that were inserted, in another order.
-    pub(crate) present: Vec<K>,
-    /// Keys to look up that were not.
-    pub(crate) absent: Vec<K>,
+    pub(crate) present: Vec<u64>,
+    pub(crate) absent: Vec<u64>,
     /// Half of each, in random order.
-    pub(crate) mixed: Vec<K>,
+    pub(crate) mixed: Vec<u64>,
     /// How many of the mixed keys were inserted.
     pub(crate) mixed_present: usize,
-    /// Evenly spread numbers for measurements without a filter.
-    pub(crate) numbers: Vec<u64>,
 }
 
-impl<K: WorkKey> Workload<K> {
-    /// Makes a workload of this many keys and lookups of each kind.
+impl Workload {
+    /// A workload of this many keys and lookups of each kind.
     pub(crate) fn new(seed: u64, items: usize, queries: usize) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
-        let keys: Vec<K> = (0..items as u64).map(|i| K::nth(seed, i)).collect();
+        let keys = keys(seed, 0..items as u64);
         let mut shuffled = keys.clone();
         random.shuffle(&mut shuffled);
-        let present: Vec<K> = shuffled.iter().cycle().take(queries).copied().collect();
-        let absent: Vec<K> = (0..queries as u64).map(|i| K::absent(seed, i)).collect();
+        let present: Vec<u64> = shuffled.iter().cycle().take(queries).copied().collect();
+        let absent = absent_keys(seed, 0..queries as u64);
         let coins: Vec<bool> = (0..present.len()).map(|_| random.bool()).collect();
         let mixed = coins.iter().zip(present.iter().zip(&absent));
         let mixed = mixed.map(|(&coin, (p, a))| if coin { *p } else { *a }).collect();
         let mixed_present = coins.iter().filter(|&&coin| coin).count();
-        let numbers = (0..queries as u64).map(|i| u64::absent(seed, i)).collect();
-        Self { keys, shuffled, present, absent, mixed, mixed_present, numbers }
+        Self { keys, shuffled, present, absent, mixed, mixed_present }
     }
 
     /// A random quarter of the keys, in random order, to remove.
-    pub(crate) fn removed(&self) -> &[K] {
+    pub(crate) fn removed(&self) -> &[u64] {
         &self.shuffled[..self.shuffled.len() / 4]
     }
 
     /// All keys, in random order.
-    pub(crate) fn shuffled(&self) -> &[K] {
+    pub(crate) fn shuffled(&self) -> &[u64] {
         &self.shuffled
     }
 
     /// The other three quarters.
-    pub(crate) fn kept(&self) -> &[K] {
+    pub(crate) fn kept(&self) -> &[u64] {
         &self.shuffled[self.shuffled.len() / 4..]
     }
 }
@@ -152,25 +89,19 @@ mod tests {
 
     use super::*;
 
-    fn lookups_have_the_answers_they_claim<K: WorkKey>() {
-        let work = Workload::<K>::new(7, 1000, 3000);
-        let keys: HashSet<K> = work.keys.iter().copied().collect();
-        let known = |lookups: &[K]| lookups.iter().filter(|key| keys.contains(key)).count();
+    #[test]
+    fn lookups_have_the_answers_they_claim() {
+        let work = Workload::new(7, 1000, 3000);
+        let keys: HashSet<u64> = work.keys.iter().copied().collect();
+        let known = |lookups: &[u64]| lookups.iter().filter(|key| keys.contains(key)).count();
         assert_eq!(keys.len(), 1000);
         assert_eq!((work.present.len(), known(&work.present)), (3000, 3000));
         assert_eq!((work.absent.len(), known(&work.absent)), (3000, 0));
         assert_eq!((work.mixed.len(), known(&work.mixed)), (3000, work.mixed_present));
         assert!(work.mixed_present.abs_diff(1500) < 150);
-        let parts: HashSet<K> = work.removed().iter().chain(work.kept()).copied().collect();
+        let parts: HashSet<u64> = work.removed().iter().chain(work.kept()).copied().collect();
         assert_eq!((parts, work.removed().len()), (keys, 250));
         assert_ne!(work.present[..1000], work.keys[..]);
-    }
-
-    #[test]
-    fn numbers_and_texts_are_what_they_claim() {
-        lookups_have_the_answers_they_claim::<u64>();
-        lookups_have_the_answers_they_claim::<Text24>();
-        assert!(Text24::nth(1, 2).0.iter().all(u8::is_ascii_hexdigit));
-        assert_ne!(u64::nth(1, 5), u64::nth(2, 5));
+        assert_ne!(nth_key(1, 5), nth_key(2, 5));
     }
 }

@@ -4,6 +4,7 @@
 //! ```text
 //! cargo run --release -p cuculus-lab -- run speed --items 1000000
 //! ```
+#![allow(missing_docs, reason = "not published: what a name says is enough")]
 
 #[cfg(doctest)]
 mod documents; // the Rust blocks of the documents, as tests
@@ -30,3 +31,5 @@ pub mod machine; // what the system tells
 mod matching; // whether keys fit at all
 mod memory; // what the machine can do at best
 mod pauses; // the longest of many operations
+
+mod prelude; // the words of all experiments

@@ -5,9 +5,7 @@ use serde::Serialize;
 /// The line with the least squares, and the share of the variance that it explains.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Line {
-    /// The rise per unit of x.
     pub(crate) slope: f64,
-    /// The value at zero.
     pub(crate) start: f64,
     /// 1 if all points lie on it.
     pub(crate) r_squared: f64,

@@ -1,6 +1,5 @@
 //! What the system reports about the machine and this program.
 
-/// The processor's name, where the system reports it.
 #[must_use]
 pub fn processor() -> String {
     let described = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -9,13 +8,11 @@ pub fn processor() -> String {
     name.unwrap_or(std::env::consts::ARCH).to_owned()
 }
 
-/// The bytes of this program that are in memory, where the system reports it.
 #[must_use]
 pub fn resident_bytes() -> Option<usize> {
     resident(&std::fs::read_to_string("/proc/self/status").ok()?)
 }
 
-/// The memory that is free for programs, where the system reports it.
 #[must_use]
 pub fn available_bytes() -> Option<usize> {
     kibibytes(&std::fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")

@@ -174,7 +174,6 @@ fn chosen(matches: &ArgMatches) -> anyhow::Result<Vec<&'static Experiment>> {
     names.map(named).collect()
 }
 
-/// How experiments are run.
 struct How<'a> {
     full: bool,
     seed: u64,
@@ -313,7 +312,6 @@ const COLOURS: &[&[&str]] = &[
     &["xorf"],
 ];
 
-/// What is on the page, and which size ran.
 fn introduction(full: bool, seeds: u64) -> String {
     let (size, other) = match full {
         true => ("full: as large as in the papers", "without `--full` it takes minutes"),
@@ -378,7 +376,6 @@ fn report(matches: &ArgMatches, out: &mut impl Write) -> anyhow::Result<usize> {
     Ok(wrong_answers)
 }
 
-/// The document that counts the papers' claims.
 struct Document {
     path: PathBuf,
     text: String,

@@ -1,7 +1,6 @@
 //! Whether keys with given candidates all fit into buckets of given slots: a maximum matching, by
 //! augmenting paths. The truth that bounds and walks are held against. Knows nothing of filters.
 
-/// Keys and the buckets that hold them.
 pub(crate) struct Matching {
     slots: usize,
     held: Vec<Vec<usize>>,
@@ -9,7 +8,6 @@ pub(crate) struct Matching {
 }
 
 impl Matching {
-    /// No keys in this many buckets.
     pub(crate) fn new(buckets: usize, slots: usize) -> Self {
         Self { slots, held: vec![Vec::new(); buckets], keys: Vec::new() }
     }

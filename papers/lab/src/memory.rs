@@ -15,7 +15,6 @@ const MULTIPLIERS: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03];
 #[repr(align(64))]
 struct Line([u64; 8]);
 
-/// Memory to read from.
 pub(crate) struct Lines(Vec<Line>);
 
 /// Reads of each operation, and whether they are left to the processor's reordering or prefetched in
@@ -27,7 +26,6 @@ pub(crate) const TWO_PREFETCHED: usize = 3;
 /// What reads of a table take at best.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Limits {
-    /// The size of the table read from.
     pub(crate) bytes: usize,
     /// Millions of operations per second, in the order of [`READS`].
     pub(crate) mops: [f64; READS.len()],
@@ -103,12 +101,12 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::WorkKey;
+    use crate::keys::nth_key;
 
     /// Both ways read the same lines, and as many as they say.
     #[test]
     fn every_read_is_done() {
-        let numbers: Vec<u64> = (0..1000).map(|i| u64::nth(1, i)).collect();
+        let numbers: Vec<u64> = (0..1000).map(|i| nth_key(1, i)).collect();
         let lines = Lines::of_bytes(1 << 16);
         assert_eq!((lines.read::<1>(&numbers), lines.read_in_groups::<1>(&numbers)), (1000, 1000));
         assert_eq!((lines.read::<2>(&numbers), lines.read_in_groups::<2>(&numbers)), (2000, 2000));
@@ -120,7 +118,7 @@ mod tests {
         for multiplier in MULTIPLIERS {
             let mut seen = [false; 100];
             for i in 0..10_000 {
-                seen[lines.position(u64::nth(1, i), multiplier)] = true;
+                seen[lines.position(nth_key(1, i), multiplier)] = true;
             }
             assert!(seen.iter().all(|&seen| seen));
         }

@@ -14,15 +14,10 @@ pub(crate) struct Pauses(Vec<u32>);
 /// The times that a share of the operations kept to, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Summary {
-    /// Half of them.
     pub(crate) p50: u32,
-    /// 99 %.
     pub(crate) p99: u32,
-    /// 99.9 %.
     pub(crate) p999: u32,
-    /// 99.99 %.
     pub(crate) p9999: u32,
-    /// All.
     pub(crate) max: u32,
 }
 
@@ -48,7 +43,6 @@ impl Pauses {
         Self(self.0.iter().zip(&other.0).map(|(a, b)| *a.min(b)).collect())
     }
 
-    /// The times as shares.
     pub(crate) fn summary(&self) -> Summary {
         let mut sorted = self.0.clone();
         sorted.sort_unstable();

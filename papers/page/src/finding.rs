@@ -59,13 +59,13 @@ pub enum Holds {
     Untested,
 }
 
-impl Holds {
-    /// Yes or no.
-    #[must_use]
-    pub fn when(holds: bool) -> Self {
+impl From<bool> for Holds {
+    fn from(holds: bool) -> Self {
         if holds { Self::Yes } else { Self::No }
     }
+}
 
+impl Holds {
     /// Yes if it held in all cases, no if in none, and partly otherwise.
     #[must_use]
     pub fn in_cases(held: usize, cases: usize) -> Self {
@@ -131,12 +131,16 @@ impl Holds {
 }
 
 impl Finding {
-    /// A claim with a verdict that the caller has computed.
-    pub fn new(claim: impl Into<String>, measured: impl Into<String>, holds: Holds) -> Self {
+    /// A claim with a verdict, or a condition, that the caller has computed.
+    pub fn new(
+        claim: impl Into<String>,
+        measured: impl Into<String>,
+        holds: impl Into<Holds>,
+    ) -> Self {
         Self {
             claim: claim.into(),
             measured: measured.into(),
-            holds,
+            holds: holds.into(),
             reason: String::new(),
             value: None,
             about: None,
@@ -146,24 +150,24 @@ impl Finding {
 
     /// A claim that holds or does not.
     pub fn when(claim: impl Into<String>, measured: impl Into<String>, holds: bool) -> Self {
-        Self::new(claim, measured, Holds::when(holds))
+        Self::new(claim, measured, holds)
     }
 
     /// A claim that a number is at least `limit`. A number that is not one is below every limit.
     pub fn at_least(claim: impl Into<String>, value: f64, limit: f64) -> Self {
         let claim = format!("{} at least {}", claim.into(), short(limit));
-        Self::when(claim, short(value), value >= limit).valued(value)
+        Self::new(claim, short(value), value >= limit).valued(value)
     }
 
     /// A claim that a number is at most `limit`.
     pub fn at_most(claim: impl Into<String>, value: f64, limit: f64) -> Self {
         let claim = format!("{} at most {}", claim.into(), short(limit));
-        Self::when(claim, short(value), value <= limit).valued(value)
+        Self::new(claim, short(value), value <= limit).valued(value)
     }
 
     /// A claim that something never happens.
     pub fn never(claim: impl Into<String>, count: usize) -> Self {
-        Self::when(claim, count.to_string(), count == 0).valued(count as f64)
+        Self::new(claim, count.to_string(), count == 0).valued(count as f64)
     }
 
     /// Adds the number that decides.

@@ -1,79 +1,56 @@
 //! How often a filter refuses one of as many keys as it was built for.
 
 use cuculus::{CuckooFilter, Insert};
-use cuculus_page::{Claimant, Finding, Table};
 
-use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, choices};
-use crate::keys::WorkKey;
+use crate::prelude::*;
 
-pub(super) const CAPACITY: Experiment = Experiment {
-    name: "capacity",
-    title: "Refusals within the capacity",
-    question: "How often does a filter refuse one of as many keys as it was built for, by the size \
-               of its buckets?",
-    about: Claimant::Ours,
-    chance: Chance::OwnSeeds,
-    options: &[choices::SEEDS, MAX, choices::FPR, choices::ITEMS],
-    once: run,
-};
-
-const MAX: Choice = Choice::new("max", "N", "the largest capacity");
+pub(super) const CAPACITY: Experiment = Experiment::ours(
+    ("capacity", "Refusals within the capacity"),
+    "How often does a filter refuse one of as many keys as it was built for, by the size of its \
+     buckets?",
+    Chance::OwnSeeds,
+    run,
+);
 
 /// Up to here every capacity is tried.
 const EVERY_UP_TO: u64 = 64;
 /// Up to here with all seeds.
 const ALL_SEEDS_UP_TO: u64 = 1000;
-/// The same if the capacities are given.
-const ALL_SEEDS_OF_GIVEN_UP_TO: u64 = 1_000_000;
 const FEWEST_SEEDS: u64 = 3;
 
-/// A shape of buckets.
-#[derive(Clone)]
 struct Shape {
     name: String,
     slots: u32,
     semi_sorted: bool,
 }
 
-impl Shape {
-    fn new(name: String, slots: u32) -> Self {
-        Self { name, slots, semi_sorted: false }
-    }
-}
-
 /// Every number of slots, and semi-sorted.
 fn shapes() -> Vec<Shape> {
     let plural = |slots| if slots == 1 { "" } else { "s" };
-    let packed = (1..=8).map(|slots| Shape::new(format!("{slots} slot{}", plural(slots)), slots));
-    let sorted = Shape { semi_sorted: true, ..Shape::new("4 semi-sorted".to_owned(), 4) };
+    let name = |slots| format!("{slots} slot{}", plural(slots));
+    let packed = (1..=8).map(|slots| Shape { name: name(slots), slots, semi_sorted: false });
+    let sorted = Shape { name: "4 semi-sorted".to_owned(), slots: 4, semi_sorted: true };
     packed.chain([sorted]).collect()
 }
 
 fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
-    let all_seeds = settings.value(choices::SEEDS, settings.pick(20, 1000))?;
-    let max = settings.value(MAX, settings.pick(10_000, 1_000_000))?;
-    let rate = settings.value(choices::FPR, 0.01)?;
-    let given: Vec<u64> = settings.list(choices::ITEMS, &[])?;
+    let (all_seeds, max) = settings.pick((20, 10_000), (1000, 1_000_000));
     let shapes = shapes();
-    let (capacities, all_up_to) = match given.is_empty() {
-        true => (capacities(max), ALL_SEEDS_UP_TO),
-        false => (given, ALL_SEEDS_OF_GIVEN_UP_TO),
-    };
     let names = shapes.iter().map(|shape| shape.name.as_str());
     let mut table = Table::new(["capacity", "filters"].into_iter().chain(names));
     let (mut built, mut refused) = (0, vec![0; shapes.len()]);
     let mut announced = 0;
-    for capacity in capacities {
+    for capacity in capacities(max) {
         if capacity >= 10 * announced {
             (settings.progress)(&format!("capacities from {capacity}"));
             announced = capacity.max(10);
         }
-        let filters = seeds(all_seeds, capacity, all_up_to);
+        let filters = seeds(all_seeds, capacity);
         let mut cells = vec![capacity.to_string(), filters.to_string()];
         for (shape, sum) in shapes.iter().zip(&mut refused) {
             let mut refusing = 0;
             for seed in settings.seeds_of(filters) {
-                refusing += u64::from(shape.refuses(rate, capacity, seed)?);
+                refusing += u64::from(shape.refuses(capacity, seed)?);
             }
             *sum += refusing;
             cells.push(share(refusing, filters));
@@ -113,20 +90,20 @@ fn capacities(max: u64) -> Vec<u64> {
     capacities
 }
 
-fn seeds(all: u64, capacity: u64, all_up_to: u64) -> u64 {
-    let affordable = all.saturating_mul(all_up_to) / capacity.max(all_up_to);
+fn seeds(all: u64, capacity: u64) -> u64 {
+    let affordable = all * ALL_SEEDS_UP_TO / capacity.max(ALL_SEEDS_UP_TO);
     affordable.max(FEWEST_SEEDS.min(all))
 }
 
 impl Shape {
-    fn refuses(&self, rate: f64, capacity: u64, seed: u64) -> anyhow::Result<bool> {
+    fn refuses(&self, capacity: u64, seed: u64) -> anyhow::Result<bool> {
         let builder = CuckooFilter::builder()
             .capacity(usize::try_from(capacity)?)
             .slots_per_bucket(self.slots)
             .semi_sorted(self.semi_sorted)
             .seed(seed);
-        let mut filter = builder.false_positive_rate(rate).build()?;
-        Ok((0..capacity).any(|number| filter.insert(&u64::nth(seed, number)).is_err()))
+        let mut filter = builder.false_positive_rate(0.01).build()?;
+        Ok((0..capacity).any(|number| filter.insert(&nth_key(seed, number)).is_err()))
     }
 }
 
@@ -146,9 +123,7 @@ mod tests {
 
     #[test]
     fn large_capacities_get_fewer_seeds() {
-        assert_eq!(seeds(1000, 64, ALL_SEEDS_UP_TO), 1000);
-        assert_eq!(seeds(1000, 10_000, ALL_SEEDS_UP_TO), 100);
-        assert_eq!(seeds(1000, 1_000_000, ALL_SEEDS_UP_TO), 3);
-        assert_eq!(seeds(1, 1_000_000, ALL_SEEDS_UP_TO), 1);
+        assert_eq!([64, 10_000, 1_000_000].map(|capacity| seeds(1000, capacity)), [1000, 100, 3]);
+        assert_eq!(seeds(1, 1_000_000), 1);
     }
 }

@@ -1,25 +1,19 @@
 //! What an operation of a filter on a ring costs by the number of its buckets: Theorem 2 of the
 //! Consistent Cuckoo Filter paper.
 
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Table, number};
 use cuculus_papers::IndexIndependentCuckooFilter;
 
-use crate::clock::{nanoseconds, timed};
-use crate::experiment::{Chance, Experiment, Outcome, Settings};
-use crate::keys::Workload;
 use crate::line::Line;
+use crate::prelude::*;
 use crate::subject::Subject;
 
-pub(super) const COST: Experiment = Experiment {
-    name: "ccf-cost",
-    title: "Cost of a filter on a ring by its size",
-    question: "Does the time of an insertion, a lookup and a removal grow like the logarithm of \
-               the number of buckets? (CCF Theorem 2; k = 2, b = 4, v = 10)",
-    about: Claimant::Paper,
-    chance: Chance::Clock,
-    options: &[],
-    once: run,
-};
+pub(super) const COST: Experiment = Experiment::paper(
+    ("ccf-cost", "Cost of a filter on a ring by its size"),
+    "Does the time of an insertion, a lookup and a removal grow like the logarithm of the number \
+     of buckets? (CCF Theorem 2; k = 2, b = 4, v = 10)",
+    Chance::Clock,
+    run,
+);
 
 const LOAD: f64 = 0.6;
 const SLOTS: u32 = 4;
@@ -65,7 +59,7 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
 /// The keys of a ring, and the best times in nanoseconds.
 struct Ring {
     log2_buckets: u32,
-    work: Workload<u64>,
+    work: Workload,
     best: [f64; ACTS.len()],
 }
 
@@ -109,9 +103,10 @@ fn finding(act: &str, line: &[(f64, f64)]) -> Finding {
         "{act}: grows at most like log m (time over log m rises by at most {RISE} from the smallest \
          ring to the largest; in part up to twice that)"
     );
-    Finding::new(claim, format!("{rise:.2} times; R² of a line in log m {explained:.2}"), holds)
-        .because("a larger ring leaves the caches, and every step of a search waits for memory")
-        .timed()
+    claim!("{claim}";
+        "{rise:.2} times; R² of a line in log m {explained:.2}"; holds;
+        "a larger ring leaves the caches, and every step of a search waits for memory")
+    .timed()
 }
 
 #[cfg(test)]

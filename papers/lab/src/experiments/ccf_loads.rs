@@ -4,25 +4,21 @@
 use std::ops::Range;
 
 use cuculus::lab::{PlacementKind, Search};
-use cuculus_page::{Axis, Claimant, Finding, Plot, Table, number, percent};
 use cuculus_papers::IndexIndependentCuckooFilter;
 use cuculus_papers::analysis;
 
 use super::cf_filters::load_at_first_refusal;
 use super::cf_load::Way;
-use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, choices};
-use crate::judge::range;
+use crate::prelude::*;
 
-pub(super) const LOADS: Experiment = Experiment {
-    name: "ccf-loads",
-    title: "How full filters on a ring get",
-    question: "How full is a filter on a ring when it first refuses a key, and does the threshold \
-               predict it? (CCF Theorem 4)",
-    about: Claimant::Paper,
-    chance: Chance::OwnSeeds,
-    options: &[CANDIDATES, choices::SLOTS, choices::NODES, BUCKETS, choices::SEEDS],
-    once: run,
-};
+pub(super) const LOADS: Experiment = Experiment::paper(
+    ("ccf-loads", "How full filters on a ring get"),
+    "How full is a filter on a ring when it first refuses a key, and does the threshold predict \
+     it? (CCF Theorem 4)",
+    Chance::OwnSeeds,
+    run,
+)
+.with(&[CANDIDATES, choices::SLOTS, choices::NODES, BUCKETS, choices::SEEDS]);
 
 const CANDIDATES: Choice = Choice::new("candidates", "N,…", "candidate buckets of a key");
 const BUCKETS: Choice = Choice::new("buckets", "N", "buckets of a filter");
@@ -33,7 +29,6 @@ const BITS: u32 = 30;
 /// What a table of finite size may be off a threshold for infinite ones.
 const FINITE: f64 = 0.005;
 
-/// The loads of one kind.
 #[derive(Clone, Debug)]
 struct Load {
     candidates: u32,
@@ -53,7 +48,6 @@ struct Load {
 }
 
 impl Load {
-    /// By the better search.
     fn reached(&self) -> f64 {
         self.walk.max(self.breadth_first)
     }
@@ -86,7 +80,6 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         ))
 }
 
-/// How full a filter on a ring is when it first refuses a key.
 fn ring_load(
     (candidates, slots, nodes): (u32, u32, u32),
     buckets: u64,
@@ -99,7 +92,6 @@ fn ring_load(
     Ok(load_at_first_refusal(&mut builder.build()?, seed))
 }
 
-/// How full a cuckoo filter is when it first refuses a key.
 fn even_load(
     placement: PlacementKind,
     slots: u32,
@@ -110,7 +102,6 @@ fn even_load(
     Way { name: "", search, placement }.load(buckets, slots, BITS, seed)
 }
 
-/// The mean over some seeds.
 fn mean(seeds: &Range<u64>, load: impl Fn(u64) -> anyhow::Result<f64>) -> anyhow::Result<f64> {
     let count = (seeds.end - seeds.start) as f64;
     Ok(seeds.clone().map(load).sum::<anyhow::Result<f64>>()? / count)
@@ -189,13 +180,9 @@ impl SmallLoads {
         let shown = self
             .rows
             .map(|(name, [printed, ours, _])| format!("{name}: {printed:.3} instead of {ours:.3}"));
-        Finding::when(
-            "a walk that may return to a bucket, as printed, fills small tables further than one that \
-             may not (by at least .03 of the slots, 64 buckets of three)",
-            shown.join("; "),
-            gains.iter().all(|&gain| gain >= 0.03),
-        )
-        .valued(gains[0])
+        claim!("a walk that may return to a bucket, as printed, fills small tables further than \
+             one that may not (by at least .03 of the slots, 64 buckets of three)";
+            "{}", shown.join("; "); gains.iter().all(|&gain| gain >= 0.03) => gains[0])
         .of(Claimant::Ours)
     }
 }
@@ -251,39 +238,17 @@ fn findings(loads: &[Load]) -> Vec<Finding> {
     });
     let planned = most(&|load| load.planned - load.no_return.min(load.breadth_first));
     vec![
-        Finding::when(
-            format!(
-                "T̂ is the load that is reached (never short of it by more than {} points)",
-                percent(FINITE, 1)
-            ),
-            format!(
-                "short by up to {} points; {} with ten nodes per bucket, {} with 64",
-                points(short),
-                points(short_with(10)),
-                points(short_with(64))
-            ),
-            short <= FINITE,
-        )
-        .valued(short)
-        .because("T̂ is an upper bound for equal shares, and a ring gives unequal ones"),
-        Finding::when(
-            "T̂ for the unequal shares of a ring bounds the load",
-            format!("at most {} points beyond", points(beyond)),
-            beyond <= FINITE,
-        )
-        .valued(beyond),
-        Finding::when(
-            "the true threshold for even shares bounds the load",
-            format!("at most {} points beyond", points(beyond_true)),
-            beyond_true <= FINITE,
-        )
-        .valued(beyond_true),
-        Finding::when(
-            "the load that our filters plan with is reached",
-            format!("at most {} points short", points(planned)),
-            planned <= 0.0,
-        )
-        .valued(planned)
+        claim!("T̂ is the load that is reached (never short of it by more than {} points)",
+            percent(FINITE, 1);
+            "short by up to {} points; {} with ten nodes per bucket, {} with 64", points(short),
+            points(short_with(10)), points(short_with(64)); short <= FINITE => short;
+            "T̂ is an upper bound for equal shares, and a ring gives unequal ones"),
+        claim!("T̂ for the unequal shares of a ring bounds the load";
+            "at most {} points beyond", points(beyond); beyond <= FINITE => beyond),
+        claim!("the true threshold for even shares bounds the load";
+            "at most {} points beyond", points(beyond_true); beyond_true <= FINITE => beyond_true),
+        claim!("the load that our filters plan with is reached";
+            "at most {} points short", points(planned); planned <= 0.0 => planned)
         .of(Claimant::Ours)
         .because("it is planned for larger filters, whose loads scatter less"),
     ]
@@ -291,8 +256,6 @@ fn findings(loads: &[Load]) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use cuculus_page::Holds;
-
     use super::*;
 
     #[test]
@@ -301,15 +264,5 @@ mod tests {
             rows: [("ring", [printed, 0.85, 0.9]), ("xor", [0.96, 0.9, 1.0])],
         };
         assert_eq!([0.9, 0.86].map(|printed| of(printed).finding().holds), [Holds::Yes, Holds::No]);
-    }
-
-    #[test]
-    fn loads_stay_below_the_thresholds() {
-        let load = Load::measure((2, 4, 10), 512, &(0..2)).unwrap();
-        assert!(0.7 < load.breadth_first && load.breadth_first < load.ring_threshold, "{load:?}");
-        assert!(load.ring_threshold < load.upper_threshold);
-        assert!(load.even.is_some_and(|even| even > load.walk));
-        let holds: Vec<_> = findings(&[load]).iter().map(|finding| finding.holds).collect();
-        assert_eq!(holds, [Holds::No, Holds::Yes, Holds::Yes, Holds::Yes]);
     }
 }

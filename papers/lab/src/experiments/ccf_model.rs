@@ -4,31 +4,23 @@ use cuculus_papers::analysis::{
     Occupancy, orientability_threshold, ring_threshold, success_bound, upper_threshold,
 };
 
-use crate::experiment::{Chance, Experiment, Outcome, Settings};
 use crate::matching;
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Table, number};
+use crate::prelude::*;
 
-pub(super) const THRESHOLDS: Experiment = Experiment {
-    name: "ccf-thresholds",
-    title: "How full a filter on a ring can be",
-    question: "Is T̂ the number of keys per bucket that can be stored? (CCF Table II, Fig. 3, \
-               Theorem 4)",
-    about: Claimant::Paper,
-    chance: Chance::None,
-    options: &[],
-    once: thresholds,
-};
+pub(super) const THRESHOLDS: Experiment = Experiment::paper(
+    ("ccf-thresholds", "How full a filter on a ring can be"),
+    "Is T̂ the number of keys per bucket that can be stored? (CCF Table II, Fig. 3, Theorem 4)",
+    Chance::None,
+    thresholds,
+);
 
-pub(super) const SUCCESS: Experiment = Experiment {
-    name: "ccf-success",
-    title: "The chance that all keys fit",
-    question: "What is the chance that all keys fit, and what does the bound on it say? (CCF Fig. 3, \
-               Theorem 5; the truth by maximum matching)",
-    about: Claimant::Paper,
-    chance: Chance::OwnSeeds,
-    options: &[],
-    once: success,
-};
+pub(super) const SUCCESS: Experiment = Experiment::paper(
+    ("ccf-success", "The chance that all keys fit"),
+    "What is the chance that all keys fit, and what does the bound on it say? (CCF Fig. 3, Theorem \
+     5; the truth by maximum matching)",
+    Chance::OwnSeeds,
+    success,
+);
 
 /// Table II: candidates from two to seven, slots from one to four.
 const TABLE_II: [[f64; 4]; 6] = [
@@ -91,23 +83,13 @@ fn thresholds(_: &Settings<'_>) -> anyhow::Result<Outcome> {
     let rising = by_k && by_b;
     let two = (upper_threshold(2, 1, 1 << 30), orientability_threshold(2, 1));
     Ok(Outcome::of(vec![
-        Finding::when(
-            "the 24 entries of Table II",
-            format!("all within {furthest:.1e}"),
-            furthest < 1e-8,
-        ),
-        Finding::when(
-            "the more candidates and the more slots, the larger is T̂ (every step of Table II)",
-            format!("k from 2 to 7, b from 1 to 4: {} steps", 5 * 4 + 6 * 3),
-            rising,
-        ),
-        Finding::when(
-            "below T̂ all keys can be stored with high probability",
-            format!("k = 2, b = 1: T̂ {:.3}, true threshold {:.3}", two.0, two.1),
-            two.0 <= two.1,
-        )
-        .valued(two.0 - two.1)
-        .because("T̂ counts a key in each of its candidates: it is an upper bound"),
+        claim!("the 24 entries of Table II"; "all within {furthest:.1e}"; furthest < 1e-8),
+        claim!("the more candidates and the more slots, the larger is T̂ (every step of Table II)";
+            "k from 2 to 7, b from 1 to 4: {} steps", 5 * 4 + 6 * 3; rising),
+        claim!("below T̂ all keys can be stored with high probability";
+            "k = 2, b = 1: T̂ {:.3}, true threshold {:.3}", two.0, two.1;
+            two.0 <= two.1 => two.0 - two.1;
+            "T̂ counts a key in each of its candidates: it is an upper bound"),
     ])
     .plot(plot)
     .table("thresholds", table))
@@ -203,29 +185,18 @@ fn success(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let shown: Vec<String> = at_threshold.iter().map(|p| format!("{p:.2}")).collect();
     let likely = at_threshold.iter().filter(|&&p| p >= 0.5).count();
     Ok(Outcome::of(vec![
-        Finding::when(
-            "the worked example: .03968, .3456, .4992, .1152, and .99968 in all",
-            format!("within {furthest:.0e}, {bound:.5} in all"),
-            furthest < 1e-5 && (bound - 0.99968).abs() < 1e-5,
-        ),
-        Finding::when(
-            "Theorem 5 is an upper bound on the chance that all keys fit (the truth, by maximum \
-                 matching, nowhere more than four standard deviations above it)",
-            format!(
-                "at most {:.1} above; the bound is up to {furthest_below:.2} too high",
-                above.max(0.0)
-            ),
-            above <= 4.0,
-        )
-        .valued(furthest_below),
-        Finding::new(
-            "just below T̂ (at .99 of it) all keys fit with high probability, m = 50, b = 2 \
-                 (at least a half)",
-            format!("k = 2, 3, 4: {}", shown.join(", ")),
-            Holds::in_cases(likely, at_threshold.len()),
-        )
-        .valued(at_threshold[0])
-        .because("T̂ counts a key in each of its candidates: it is an upper bound"),
+        claim!("the worked example:.03968,.3456,.4992,.1152, and.99968 in all";
+            "within {furthest:.0e}, {bound:.5} in all";
+            furthest < 1e-5 && (bound - 0.99968).abs() < 1e-5),
+        claim!("Theorem 5 is an upper bound on the chance that all keys fit (the truth, by maximum \
+             matching, nowhere more than four standard deviations above it)";
+            "at most {:.1} above; the bound is up to {furthest_below:.2} too high", above.max(0.0);
+            above <= 4.0 => furthest_below),
+        claim!("just below T̂ (at .99 of it) all keys fit with high probability, m = 50, b = 2 (at \
+             least a half)";
+            "k = 2, 3, 4: {}", shown.join(", ");
+            Holds::in_cases(likely, at_threshold.len()) => at_threshold[0];
+            "T̂ counts a key in each of its candidates: it is an upper bound"),
     ])
     .plot(crossings())
     .plot(plot)

@@ -9,11 +9,8 @@ use cuculus_papers::baselines::{
     BlockedBloomFilter, BloomFilter, DleftCountingBloomFilter, QuotientFilter,
 };
 
-use crate::clock::timed;
-use crate::experiment::Settings;
-use crate::keys::{absent_keys, keys};
+use crate::prelude::*;
 use crate::subject::Subject;
-use cuculus_page::{Finding, Plot, Table, number, percent};
 
 /// The paper's tables have two to this power buckets, 192 MB.
 pub(crate) const PAPER_LOG2_BUCKETS: u32 = 25;
@@ -32,7 +29,6 @@ const GROUP: u64 = 1 << 14;
 pub(super) const IN_CACHES: &str = "filters of this size fit the caches and do not wait for memory; \
                                     the paper's have 192 MB: run it with --full";
 
-/// A filter to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Cuckoo,
@@ -53,7 +49,6 @@ pub(super) enum Kind {
     Elastic,
 }
 
-/// All whose speed is compared.
 pub(super) const KINDS: [Kind; 7] = [
     Kind::Cuckoo,
     Kind::SemiSorted,
@@ -120,7 +115,6 @@ impl Kind {
         })
     }
 
-    /// The keys that it is planned to hold.
     pub(super) fn capacity(self, buckets: u64) -> u64 {
         let slots = (buckets * SLOTS) as f64;
         let capacity = match self {
@@ -211,7 +205,6 @@ pub(super) fn drawn<'a>(
     (plot, table)
 }
 
-/// How large and how often speeds are measured.
 #[derive(Clone, Copy)]
 pub(super) struct SpeedScale {
     pub(super) buckets: u64,

@@ -7,36 +7,29 @@ use cuculus::lab::{PlacementKind, Search};
 use cuculus_papers::analysis;
 
 use super::cf_filters::load_at_first_refusal;
-use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, Size, choices};
-use crate::judge::{mean, range};
 use crate::literal::Literal;
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Table, number};
+use crate::prelude::*;
 
-pub(super) const LOAD: Experiment = Experiment {
-    name: "cf-load",
-    title: "Load by the length of a fingerprint",
-    question: "How full is a table when it first refuses a key, and how long must fingerprints be \
-               for that? (CF Fig. 2; b = 4 and 8)",
-    about: Claimant::Paper,
-    chance: Chance::OwnSeeds,
-    options: &[],
-    once: |settings| {
+pub(super) const LOAD: Experiment = Experiment::paper(
+    ("cf-load", "Load by the length of a fingerprint"),
+    "How full is a table when it first refuses a key, and how long must fingerprints be for that? \
+     (CF Fig. 2; b = 4 and 8)",
+    Chance::OwnSeeds,
+    |settings| {
         let (log2_buckets, runs) =
             settings.pick((&[10, 13, 16][..], 5), (&[15, 20, 25, HUGE_LOG2], 10));
         load(&Scale { log2_buckets, runs, decides: settings.size == Size::Full }, settings)
     },
-};
+);
 
-pub(super) const WAYS_TO_FILL: Experiment = Experiment {
-    name: "cf-fill",
-    title: "Load by placement and search",
-    question: "How full is a table when it first refuses a key, by bucket size, table size, \
-               placement and search? (CF §4: 95 % with b = 4)",
-    about: Claimant::Paper,
-    chance: Chance::OwnSeeds,
-    options: &[choices::SLOTS, choices::BITS, MIN_LOG2, MAX_LOG2],
-    once: ways,
-};
+pub(super) const WAYS_TO_FILL: Experiment = Experiment::paper(
+    ("cf-fill", "Load by placement and search"),
+    "How full is a table when it first refuses a key, by bucket size, table size, placement and \
+     search? (CF §4: 95 % with b = 4)",
+    Chance::OwnSeeds,
+    ways,
+)
+.with(&[choices::SLOTS, choices::BITS, MIN_LOG2, MAX_LOG2]);
 
 const MIN_LOG2: Choice = Choice::new("min-log2", "N", "the smallest table has 2^N buckets");
 const MAX_LOG2: Choice = Choice::new("max-log2", "N", "the largest table has 2^N buckets");
@@ -77,7 +70,6 @@ const ENOUGH_BITS: u32 = 6;
 const PAPER_WAY: Way =
     Way { name: "paper's walk xor", search: Search::PaperWalk, placement: PlacementKind::Xor };
 
-/// All ways to place a key and to make room for it.
 const WAYS: [Way; 7] = [
     Way { name: "bfs any", search: Search::BreadthFirst, placement: PlacementKind::AnySize },
     Way { name: "bfs xor", search: Search::BreadthFirst, placement: PlacementKind::Xor },
@@ -88,7 +80,6 @@ const WAYS: [Way; 7] = [
     Way { name: "walk simple", search: Search::RandomWalk, placement: PlacementKind::Simplified },
 ];
 
-/// The fingerprints of the comparison of ways.
 const WAY_BITS: u32 = 12;
 
 #[derive(Clone, Copy, PartialEq)]
@@ -99,7 +90,6 @@ pub(super) struct Way {
 }
 
 impl Way {
-    /// How full a filter is when it first refuses a key.
     pub(super) fn load(
         self,
         buckets: u64,
@@ -262,40 +252,25 @@ fn findings(slots: u32, paper: f64, lines: &[Vec<(f64, f64)>]) -> [Finding; 2] {
     let short: Vec<f64> = lines.iter().filter_map(shortest).collect();
     let lost = short.first().unwrap_or(&0.0) - short.last().unwrap_or(&0.0);
     let shown: Vec<String> = short.iter().map(|&load| number(load, 3)).collect();
-    let larger = Finding::new(
-        format!(
-            "b = {slots}: the larger the table, the longer fingerprints must be (with the \
-             shortest, the largest table is less full than the smallest by 1 % or more)"
-        ),
-        format!("loads {}", shown.join(", ")),
-        Holds::graded(lost >= 0.01, lost > 0.0),
-    );
+    let larger = claim!("b = {slots}: the larger the table, the longer fingerprints must be (with \
+         the shortest, the largest table is less full than the smallest by 1 % or more)";
+        "loads {}", shown.join(", "); Holds::graded(lost >= 0.01, lost > 0.0));
     [
-        Finding::when(
-            format!(
-                "b = {slots}: with more than {ENOUGH_BITS} bits at least {:.0} % are filled \
-                 (within 1 %)",
-                100.0 * paper
-            ),
-            format!("least {:.1} %", 100.0 * least),
-            least >= paper - 0.01,
-        )
-        .valued(least),
+        claim!("b = {slots}: with more than {ENOUGH_BITS} bits at least {:.0} % are filled (within \
+             1 %)", 100.0 * paper;
+            "least {:.1} %", 100.0 * least; least >= paper - 0.01 => least),
         larger
             .because("sixteen places for equal fingerprints are enough at these sizes")
             .valued(lost),
     ]
 }
 
-/// Of the largest tables of each size of buckets.
 fn larger_buckets(lengths: &[f64]) -> Finding {
     let shown: Vec<String> = lengths.iter().map(f64::to_string).collect();
-    Finding::when(
-        "larger buckets need shorter fingerprints (to come within 1 % of the best load in \
-                the largest table)",
-        format!("b = 4 and 8: {} bits", shown.join(" and ")),
-        lengths.is_sorted_by(|shorter, longer| shorter > longer),
-    )
+    claim!("larger buckets need shorter fingerprints (to come within 1 % of the best load in the \
+         largest table)";
+        "b = 4 and 8: {} bits", shown.join(" and ");
+        lengths.is_sorted_by(|shorter, longer| shorter > longer))
 }
 
 #[cfg(test)]

@@ -1,25 +1,16 @@
 //! Fig. 5 of the Cuckoo Filter paper: lookups of full filters.
 
 use super::cf_filters::{KINDS, Kind, SpeedScale, drawn, false_positive_rate, filled};
-use crate::clock::{mops, timed};
-use crate::experiment::{Chance, Experiment, Outcome, Settings};
-use crate::judge::{falls, level, points_above};
-use crate::keys::{WorkKey, absent_keys};
+use crate::prelude::*;
 use crate::subject::Subject;
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot};
 
-pub(super) const LOOKUP: Experiment = Experiment {
-    name: "cf-lookup",
-    title: "Lookups by the share of positive answers",
-    question: "How fast are lookups in full filters when more and more of the keys are there? \
-               (CF Fig. 5)",
-    about: Claimant::Paper,
-    chance: Chance::Clock,
-    options: &[],
-    once: |settings| lookup(SpeedScale::of(settings), settings),
-};
+pub(super) const LOOKUP: Experiment = Experiment::paper(
+    ("cf-lookup", "Lookups by the share of positive answers"),
+    "How fast are lookups in full filters when more and more of the keys are there? (CF Fig. 5)",
+    Chance::Clock,
+    |settings| lookup(SpeedScale::of(settings), settings),
+);
 
-/// Shares of positive lookups, in percent.
 const SHARES: [u64; 6] = [0, 20, 40, 60, 80, 100];
 
 const AT_ONCE: &str = "all bits of a key are in one block, and ours compares them without a branch";
@@ -34,12 +25,11 @@ fn lookups(
 ) -> Vec<u64> {
     let positive = count * percentage / 100;
     let mut lookups = absent_keys(seed, positive..count);
-    lookups.extend((0..positive).map(|_| u64::nth(seed, random.u64(..inserted))));
+    lookups.extend((0..positive).map(|_| nth_key(seed, random.u64(..inserted))));
     random.shuffle(&mut lookups);
     lookups
 }
 
-/// The line of each kind, in millions per second.
 type Lines = Vec<(Kind, Vec<f64>)>;
 
 fn lookup(scale: SpeedScale, settings: &Settings<'_>) -> anyhow::Result<Outcome> {
@@ -90,11 +80,8 @@ fn findings(lines: &Lines) -> Vec<Finding> {
     let ends = |line: &[f64]| [line[0], line[line.len() - 1]];
     let count_above = |claim: &str, one: &[f64], other: &[f64]| {
         let held = points_above(one, other);
-        Finding::new(
-            claim.to_owned(),
-            format!("at {held} of {} shares", one.len()),
-            Holds::in_cases(held, one.len()),
-        )
+        claim!("{}", claim.to_owned();
+            "at {held} of {} shares", one.len(); Holds::in_cases(held, one.len()))
     };
     // Of all at once: what is above the fastest of the others.
     let best_of = |kinds: &[Kind]| -> Vec<f64> {
@@ -135,7 +122,7 @@ mod tests {
     #[test]
     fn the_given_share_of_lookups_is_positive() {
         let mut random = fastrand::Rng::with_seed(1);
-        let keys = crate::keys::keys(3, 0..50);
+        let keys = keys(3, 0..50);
         let asked = lookups(3, 1000, 20, 50, &mut random);
         assert_eq!(asked.len(), 1000);
         assert_eq!(asked.iter().filter(|key| keys.contains(key)).count(), 200);

@@ -2,28 +2,18 @@
 //! and empty.
 
 use super::cf_filters::{KINDS, Kind, SpeedScale, drawn, false_positive_rate};
-use crate::clock::{mops, timed};
-use crate::experiment::{Chance, Experiment, Outcome, Settings};
-use crate::judge::{falls, level, points_above};
-use crate::keys::{WorkKey, absent_keys, keys};
+use crate::prelude::*;
 use crate::subject::Subject;
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Table};
 
-pub(super) const OCCUPANCY: Experiment = Experiment {
-    name: "cf-occupancy",
-    title: "Speed by occupancy",
-    question: "How fast are lookups, insertions and deletions as a filter gets full? \
-               (CF Figs. 6-8)",
-    about: Claimant::Paper,
-    chance: Chance::Clock,
-    options: &[],
-    once: |settings| occupancy(SpeedScale::of(settings), settings),
-};
+pub(super) const OCCUPANCY: Experiment = Experiment::paper(
+    ("cf-occupancy", "Speed by occupancy"),
+    "How fast are lookups, insertions and deletions as a filter gets full? (CF Figs. 6-8)",
+    Chance::Clock,
+    |settings| occupancy(SpeedScale::of(settings), settings),
+);
 
-/// A filter is filled and emptied in this many steps.
 const STEPS: usize = 10;
 
-/// What is timed at each step.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Act {
     Negative,
@@ -53,13 +43,11 @@ impl Course {
         &self.speeds[act as usize]
     }
 
-    /// Keeps the best of what was measured.
     fn keep(&mut self, act: Act, step: usize, mops: f64) {
         let best = &mut self.speeds[act as usize][step];
         *best = best.max(mops);
     }
 
-    /// Fills and empties a filter once.
     fn round(&mut self, scale: SpeedScale, seed: u64) -> anyhow::Result<()> {
         let name = self.kind.name();
         let capacity = self.kind.capacity(scale.buckets);
@@ -78,7 +66,7 @@ impl Course {
             let (time, _) = timed(|| contender.count(&absent));
             self.keep(Act::Negative, step, mops(absent.len(), time));
             let held = contender.held() as u64;
-            let asked = (0..scale.lookups).map(|_| u64::nth(seed, random.u64(..held)));
+            let asked = (0..scale.lookups).map(|_| nth_key(seed, random.u64(..held)));
             let asked: Vec<u64> = asked.collect();
             let (time, found) = timed(|| contender.count(&asked));
             anyhow::ensure!(found == asked.len(), "{name} has lost a key");
@@ -142,7 +130,6 @@ fn shown(courses: &[Course], act: Act, title: &str) -> (Plot, Table) {
     drawn(plot, &columns, able.map(|of| (of.kind, of.bits_per_item, of.rate, of.line(act))))
 }
 
-/// A claim that CF is faster than each of these at every load.
 fn cuckoo_fastest(courses: &[Course], act: Act, what: &str, others: &[Kind]) -> Finding {
     let of = |wanted: Kind| courses.iter().find(|course| course.kind == wanted);
     let cuckoo = of(Kind::Cuckoo).map_or(&[] as &[f64], |course| course.line(act));
@@ -156,21 +143,15 @@ fn cuckoo_fastest(courses: &[Course], act: Act, what: &str, others: &[Kind]) -> 
         }
     }
     let names: Vec<&str> = others.iter().map(|kind| kind.name()).collect();
-    Finding::new(
-        format!("{what}: CF is faster than {} at every load", names.join(", ")),
-        if lost.is_empty() {
-            "at all of them".to_owned()
-        } else {
-            format!("not faster than {}", lost.join(", "))
-        },
-        Holds::in_cases(held, STEPS * others.len()),
-    )
-    .because(match (lost.is_empty(), act) {
-        (false, Act::Negative) => "a filter that is nearly empty answers at its first look; \
-                                       the CF always reads two buckets"
-            .to_owned(),
-        _ => String::new(),
-    })
+    let measured = match lost.is_empty() {
+        true => "at all of them".to_owned(),
+        false => format!("not faster than {}", lost.join(", ")),
+    };
+    let why = "a filter that is nearly empty answers at its first look; the CF always reads two \
+               buckets";
+    claim!("{what}: CF is faster than {} at every load", names.join(", "); "{measured}";
+        Holds::in_cases(held, STEPS * others.len());
+        if act == Act::Negative && !lost.is_empty() { why } else { "" })
 }
 
 fn findings(courses: &[Course]) -> Vec<Finding> {
@@ -204,13 +185,9 @@ fn findings(courses: &[Course]) -> Vec<Finding> {
     ];
     let last = |kind| line(kind, Act::Delete).last().copied().unwrap_or(0.0);
     let slowest = [cuckoo, sorted, dleft].iter().all(|&kind| last(kind) > last(Kind::Quotient));
-    findings.push(Finding::when(
-        "deletions: QF is the slowest when full",
-        [cuckoo, sorted, dleft, Kind::Quotient]
-            .map(|kind| format!("{} {:.1}", kind.name(), last(kind)))
-            .join(", "),
-        slowest,
-    ));
+    let speed = |kind: Kind| format!("{} {:.1}", kind.name(), last(kind));
+    let speeds = [cuckoo, sorted, dleft, Kind::Quotient].map(speed).join(", ");
+    findings.push(claim!("deletions: QF is the slowest when full"; "{speeds}"; slowest));
     findings
 }
 

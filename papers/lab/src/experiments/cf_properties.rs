@@ -1,29 +1,24 @@
 //! Table 1 of the Cuckoo Filter paper: what the filters need and can do, measured.
 
-use cuculus::{CuckooFilter, ElasticFilter, Filter};
+use cuculus::{CuckooFilter, ElasticFilter, Filter, Insert};
 use cuculus_papers::baselines::{
     BlockedBloomFilter, BloomFilter, CountingBloomFilter, DleftCountingBloomFilter, QuotientFilter,
 };
 
 use super::cf_filters::false_positive_rate;
 use crate::candidate::planned;
-use crate::experiment::{Chance, Experiment, Outcome, Settings};
-use crate::keys::keys;
-use crate::subject::{Parts, Subject};
-use cuculus_page::{Claimant, Finding, Table, number, percent};
+use crate::prelude::*;
+use crate::subject::Subject;
 
-pub(super) const PROPERTIES: Experiment = Experiment {
-    name: "cf-properties",
-    title: "Properties of the filters",
-    question: "What space, how many cache lines per lookup, and is there deletion? (CF Table 1)",
-    about: Claimant::Paper,
-    chance: Chance::Seed,
-    options: &[],
-    once: |settings| {
+pub(super) const PROPERTIES: Experiment = Experiment::paper(
+    ("cf-properties", "Properties of the filters"),
+    "What space, how many cache lines per lookup, and is there deletion? (CF Table 1)",
+    Chance::Seed,
+    |settings| {
         let (items, lookups) = settings.pick((1 << 16, 1 << 21), (1 << 24, 1 << 24));
         properties(&Scale { items, lookups }, settings)
     },
-};
+);
 
 struct Scale {
     items: u64,
@@ -34,7 +29,6 @@ const LINE_BITS: f64 = 512.0;
 /// Of each filter; what is compared is the space at the rate that it really has.
 const RATE: f64 = 0.001;
 
-/// A row of the paper.
 struct Paper {
     name: &'static str,
     /// From and to, in units of a Bloom filter.
@@ -79,14 +73,14 @@ fn lines_of(fields: f64, bits: f64) -> f64 {
 }
 
 /// Fills a filter and measures it; `lines` are those that a lookup reads when it is full.
-fn of_filter<F: Parts + 'static>(
+fn of_filter<F: Insert + Subject>(
     mut filter: F,
     lines: impl Fn(&F) -> [f64; 2],
     scale: &Scale,
     seed: u64,
 ) -> anyhow::Result<Measured> {
     for key in keys(seed, 0..scale.items) {
-        filter.insert(&key)?;
+        Insert::insert(&mut filter, &key)?;
     }
     let lines = lines(&filter);
     let contender: &mut dyn Subject = &mut filter;
@@ -192,11 +186,8 @@ const TOLERANCE: f64 = 0.1;
 
 fn findings(paper: &Paper, ours: &Measured) -> Vec<Finding> {
     let deletes = |deletes: bool| if deletes { "deletes" } else { "does not delete" };
-    let deletion = Finding::when(
-        format!("{}: {}", paper.name, deletes(paper.deletes)),
-        deletes(ours.deletes).to_owned(),
-        paper.deletes == ours.deletes,
-    );
+    let deletion = claim!("{}: {}", paper.name, deletes(paper.deletes);
+        "{}", deletes(ours.deletes).to_owned(); paper.deletes == ours.deletes);
     let deletion = match paper.space {
         Some(_) => deletion,
         None => deletion.of(Claimant::Ours),
@@ -204,7 +195,6 @@ fn findings(paper: &Paper, ours: &Measured) -> Vec<Finding> {
     paper.space.map(|range| space(paper.name, range, ours)).into_iter().chain([deletion]).collect()
 }
 
-/// The claim about space.
 fn space(name: &str, [from, to]: [f64; 2], ours: &Measured) -> Finding {
     let space = ours.space();
     let range = if from == to {
@@ -226,13 +216,9 @@ fn space(name: &str, [from, to]: [f64; 2], ours: &Measured) -> Finding {
         "quotient" => "three bits per slot beside the remainder, and a tenth of the slots empty",
         _ => "",
     };
-    Finding::when(
-        format!("{name}: {range} times the space of a Bloom filter (± {TOLERANCE})"),
-        format!("{space:.2} times"),
-        holds,
-    )
-    .valued(space)
-    .because(reason.to_owned())
+    claim!("{name}: {range} times the space of a Bloom filter (± {TOLERANCE})";
+        "{space:.2} times"; holds => space;
+        reason.to_owned())
 }
 
 #[cfg(test)]

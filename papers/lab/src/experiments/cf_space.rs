@@ -5,23 +5,19 @@ use cuculus_papers::baselines::{BlockedBloomFilter, BloomFilter};
 
 use super::cf_filters::{false_positive_rate, fill, one_by_one};
 use super::cf_table3::{BLOCKED, BLOOM, CUCKOO, SEMI_SORTED};
-use crate::experiment::{Chance, Experiment, Outcome, Settings};
+use crate::prelude::*;
 use crate::subject::Subject;
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Table, number, percent};
 
-pub(super) const SPACE: Experiment = Experiment {
-    name: "cf-space",
-    title: "Space by the false positive rate",
-    question: "How many bits does an item take at a false positive rate, by formula and measured? \
-               (CF Table 2, Figs. 3 and 4)",
-    about: Claimant::Paper,
-    chance: Chance::Seed,
-    options: &[],
-    once: |settings| {
+pub(super) const SPACE: Experiment = Experiment::paper(
+    ("cf-space", "Space by the false positive rate"),
+    "How many bits does an item take at a false positive rate, by formula and measured? (CF Table \
+     2, Figs. 3 and 4)",
+    Chance::Seed,
+    |settings| {
         let (keys, lookups) = settings.pick((1 << 15, 1 << 20), (1 << 22, 1 << 24));
         space(&Scale { keys, lookups }, settings)
     },
-};
+);
 
 struct Scale {
     keys: u64,
@@ -37,7 +33,6 @@ const BLOOM_LOSES_BELOW: f64 = 0.03;
 /// The rate above which the paper finds b = 2 better than b = 4.
 const PAPER_CROSSING: f64 = 0.002;
 
-/// A filter of this kind, full.
 struct Point {
     bits_per_item: f64,
     rate: f64,
@@ -191,7 +186,6 @@ fn space(scale: &Scale, settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         )))
 }
 
-/// The mean load of a line's filters.
 fn mean_load(line: &Line) -> f64 {
     let loads: Vec<f64> = line.points.iter().filter_map(|at| at.load).collect();
     loads.iter().sum::<f64>() / loads.len().max(1) as f64
@@ -219,14 +213,9 @@ fn findings(lines: &[Line]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for line in lines.iter().filter(|line| line.name.contains("b = 4")) {
         let (held, all) = below(line);
-        let finding = Finding::new(
-            format!(
-                "{}: fewer bits than a space-optimised Bloom filter at rates below 3 %",
-                line.name
-            ),
-            format!("at {held} of {all} measured rates"),
-            Holds::in_cases(held, all),
-        );
+        let finding = claim!("{}: fewer bits than a space-optimised Bloom filter at rates below 3 \
+             %", line.name;
+            "at {held} of {all} measured rates"; Holds::in_cases(held, all));
         let why = format!(
             "the paper claims it of semi-sorted buckets; without, the formulas cross at {:.2} %",
             100.0 * crossing_with_bloom(4, mean_load(line))
@@ -236,26 +225,16 @@ fn findings(lines: &[Line]) -> Vec<Finding> {
     let loads: Vec<(u32, f64)> =
         lines.iter().filter_map(|line| Some((line.slots?, mean_load(line)))).collect();
     for (&(slots, load), paper) in loads.iter().zip([0.84, 0.95, 0.98]) {
-        findings.push(
-            Finding::when(
-                format!("b = {slots} fills {:.0} % or more", 100.0 * paper),
-                format!("{:.1} %", 100.0 * load),
-                load >= paper,
-            )
-            .valued(load),
-        );
+        findings.push(claim!("b = {slots} fills {:.0} % or more", 100.0 * paper;
+                "{:.1} %", 100.0 * load; load >= paper => load));
     }
     if let [two, four, eight] = loads[..] {
         let (first, second) = (crossing(two, four), crossing(four, eight));
         let near = (PAPER_CROSSING / first).log2().abs() <= 1.0;
-        let finding = Finding::new(
-            format!(
-                "b = 2 is smallest above a rate of {PAPER_CROSSING}, b = 4 from there down to \
-                 0.00001 (crossing within a factor of two)"
-            ),
-            format!("b = 2 above {first:.5}, b = 4 down to {second:.1e}"),
-            Holds::in_cases(usize::from(near) + usize::from(second <= 1e-5), 2),
-        );
+        let finding = claim!("b = 2 is smallest above a rate of {PAPER_CROSSING}, b = 4 from there \
+             down to 0.00001 (crossing within a factor of two)";
+            "b = 2 above {first:.5}, b = 4 down to {second:.1e}";
+            Holds::in_cases(usize::from(near) + usize::from(second <= 1e-5), 2));
         findings.push(finding.because(
             "the crossing follows from the loads: a search that fills b = 2 further than the \
              paper's 84 % moves it to lower rates",

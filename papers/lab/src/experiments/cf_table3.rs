@@ -7,20 +7,15 @@ use super::cf_filters::{
     ELASTIC_RATE, IN_CACHES, InsertWay, Kind, PAPER_LOG2_BUCKETS, false_positive_rate, fill,
     in_batches, one_by_one,
 };
-use crate::clock::mops;
-use crate::experiment::{Chance, Experiment, Outcome, Settings, choices};
+use crate::prelude::*;
 use crate::subject::Subject;
-use cuculus_page::{Claimant, Finding, Holds, Table, number, percent};
 
-pub(super) const TABLE3: Experiment = Experiment {
-    name: "cf-table3",
-    title: "What 192 MB hold",
-    question: "How many items, bits per item, false positives and insertions per second do filters \
-               of equal memory have? (CF Table 3)",
-    about: Claimant::Paper,
-    chance: Chance::Clock,
-    options: &[choices::LOG2_BUCKETS, choices::ROUNDS],
-    once: |settings| {
+pub(super) const TABLE3: Experiment = Experiment::paper(
+    ("cf-table3", "What 192 MB hold"),
+    "How many items, bits per item, false positives and insertions per second do filters of equal \
+     memory have? (CF Table 3)",
+    Chance::Clock,
+    |settings| {
         let (log2_buckets, rounds, lookups) =
             settings.pick((PAPER_LOG2_BUCKETS - 6, 2, 1 << 22), (PAPER_LOG2_BUCKETS, 1, 1 << 24));
         let log2_buckets = settings.value(choices::LOG2_BUCKETS, log2_buckets)?;
@@ -28,9 +23,9 @@ pub(super) const TABLE3: Experiment = Experiment {
         ensure!(log2_buckets <= PAPER_LOG2_BUCKETS, "--log2-buckets: at most the paper's 25");
         table3(&Scale { log2_buckets, rounds, lookups }, settings)
     },
-};
+)
+.with(&[choices::LOG2_BUCKETS, choices::ROUNDS]);
 
-/// Both ways to fill a filter.
 const WAYS: [InsertWay; 2] = [in_batches, one_by_one];
 /// From this size on one seed is enough.
 const LARGE_LOG2: u32 = 24;
@@ -99,7 +94,6 @@ const ROWS: [Row; 10] = [
     Row { kind: Kind::Elastic, stop: Stop::Planned, paper: None, tolerance: 0.0, reason: "" },
 ];
 
-/// What was measured.
 struct Measured {
     items: usize,
     bits_per_item: f64,
@@ -169,41 +163,21 @@ impl Row {
     /// Of the paper's bits and rate, or of the rate that it was built for.
     fn judge(&self, ours: &Measured) -> Finding {
         let Some(paper) = &self.paper else {
-            return Finding::when(
-                format!(
-                    "{}: keeps the rate that it was built for, {} %",
-                    self.name(),
-                    percent(ELASTIC_RATE, 2)
-                ),
-                format!("{} % in {:.2} bits per item", percent(ours.rate, 4), ours.bits_per_item),
-                ours.rate <= ELASTIC_RATE,
-            )
-            .valued(ours.rate)
+            return claim!("{}: keeps the rate that it was built for, {} %", self.name(),
+                percent(ELASTIC_RATE, 2);
+                "{} % in {:.2} bits per item", percent(ours.rate, 4), ours.bits_per_item;
+                ours.rate <= ELASTIC_RATE => ours.rate)
             .of(Claimant::Ours);
         };
         let bits = off(ours.bits_per_item, paper.bits, 0.005);
         let rate = off(ours.rate, paper.rate, 0.00005);
         let kept = [bits, rate].iter().filter(|&&off| off.abs() <= self.tolerance).count();
         let holds = Holds::in_cases(kept, 2);
-        Finding::new(
-            format!(
-                "{}: {:.2} bits per item and a rate of {} %, within {:.0} % of what is printed",
-                self.name(),
-                paper.bits,
-                percent(paper.rate, 2),
-                100.0 * self.tolerance
-            ),
-            format!(
-                "{:.2} bits ({:+.1} %), {} % ({:+.1} %)",
-                ours.bits_per_item,
-                100.0 * bits,
-                percent(ours.rate, 4),
-                100.0 * rate
-            ),
-            holds,
-        )
-        .valued(ours.rate)
-        .because(self.reason)
+        claim!("{}: {:.2} bits per item and a rate of {} %, within {:.0} % of what is printed",
+            self.name(), paper.bits, percent(paper.rate, 2), 100.0 * self.tolerance;
+            "{:.2} bits ({:+.1} %), {} % ({:+.1} %)", ours.bits_per_item, 100.0 * bits,
+            percent(ours.rate, 4), 100.0 * rate; holds => ours.rate;
+            self.reason)
     }
 }
 
@@ -214,7 +188,6 @@ fn off(value: f64, printed: f64, rounding: f64) -> f64 {
     (value - nearest) / printed
 }
 
-/// Fills the filters and sets the paper's figures beside ours.
 fn table3(scale: &Scale, settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let mut rows = Vec::new();
     let mut findings = Vec::new();
@@ -303,16 +276,9 @@ fn blocked_by_two_numbers(seed: u64) -> Finding {
         .map(|_| key())
         .filter(|(at, mask)| blocks[*at].iter().zip(mask).all(|(word, bits)| word & bits == *bits));
     let rate = found.count() as f64 / f64::from(QUESTIONS);
-    Finding::when(
-        format!(
-            "blk-BF whose nine bits come from two numbers: a rate of {} %, within 3 % of what is \
-             printed",
-            percent(BLOCKED.rate, 2)
-        ),
-        format!("{} %", percent(rate, 4)),
-        off(rate, BLOCKED.rate, 0.00005).abs() <= 0.03,
-    )
-    .valued(rate)
+    claim!("blk-BF whose nine bits come from two numbers: a rate of {} %, within 3 % of what is \
+         printed", percent(BLOCKED.rate, 2);
+        "{} %", percent(rate, 4); off(rate, BLOCKED.rate, 0.00005).abs() <= 0.03 => rate)
 }
 
 fn fastest_but_blocked(speeds: &[(Kind, f64)]) -> Finding {
@@ -327,15 +293,10 @@ fn fastest_but_blocked(speeds: &[(Kind, f64)]) -> Finding {
         .filter(|at| at.1 >= ours)
         .map(|(kind, mops)| format!("{} {mops:.1}", kind.name()))
         .collect();
-    Finding::new(
-        "filling the CF (to 95 %) is faster than all others but the blocked Bloom filter",
-        format!(
-            "CF {ours:.1}, blk-BF {:.1} million per second; faster than CF: {}",
-            of(Kind::Blocked),
-            if faster.is_empty() { "none of the others".to_owned() } else { faster.join(", ") }
-        ),
-        Holds::in_cases(held, all),
-    )
+    claim!("filling the CF (to 95 %) is faster than all others but the blocked Bloom filter";
+        "CF {ours:.1}, blk-BF {:.1} million per second; faster than CF: {}", of(Kind::Blocked),
+        if faster.is_empty() { "none of the others".to_owned() } else { faster.join(", ") };
+        Holds::in_cases(held, all))
 }
 
 #[cfg(test)]

@@ -1,21 +1,16 @@
 //! What copies of keys cost in the elastic filter, from one to a million of each.
 
 use cuculus::{ElasticFilter, Filter, Insert, KeyHash, Remove};
-use cuculus_page::{Claimant, Finding, Table};
 
-use crate::clock::{nanoseconds, timed};
-use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, choices};
-use crate::keys;
+use crate::prelude::*;
 
-pub(super) const COPIES: Experiment = Experiment {
-    name: "copies",
-    title: "Copies of keys in the elastic filter",
-    question: "What do copies of keys cost, and are they counted exactly?",
-    about: Claimant::Ours,
-    chance: Chance::Clock,
-    options: &[choices::FPR, OPERATIONS],
-    once: run,
-};
+pub(super) const COPIES: Experiment = Experiment::ours(
+    ("copies", "Copies of keys in the elastic filter"),
+    "What do copies of keys cost, and are they counted exactly?",
+    Chance::Clock,
+    run,
+)
+.with(&[choices::FPR, OPERATIONS]);
 
 const OPERATIONS: Choice = Choice::new("operations", "N", "insertions of one row, at most");
 
@@ -26,7 +21,6 @@ const FEWEST_KEYS: usize = 10;
 /// The most time that a copy may take, as a multiple of the first.
 const MOST: f64 = 2.0;
 
-/// What one set was like.
 struct Row {
     insert: f64,
     hit: f64,
@@ -65,7 +59,7 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let ratio = slowest.1 / first;
     let detail = format!("{ratio:.2} times, at {} copies", slowest.0);
     Ok(Outcome::of(vec![
-        Finding::when(claim, detail, ratio <= MOST),
+        claim!("{claim}"; "{detail}"; ratio <= MOST),
         Finding::never("no key is counted too low", miscounted),
         Finding::never("no copy is left when all were removed", left),
     ])
@@ -75,7 +69,7 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
 /// Inserts every key so many times, all keys in turn; looks them up, counts them, removes them.
 fn measure(rate: f64, seed: u64, count: usize, copies: usize) -> anyhow::Result<Row> {
     let mut filter = ElasticFilter::builder().false_positive_rate(rate).seed(seed).build()?;
-    let keys = keys::keys(seed, 0..count as u64);
+    let keys = keys(seed, 0..count as u64);
     let hashes: Vec<KeyHash> = keys.iter().map(|key| filter.hasher().hash(key)).collect();
     let all = count * copies;
     let mut refused = 0;

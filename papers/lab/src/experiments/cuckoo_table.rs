@@ -3,37 +3,30 @@
 use cuculus_papers::analysis::orientability_threshold;
 use cuculus_papers::baselines::CuckooTable;
 
-use crate::experiment::{Chance, Experiment, Outcome, Settings};
-use crate::judge::{mean, range};
-use crate::keys::WorkKey;
-use cuculus_page::{Axis, Claimant, Finding, Plot, Table, number};
+use crate::prelude::*;
 
-pub(super) const LOADS: Experiment = Experiment {
-    name: "cuckoo-table",
-    title: "Load of a cuckoo hash table",
-    question: "How full does a cuckoo hash table of one or two parts with 1- to 8-way buckets get \
-               before a rehash? (CF Fig. 1 and §2.2, thresholds as in CCF Theorem 4)",
-    about: Claimant::Paper,
-    chance: Chance::Seed,
-    options: &[],
-    once: |settings| {
+pub(super) const LOADS: Experiment = Experiment::paper(
+    ("cuckoo-table", "Load of a cuckoo hash table"),
+    "How full does a cuckoo hash table of one or two parts with 1- to 8-way buckets get before a \
+     rehash? (CF Fig. 1 and §2.2, thresholds as in CCF Theorem 4)",
+    Chance::Seed,
+    |settings| {
         let (keys, runs) = settings.pick((1 << 15, 5), (1 << 20, 4));
         loads(keys, runs, settings)
     },
-};
+);
 
 const WAYS: std::ops::RangeInclusive<u32> = 1..=8;
 /// What a table of finite size may be off a threshold for infinite ones.
 const FINITE: f64 = 0.02;
 
-/// The load when the first key finds no room.
 fn load_at_rehash(tables: u32, ways: u32, keys: usize, seed: u64) -> anyhow::Result<f64> {
     let builder = CuckooTable::builder().capacity(keys).tables(tables).slots_per_bucket(ways);
     let mut table: CuckooTable<u64, ()> = builder.seed(seed).build()?;
     let slots = table.slots() as f64;
     for number in 0.. {
         let held = table.len();
-        table.insert(u64::nth(seed, number), ())?;
+        table.insert(nth_key(seed, number), ())?;
         if table.stats().rehashed > 0 {
             return Ok(held as f64 / slots);
         }
@@ -90,28 +83,17 @@ fn findings(lines: &[Vec<(f64, f64)>; 2], thresholds: &[(f64, f64)]) -> Vec<Find
         (worst(|load, limit| limit - load, 1), worst(|load, limit| load - limit, 1));
     let gap = one.iter().zip(two).map(|(one, two)| (one.1 - two.1).abs()).fold(0.0, f64::max);
     let findings = [
-        Finding::when(
-            "four-way buckets use more of the table than single slots: at least 95 % \
-             against about half",
-            format!(
-                "one slot {:.3} and {:.3}, four {:.3} and {:.3} (one and two tables)",
-                one[0].1, two[0].1, one[3].1, two[3].1
-            ),
-            [one, two].iter().all(|line| line[3].1 >= 0.95 && (line[0].1 - 0.5).abs() < 0.1),
-        )
-        .valued(one[3].1),
-        Finding::when(
-            format!("from two slots on the load is within {FINITE} of the threshold"),
-            format!("at most {short:.3} short of it and {:.3} beyond", beyond.max(0.0)),
-            short <= FINITE && beyond <= FINITE,
-        )
-        .valued(short),
-        Finding::when(
-            format!("one table is as good as two (means within {FINITE})"),
-            format!("at most {gap:.3} apart"),
-            gap <= FINITE,
-        )
-        .valued(gap),
+        claim!("four-way buckets use more of the table than single slots: at least 95 % against \
+             about half";
+            "one slot {:.3} and {:.3}, four {:.3} and {:.3} (one and two tables)", one[0].1,
+            two[0].1, one[3].1, two[3].1;
+            [one, two].iter().all(|line| line[3].1 >= 0.95 && (line[0].1 - 0.5).abs() < 0.1)
+            => one[3].1),
+        claim!("from two slots on the load is within {FINITE} of the threshold";
+            "at most {short:.3} short of it and {:.3} beyond", beyond.max(0.0);
+            short <= FINITE && beyond <= FINITE => short),
+        claim!("one table is as good as two (means within {FINITE})";
+            "at most {gap:.3} apart"; gap <= FINITE => gap),
     ];
     let reasons = [
         "with one slot the threshold of a half is not sharp: the first cycle too many may come \

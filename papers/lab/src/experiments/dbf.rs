@@ -6,21 +6,15 @@ use cuculus_papers::analysis::rate_of_all;
 use cuculus_papers::baselines::DynamicBloomFilter;
 use cuculus_papers::{DynamicCuckooFilter, Extension};
 
-use crate::experiment::{Chance, Experiment, Outcome, Settings};
-use crate::keys::{WorkKey, rate_of_absent};
-use cuculus_page::{Axis, Claimant, Finding, Plot, Table, number, percent};
+use crate::prelude::*;
 
-pub(super) const ADDRESSES: Experiment = Experiment {
-    name: "dbf",
-    title: "Removals that a dynamic Bloom filter gives up",
-    question: "How often does a key seem to be in several filters of the list, so that it cannot \
-               be removed, and what does it leave behind? (DCF Fig. 1; k = 7, 1,024 keys per \
-               filter)",
-    about: Claimant::Paper,
-    chance: Chance::OwnSeeds,
-    options: &[],
-    once: addresses,
-};
+pub(super) const ADDRESSES: Experiment = Experiment::paper(
+    ("dbf", "Removals that a dynamic Bloom filter gives up"),
+    "How often does a key seem to be in several filters of the list, so that it cannot be removed, \
+     and what does it leave behind? (DCF Fig. 1; k = 7, 1,024 keys per filter)",
+    Chance::OwnSeeds,
+    addresses,
+);
 
 /// The paper's: 40,960 bits per filter, four per counter.
 const COUNTERS: u64 = 10_240;
@@ -46,7 +40,6 @@ fn cuckoo(seed: u64) -> anyhow::Result<DynamicCuckooFilter> {
     Ok(builder.fingerprint_bits(10).seed(seed).build()?)
 }
 
-/// A list after the whole set was replaced so often.
 #[derive(Clone, Copy, Default)]
 struct Turn {
     rate: f64,
@@ -55,10 +48,9 @@ struct Turn {
     left: f64,
 }
 
-/// Fills a list, and replaces all keys again and again.
 fn turns<F: Insert + Remove>(mut filter: F, seed: u64, probes: u64) -> anyhow::Result<Vec<Turn>> {
     let keys = EACH * MOST_FILTERS;
-    let set = |turn: u64| (0..keys as u64).map(move |n| u64::nth(seed, turn * keys as u64 + n));
+    let set = |turn: u64| (0..keys as u64).map(move |n| nth_key(seed, turn * keys as u64 + n));
     let mut turns = Vec::new();
     for turn in 0..=TURNS {
         if turn > 0 {
@@ -70,27 +62,22 @@ fn turns<F: Insert + Remove>(mut filter: F, seed: u64, probes: u64) -> anyhow::R
         let left = filter.len() as f64;
         set(turn).try_for_each(|key| filter.insert(&key))?;
         let bits_per_key = 8.0 * filter.size_in_bytes() as f64 / keys as f64;
-        turns.push(Turn {
-            rate: rate_of_absent(seed, probes, |key| filter.contains(key)),
-            bits_per_key,
-            left,
-        });
+        let rate = rate_of_absent(seed, probes, |key| filter.contains(key));
+        turns.push(Turn { rate, bits_per_key, left });
     }
     Ok(turns)
 }
 
-/// The mean of each turn over the seeds.
 fn mean(all: &[Vec<Turn>]) -> Vec<Turn> {
     let of = |turn: usize, of: fn(&Turn) -> f64| {
         all.iter().map(|turns| of(&turns[turn])).sum::<f64>() / all.len() as f64
     };
-    (0..=TURNS as usize)
-        .map(|turn| Turn {
-            rate: of(turn, |turn| turn.rate),
-            bits_per_key: of(turn, |turn| turn.bits_per_key),
-            left: of(turn, |turn| turn.left),
-        })
-        .collect()
+    let turn = |at| Turn {
+        rate: of(at, |turn| turn.rate),
+        bits_per_key: of(at, |turn| turn.bits_per_key),
+        left: of(at, |turn| turn.left),
+    };
+    (0..=TURNS as usize).map(turn).collect()
 }
 
 fn addresses(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
@@ -106,8 +93,8 @@ fn addresses(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         for filters in 0..MOST_FILTERS {
             let all = ((filters + 1) * EACH) as u64;
             let new = (filters * EACH) as u64..all;
-            new.map(|n| u64::nth(seed, n)).try_for_each(|key| filter.insert(&key))?;
-            let hashes = (0..all).map(|number| filter.hasher().hash(&u64::nth(seed, number)));
+            new.map(|n| nth_key(seed, n)).try_for_each(|key| filter.insert(&key))?;
+            let hashes = (0..all).map(|number| filter.hasher().hash(&nth_key(seed, number)));
             several[filters] += filter.multiple_address_rate(hashes) / count;
             rates[filters] += rate_of_absent(seed, probes, |key| filter.contains(key)) / count;
         }
@@ -141,44 +128,29 @@ fn outcome(several: &[f64], rates: &[f64], bloom: &[Turn], cuckoo: &[Turn]) -> O
         by_turns.row([at.to_string()].into_iter().chain(cells));
     }
     let x = || Axis::linear("filters in the list");
-    let line = |turns: &[Turn], of: fn(&Turn) -> f64| -> Vec<(f64, f64)> {
-        (0..).map(f64::from).zip(turns.iter().map(of)).collect()
+    let by_turn = |title: &str, y: &str, of: fn(&Turn) -> f64| {
+        let line = |turns: &[Turn]| -> Vec<(f64, f64)> {
+            (0..).map(f64::from).zip(turns.iter().map(of)).collect()
+        };
+        let x = Axis::linear("times that the whole set was replaced");
+        Plot::new(title, x, Axis::from_zero(y)).line("DBF", line(bloom)).line("DCF", line(cuckoo))
     };
     let last = several.len() - 1;
     let (first, end) = (bloom[0], bloom[bloom.len() - 1]);
     let grows = several.windows(2).all(|pair| pair[0] < pair[1]);
     Outcome::of(vec![
-        Finding::when(
-            "the multiple-address rate grows with the number of filters (at every step)",
-            format!(
-                "{} % of the keys with two, {} % with ten; computed within {} %",
-                percent(several[1], 2),
-                percent(several[last], 2),
-                percent(furthest, 0)
-            ),
-            grows,
-        )
-        .valued(several[last]),
-        Finding::when(
-            format!(
-                "what given-up removals leave raises the false positives (by at least {} % \
-                     once the set was replaced {TURNS} times)",
-                percent(WORSE - 1.0, 0)
-            ),
-            format!(
-                "{} % at first, {} % then, with {:.0} keys left behind",
-                percent(first.rate, 2),
-                percent(end.rate, 2),
-                end.left
-            ),
-            end.rate >= WORSE * first.rate,
-        )
-        .valued(end.rate / first.rate),
-        Finding::when(
-            "a dynamic cuckoo filter removes every key that was inserted",
-            format!("{:.0} left behind", cuckoo.iter().map(|turn| turn.left).sum::<f64>()),
-            cuckoo.iter().all(|turn| turn.left == 0.0),
-        ),
+        claim!("the multiple-address rate grows with the number of filters (at every step)";
+            "{} % of the keys with two, {} % with ten; computed within {} %",
+            percent(several[1], 2), percent(several[last], 2), percent(furthest, 0);
+            grows => several[last]),
+        claim!("what given-up removals leave raises the false positives (by at least {} % once the \
+             set was replaced {TURNS} times)", percent(WORSE - 1.0, 0);
+            "{} % at first, {} % then, with {:.0} keys left behind", percent(first.rate, 2),
+            percent(end.rate, 2), end.left;
+            end.rate >= WORSE * first.rate => end.rate / first.rate),
+        claim!("a dynamic cuckoo filter removes every key that was inserted";
+            "{:.0} left behind", cuckoo.iter().map(|turn| turn.left).sum::<f64>();
+            cuckoo.iter().all(|turn| turn.left == 0.0)),
     ])
     .plot(
         Plot::new("keys that cannot be removed (Fig. 1 a)", x(), Axis::from_zero("share"))
@@ -189,24 +161,8 @@ fn outcome(several: &[f64], rates: &[f64], bloom: &[Turn], cuckoo: &[Turn]) -> O
         Plot::new("false positives (Fig. 1 b)", x(), Axis::from_zero("rate"))
             .line("DBF", xs(rates)),
     )
-    .plot(
-        Plot::new(
-            "left behind after all keys were replaced",
-            Axis::linear("times that the whole set was replaced"),
-            Axis::from_zero("keys"),
-        )
-        .line("DBF", line(bloom, |turn| turn.left))
-        .line("DCF", line(cuckoo, |turn| turn.left)),
-    )
-    .plot(
-        Plot::new(
-            "false positives after all keys were replaced",
-            Axis::linear("times that the whole set was replaced"),
-            Axis::from_zero("rate"),
-        )
-        .line("DBF", line(bloom, |turn| turn.rate))
-        .line("DCF", line(cuckoo, |turn| turn.rate)),
-    )
+    .plot(by_turn("left behind after all keys were replaced", "keys", |turn| turn.left))
+    .plot(by_turn("false positives after all keys were replaced", "rate", |turn| turn.rate))
     .table("by the number of filters", by_filters)
     .table("by the times that the whole set was replaced", by_turns)
 }

@@ -4,26 +4,20 @@
 use std::time::Duration;
 
 use cuculus::{Filter, Remove};
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Table, number, percent};
 use cuculus_papers::DynamicCuckooFilter;
 
 use super::dcf_list::{FILTERS, KEYS, LINEAR, buckets_for, paper_list};
-use crate::clock::timed;
-use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, choices};
-use crate::judge::range;
-use crate::keys::Workload;
 use crate::line::Line;
+use crate::prelude::*;
 
-pub(super) const COMPACT: Experiment = Experiment {
-    name: "dcf-compact",
-    title: "Memory that a list frees",
-    question: "How many filters are freed, and how long does that take, by the share of the keys \
-               that is removed? (DCF Figs. 16 and 17; six filters, 46,080 keys)",
-    about: Claimant::Paper,
-    chance: Chance::Seed,
-    options: &[choices::ITEMS, NUMBER_OF_FILTERS, choices::ROUNDS],
-    once: run,
-};
+pub(super) const COMPACT: Experiment = Experiment::paper(
+    ("dcf-compact", "Memory that a list frees"),
+    "How many filters are freed, and how long does that take, by the share of the keys that is \
+     removed? (DCF Figs. 16 and 17; six filters, 46,080 keys)",
+    Chance::Seed,
+    run,
+)
+.with(&[choices::ITEMS, NUMBER_OF_FILTERS, choices::ROUNDS]);
 
 const NUMBER_OF_FILTERS: Choice = Choice::new("filters", "N,…", "filters in the list");
 /// The lists that the paper draws beside the one of six.
@@ -38,7 +32,6 @@ const SHARES: [f64; 22] = [
     0.67, 0.70, 0.75, 0.80, 0.84, 0.90, 0.95,
 ];
 
-/// Which keys are removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
     OldestFirst,
@@ -54,7 +47,6 @@ impl Order {
     }
 }
 
-/// A way to make a list shorter.
 type Shorten = fn(&mut DynamicCuckooFilter) -> usize;
 
 /// Algorithm 4 as printed, called until it frees no filter; and ours.
@@ -82,7 +74,6 @@ struct Freed {
     false_negatives: usize,
 }
 
-/// One list and what it freed.
 struct Course {
     filters: usize,
     rows: Vec<Freed>,
@@ -120,7 +111,7 @@ fn course(
     rounds: usize,
 ) -> anyhow::Result<Course> {
     let each = keys.div_ceil(filters);
-    let work = Workload::<u64>::new(settings.seed, keys, keys);
+    let work = Workload::new(settings.seed, keys, keys);
     let list = paper_list(keys, filters, buckets_for(each));
     let mut list = list.seed(settings.seed).build()?;
     list.extend(work.keys.iter().copied());
@@ -180,7 +171,6 @@ fn table(rows: &[Freed], filters: usize) -> Table {
     )
 }
 
-/// A line of a plot, over the share of the keys that is removed.
 fn line(rows: &[Freed], order: Order, of: impl Fn(&Freed) -> f64) -> Vec<(f64, f64)> {
     rows.iter().filter(|row| row.order == order).map(|row| (row.share, of(row))).collect()
 }
@@ -234,7 +224,6 @@ fn plots_by_length(courses: &[Course]) -> [Plot; 2] {
     ]
 }
 
-/// What the paper says of lists of other lengths.
 fn by_length(courses: &[Course]) -> Vec<Finding> {
     let short = |course: &Course| {
         let rows = course.rows.iter().filter(|row| row.order == Order::OldestFirst);
@@ -252,23 +241,15 @@ fn by_length(courses: &[Course]) -> Vec<Finding> {
         |course: &Course| range(course.rows.iter().map(|row| row.microseconds[PRINTED])).1;
     let (least, most) = range(courses.iter().map(slowest));
     vec![
-        Finding::new(
-            "the rate of compacting is close to the ideal for every s, oldest first (never a filter \
-             short)",
-            shown(&|course| format!("{} short", short(course))),
-            Holds::in_cases(reached, courses.len()),
-        )
-        .valued(reached as f64),
-        Finding::when(
-            "the time of compacting has no distinct relation to s (the slowest list at most twice \
-             the fastest)",
-            shown(&|course| format!("{:.0} µs", slowest(course))),
-            most <= 2.0 * least,
-        )
-        .because(
+        claim!("the rate of compacting is close to the ideal for every s, oldest first (never a \
+             filter short)";
+            "{}", shown(&|course| format!("{} short", short(course)));
+            Holds::in_cases(reached, courses.len()) => reached as f64),
+        claim!("the time of compacting has no distinct relation to s (the slowest list at most \
+             twice the fastest)";
+            "{}", shown(&|course| format!("{:.0} µs", slowest(course))); most <= 2.0 * least;
             "the buckets are as many in all, but as printed each filter that is not full is looked \
-             at for each that is freed",
-        )
+             at for each that is freed")
         .timed(),
     ]
 }
@@ -278,12 +259,8 @@ fn findings(rows: &[Freed], filters: usize, query: Duration) -> Vec<Finding> {
     let ideal = |claim: &str, order: Order, way: usize| {
         let short = of(order).map(|row| row.ideal.saturating_sub(row.freed[way])).max();
         let short = short.unwrap_or(0);
-        Finding::when(
-            format!("{claim}, {} (never a filter short of the ideal)", order.name()),
-            format!("at most {short} of {filters} filters short"),
-            short == 0,
-        )
-        .valued(short as f64)
+        claim!("{claim}, {} (never a filter short of the ideal)", order.name();
+            "at most {short} of {filters} filters short"; short == 0 => short as f64)
     };
     let sixth: Vec<usize> = of(Order::OldestFirst)
         .filter(|row| [0.1666, 0.1667].contains(&row.share))
@@ -304,35 +281,23 @@ fn findings(rows: &[Freed], filters: usize, query: Duration) -> Vec<Finding> {
         ideal("shrink_to_fit (ours) frees the ideal", Order::OldestFirst, SHRINK)
             .of(Claimant::Ours),
         ideal("shrink_to_fit (ours) frees the ideal", Order::AtRandom, SHRINK).of(Claimant::Ours),
-        Finding::when(
-            format!("the time is linear in the share that is empty (R² at least {LINEAR})"),
-            format!("R² {:.2} oldest first, {:.2} at random", explained[0], explained[1]),
-            explained.iter().all(|&explained| explained >= LINEAR),
-        )
-        .because(
+        claim!("the time is linear in the share that is empty (R² at least {LINEAR})";
+            "R² {:.2} oldest first, {:.2} at random", explained[0], explained[1];
+            explained.iter().all(|&explained| explained >= LINEAR);
             "the time is that of the entries that move, of which there are most where many filters \
-             are half full, and fewer where few keys are left",
-        )
+             are half full, and fewer where few keys are left")
         .timed(),
-        Finding::when(
-            "compacting takes at most 1.12 % of the time of looking up every key",
-            format!("at most {:.2} %", 100.0 * longest),
-            longest <= OF_A_QUERY,
-        )
-        .because(
+        claim!("compacting takes at most 1.12 % of the time of looking up every key";
+            "at most {:.2} %", 100.0 * longest; longest <= OF_A_QUERY;
             "a lookup is much faster here than in the paper, and moving entries is not faster by \
-             as much",
-        )
+             as much")
         .timed(),
         Finding::never("no false negatives", rows.iter().map(|row| row.false_negatives).sum())
             .of(Claimant::Ours),
     ];
     if filters == FILTERS {
-        findings.push(Finding::when(
-            "no filter is freed with .1666 of the keys removed, one with .1667",
-            format!("oldest first: {sixth:?}"),
-            sixth == [0, 1],
-        ));
+        findings.push(claim!("no filter is freed with .1666 of the keys removed, one with .1667";
+            "oldest first: {sixth:?}"; sixth == [0, 1]));
     }
     findings
 }
@@ -343,7 +308,7 @@ mod tests {
 
     #[test]
     fn oldest_keys_free_their_filter_and_random_ones_do_not() {
-        let work = Workload::<u64>::new(1, 46_080, 1);
+        let work = Workload::new(1, 46_080, 1);
         let mut list = paper_list(46_080, 6, 2048).seed(1).build().unwrap();
         list.extend(work.keys.iter().copied());
         let oldest = freed(&list, &work.keys, Order::OldestFirst, 0.34, 7680, 1);

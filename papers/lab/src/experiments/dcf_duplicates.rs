@@ -4,21 +4,15 @@
 use cuculus::{Filter, Insert, Remove};
 
 use super::dcf_list::{FILTERS, KEYS, paper_list};
-use crate::experiment::{Chance, Experiment, Outcome, Settings};
-use crate::judge::range;
-use crate::keys::Workload;
-use cuculus_page::{Axis, Claimant, Finding, Plot, Table, number, percent};
+use crate::prelude::*;
 
-pub(super) const DUPLICATES: Experiment = Experiment {
-    name: "dcf-duplicates",
-    title: "Keys that are taken for duplicates",
-    question: "How many keys are not stored because they seem to be there already, by the false \
-               positive rate? (DCF Fig. 5; six filters, 46,080 keys)",
-    about: Claimant::Paper,
-    chance: Chance::Seed,
-    options: &[],
-    once: duplicates,
-};
+pub(super) const DUPLICATES: Experiment = Experiment::paper(
+    ("dcf-duplicates", "Keys that are taken for duplicates"),
+    "How many keys are not stored because they seem to be there already, by the false positive \
+     rate? (DCF Fig. 5; six filters, 46,080 keys)",
+    Chance::Seed,
+    duplicates,
+);
 
 /// The paper's length, and the share of the keys that is still slight.
 const PAPER_BITS: u32 = 12;
@@ -37,7 +31,7 @@ struct Missed {
     bits_per_key: f64,
 }
 
-fn measure(bits: u32, work: &Workload<u64>, seed: u64) -> anyhow::Result<Missed> {
+fn measure(bits: u32, work: &Workload, seed: u64) -> anyhow::Result<Missed> {
     let list = paper_list(work.keys.len(), FILTERS, 2048).fingerprint_bits(bits).seed(seed);
     let mut all = list.build()?;
     work.keys.iter().try_for_each(|key| all.insert(key))?;
@@ -62,7 +56,7 @@ fn measure(bits: u32, work: &Workload<u64>, seed: u64) -> anyhow::Result<Missed>
 
 fn duplicates(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let probes = settings.pick(500_000, 5_000_000);
-    let work = Workload::<u64>::new(settings.seed, KEYS, probes);
+    let work = Workload::new(settings.seed, KEYS, probes);
     let mut rows = Vec::new();
     for bits in [8, 9, 10, 11, 12, 13, 14, 16, 18] {
         (settings.progress)(&format!("{bits} bits"));
@@ -79,17 +73,14 @@ fn duplicates(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
             ("bits/key", &|row| number(row.bits_per_key, 2)),
         ],
     );
-    let line = |of: fn(&Missed) -> f64| -> Vec<(f64, f64)> {
-        rows.iter().map(|row| (row.rate, of(row))).collect()
-    };
     let plot = Plot::new(
         "keys missed, and keys lost once half of the others are removed",
         Axis::logarithmic("false positive rate"),
         Axis::logarithmic("share of the keys"),
     )
-    .line("missed when inserted", line(|row| row.missed))
-    .line("not found after removals", line(|row| row.lost))
-    .dashed("half of the rate", line(|row| row.rate / 2.0));
+    .line("missed when inserted", rows.iter().map(|row| (row.rate, row.missed)))
+    .line("not found after removals", rows.iter().map(|row| (row.rate, row.lost)))
+    .dashed("half of the rate", rows.iter().map(|row| (row.rate, row.rate / 2.0)));
     // Rates of a few absent keys in many are no more than chance.
     let sure = rows.iter().filter(|row| row.rate * probes as f64 > 400.0);
     let (least, most) = range(sure.map(|row| row.missed / row.rate));
@@ -97,34 +88,16 @@ fn duplicates(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let paper = rows.iter().find(|row| row.bits == PAPER_BITS);
     let (missed, lost) = paper.map_or((1.0, 1.0), |row| (row.missed, row.lost));
     Ok(Outcome::of(vec![
-        Finding::when(
-            format!(
-                "the share missed changes slowly with the rate (not in proportion, {low} to \
-                     {high} of it)"
-            ),
-            format!("between {least:.2} and {most:.2} of the rate"),
-            least < low || most > high,
-        )
-        .valued(most)
-        .because(
-            "a key is missed if it is a false positive of the keys before it, half as \
-                         many on average",
-        ),
-        Finding::when(
-            format!(
-                "the false negatives are extremely slight (at most {} % of the keys with \
-                     {PAPER_BITS} bits)",
-                percent(SLIGHT, 1)
-            ),
-            format!(
-                "{} % missed, {} % of the rest not found once half are removed",
-                percent(missed, 2),
-                percent(lost, 2)
-            ),
-            lost.max(missed) <= SLIGHT,
-        )
-        .valued(missed)
-        .because("a missed key is lost when the one that it was taken for is removed"),
+        claim!("the share missed changes slowly with the rate (not in proportion, {low} to {high} \
+             of it)";
+            "between {least:.2} and {most:.2} of the rate"; least < low || most > high => most;
+            "a key is missed if it is a false positive of the keys before it, half as many on \
+             average"),
+        claim!("the false negatives are extremely slight (at most {} % of the keys with \
+             {PAPER_BITS} bits)", percent(SLIGHT, 1);
+            "{} % missed, {} % of the rest not found once half are removed", percent(missed, 2),
+            percent(lost, 2); lost.max(missed) <= SLIGHT => missed;
+            "a missed key is lost when the one that it was taken for is removed"),
     ])
     .plot(plot)
     .table("46,080 keys, six filters", table))

@@ -10,44 +10,32 @@ use cuculus_papers::baselines::DynamicBloomFilter;
 
 use super::dcf_list::paper_list;
 use crate::candidate::planned;
-use crate::experiment::{Chance, Experiment, Outcome, Settings};
-use crate::judge::{mean, range};
-use crate::keys::{WorkKey, rate_of_absent};
 use crate::literal::Literal;
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Table, number, percent};
+use crate::prelude::*;
 
-pub(super) const RATES: Experiment = Experiment {
-    name: "dcf-rates",
-    title: "Rate of a dynamic cuckoo filter",
-    question: "How does the false positive rate grow with the number of filters and fall with the \
-               length of a fingerprint? (DCF Fig. 4, Eq. 4)",
-    about: Claimant::Paper,
-    chance: Chance::OwnSeeds,
-    options: &[],
-    once: rates,
-};
+pub(super) const RATES: Experiment = Experiment::paper(
+    ("dcf-rates", "Rate of a dynamic cuckoo filter"),
+    "How does the false positive rate grow with the number of filters and fall with the length of \
+     a fingerprint? (DCF Fig. 4, Eq. 4)",
+    Chance::OwnSeeds,
+    rates,
+);
 
-pub(super) const RELOCATIONS: Experiment = Experiment {
-    name: "dcf-relocations",
-    title: "Relocations and wasted space",
-    question: "How full does a cuckoo filter get, and how much does it move, for a limit on \
-               relocations? (DCF Fig. 6, Eq. 5-11; l = 8, b = 4)",
-    about: Claimant::Paper,
-    chance: Chance::OwnSeeds,
-    options: &[],
-    once: relocations,
-};
+pub(super) const RELOCATIONS: Experiment = Experiment::paper(
+    ("dcf-relocations", "Relocations and wasted space"),
+    "How full does a cuckoo filter get, and how much does it move, for a limit on relocations? \
+     (DCF Fig. 6, Eq. 5-11; l = 8, b = 4)",
+    Chance::OwnSeeds,
+    relocations,
+);
 
-pub(super) const MEMORY: Experiment = Experiment {
-    name: "dcf-memory",
-    title: "Memory of a set of changing size",
-    question: "Into how many filters should a dynamic cuckoo filter be divided, and what does that \
-               save? (DCF Figs. 7-9, Eq. 12; N = 1,330, rate 0.98 %)",
-    about: Claimant::Paper,
-    chance: Chance::OwnSeeds,
-    options: &[],
-    once: memory,
-};
+pub(super) const MEMORY: Experiment = Experiment::paper(
+    ("dcf-memory", "Memory of a set of changing size"),
+    "Into how many filters should a dynamic cuckoo filter be divided, and what does that save? \
+     (DCF Figs. 7-9, Eq. 12; N = 1,330, rate 0.98 %)",
+    Chance::OwnSeeds,
+    memory,
+);
 
 /// Keys of each filter of the lists whose rate is measured, and lookups of absent keys.
 const EACH: usize = 960;
@@ -62,7 +50,7 @@ fn measured_rates(filters: usize, bits: u32, seed: u64) -> anyhow::Result<Vec<f6
         let list = paper_list(EACH * filters, filters, 256).fingerprint_bits(bits).seed(seed);
         let mut list = list.build()?;
         for number in 0..(EACH * filters) as u64 {
-            list.insert(&u64::nth(seed, number))?;
+            list.insert(&nth_key(seed, number))?;
         }
         Ok(rate_of_absent(seed, PROBES, |key| list.contains(key)))
     };
@@ -99,31 +87,15 @@ fn rates(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let rising = lines.iter().all(|line| line.is_sorted_by(|one, other| one.1 < other.1));
     let shorter_is_worse = lines[0].iter().zip(&lines[1]).all(|(short, long)| short.1 > long.1);
     Ok(Outcome::of(vec![
-        Finding::when(
-            "the experiments' rate of 1.17 % is that of s = 6, f = 12, b = 4",
-            format!("{} %", percent(six, 3)),
-            (six / rate - 1.0).abs() < 0.01,
-        ),
-        Finding::when(
-            format!(
-                "Eq. 4 bounds the rate of lists that are 15/16 full, and they come near it (\
-                     measured over Eq. 4 between {} and {})",
-                NEAR_THE_BOUND[0], NEAR_THE_BOUND[1]
-            ),
-            format!("{low:.3} to {high:.3}, {SEEDS} seeds each"),
-            NEAR_THE_BOUND[0] <= low && high <= NEAR_THE_BOUND[1],
-        )
-        .valued(mean(&shares)),
-        Finding::when(
-            "the rate grows with s and falls with f (at every step)",
-            format!(
-                "f = 12: {} % with one filter, {} % with 32",
-                percent(lines[1][0].1, 3),
-                percent(lines[1][6].1, 3)
-            ),
-            rising && shorter_is_worse,
-        )
-        .valued(lines[1][6].1 / lines[1][0].1),
+        claim!("the experiments' rate of 1.17 % is that of s = 6, f = 12, b = 4";
+            "{} %", percent(six, 3); (six / rate - 1.0).abs() < 0.01),
+        claim!("Eq. 4 bounds the rate of lists that are 15/16 full, and they come near it \
+             (measured over Eq. 4 between {} and {})", NEAR_THE_BOUND[0], NEAR_THE_BOUND[1];
+            "{low:.3} to {high:.3}, {SEEDS} seeds each";
+            NEAR_THE_BOUND[0] <= low && high <= NEAR_THE_BOUND[1] => mean(&shares)),
+        claim!("the rate grows with s and falls with f (at every step)";
+            "f = 12: {} % with one filter, {} % with 32", percent(lines[1][0].1, 3),
+            percent(lines[1][6].1, 3); rising && shorter_is_worse => lines[1][6].1 / lines[1][0].1),
     ])
     .plot(plot.paper("f = 12, measured: the paper", [(6.0, rate)]))
     .table("lists of 256 buckets per filter, 15/16 full", table))
@@ -213,21 +185,11 @@ fn relocations(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         .dashed("the model's true mean", line(&|of| of.moves[1]))
         .line("literal walk, measured", line(&|of| of.moves[2]));
     let filled = [
-        Finding::when(
-            "95 % of the entries are filled at MNK = 5 (in the model)",
-            format!("model {model:.3}"),
-            (model - 0.95).abs() < 0.005,
-        )
-        .valued(model),
-        Finding::when(
-            "95 % of the entries are filled at MNK = 5 (in a filter)",
-            format!("literal walk {literal:.3}"),
-            literal >= 0.945,
-        )
-        .valued(literal)
-        .because(
-            "the model takes every bucket for equally likely to be full, independently of the last",
-        ),
+        claim!("95 % of the entries are filled at MNK = 5 (in the model)";
+            "model {model:.3}"; (model - 0.95).abs() < 0.005 => model),
+        claim!("95 % of the entries are filled at MNK = 5 (in a filter)";
+            "literal walk {literal:.3}"; literal >= 0.945 => literal;
+            "the model takes every bucket for equally likely to be full, independently of the last"),
     ];
     Ok(Outcome::of(filled.into_iter().chain(trends))
         .plots([fills, moves])
@@ -248,11 +210,8 @@ fn relocation_trends(fills: &[Vec<f64>; 2], moves: &[Vec<f64>; 2]) -> [Finding; 
     let rising = |claim: &str, lines: &[Vec<f64>; 2]| {
         let held = lines.iter().filter(rises).count();
         let ends = lines.each_ref().map(|line| format!("{:.3} to {:.3}", line[0], line[9]));
-        Finding::new(
-            format!("{claim} (at every step from 1 to 10, in the model and in a filter)"),
-            ends.join(", "),
-            Holds::in_cases(held, lines.len()),
-        )
+        claim!("{claim} (at every step from 1 to 10, in the model and in a filter)";
+            "{}", ends.join(", "); Holds::in_cases(held, lines.len()))
     };
     // What a step gains after the knee, over what it gains before.
     let gains = fills.each_ref().map(|line| {
@@ -261,15 +220,11 @@ fn relocation_trends(fills: &[Vec<f64>; 2], moves: &[Vec<f64>; 2]) -> [Finding; 
     });
     [
         rising("the more relocations are allowed, the fuller", fills).valued(fills[1][9]),
-        Finding::new(
-            format!(
-                "from MNK = {KNEE} on it gets fuller slowly (a step gains at most a third of what \
-                 one gains before, in the model and in a filter)"
-            ),
-            gains.map(|gain| format!("{gain:.2}")).join(", "),
-            Holds::in_cases(gains.iter().filter(|&&gain| gain <= 1.0 / 3.0).count(), gains.len()),
-        )
-        .valued(gains[1]),
+        claim!("from MNK = {KNEE} on it gets fuller slowly (a step gains at most a third of what \
+             one gains before, in the model and in a filter)";
+            "{}", gains.map(|gain| format!("{gain:.2}")).join(", ");
+            Holds::in_cases(gains.iter().filter(|&&gain| gain <= 1.0 / 3.0).count(), gains.len())
+            => gains[1]),
         rising("the more relocations are allowed, the more there are", moves).valued(moves[1][9]),
     ]
 }
@@ -306,7 +261,6 @@ impl Built {
         ])
     }
 
-    /// In the mean over sets of these sizes.
     fn mean(&self, sizes: &SetSizes) -> f64 {
         let at = |(size, bits): (usize, &f64)| sizes.probability(size..=size) * bits;
         (1..).zip(&self.bits).map(at).sum()
@@ -341,7 +295,6 @@ fn cases(seed: u64) -> anyhow::Result<Vec<Case>> {
     all.into_iter().map(case).collect()
 }
 
-/// Bits of a counter of a DBF.
 const COUNTER_BITS: f64 = 4.0;
 /// What the paper saves against a DBF, and from where on that counts as the same.
 const OF_A_DBF: f64 = 0.75;
@@ -372,14 +325,11 @@ impl Case {
         1.0 - self.best().expected_bits / self.bloom_bits()
     }
 
-    /// Whether the paper's share is saved, of a single filter.
     fn finding(&self) -> Option<Finding> {
         let (name, best, paper) = (self.name, self.best(), self.paper?);
-        let finding = Finding::when(
-            format!("{name}: a dynamic filter saves {} %", percent(paper, 0)),
-            format!("{} % with s = {}", percent(best.saved(), 1), best.filters),
-            (best.saved() - paper).abs() < 0.03,
-        );
+        let finding = claim!("{name}: a dynamic filter saves {} %", percent(paper, 0);
+            "{} % with s = {}", percent(best.saved(), 1), best.filters;
+            (best.saved() - paper).abs() < 0.03);
         Some(finding.valued(best.saved()).because(
             "for an exponent of about .33, which the paper does not state; Zipf(1) gives quite other \
              figures",
@@ -396,17 +346,10 @@ fn of_a_bloom(cases: &[Case]) -> Finding {
     let saved: Vec<f64> = printed.map(Case::saved_of_a_bloom).collect();
     let held = saved.iter().filter(|&&saved| saved >= NEARLY_OF_A_DBF).count();
     let shown: Vec<String> = saved.iter().map(|&saved| percent(saved, 1)).collect();
-    Finding::new(
-        format!(
-            "a DCF takes {} % less than a DBF, each with its best s (holds from {} %, at every \
-             distribution)",
-            percent(OF_A_DBF, 0),
-            percent(NEARLY_OF_A_DBF, 0)
-        ),
-        format!("{} %", shown.join(", ")),
-        Holds::in_cases(held, saved.len()),
-    )
-    .valued(saved.iter().copied().fold(1.0, f64::min))
+    claim!("a DCF takes {} % less than a DBF, each with its best s (holds from {} %, at every \
+         distribution)", percent(OF_A_DBF, 0), percent(NEARLY_OF_A_DBF, 0);
+        "{} %", shown.join(", ");
+        Holds::in_cases(held, saved.len()) => saved.iter().copied().fold(1.0, f64::min))
 }
 
 fn memory(settings: &Settings<'_>) -> anyhow::Result<Outcome> {

@@ -3,7 +3,6 @@
 
 use cuculus::lab::Search;
 use cuculus::{CuckooFilter, ElasticFilter};
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Table, number, percent};
 use cuculus_papers::baselines::DynamicBloomFilter;
 use cuculus_papers::{ConsistentCuckooFilter, DynamicCuckooFilterBuilder, Resizing};
 
@@ -11,22 +10,18 @@ use super::dcf_list::{
     FILTERS, KEYS, LINEAR, RATE, SLOTS, buckets_for, fingerprint_bits, paper_list,
 };
 use crate::candidate::planned;
-use crate::clock::{nanoseconds, timed};
-use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, choices};
-use crate::keys::Workload;
 use crate::line::Line;
+use crate::prelude::*;
 use crate::subject::Subject;
 
-pub(super) const TIMES: Experiment = Experiment {
-    name: "dcf-times",
-    title: "Times of a list of filters",
-    question: "How long do an insertion, a lookup and a removal take, by the number of keys and by \
-               the length of the list? (DCF Figs. 10-15; rate 1.17 %)",
-    about: Claimant::Paper,
-    chance: Chance::Clock,
-    options: &[choices::ITEMS, LENGTHS, choices::ROUNDS, choices::QUERIES],
-    once: run,
-};
+pub(super) const TIMES: Experiment = Experiment::paper(
+    ("dcf-times", "Times of a list of filters"),
+    "How long do an insertion, a lookup and a removal take, by the number of keys and by the \
+     length of the list? (DCF Figs. 10-15; rate 1.17 %)",
+    Chance::Clock,
+    run,
+)
+.with(&[choices::ITEMS, LENGTHS, choices::ROUNDS, choices::QUERIES]);
 
 const LENGTHS: Choice = Choice::new("lengths", "N,…", "numbers of filters in the list");
 
@@ -52,7 +47,6 @@ const SEEDS: usize = 5;
 /// How much faster the paper's DCF is than a DBF: insertions, lookups and removals.
 const FASTER: [f64; 3] = [0.5, 0.8, 0.25];
 
-/// A kind of operation, and its place among the times.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Act {
     Insert,
@@ -76,7 +70,6 @@ const ACTS: [(Act, &str); 6] = [
 const DRAWN: [(Act, &str); 3] =
     [(Act::Insert, "insertion"), (Act::Mixed, "lookup"), (Act::Remove, "removal")];
 
-/// What a filter took, in nanoseconds per key.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Times {
     by_act: [f64; ACTS.len()],
@@ -105,7 +98,6 @@ impl Times {
         }
     }
 
-    /// The mean over the seeds.
     fn mean(&self, of: fn(&[f64; 2]) -> f64) -> f64 {
         self.by_seed.iter().map(of).sum::<f64>() / self.by_seed.len().max(1) as f64
     }
@@ -125,13 +117,11 @@ impl Times {
     }
 }
 
-/// The same keys and rate for all filters.
 struct Point {
-    work: Workload<u64>,
+    work: Workload,
     filters: usize,
     buckets: u64,
     seed: u64,
-    /// In the order of the names.
     times: Vec<Times>,
 }
 
@@ -241,7 +231,7 @@ fn measure(settings: &Settings<'_>, cases: &[(usize, usize)]) -> anyhow::Result<
     let point = |&(keys, filters): &(usize, usize)| {
         let (keys, filters) = (keys.max(1), filters.max(1));
         let buckets = buckets_for(keys.div_ceil(filters));
-        let work = Workload::<u64>::new(seed, keys, queries);
+        let work = Workload::new(seed, keys, queries);
         Point { work, filters, buckets, seed, times: Vec::new() }
     };
     let mut points: Vec<Point> = cases.iter().map(point).collect();
@@ -252,7 +242,7 @@ fn measure(settings: &Settings<'_>, cases: &[(usize, usize)]) -> anyhow::Result<
     Ok(points)
 }
 
-fn time(filter: &mut dyn Subject, work: &Workload<u64>) -> Times {
+fn time(filter: &mut dyn Subject, work: &Workload) -> Times {
     let keys = work.keys.len();
     let (insert, refused) = timed(|| filter.insert_all(&work.keys));
     let taken = keys - refused.len();
@@ -302,7 +292,6 @@ fn table(points: &[Point]) -> Table {
     table
 }
 
-/// The time of a list against its length.
 fn line(points: &[Point], name: &str, act: Act) -> Option<Line> {
     let times = |point: &Point| (point.filters as f64, point.of(name, act));
     Line::through(&points.iter().map(times).collect::<Vec<_>>())
@@ -355,21 +344,10 @@ fn findings(by_keys: &[Point], by_length: &[Point]) -> Vec<Finding> {
         |of: fn(&Times) -> f64| points.clone().map(|point| of(&point.times[0])).fold(0.0, f64::max);
     let (rate, certain) = (most(Times::false_positive_rate), most(Times::certain_rate));
     let seeds = by_keys.first().map_or(0, |point| point.times[0].by_seed.len());
-    findings.push(
-        Finding::when(
-            format!(
-                "a DCF keeps the rate of {} % (every list, less three standard errors)",
-                percent(RATE, 2)
-            ),
-            format!(
-                "at most {} %, {} % less three, over {seeds} seeds",
-                percent(rate, 3),
-                percent(certain, 3)
-            ),
-            certain <= RATE,
-        )
-        .valued(rate),
-    );
+    findings.push(claim!("a DCF keeps the rate of {} % (every list, less three standard errors)",
+            percent(RATE, 2);
+            "at most {} %, {} % less three, over {seeds} seeds", percent(rate, 3),
+            percent(certain, 3); certain <= RATE => rate));
     findings
 }
 
@@ -390,21 +368,13 @@ fn faster(verb: &str, claimed: f64, points: &[Point], act: Act, (by, of): By) ->
     let (number, least) = least.unwrap_or((0, 0.0));
     let enough = 1.0 + OF_THE_GAIN * claimed;
     let more = |ratio: f64| format!("{:+.0} %", 100.0 * (ratio - 1.0));
-    Finding::new(
-        format!(
-            "a DCF {verb} {} % faster than a DBF (holds if slower with no number of {by} and faster \
-             by {} % on average, in part if faster on average; {} % are noise)",
-            percent(claimed, 0),
-            percent(enough - 1.0, 0),
-            percent(NOISE, 0)
-        ),
-        format!("{} on average, {} with {number} {by}", more(mean), more(least)),
-        Holds::graded(mean >= enough && least >= 1.0 - NOISE, mean > 1.0 + NOISE),
-    )
-    .because(
+    claim!("a DCF {verb} {} % faster than a DBF (holds if slower with no number of {by} and faster \
+         by {} % on average, in part if faster on average; {} % are noise)", percent(claimed, 0),
+        percent(enough - 1.0, 0), percent(NOISE, 0);
+        "{} on average, {} with {number} {by}", more(mean), more(least);
+        Holds::graded(mean >= enough && least >= 1.0 - NOISE, mean > 1.0 + NOISE);
         "a filter that is nearly full moves entries; with most numbers of keys, rounding the \
-         buckets up to a power of two leaves many slots empty, and nothing moves",
-    )
+         buckets up to a power of two leaves many slots empty, and nothing moves")
     .timed()
 }
 
@@ -419,22 +389,11 @@ fn saving([bits, rate]: [f64; 2], [their_bits, their_rate]: [f64; 2]) -> Finding
     let saved = 1.0 - bits / their_bits;
     // A saving counts at no higher rate, but for chance.
     let same_rate = rate <= their_rate.max(RATE) * 1.1;
-    Finding::new(
-        format!(
-            "a DCF takes 75 % less memory than a DBF with a rate of {} % ({KEYS} keys; holds from \
-             70 % at no higher rate, in part if less at all)",
-            percent(RATE, 2)
-        ),
-        format!(
-            "{} % less: {bits:.1} bits per key and {} % false positives against {their_bits:.1} and \
-             {} %",
-            percent(saved, 0),
-            percent(rate, 2),
-            percent(their_rate, 2)
-        ),
-        Holds::graded(saved >= 0.7 && same_rate, saved >= 0.0),
-    )
-    .valued(saved)
+    claim!("a DCF takes 75 % less memory than a DBF with a rate of {} % ({KEYS} keys; holds from \
+         70 % at no higher rate, in part if less at all)", percent(RATE, 2);
+        "{} % less: {bits:.1} bits per key and {} % false positives against {their_bits:.1} and {} \
+         %", percent(saved, 0), percent(rate, 2), percent(their_rate, 2);
+        Holds::graded(saved >= 0.7 && same_rate, saved >= 0.0) => saved)
 }
 
 /// How the times change with the length of the list. What one more filter costs is judged by lists
@@ -455,29 +414,21 @@ fn shapes(by_length: &[Point]) -> Vec<Finding> {
             NEARLY_THE_SAME,
         )
         .because("small filters that are full to their limit move more entries"),
-        Finding::when(
-            format!(
-                "a lookup in a DCF is linear in the length of the list (R² at least {LINEAR}, with \
-                 entries of {LONGEST_ENTRY} bits in every list)"
-            ),
-            format!(
-                "R² {linear:.3}; {:.3} with the shortest entries that keep the rate, of which some \
-                 lengths are faster to search than others",
-                explained(NAMES[0], Act::Mixed)
-            ),
-            linear >= LINEAR,
-        )
-        .because("several filters of the list are searched at the same time"),
+        claim!("a lookup in a DCF is linear in the length of the list (R² at least {LINEAR}, with \
+             entries of {LONGEST_ENTRY} bits in every list)";
+            "R² {linear:.3}; {:.3} with the shortest entries that keep the rate, of which some \
+             lengths are faster to search than others", explained(NAMES[0], Act::Mixed);
+            linear >= LINEAR;
+            "several filters of the list are searched at the same time"),
         Finding::at_least(
             "a lookup in a DBF is linear in the length of the list: R²",
             explained(DBF, Act::Mixed),
             LINEAR,
         ),
-        Finding::new(
-            "a removal from a DCF is slower, the longer the list is (at every step)",
-            removals.iter().map(|time| format!("{time:.0}")).collect::<Vec<_>>().join(", ") + " ns",
-            Holds::in_cases(slower, removals.len().saturating_sub(1)),
-        ),
+        claim!("a removal from a DCF is slower, the longer the list is (at every step)";
+            "{}",
+            removals.iter().map(|time| format!("{time:.0}")).collect::<Vec<_>>().join(", ") + " ns";
+            Holds::in_cases(slower, removals.len().saturating_sub(1))),
     ];
     let [hit, miss] = [Act::Hit, Act::Miss].map(|act| line(by_length, ONE_LENGTH, act));
     if let Some((hit, miss)) = hit.zip(miss) {

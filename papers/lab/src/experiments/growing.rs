@@ -1,29 +1,24 @@
 //! Filters that grow, side by side: all start with room for 1,024 keys and take many more, of which
 //! half are then removed.
 
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Table, number, percent};
 use serde::Serialize;
 use serde_json::json;
 
 use super::speed::memory_is_counted;
 use crate::candidate::{self, CUCKOO, Candidate};
-use crate::clock::{mops, timed};
-use crate::experiment::{Chance, Experiment, Outcome, Settings, choices};
 use crate::heap::Mark;
-use crate::keys::Workload;
 use crate::pauses::{Pauses, Summary};
 use crate::peers;
+use crate::prelude::*;
 
-pub(super) const GROWING: Experiment = Experiment {
-    name: "growing",
-    title: "Beside crates that grow",
-    question: "Which filters grow from a thousand keys and keep their rate, their keys and their \
-               caller's time? (what DCF Figs. 10-17 ask)",
-    about: Claimant::Ours,
-    chance: Chance::Clock,
-    options: &[choices::ITEMS, choices::FPR, choices::ROUNDS, choices::QUERIES, choices::ONLY],
-    once: run,
-};
+pub(super) const GROWING: Experiment = Experiment::ours(
+    ("growing", "Beside crates that grow"),
+    "Which filters grow from a thousand keys and keep their rate, their keys and their caller's \
+     time? (what DCF Figs. 10-17 ask)",
+    Chance::Clock,
+    run,
+)
+.with(&[choices::ITEMS, choices::FPR, choices::ROUNDS, choices::QUERIES, choices::ONLY]);
 
 /// The keys that every filter has room for at first.
 const FIRST: usize = 1024;
@@ -39,30 +34,23 @@ struct Grown {
     label: String,
     /// All memory by the allocator's count, over the keys.
     bits_per_key: f64,
-    /// The share of absent keys that were found.
     false_positive_rate: f64,
-    /// Absent keys that were looked up.
     queries: usize,
     /// Insertions with growth, hits, misses and removals, in millions per second.
     mops: [f64; 4],
-    /// Keys that were not taken.
     refused: usize,
-    /// Keys that were taken and are not found.
     false_negatives: usize,
-    /// Keys that could not be removed.
     not_removed: usize,
     /// Keys that are gone after others were removed.
     lost: usize,
     /// Memory after half of the keys were removed, over what it was.
     bytes_left: f64,
-    /// Single insertions.
     waits: Waits,
 }
 
 /// How long single insertions take, and how the memory grows with them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 struct Waits {
-    /// Of one run.
     raw: Summary,
     /// The shorter time of two runs for each.
     least: Summary,
@@ -96,7 +84,7 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let mut outcome = Outcome::default();
     let mut data = Vec::new();
     for items in settings.list(choices::ITEMS, items)? {
-        let work = Workload::<u64>::new(settings.seed, items.max(1), queries);
+        let work = Workload::new(settings.seed, items.max(1), queries);
         for &rate in &rates {
             let rows = measure(&candidates, &work, rate, rounds, settings)?;
             let name = format!("{items} keys, {} %", 100.0 * rate);
@@ -122,14 +110,14 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
 
 /// Every filter in turn within a round, so that a slow minute hits all alike.
 fn measure(
-    candidates: &[Candidate<u64>],
-    work: &Workload<u64>,
+    candidates: &[Candidate],
+    work: &Workload,
     rate: f64,
     rounds: usize,
     settings: &Settings<'_>,
 ) -> anyhow::Result<Vec<Grown>> {
     let mut rows: Vec<Option<Grown>> = vec![None; candidates.len()];
-    let told = |part: &str, of: &Candidate<u64>| {
+    let told = |part: &str, of: &Candidate| {
         (settings.progress)(&format!("{} %, {part}: {}", 100.0 * rate, of.label()));
     };
     for round in 1..=rounds {
@@ -146,7 +134,7 @@ fn measure(
     Ok(rows.into_iter().flatten().collect())
 }
 
-fn grow(candidate: &Candidate<u64>, work: &Workload<u64>, rate: f64) -> anyhow::Result<Grown> {
+fn grow(candidate: &Candidate, work: &Workload, rate: f64) -> anyhow::Result<Grown> {
     let keys = &work.keys;
     let mark = Mark::now();
     let mut filter = candidate.start(FIRST, keys.len(), rate)?;
@@ -180,7 +168,7 @@ fn grow(candidate: &Candidate<u64>, work: &Workload<u64>, rate: f64) -> anyhow::
 
 /// Peers that relocate at random do not do the same twice, but they grow at the same places, and
 /// the long waits are there.
-fn waits(candidate: &Candidate<u64>, work: &Workload<u64>, rate: f64) -> anyhow::Result<Waits> {
+fn waits(candidate: &Candidate, work: &Workload, rate: f64) -> anyhow::Result<Waits> {
     let run = || -> anyhow::Result<(Pauses, Vec<(usize, f64)>)> {
         let mut pauses = Pauses::with_capacity(work.keys.len());
         let mut bits = Vec::with_capacity(usize::BITS as usize * LOOKS_PER_DOUBLING as usize);
@@ -258,20 +246,11 @@ fn promises(row: &Grown, name: &str, rate: f64) -> Finding {
         longest <= LONG_WAIT_NS,
         row.bytes_left <= 0.75,
     ];
-    Finding::new(
-        format!(
-            "{name}, {}: keeps the rate, loses no key, no insertion takes over 1 ms, and a quarter \
-             of the memory or more is freed with half of the keys",
-            row.label
-        ),
-        format!(
-            "{} %, {lost} keys lost, longest {:.2} ms, {} % of the memory left",
-            percent(row.false_positive_rate, 3),
-            f64::from(longest) / 1e6,
-            percent(row.bytes_left, 0)
-        ),
-        Holds::in_cases(kept.iter().filter(|&&kept| kept).count(), kept.len()),
-    )
+    claim!("{name}, {}: keeps the rate, loses no key, no insertion takes over 1 ms, and a quarter \
+         of the memory or more is freed with half of the keys", row.label;
+        "{} %, {lost} keys lost, longest {:.2} ms, {} % of the memory left",
+        percent(row.false_positive_rate, 3), f64::from(longest) / 1e6, percent(row.bytes_left, 0);
+        Holds::in_cases(kept.iter().filter(|&&kept| kept).count(), kept.len()))
     .of(if row.name.starts_with(CUCKOO) { Claimant::Ours } else { Claimant::Others })
 }
 
@@ -301,16 +280,9 @@ fn fewer_bits(claim: &str, ours: &Grown, other: &Grown, rate: f64) -> Finding {
     let ratio = ours.bits_per_key / other.bits_per_key;
     let rates = [ours, other].map(|of| of.false_positive_rate);
     let chance = 3.0 * (rate / ours.queries.max(1) as f64).sqrt();
-    Finding::when(
-        format!("{claim} at most 1"),
-        format!(
-            "{ratio:.3}; {} % and {} % false positives",
-            percent(rates[0], 3),
-            percent(rates[1], 3)
-        ),
-        ratio <= 1.0 && rates[0] <= rate.max(rates[1]) + chance,
-    )
-    .valued(ratio)
+    claim!("{claim} at most 1";
+        "{ratio:.3}; {} % and {} % false positives", percent(rates[0], 3), percent(rates[1], 3);
+        ratio <= 1.0 && rates[0] <= rate.max(rates[1]) + chance => ratio)
 }
 
 #[cfg(test)]
@@ -319,7 +291,7 @@ mod tests {
 
     #[test]
     fn ours_loses_nothing() {
-        let work = Workload::<u64>::new(1, 20_000, 1000);
+        let work = Workload::new(1, 20_000, 1000);
         let grown = grow(&candidate::elastic(), &work, 0.01).unwrap();
         assert_eq!(grown.refused + grown.not_kept(), 0);
         assert!(grown.mops.iter().all(|&mops| mops > 0.0));

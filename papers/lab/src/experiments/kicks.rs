@@ -5,30 +5,23 @@ use std::time::Duration;
 
 use cuculus::lab::Search;
 use cuculus::{CuckooFilter, Insert, KeyHash};
-use cuculus_page::{Claimant, Finding, Table, number};
 
-use crate::clock::{mops, nanoseconds, timed};
-use crate::experiment::{Chance, Experiment, Outcome, Settings, choices};
-use crate::keys::WorkKey;
+use crate::prelude::*;
 
-pub(super) const KICKS: Experiment = Experiment {
-    name: "kicks",
-    title: "Breadth-first search or random walk",
-    question: "What does an insertion cost as the table fills, and how often does it fail, with \
-               our search, with our walk and with the paper's? (the walk of CF §3.1)",
-    about: Claimant::Ours,
-    chance: Chance::Clock,
-    options: &[choices::LOG2_BUCKETS, choices::SLOTS, choices::BITS, choices::ROUNDS],
-    once: run,
-};
+pub(super) const KICKS: Experiment = Experiment::ours(
+    ("kicks", "Breadth-first search or random walk"),
+    "What does an insertion cost as the table fills, and how often does it fail, with our search, \
+     with our walk and with the paper's? (the walk of CF §3.1)",
+    Chance::Clock,
+    run,
+)
+.with(&[choices::LOG2_BUCKETS, choices::SLOTS, choices::BITS, choices::ROUNDS]);
 
 /// The loads at which a band of the measurement begins or ends, in percent.
 const LOADS: [u64; 6] = [0, 50, 75, 90, 93, 95];
 const BANDS: usize = LOADS.len() - 1;
-/// Keys handed over at a time.
 const GROUP: usize = 1024;
 
-/// A way to insert.
 #[derive(Clone, Copy)]
 struct Way {
     name: &'static str,
@@ -44,14 +37,12 @@ const WAYS: [Way; 5] = [
     Way { name: "walk without return, batches", search: Search::RandomWalk, batched: true },
 ];
 
-/// What a band cost.
 #[derive(Clone, Copy)]
 struct Band {
     time: Duration,
     refused: usize,
 }
 
-/// The table that is filled.
 #[derive(Clone, Copy)]
 struct Shape {
     log2_buckets: u32,
@@ -70,7 +61,7 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let rounds = settings.value(choices::ROUNDS, 3)?.max(1);
     let slots = (1u64 << shape.log2_buckets) * u64::from(shape.slots);
     let ends = LOADS.map(|percent| (slots * percent / 100) as usize);
-    let hash = |number| KeyHash::new(u64::nth(settings.seed, number));
+    let hash = |number| KeyHash::new(nth_key(settings.seed, number));
     let hashes: Vec<KeyHash> = (0..ends[BANDS] as u64).map(hash).collect();
     let mut best = [[Band { time: Duration::MAX, refused: 0 }; BANDS]; WAYS.len()];
     for round in 1..=rounds {
@@ -155,7 +146,7 @@ mod tests {
     #[test]
     fn every_key_is_taken_or_refused() {
         let shape = Shape { log2_buckets: 4, slots: 4, bits: 12, seed: 1 };
-        let hashes: Vec<KeyHash> = (0..3000).map(|n| KeyHash::new(u64::nth(1, n))).collect();
+        let hashes: Vec<KeyHash> = (0..3000).map(|n| KeyHash::new(nth_key(1, n))).collect();
         for way in WAYS {
             let mut filter = way.empty(shape).unwrap();
             let band = way.insert(&mut filter, &hashes);

@@ -10,24 +10,19 @@ use cuculus_papers::baselines::{
 use cuculus_papers::{ConsistentCuckooFilter, DynamicCuckooFilter, IndexIndependentCuckooFilter};
 
 use crate::candidate::planned;
-use crate::experiment::{Chance, Experiment, Outcome, Settings};
-use crate::keys::{absent_keys, keys};
+use crate::prelude::*;
 use crate::subject::Subject;
-use cuculus_page::{Claimant, Finding, Holds, Table, number, percent};
 
-pub(super) const SYSTEMS: Experiment = Experiment {
-    name: "systems",
-    title: "All structures at work",
-    question: "Do all structures of the papers find what they hold and forget what is removed? (CF \
-               Table 1, CCF Table I and the cuckoo hash table of CF Fig. 1)",
-    about: Claimant::Ours,
-    chance: Chance::Seed,
-    options: &[],
-    once: |settings| {
+pub(super) const SYSTEMS: Experiment = Experiment::ours(
+    ("systems", "All structures at work"),
+    "Do all structures of the papers find what they hold and forget what is removed? (CF Table 1, \
+     CCF Table I and the cuckoo hash table of CF Fig. 1)",
+    Chance::Seed,
+    |settings| {
         let keys = settings.pick(20_000, 200_000);
         systems(keys, settings)
     },
-};
+);
 
 const RATE: f64 = 0.01;
 /// Of a rate that a filter is made for, what chance may add.
@@ -220,13 +215,10 @@ fn judge(system: &System) -> Finding {
         Some(stayed) => (", and forgets", format!(", {stayed} not removed")),
         None => ("", String::new()),
     };
-    Finding::new(
-        format!("{}: finds what it holds, at most 1 % beside{forgets}", system.name),
-        format!("{missed} not found, {} %{removed}, {lost} lost", percent(rate, 3)),
-        Holds::graded(right && matches!(stayed, None | Some(0)), right),
-    )
-    .valued(rate)
-    .because(reason.to_owned())
+    claim!("{}: finds what it holds, at most 1 % beside{forgets}", system.name;
+        "{missed} not found, {} %{removed}, {lost} lost", percent(rate, 3);
+        Holds::graded(right && matches!(stayed, None | Some(0)), right) => rate;
+        reason.to_owned())
 }
 
 #[cfg(test)]

@@ -6,23 +6,19 @@ use std::thread;
 use std::time::Instant;
 
 use cuculus::{ElasticFilter, Filter, Insert, KeyHash, Remove, SharedFilter};
-use cuculus_page::{Claimant, Finding, Table, number};
 use foldhash::fast::FixedState;
 
-use crate::experiment::{Chance, Experiment, Outcome, Settings, choices};
-use crate::keys::WorkKey;
 use crate::pauses::Pauses;
+use crate::prelude::*;
 
-pub(super) const THREADS: Experiment = Experiment {
-    name: "threads",
-    title: "One filter for several threads",
-    question: "How long does an operation take if one thread, or two, use the same filter? \
-               (wall time, so nothing else should run)",
-    about: Claimant::Ours,
-    chance: Chance::Clock,
-    options: &[choices::ITEMS, choices::ROUNDS, choices::ONLY],
-    once: run,
-};
+pub(super) const THREADS: Experiment = Experiment::ours(
+    ("threads", "One filter for several threads"),
+    "How long does an operation take if one thread, or two, use the same filter? (wall time, so \
+     nothing else should run)",
+    Chance::Clock,
+    run,
+)
+.with(&[choices::ITEMS, choices::ROUNDS, choices::ONLY]);
 
 const RATE: f64 = 0.01;
 const SHARDS: usize = 64;
@@ -41,7 +37,6 @@ const MOST_FOR_ONE: [(usize, &str, f64); 2] = [(0, "lookups", 1.25), (3, "update
 const PLAIN: &str = "ElasticFilter, one thread";
 const SHARED: &str = "SharedFilter";
 
-/// A filter as one thread uses it.
 trait Target {
     fn has(&self, hash: KeyHash) -> bool;
     fn add(&mut self, hash: KeyHash);
@@ -113,7 +108,7 @@ impl Target for &dashmap::DashSet<u64, FixedState> {
 }
 
 fn hash(number: u64) -> KeyHash {
-    KeyHash::new(u64::nth(0, number))
+    KeyHash::new(nth_key(0, number))
 }
 
 /// Looks up keys of which half are there, and inserts and removes its own. Returns the keys lost.
@@ -154,7 +149,6 @@ struct Bench {
 }
 
 impl Bench {
-    /// Each thread has a handle of its own.
     fn measure<T: Target + Send>(
         &self,
         name: &'static str,
@@ -269,15 +263,13 @@ fn beside_plain(keys: u64, plain: &Measured, shared: &Measured) -> Vec<Finding> 
             let longer = shared.times[mix][0] / plain.times[mix][0];
             let claim =
                 format!("{keys} keys, one thread: {what} take at most {most} times the plain");
-            Finding::when(claim, format!("{longer:.2} times"), longer <= most)
-                .because("every call takes a lock")
+            claim!("{claim}"; "{longer:.2} times"; longer <= most; "every call takes a lock")
         })
         .collect();
     let more = (shared.bits / plain.bits - 1.0) * 100.0;
     let claim = format!("{keys} keys: at most 2 % more memory than the plain filter");
     findings.push(
-        Finding::when(claim, format!("{more:.1} %"), more <= 2.0)
-            .because("each part is as full as it happens to be"),
+        claim!("{claim}"; "{more:.1} %"; more <= 2.0; "each part is as full as it happens to be"),
     );
     findings
 }
@@ -312,7 +304,7 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
                 let (wanted, faster) = (mix.2?, times[0] / times[1]);
                 let claim =
                     format!("{keys} keys, {}: two threads do {wanted} times as much as one", mix.0);
-                let finding = Finding::when(claim, format!("{faster:.2} times"), faster >= wanted);
+                let finding = claim!("{claim}"; "{faster:.2} times"; faster >= wanted);
                 Some(finding.because("both cores share the memory, and whatever else runs"))
             }));
             for (beside, times) in ["nothing", "inserts"].into_iter().zip(bench.pauses()?) {

@@ -13,13 +13,9 @@ use anyhow::Context;
 /// One flow. It is alive from its start to its end, both included.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Flow {
-    /// The source's address, as text.
     pub(crate) source: String,
-    /// The destination's address.
     pub(crate) destination: String,
-    /// When it begins, in seconds.
     pub(crate) start: f64,
-    /// When it ends.
     pub(crate) end: f64,
 }
 
@@ -33,23 +29,18 @@ impl Flow {
 /// A flow begins or ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Event {
-    /// When, in seconds.
     pub(crate) time: f64,
-    /// Which flow, by its place in the trace.
     pub(crate) flow: usize,
-    /// Whether it begins.
     pub(crate) begins: bool,
 }
 
 /// Flows, in any order.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Trace {
-    /// The flows.
     pub(crate) flows: Vec<Flow>,
 }
 
 impl Trace {
-    /// Reads `source,destination,start,end` lines.
     pub(crate) fn from_csv(path: &Path) -> anyhow::Result<Self> {
         let text = std::fs::read_to_string(path);
         let text = text.with_context(|| format!("cannot read {}", path.display()))?;
@@ -68,7 +59,6 @@ impl Trace {
         events
     }
 
-    /// The most flows alive at once.
     pub(crate) fn peak(&self) -> usize {
         peak(self.flows.iter().map(|flow| (flow.start, flow.end)))
     }

@@ -18,11 +18,8 @@ const BISECTIONS: usize = 60;
 /// What the trace is to be like.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Synthetic {
-    /// The number of flows.
     pub(crate) flows: usize,
-    /// The most alive at once.
     pub(crate) peak: usize,
-    /// The same seed gives the same trace.
     pub(crate) seed: u64,
 }
 

@@ -10,8 +10,7 @@ use cuculus_papers::{
 
 use super::RATE;
 use crate::candidate::planned;
-use crate::experiments::ccf_trace::{Tidied, Tidy};
-use crate::subject::Subject;
+use crate::experiments::ccf_trace::{Follower, Tidied, Tidy};
 
 /// The keys of each filter of a list.
 const EACH: usize = 192;
@@ -20,7 +19,7 @@ const BUCKETS: u64 = 64;
 const SPARSE: f64 = 0.85;
 
 /// A filter under the name that the paper has for it.
-type Named = (&'static str, Box<dyn Subject<KeyHash>>);
+type Named = (&'static str, Box<dyn Follower>);
 
 /// All, planned for this many keys at once where they must be planned.
 pub(super) fn all(keys: usize, seed: u64) -> anyhow::Result<Vec<Named>> {
@@ -57,52 +56,45 @@ struct Unsure(DynamicBloomFilter);
 /// One ring, with buckets added when a key is refused and removed when it is sparse.
 struct Ring(IndexIndependentCuckooFilter);
 
-/// What is the same in all three.
-macro_rules! by_hash {
-    () => {
-        fn contains(&self, hash: &KeyHash) -> bool {
-            self.0.contains_hash(*hash)
-        }
-
-        fn as_filter(&self) -> Option<&dyn Filter> {
-            Some(&self.0)
-        }
-    };
-}
-
-impl Subject<KeyHash> for Keeps {
-    by_hash!();
-
-    fn insert(&mut self, hash: &KeyHash) -> bool {
-        self.0.insert_hash(*hash).is_ok()
+impl Follower for Keeps {
+    fn filter(&self) -> &dyn Filter {
+        &self.0
     }
 
-    fn remove(&mut self, hash: &KeyHash) -> Option<bool> {
-        Some(self.0.contains_hash(*hash))
+    fn insert(&mut self, hash: KeyHash) -> bool {
+        self.0.insert_hash(hash).is_ok()
+    }
+
+    fn remove(&mut self, hash: KeyHash) -> bool {
+        self.0.contains_hash(hash)
     }
 }
 
-impl Subject<KeyHash> for Unsure {
-    by_hash!();
-
-    fn insert(&mut self, hash: &KeyHash) -> bool {
-        self.0.insert_hash(*hash).is_ok()
+impl Follower for Unsure {
+    fn filter(&self) -> &dyn Filter {
+        &self.0
     }
 
-    fn remove(&mut self, hash: &KeyHash) -> Option<bool> {
-        Some(self.0.try_remove_hash(*hash) != Removal::Absent)
+    fn insert(&mut self, hash: KeyHash) -> bool {
+        self.0.insert_hash(hash).is_ok()
     }
 
-    fn filters(&self) -> usize {
-        self.0.filters()
+    fn remove(&mut self, hash: KeyHash) -> bool {
+        self.0.try_remove_hash(hash) != Removal::Absent
+    }
+
+    fn parts(&self) -> (usize, usize) {
+        (self.0.filters(), 0)
     }
 }
 
-impl Subject<KeyHash> for Ring {
-    by_hash!();
+impl Follower for Ring {
+    fn filter(&self) -> &dyn Filter {
+        &self.0
+    }
 
-    fn insert(&mut self, hash: &KeyHash) -> bool {
-        while self.0.insert_hash(*hash).is_err() {
+    fn insert(&mut self, hash: KeyHash) -> bool {
+        while self.0.insert_hash(hash).is_err() {
             if self.0.add_bucket().is_err() {
                 return false;
             }
@@ -110,15 +102,15 @@ impl Subject<KeyHash> for Ring {
         true
     }
 
-    fn remove(&mut self, hash: &KeyHash) -> Option<bool> {
-        let removed = self.0.remove_hash(*hash);
+    fn remove(&mut self, hash: KeyHash) -> bool {
+        let removed = self.0.remove_hash(hash);
         if self.0.utilization() < SPARSE {
             self.0.remove_bucket();
         }
-        Some(removed)
+        removed
     }
 
-    fn ring_bytes(&self) -> usize {
-        self.0.stats().ring_bytes
+    fn parts(&self) -> (usize, usize) {
+        (1, self.0.stats().ring_bytes)
     }
 }

@@ -5,28 +5,23 @@ mod flexibility;
 mod followers;
 
 use super::ccf_trace::{Course, Followed};
-use crate::experiment::{Chance, Experiment, Outcome, Settings, choices};
 use crate::flows::Synthetic;
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Table, number, percent};
+use crate::prelude::*;
 
-pub(super) const FEATURES: Experiment = Experiment {
-    name: "ccf-features",
-    title: "Elasticity, efficiency and flexibility",
-    question: "Which filters follow a set, use their memory, and leave a choice? (CCF Table I)",
-    about: Claimant::Paper,
-    chance: Chance::Seed,
-    options: &[choices::FLOWS],
-    once: features,
-};
+pub(super) const FEATURES: Experiment = Experiment::paper(
+    ("ccf-features", "Elasticity, efficiency and flexibility"),
+    "Which filters follow a set, use their memory, and leave a choice? (CCF Table I)",
+    Chance::Seed,
+    features,
+)
+.with(&[choices::FLOWS]);
 
-/// The rate that all are built for.
 const RATE: f64 = 0.01;
 /// A filter that has freed this share of its memory once the set is empty frees memory.
 const GIVEN_BACK: f64 = 0.5;
 /// Sizes no further apart than this, of the largest, are fine steps.
 const FINE: f64 = 0.02;
 
-/// One column of the paper's table, and what was measured.
 struct Measured {
     name: &'static str,
     /// The paper's pluses for elasticity, efficiency and flexibility.
@@ -180,16 +175,10 @@ fn findings(all: &[Measured]) -> Vec<Finding> {
     let finding = |claim: &str, feature, ours: &dyn Fn(&Measured) -> f64, reason: &str| {
         let (same, ranked) = agreement(all, feature, ours);
         let share = same as f64 / ranked.max(1) as f64;
-        Finding::new(
-            format!(
-                "{claim} (the order of the paper's pluses; in part from three quarters of the \
-                 pairs)"
-            ),
-            format!("{same} of {ranked} pairs in that order"),
-            Holds::nearly(share, 0.75),
-        )
-        .valued(share)
-        .because(reason)
+        claim!("{claim} (the order of the paper's pluses; in part from three quarters of the \
+             pairs)";
+            "{same} of {ranked} pairs in that order"; Holds::nearly(share, 0.75) => share;
+            reason)
     };
     vec![
         finding(

@@ -3,8 +3,8 @@
 use std::hint::black_box;
 
 use super::layouts::Ring;
-use crate::clock::{nanoseconds, timed};
 use crate::heap::Mark;
+use crate::prelude::*;
 
 /// Changes of a sorted list of millions of nodes take milliseconds each.
 const MOST_MOVED: usize = 1 << 28;
@@ -18,7 +18,6 @@ pub(super) struct Course {
     changes: Vec<u32>,
 }
 
-/// What a ring took, in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Cost {
     pub(super) lookup: f64,

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use cuculus_papers::RingNodes;
 
-/// A ring of nodes.
 pub(super) trait Ring {
     /// Whether a node can be added without rebuilding the ring.
     const CHANGES: bool = true;

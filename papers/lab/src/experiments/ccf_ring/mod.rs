@@ -7,23 +7,21 @@ mod layouts;
 use std::collections::BTreeMap;
 
 use anyhow::ensure;
-use cuculus_page::{Claimant, Finding, Table, number};
 use cuculus_papers::RingNodes;
 
-use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, choices};
 use course::{Cost, Course};
 use layouts::{Eytzinger, Interpolated, Sorted};
 
-pub(super) const RING: Experiment = Experiment {
-    name: "ccf-ring",
-    title: "Layouts of a ring",
-    question: "What do a lookup and a change cost in our ring, beside a search tree and sorted \
-               lists? (the ring of CCF Fig. 2)",
-    about: Claimant::Ours,
-    chance: Chance::Clock,
-    options: &[choices::NODES, LOOKUPS, choices::ROUNDS],
-    once: run,
-};
+use crate::prelude::*;
+
+pub(super) const RING: Experiment = Experiment::ours(
+    ("ccf-ring", "Layouts of a ring"),
+    "What do a lookup and a change cost in our ring, beside a search tree and sorted lists? (the \
+     ring of CCF Fig. 2)",
+    Chance::Clock,
+    run,
+)
+.with(&[choices::NODES, LOOKUPS, choices::ROUNDS]);
 
 const LOOKUPS: Choice = Choice::new("lookups", "N", "lookups of each kind in a round");
 

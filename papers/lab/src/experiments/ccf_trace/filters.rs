@@ -2,13 +2,12 @@
 //! is built. Knows filters, nothing of traces.
 
 use cuculus::lab::{PlacementKind, Search};
-use cuculus::{ElasticFilter, ElasticFilterBuilder, Filter, Insert, KeyHash, Remove};
+use cuculus::{CuckooFilter, ElasticFilter, ElasticFilterBuilder, Filter, Insert, KeyHash, Remove};
+use cuculus_papers::baselines::AdaptiveCuckooFilter;
 use cuculus_papers::{ConsistentCuckooFilter, DynamicCuckooFilter, Extension, Resizing};
 
-use crate::experiment::{Choice, Settings};
-use crate::subject::Subject;
+use crate::prelude::*;
 
-/// A dynamic filter and what it does after removals.
 pub(in super::super) struct Tidied {
     filter: DynamicCuckooFilter,
     tidy: Tidy,
@@ -24,7 +23,6 @@ pub(in super::super) enum Tidy {
     AsPrinted,
     /// The same, but nothing is moved that does not free a filter.
     Compact,
-    /// With kicks.
     ShrinkToFit,
 }
 
@@ -54,36 +52,74 @@ impl Tidied {
     }
 }
 
-impl Subject<KeyHash> for Tidied {
-    fn insert(&mut self, hash: &KeyHash) -> bool {
-        self.filter.insert_hash(*hash).is_ok()
+/// A filter that follows a trace.
+pub(in super::super) trait Follower {
+    fn filter(&self) -> &dyn Filter;
+
+    fn insert(&mut self, hash: KeyHash) -> bool;
+
+    fn remove(&mut self, hash: KeyHash) -> bool;
+
+    /// The filters that it consists of, and the part of its memory that holds rings.
+    fn parts(&self) -> (usize, usize) {
+        (1, 0)
+    }
+}
+
+macro_rules! follows_by_itself {
+    ($($filter:ident $(, $parts:expr)?;)*) => {$(
+        impl Follower for $filter {
+            fn filter(&self) -> &dyn Filter {
+                self
+            }
+
+            fn insert(&mut self, hash: KeyHash) -> bool {
+                self.insert_hash(hash).is_ok()
+            }
+
+            fn remove(&mut self, hash: KeyHash) -> bool {
+                self.remove_hash(hash)
+            }
+
+            $(fn parts(&self) -> (usize, usize) {
+                $parts(self)
+            })?
+        }
+    )*};
+}
+
+follows_by_itself! {
+    CuckooFilter;
+    AdaptiveCuckooFilter;
+    ElasticFilter;
+    ConsistentCuckooFilter, |of: &Self| (of.filters(), of.stats().ring_bytes);
+}
+
+impl Follower for Tidied {
+    fn filter(&self) -> &dyn Filter {
+        &self.filter
     }
 
-    fn contains(&self, hash: &KeyHash) -> bool {
-        self.filter.contains_hash(*hash)
+    fn insert(&mut self, hash: KeyHash) -> bool {
+        self.filter.insert_hash(hash).is_ok()
     }
 
     /// After every removal as printed. Otherwise tries to free a filter after every removal that
     /// leaves as many slots free as a filter has; with fewer it cannot be freed.
-    fn remove(&mut self, hash: &KeyHash) -> Option<bool> {
-        let removed = self.filter.remove_hash(*hash);
+    fn remove(&mut self, hash: KeyHash) -> bool {
+        let removed = self.filter.remove_hash(hash);
         let free = self.filter.slots() - self.filter.len();
         if self.tidy == Tidy::AsPrinted || free >= self.slots_per_filter().max(self.try_from) {
             self.tidy();
         }
-        Some(removed)
+        removed
     }
 
-    fn as_filter(&self) -> Option<&dyn Filter> {
-        Some(&self.filter)
-    }
-
-    fn filters(&self) -> usize {
-        self.filter.filters()
+    fn parts(&self) -> (usize, usize) {
+        (self.filter.filters(), 0)
     }
 }
 
-/// Which filter, with which parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in super::super) enum Way {
     Dynamic(Dynamic),
@@ -91,7 +127,6 @@ pub(in super::super) enum Way {
     Elastic { target_load: Option<f64>, rate: f64 },
 }
 
-/// What the tables of all filters are like.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in super::super) struct Shape {
     /// Of a filter; of a CCF that it starts with.
@@ -119,7 +154,6 @@ impl Shape {
         Choice::new("v", "N", "nodes of a bucket on a ring"),
     ];
 
-    /// The paper's, or what was set.
     pub(super) fn of(settings: &Settings<'_>) -> anyhow::Result<Self> {
         let [m, b, f, kicks, k, v] = Self::OPTIONS;
         Ok(Self {
@@ -138,7 +172,6 @@ impl Shape {
     }
 }
 
-/// The parameters of a dynamic filter that differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in super::super) struct Dynamic {
     pub(in super::super) shape: Shape,
@@ -149,7 +182,6 @@ pub(in super::super) struct Dynamic {
     pub(in super::super) full: usize,
 }
 
-/// The parameters of a consistent filter that differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in super::super) struct Consistent {
     pub(in super::super) shape: Shape,
@@ -172,8 +204,7 @@ impl Consistent {
 const MAX_FILTERS: u32 = 1024;
 
 impl Way {
-    /// An empty filter.
-    pub(in super::super) fn empty(&self, seed: u64) -> anyhow::Result<Box<dyn Subject<KeyHash>>> {
+    pub(in super::super) fn empty(&self, seed: u64) -> anyhow::Result<Box<dyn Follower>> {
         Ok(match *self {
             Self::Dynamic(Dynamic { shape, reuse_holes, tidy, search, full }) => {
                 let (extension, capacity) = match reuse_holes {
@@ -219,7 +250,6 @@ impl Way {
 
 /// The paper's mean utilisation of CCF_B.
 pub(super) const PAPER_BUCKETS: f64 = 0.9481;
-/// And of CCF_F.
 const PAPER_FILTERS: f64 = 0.9425;
 /// A load for an elastic filter below its default, to show what the default saves.
 const SPARSER: f64 = 0.915;
@@ -227,7 +257,6 @@ const SPARSER: f64 = 0.915;
 /// fingerprints of 30 bits.
 const LOW_RATE: f64 = 1e-5;
 
-/// A filter to follow the trace with, and what is known of it.
 #[derive(Clone, Debug)]
 pub(super) struct Contender {
     pub(super) name: String,
@@ -237,11 +266,9 @@ pub(super) struct Contender {
     pub(super) is_printed: bool,
     /// The least mean utilisation that it must have, by our own claim.
     pub(super) target: Option<f64>,
-    /// Whether it is in every run.
     pub(super) is_shown: bool,
 }
 
-/// What the paper says of a filter.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Paper {
     pub(super) mean: Option<f64>,
@@ -252,7 +279,6 @@ pub(super) struct Paper {
     pub(super) few_empty: Option<f64>,
 }
 
-/// A share that the paper prints.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Share {
     About(f64),

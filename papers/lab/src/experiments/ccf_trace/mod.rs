@@ -6,30 +6,27 @@ mod followed;
 mod parameters;
 mod verdicts;
 
-pub(super) use filters::{Tidied, Tidy};
+pub(super) use filters::{Follower, Tidied, Tidy};
 pub(super) use followed::{Course, Followed};
 pub(super) use parameters::PARAMETERS;
 
 use std::path::PathBuf;
 
 use anyhow::ensure;
-use cuculus_page::{Axis, Claimant, Column, Finding, Plot, Table, number, percent};
 
-use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, Size, choices};
 use crate::flows::{Synthetic, Trace};
+use crate::prelude::*;
 use filters::{Contender, Shape as ShapeOf, Share};
 use followed::{FEW_EMPTY, MANY_EMPTY, WELL_USED};
 
-pub(super) const TRACE: Experiment = Experiment {
-    name: "ccf-trace",
-    title: "Filters that follow a set",
-    question: "How full, and how large, are filters while flows come and go? (CCF Fig. 4; 64 \
-               buckets of three slots, 30 bits, at most 7,290 flows alive)",
-    about: Claimant::Paper,
-    chance: Chance::Seed,
-    options: &OPTIONS,
-    once: run,
-};
+pub(super) const TRACE: Experiment = Experiment::paper(
+    ("ccf-trace", "Filters that follow a set"),
+    "How full, and how large, are filters while flows come and go? (CCF Fig. 4; 64 buckets of \
+     three slots, 30 bits, at most 7,290 flows alive)",
+    Chance::Seed,
+    run,
+)
+.with(&OPTIONS);
 
 const CSV: Choice = Choice::new(
     "csv",
@@ -45,7 +42,6 @@ const OPTIONS: [Choice; 12] = {
 
 const FULL: Choice = Choice::new("c", "N", "keys from which on a filter of the DCF counts as full");
 
-/// The paper's flows.
 const PAPER_FLOWS: usize = 58_941;
 /// How far from the paper's mean ours may be and still be called the same, and be the same in part.
 const SAME: f64 = 0.01;
@@ -62,7 +58,6 @@ const MANY_EMPTY_SHARE: f64 = 0.16;
 /// More points than a plot draws dots for.
 const POINTS: usize = 100;
 
-/// What the names of the rows mean.
 const AS_PRINTED: &str = "As printed: victims are chosen at random up to 1,200 times and buckets may \
     be visited again (undone when the walk gives up, where the papers lose a key); after every \
     removal Algorithm 4 of the DCF paper moves what fits to the same bucket of denser filters, also \
@@ -70,7 +65,6 @@ const AS_PRINTED: &str = "As printed: victims are chosen at random up to 1,200 t
     does not free a filter (whole filters only). The paper does not say when a filter of the DCF \
     counts as full: here with 180 of 192 slots, the share of the DCF paper.";
 
-/// A filter and what it was like.
 struct Row {
     contender: Contender,
     followed: Followed,
@@ -298,7 +292,7 @@ mod tests {
         for contender in filters::all(ShapeOf::PAPER, 0.01, 180) {
             let followed = course.follow(&contender.way).unwrap();
             let name = contender.name;
-            assert_eq!((followed.samples, followed.most_keys), (4000, trace.peak()), "{name}");
+            assert_eq!((followed.keys.len(), followed.most_keys), (4000, trace.peak()), "{name}");
             assert_eq!(followed.wrong_answers(), 0, "{name}");
             let mean = followed.mean_utilization;
             assert!(0.4 < mean && mean < 1.0, "{name}: {mean}");

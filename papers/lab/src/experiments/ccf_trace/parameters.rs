@@ -1,35 +1,30 @@
 //! The paper's Fig. 5: CCF_B with one parameter after the other changed.
 
 use cuculus::lab::Search;
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, percent};
 use cuculus_papers::analysis::ring_threshold;
 
 use super::filters::{Consistent, Contender, PAPER_BUCKETS, Paper, Shape, Way};
 use super::{PAPER_FLOWS, Row, SAME, SAME_SHARE, distribution, tables};
-use crate::experiment::{Chance, Experiment, Outcome, Settings, choices};
 use crate::flows::Synthetic;
 
 use super::followed::Course;
+use crate::prelude::*;
 
-pub(in super::super) const PARAMETERS: Experiment = Experiment {
-    name: "ccf-parameters",
-    title: "Parameters of a consistent cuckoo filter",
-    question: "How full is a CCF_B with other numbers of candidates, slots, kicks and nodes while \
-               flows come and go? (CCF Fig. 5)",
-    about: Claimant::Paper,
-    chance: Chance::Seed,
-    options: &[choices::FLOWS, choices::ONLY],
-    once: run,
-};
+pub(in super::super) const PARAMETERS: Experiment = Experiment::paper(
+    ("ccf-parameters", "Parameters of a consistent cuckoo filter"),
+    "How full is a CCF_B with other numbers of candidates, slots, kicks and nodes while flows come \
+     and go? (CCF Fig. 5)",
+    Chance::Seed,
+    run,
+)
+.with(&[choices::FLOWS, choices::ONLY]);
 
-/// Enough for the paper's Fig. 5.
 const FEW_FLOWS: usize = 5000;
 const AS_IN_THE_PAPER: &str = "as in the paper";
 
 struct Change {
     name: &'static str,
     with: Consistent,
-    /// The paper's mean.
     paper: Option<f64>,
     /// What our rows show, where ours is not the paper's.
     reason: &'static str,
@@ -99,7 +94,6 @@ struct Said {
     figure: &'static str,
     name: &'static str,
     above: f64,
-    /// From and to.
     share: [f64; 2],
     words: &'static str,
 }
@@ -139,7 +133,6 @@ const TRENDS: [(&str, &[&str]); 5] = [
 /// A rise that is less is none.
 const RISE: f64 = 0.0005;
 
-/// The reference and its changes.
 fn all() -> impl Iterator<Item = Contender> {
     CHANGES.iter().map(|change| Contender {
         name: change.name.to_owned(),
@@ -207,11 +200,10 @@ fn rises(rows: &[Row], (what, names): &(&str, &[&str])) -> Option<Finding> {
     let rise = means.last()? - means.first()?;
     let up = steps.iter().filter(|&&step| step >= RISE).count();
     let shown: Vec<String> = means.iter().map(|mean| format!("{mean:.4}")).collect();
-    let finding = Finding::new(
-        format!("{what}, the fuller (a rise of {RISE} or more at every step; in part if in all)"),
-        format!("{}: {}", names.join(", "), shown.join(", ")),
-        Holds::graded(up == steps.len(), rise >= RISE),
-    );
+    let finding = claim!("{what}, the fuller (a rise of {RISE} or more at every step; in part if \
+         in all)";
+        "{}: {}", names.join(", "), shown.join(", ");
+        Holds::graded(up == steps.len(), rise >= RISE));
     Some(finding.valued(rise).because("at some steps nothing is gained any more, or it is lost"))
 }
 
@@ -222,15 +214,12 @@ fn mean(ours: f64, contender: &Contender) -> Option<Finding> {
     let paper = change.paper?;
     let Shape { candidates, slots, nodes, .. } = change.with.shape;
     let random = ring_threshold(candidates, slots, nodes) / f64::from(slots);
-    let finding = Finding::when(
-        format!("{}: {paper:.4} of the slots in use on average (within {SAME})", change.name),
-        format!("{ours:.4}; T̂ of random arcs {random:.3}"),
-        (ours - paper).abs() <= SAME,
-    );
+    let finding = claim!("{}: {paper:.4} of the slots in use on average (within {SAME})",
+        change.name;
+        "{ours:.4}; T̂ of random arcs {random:.3}"; (ours - paper).abs() <= SAME);
     Some(finding.valued(ours).because(change.reason))
 }
 
-/// Shares of the samples above a utilisation, as the paper's text has them.
 fn shares(rows: &[Row]) -> Vec<Finding> {
     let finding = |&Said { name, above, share: [least, most], words, .. }: &Said| {
         let row = rows.iter().find(|row| row.contender.name == name)?;
@@ -240,7 +229,7 @@ fn shares(rows: &[Row]) -> Vec<Finding> {
             "{name}: {words} of the samples use more than {above} of the slots (within {} points)",
             percent(SAME_SHARE, 0)
         );
-        let finding = Finding::when(claim, format!("{} %", percent(ours, 0)), same).valued(ours);
+        let finding = claim!("{claim}"; "{} %", percent(ours, 0); same => ours);
         Some(finding.because("follows from the mean, and from how the trace shrinks"))
     };
     SAID.iter().filter_map(finding).collect()

@@ -1,7 +1,5 @@
 //! What the paper says of its Fig. 4, one claim after the other, and what we say of ours.
 
-use cuculus_page::{Claimant, Finding, Holds, percent};
-
 use super::filters::{
     CCF_B_PRINTED, CCF_F_PRINTED, DCF_COMPACT, DCF_PRINTED, ELASTIC_LOW_RATE, Share,
 };
@@ -9,11 +7,11 @@ use super::followed::{Followed, WELL_USED};
 use super::{
     MANY_EMPTY_SHARE, MOST_EMPTY, Row, SAME, SAME_IN_PART, SAME_SHARE, SAME_SHARE_IN_PART,
 };
+use crate::prelude::*;
 
 const TRACE: &str = "the trace is synthetic: the paper's is not public, and the paper does not say \
                      when a filter counts as full";
 
-/// All claims about these rows.
 pub(super) fn of(rows: &[Row]) -> Vec<Finding> {
     let printed = rows.iter().filter(|row| row.contender.is_printed);
     let mut findings: Vec<Finding> = printed.flat_map(of_the_paper).collect();
@@ -34,7 +32,6 @@ pub(super) fn of(rows: &[Row]) -> Vec<Finding> {
     findings
 }
 
-/// The paper's numbers for one filter.
 fn of_the_paper(Row { contender, followed }: &Row) -> Vec<Finding> {
     let (name, paper) = (&contender.name, &contender.paper);
     let shares = format!("{} points", percent(SAME_SHARE, 0));
@@ -46,7 +43,7 @@ fn of_the_paper(Row { contender, followed }: &Row) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut judge = |claim: String, ours: f64, shown: String, holds| {
         let claim = format!("{name}: {claim}");
-        findings.push(Finding::new(claim, shown, holds).valued(ours).because(TRACE));
+        findings.push(claim!("{claim}"; "{shown}"; holds => ours; TRACE));
     };
     if let Some(paper) = paper.mean {
         let ours = followed.mean_utilization;
@@ -64,7 +61,7 @@ fn of_the_paper(Row { contender, followed }: &Row) -> Vec<Finding> {
                 near_share(ours, share),
             ),
             Share::Below(share) => {
-                (format!("fewer than {} of the samples", shown(share)), Holds::when(ours < share))
+                (format!("fewer than {} of the samples", shown(share)), Holds::from(ours < share))
             }
         };
         judge(format!("less than {WELL_USED:.2} in use in {words}"), ours, shown(ours), holds);
@@ -106,48 +103,29 @@ fn compared(dynamic: &Followed, buckets: &Followed, filters: &Followed) -> Vec<F
     let [b, f, d] = all.map(|of| of.mean_bits_per_key);
     let [rate_b, rate_f, rate_d] = all.map(|of| of.rate_at_the_peak);
     vec![
-        Finding::when(
-            "both CCFs use more of their slots than a DCF",
-            format!("{:.3} and {:.3} against {:.3}", means[0], means[1], dynamic.mean_utilization),
-            means.iter().all(|&mean| mean > dynamic.mean_utilization),
-        )
-        .valued(means[0].min(means[1]) - dynamic.mean_utilization),
-        Finding::new(
-            "CCF_B leads a DCF by .067 of the slots (within .01; in part if it leads)",
-            format!("{lead:.3}"),
-            Holds::graded((lead - 0.0672).abs() <= SAME, lead > 0.0),
-        )
-        .valued(lead)
-        .because("a DCF that moves what fits, as it is printed, is fuller here than in the paper"),
-        Finding::new(
-            "and so the CCFs take less memory (bits per key, everything counted, at no higher rate)",
-            format!(
-                "{b:.1} and {f:.1} against {d:.1} bits; {rate_b:.1e} and {rate_f:.1e} against \
-                 {rate_d:.1e} false positives"
-            ),
-            Holds::in_cases(held, 2),
-        )
-        .valued(b / d)
-        .because(
+        claim!("both CCFs use more of their slots than a DCF";
+            "{:.3} and {:.3} against {:.3}", means[0], means[1], dynamic.mean_utilization;
+            means.iter().all(|&mean| mean > dynamic.mean_utilization)
+            => means[0].min(means[1]) - dynamic.mean_utilization),
+        claim!("CCF_B leads a DCF by .067 of the slots (within .01; in part if it leads)";
+            "{lead:.3}"; Holds::graded((lead - 0.0672).abs() <= SAME, lead > 0.0) => lead;
+            "a DCF that moves what fits, as it is printed, is fuller here than in the paper"),
+        claim!("and so the CCFs take less memory (bits per key, everything counted, at no higher \
+             rate)";
+            "{b:.1} and {f:.1} against {d:.1} bits; {rate_b:.1e} and {rate_f:.1e} against \
+             {rate_d:.1e} false positives"; Holds::in_cases(held, 2) => b / d;
             "a ring of ten nodes per bucket of three slots takes more than it saves, and the rate \
-             is that of all keys, not of some buckets",
-        ),
+             is that of all keys, not of some buckets"),
     ]
 }
 
 /// What the deviation of our own compact would have done to the verdicts.
 fn partial_moves(printed: &Followed, compact: &Followed) -> Finding {
     let gain = printed.mean_utilization - compact.mean_utilization;
-    Finding::when(
-        "moving what fits even if it frees no filter is what keeps a DCF full (it gains at least \
-         .03 of the slots)",
-        format!(
-            "{gain:.3}: {:.3} instead of {:.3}",
-            printed.mean_utilization, compact.mean_utilization
-        ),
-        gain >= 0.03,
-    )
-    .valued(gain)
+    claim!("moving what fits even if it frees no filter is what keeps a DCF full (it gains at \
+         least .03 of the slots)";
+        "{gain:.3}: {:.3} instead of {:.3}", printed.mean_utilization, compact.mean_utilization;
+        gain >= 0.03 => gain)
     .of(Claimant::Ours)
 }
 
@@ -156,21 +134,12 @@ fn elastic_beside(elastic: &Followed, buckets: &Followed) -> Finding {
     // An elastic filter keeps no rate below 1e-5; half of the rate costs a bit per key.
     let bits_for_the_rate = (elastic.rate_at_the_peak / buckets.rate_at_the_peak).log2().max(0.0);
     let fewer = elastic.mean_bits_per_key + bits_for_the_rate < buckets.mean_bits_per_key;
-    Finding::when(
-        "an elastic filter takes fewer bits per key than CCF_B, everything counted, with a bit more \
-         for each doubling of the rate",
-        format!(
-            "{:.1} against {:.1}; rates {:.1e} and {:.1e}; {:.3} and {:.3} of the slots in use",
-            elastic.mean_bits_per_key,
-            buckets.mean_bits_per_key,
-            elastic.rate_at_the_peak,
-            buckets.rate_at_the_peak,
-            elastic.mean_utilization,
-            buckets.mean_utilization
-        ),
-        fewer,
-    )
-    .valued(elastic.mean_bits_per_key / buckets.mean_bits_per_key)
+    claim!("an elastic filter takes fewer bits per key than CCF_B, everything counted, with a bit \
+         more for each doubling of the rate";
+        "{:.1} against {:.1}; rates {:.1e} and {:.1e}; {:.3} and {:.3} of the slots in use",
+        elastic.mean_bits_per_key, buckets.mean_bits_per_key, elastic.rate_at_the_peak,
+        buckets.rate_at_the_peak, elastic.mean_utilization, buckets.mean_utilization;
+        fewer => elastic.mean_bits_per_key / buckets.mean_bits_per_key)
     .of(Claimant::Ours)
 }
 

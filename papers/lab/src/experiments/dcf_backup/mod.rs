@@ -7,25 +7,21 @@ use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 
 use cuculus::{Filter, Insert, Remove};
-use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Table, number, percent};
 use cuculus_papers::baselines::{DynamicBloomFilter, Removal};
 
 use super::dcf_list::{FILTERS, RATE, buckets_for, paper_list};
-use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings};
-use crate::keys::rate_of_absent;
+use crate::prelude::*;
 use versions::Versions;
 
-pub(super) const BACKUP: Experiment = Experiment {
-    name: "dcf-backup",
-    title: "A backup with a chunk digest",
-    question: "How much memory does a digest of the stored chunks take, and how many reads of the \
-               index does it save, while versions of a source tree are stored and old chunks are \
-               dropped? (DCF Figs. 18-20)",
-    about: Claimant::Paper,
-    chance: Chance::OwnSeeds,
-    options: &[VERSIONS, SOURCES],
-    once: run,
-};
+pub(super) const BACKUP: Experiment = Experiment::paper(
+    ("dcf-backup", "A backup with a chunk digest"),
+    "How much memory does a digest of the stored chunks take, and how many reads of the index does \
+     it save, while versions of a source tree are stored and old chunks are dropped? (DCF Figs. \
+     18-20)",
+    Chance::OwnSeeds,
+    run,
+)
+.with(&[VERSIONS, SOURCES]);
 
 const VERSIONS: Choice = Choice::new("versions", "N", "versions of the source tree");
 const SOURCES: Choice = Choice::new(
@@ -46,7 +42,6 @@ const CACHED: usize = 16;
 const PROBES: u64 = 100_000;
 const SEEDS: u64 = 5;
 
-/// One version stored.
 #[derive(Clone, Copy, Default)]
 struct Step {
     cuckoo_bytes: f64,
@@ -57,7 +52,6 @@ struct Step {
     chunks: f64,
 }
 
-/// A whole run.
 #[derive(Default)]
 struct Course {
     steps: Vec<Step>,
@@ -180,7 +174,7 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
             let claims =
                 ["a DCF takes 75 % less memory than a DBF", "62.5 % fewer reads of the index"];
             let untested = |claim: &str| {
-                Finding::new(claim, "nothing", Holds::Untested).if_decided(false, &reason)
+                claim!("{claim}"; "nothing"; Holds::Untested).if_decided(false, &reason)
             };
             Ok(Outcome::of(claims.map(untested)))
         }
@@ -201,46 +195,29 @@ fn outcome(versions: &Versions, courses: &[Course]) -> Outcome {
     };
     let memory = over_seeds(&|course| {
         let (saved, same_rate) = (saved(course), course.cuckoo_rate <= course.bloom_rate * 1.1);
-        Finding::new(
-            "the digest takes 75 % less memory as a DCF than as a DBF (holds from 70 % at no higher \
-             rate, in part if less at all)",
-            format!(
-                "{} % less; {} % and {} % false positives",
-                percent(saved, 0),
-                percent(course.cuckoo_rate, 2),
-                percent(course.bloom_rate, 2)
-            ),
-            Holds::graded(saved >= LESS_MEMORY - 0.05 && same_rate, saved > 0.0),
-        )
-        .valued(saved)
-        .because(
+        claim!("the digest takes 75 % less memory as a DCF than as a DBF (holds from 70 % at no \
+             higher rate, in part if less at all)";
+            "{} % less; {} % and {} % false positives", percent(saved, 0),
+            percent(course.cuckoo_rate, 2), percent(course.bloom_rate, 2);
+            Holds::graded(saved >= LESS_MEMORY - 0.05 && same_rate, saved > 0.0) => saved;
             "the buckets of a cuckoo filter are a power of two: with this number of chunks many of \
-             them stay empty",
-        )
+             them stay empty")
     });
     let reads = over_seeds(&|course| {
         let fewer = fewer(course);
-        Finding::new(
-            "the digest saves 62.5 % of the reads of the index (within 10 points; in part if it \
-             saves any)",
-            format!("{} %", percent(fewer, 1)),
-            Holds::graded((fewer - FEWER_READS).abs() <= 0.1, fewer > 0.0),
-        )
-        .valued(fewer)
-        .because(
-            "what it saves are the looks for chunks that are new: how many there are depends on the \
-             versions, and what is left on the cache",
-        )
+        claim!("the digest saves 62.5 % of the reads of the index (within 10 points; in part if it \
+             saves any)";
+            "{} %", percent(fewer, 1);
+            Holds::graded((fewer - FEWER_READS).abs() <= 0.1, fewer > 0.0) => fewer;
+            "what it saves are the looks for chunks that are new: how many there are depends on \
+             the versions, and what is left on the cache")
     });
     let shrinks = over_seeds(&|course| {
         let shrunk = course.drops.iter().filter(|[before, after]| after < before).count();
-        Finding::new(
-            "memory is given back whenever old chunks are dropped",
-            format!("{shrunk} of {} times", course.drops.len()),
-            Holds::in_cases(shrunk, course.drops.len()),
-        )
-        .valued(shrunk as f64)
-        .because("half of the chunks of a few versions are less than a filter of the list")
+        claim!("memory is given back whenever old chunks are dropped";
+            "{shrunk} of {} times", course.drops.len();
+            Holds::in_cases(shrunk, course.drops.len()) => shrunk as f64;
+            "half of the chunks of a few versions are less than a filter of the list")
     });
     let lost = courses.iter().map(|course| course.lost).sum();
     let x = || Axis::linear("version");

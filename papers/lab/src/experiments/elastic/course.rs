@@ -7,8 +7,8 @@ use super::Leg;
 use super::waits::{self, Waits};
 use super::walk::{LAST_KEYS, Walk, missing, step};
 use crate::heap::Mark;
-use crate::keys::WorkKey;
 use crate::machine::resident_bytes;
+use crate::prelude::*;
 
 /// The sizes to look at, if the filter gets there.
 const SIZES: [usize; 5] = [LAST_KEYS, 64_000, 1_000_000, 4_000_000, 16_000_000];
@@ -16,10 +16,8 @@ const SIZES: [usize; 5] = [LAST_KEYS, 64_000, 1_000_000, 4_000_000, 16_000_000];
 const UTILIZATION_FROM_KEYS: usize = 4096;
 /// Keys looked up at every size but the largest and the last, where all are.
 const SAMPLE: usize = 1_000_000;
-/// Absent keys looked up at a time.
 const GROUP: usize = 1024;
 
-/// The whole way of one filter.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Course {
     pub(super) rate: f64,
@@ -29,9 +27,7 @@ pub(super) struct Course {
     pub(super) growing_utilization: Option<f64>,
     pub(super) shrinking_utilization: Option<f64>,
     pub(super) most_entries_written: u32,
-    /// Insertions and removals that did not succeed.
     pub(super) refused: usize,
-    /// Keys that were in and not found.
     pub(super) false_negatives: usize,
     pub(super) inserts: Waits,
     pub(super) removes: Waits,
@@ -39,7 +35,6 @@ pub(super) struct Course {
     pub(super) clock_nanoseconds: u32,
 }
 
-/// The filter at one size.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Checkpoint {
     pub(super) up: bool,
@@ -121,13 +116,11 @@ impl Course {
         })
     }
 
-    /// What the filter got wrong.
     pub(super) fn wrong_answers(&self) -> usize {
         self.refused + self.false_negatives
     }
 }
 
-/// A filter on its way, and what was seen of it.
 struct Seen<'a> {
     walk: &'a Walk,
     probes: usize,
@@ -214,14 +207,13 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// The share of absent keys that are found.
     fn measured_rate(&self) -> f64 {
         let (mut keys, mut hits) = (Vec::with_capacity(GROUP), Vec::with_capacity(GROUP));
         let mut found = 0;
         for first in (0..self.probes).step_by(GROUP) {
             let numbers = first..self.probes.min(first + GROUP);
             keys.clear();
-            keys.extend(numbers.map(|number| u64::absent(self.walk.seed(), number as u64)));
+            keys.extend(numbers.map(|number| absent_key(self.walk.seed(), number as u64)));
             self.filter.contains_keys(&keys, &mut hits);
             found += hits.iter().filter(|&&hit| hit).count();
         }

@@ -3,7 +3,7 @@
 use super::course::{Checkpoint, Course};
 use super::waits::Waits;
 use super::walk::LAST_KEYS;
-use cuculus_page::Finding;
+use crate::prelude::*;
 
 /// From here on the allocator's and the system's own needs are small beside the filter.
 const LARGE: usize = 1_000_000;
@@ -90,8 +90,6 @@ fn largest(values: impl Iterator<Item = f64>) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use cuculus_page::Holds;
-
     use super::*;
 
     fn checkpoint(up: bool, keys: usize, bits_per_key: f64) -> Checkpoint {

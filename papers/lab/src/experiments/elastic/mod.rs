@@ -9,24 +9,21 @@ mod walk;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
-use cuculus_page::{Claimant, Table, number, percent};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, choices};
 use crate::pauses::Summary;
+use crate::prelude::*;
 use course::{Checkpoint, Course};
 
-pub(super) const ELASTIC: Experiment = Experiment {
-    name: "elastic",
-    title: "The elastic filter, there and back",
-    question: "Does the elastic filter keep its rate, its memory and its caller's time from \
-               nothing to many keys and back?",
-    about: Claimant::Ours,
-    chance: Chance::Clock,
-    options: &[choices::ITEMS, choices::FPR, PROBES],
-    once: run,
-};
+pub(super) const ELASTIC: Experiment = Experiment::ours(
+    ("elastic", "The elastic filter, there and back"),
+    "Does the elastic filter keep its rate, its memory and its caller's time from nothing to many \
+     keys and back?",
+    Chance::Clock,
+    run,
+)
+.with(&[choices::ITEMS, choices::FPR, PROBES]);
 
 const PROBES: Choice = Choice::new("probes", "N", "absent keys that are looked up at every size");
 
@@ -36,14 +33,10 @@ pub const LEG: &str = "elastic-leg";
 /// One way there and back, which a process of its own measures.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Leg {
-    /// The most keys.
     keys: usize,
     rate: f64,
-    /// With the number of keys declared.
     declared: bool,
-    /// Absent keys that are looked up at every size.
     probes: usize,
-    /// The seed of the keys and of the filter.
     seed: u64,
 }
 

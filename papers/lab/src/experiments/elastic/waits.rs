@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use super::walk::{Walk, step};
 use crate::pauses::{Pauses, Summary};
 
-/// The waits of all insertions, or of all removals.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Waits {
     /// Of the first walk.
@@ -17,7 +16,6 @@ pub(super) struct Waits {
     pub(super) least: Summary,
 }
 
-/// Walks twice; waits of insertions, and of removals.
 pub(super) fn measure(walk: &Walk, name: &str) -> anyhow::Result<[Waits; 2]> {
     eprintln!("{name}: waits, first walk");
     let first = timed(walk)?;
@@ -29,7 +27,6 @@ pub(super) fn measure(walk: &Walk, name: &str) -> anyhow::Result<[Waits; 2]> {
     }))
 }
 
-/// Times of all insertions and of all removals.
 fn timed(walk: &Walk) -> anyhow::Result<[Pauses; 2]> {
     let mut filter = walk.empty()?;
     let mut inserts = Pauses::with_capacity(walk.insertions().len());

@@ -4,7 +4,7 @@
 use cuculus::{ElasticFilter, Filter, Insert, Remove};
 
 use super::Leg;
-use crate::keys::WorkKey;
+use crate::prelude::*;
 
 /// Where the way back ends.
 pub(super) const LAST_KEYS: usize = 1000;
@@ -38,15 +38,13 @@ impl Walk {
         self.seed
     }
 
-    /// Inserted keys, first to last.
     pub(super) fn insertions(&self) -> impl ExactSizeIterator<Item = u64> {
-        (0..self.order.len()).map(|number| u64::nth(self.seed, number as u64))
+        (0..self.order.len()).map(|number| nth_key(self.seed, number as u64))
     }
 
-    /// Removed keys, first to last.
     pub(super) fn removals(&self) -> impl ExactSizeIterator<Item = u64> {
         let removed = self.order.len().saturating_sub(LAST_KEYS);
-        self.order[..removed].iter().map(|&number| u64::nth(self.seed, u64::from(number)))
+        self.order[..removed].iter().map(|&number| nth_key(self.seed, u64::from(number)))
     }
 
     /// A sample of the keys of a filter that holds `keys`, on the way up or down; all of them if
@@ -59,7 +57,7 @@ impl Walk {
         };
         (0..keys)
             .step_by(keys.div_ceil(most.max(1)).max(1))
-            .map(move |at| u64::nth(self.seed, number(at)))
+            .map(move |at| nth_key(self.seed, number(at)))
     }
 }
 
@@ -69,7 +67,6 @@ pub(super) fn step(filter: &mut ElasticFilter, insert: bool, key: u64) -> bool {
     if insert { filter.insert(&key).is_ok() } else { filter.remove(&key) }
 }
 
-/// How many of these keys are not found.
 pub(super) fn missing(filter: &ElasticFilter, keys: impl Iterator<Item = u64>) -> usize {
     keys.filter(|key| !filter.contains(key)).count()
 }

@@ -8,13 +8,10 @@ use cuculus::KeyHash;
 use super::Contest;
 use super::phase::{Phase, Speeds};
 use crate::candidate::{Built, CUCKOO, Candidate};
-use crate::clock::{mops, timed};
-use crate::experiment::Settings;
-use crate::keys::{WorkKey, Workload};
 use crate::memory::{Limits, Lines};
+use crate::prelude::*;
 use crate::subject::Subject;
 
-/// The numbers of one size and rate.
 pub(super) struct Case {
     pub(super) contest: Contest,
     pub(super) items: usize,
@@ -22,20 +19,16 @@ pub(super) struct Case {
     pub(super) rows: Vec<Row>,
     /// On a table as large as our plain filter, if that was measured.
     pub(super) limits: Option<Limits>,
-    /// On the large table.
     pub(super) large_limits: Limits,
 }
 
-/// The numbers of one filter.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Row {
     pub(super) name: &'static str,
     pub(super) label: String,
     pub(super) speeds: Speeds,
     pub(super) bits_per_key: f64,
-    /// The share of absent keys that were found.
     pub(super) false_positive_rate: f64,
-    /// Keys not taken.
     pub(super) refused: usize,
     /// Keys taken, one by one or in batches, and not found.
     pub(super) false_negatives: usize,
@@ -59,18 +52,17 @@ impl Row {
 }
 
 impl Case {
-    /// Measures all candidates.
-    pub(super) fn measure<K: WorkKey>(
+    pub(super) fn measure(
         contest: Contest,
-        work: &Workload<K>,
+        work: &Workload,
         rate: f64,
-        candidates: &[Candidate<K>],
+        candidates: &[Candidate],
         rounds: usize,
         large: &Lines,
         settings: &Settings<'_>,
     ) -> anyhow::Result<Self> {
         let items = work.keys.len();
-        let row = |of: &Candidate<K>| Row { name: of.name, label: of.label(), ..Row::default() };
+        let row = |of: &Candidate| Row { name: of.name, label: of.label(), ..Row::default() };
         let mut case = Self {
             contest,
             items,
@@ -83,7 +75,7 @@ impl Case {
         for round in 0..rounds {
             let (percent, turn) = (100.0 * rate, round + 1);
             (settings.progress)(&format!("{items} keys at {percent} %: round {turn} of {rounds}"));
-            let mut built: Vec<Option<Built<K>>> = candidates.iter().map(|_| None).collect();
+            let mut built: Vec<Option<Built>> = candidates.iter().map(|_| None).collect();
             for &phase in contest.phases() {
                 for ((candidate, built), row) in
                     candidates.iter().zip(&mut built).zip(&mut case.rows)
@@ -97,10 +89,10 @@ impl Case {
             }
             drop(built);
             if let Some(lines) = &own_size {
-                let limits = lines.measure(&work.numbers);
+                let limits = lines.measure(&work.absent);
                 case.limits = Some(case.limits.unwrap_or_default().best(limits));
             }
-            case.large_limits = case.large_limits.best(large.measure(&work.numbers));
+            case.large_limits = case.large_limits.best(large.measure(&work.absent));
         }
         Ok(case)
     }
@@ -113,12 +105,12 @@ impl Case {
 }
 
 /// Runs a phase for one filter; the first time, the answers are checked too.
-fn run<K: WorkKey>(
+fn run(
     phase: Phase,
-    work: &Workload<K>,
-    candidate: &Candidate<K>,
+    work: &Workload,
+    candidate: &Candidate,
     rate: f64,
-    built: &mut Option<Built<K>>,
+    built: &mut Option<Built>,
     row: &mut Row,
     check: bool,
 ) -> anyhow::Result<()> {
@@ -147,7 +139,7 @@ fn run<K: WorkKey>(
     if phase == Phase::DeleteBatched && filter.remove_batch(&[]).is_none() {
         return Ok(());
     }
-    let keys: &[K] = match phase {
+    let keys: &[u64] = match phase {
         Phase::Absent | Phase::AbsentBatched | Phase::AbsentHashed => &work.absent,
         Phase::Mixed | Phase::Dependent => &work.mixed,
         Phase::Delete | Phase::DeleteBatched => &taken(work.removed(), refused),
@@ -203,13 +195,13 @@ fn run<K: WorkKey>(
 }
 
 /// The keys that the filter took, of these.
-fn taken<K: WorkKey>(keys: &[K], refused: &[K]) -> Vec<K> {
-    let refused: HashSet<K> = refused.iter().copied().collect();
+fn taken(keys: &[u64], refused: &[u64]) -> Vec<u64> {
+    let refused: HashSet<u64> = refused.iter().copied().collect();
     keys.iter().filter(|key| !refused.contains(key)).copied().collect()
 }
 
 /// How many of these keys the filter took and does not find.
-fn missing<K: WorkKey>(filter: &dyn Subject<K>, keys: &[K], refused: &[K]) -> usize {
+fn missing(filter: &dyn Subject, keys: &[u64], refused: &[u64]) -> usize {
     let keys = taken(keys, refused);
     keys.len() - filter.count(&keys)
 }
@@ -227,7 +219,7 @@ mod tests {
     /// then also forgets another key with every one that it removes.
     struct Toy<const FAULT: u8>(HashSet<u64>);
 
-    impl<const FAULT: u8> Subject<u64> for Toy<FAULT> {
+    impl<const FAULT: u8> Subject for Toy<FAULT> {
         fn insert(&mut self, key: &u64) -> bool {
             let tenth = FAULT != HONEST && key.is_multiple_of(10);
             if !tenth {
@@ -249,7 +241,7 @@ mod tests {
         }
     }
 
-    fn measured<const FAULT: u8>(contest: Contest, work: &Workload<u64>) -> Row {
+    fn measured<const FAULT: u8>(contest: Contest, work: &Workload) -> Row {
         let toy = Candidate::new("toy", "", |_| anyhow::Ok(Toy::<FAULT>(HashSet::new())));
         let lines = Lines::of_bytes(64);
         let case = Case::measure(contest, work, 0.01, &[toy], 2, &lines, &QUICK).unwrap();
@@ -274,7 +266,7 @@ mod tests {
 
     #[test]
     fn faults_are_counted_as_what_they_are() {
-        let work = Workload::<u64>::new(1, 2000, 100);
+        let work = Workload::new(1, 2000, 100);
         let tenth = work.keys.iter().filter(|key| key.is_multiple_of(10)).count();
 
         let honest = measured::<HONEST>(Contest::Fixed, &work);
@@ -294,7 +286,7 @@ mod tests {
 
     #[test]
     fn removing_all_keys_counts_those_that_are_gone_before() {
-        let work = Workload::<u64>::new(1, 2000, 100);
+        let work = Workload::new(1, 2000, 100);
         let honest = measured::<HONEST>(Contest::Elastic, &work);
         assert_eq!((honest.false_negatives, honest.lost), (0, 0));
         let forgetful = measured::<FORGETFUL>(Contest::Elastic, &work);

@@ -1,13 +1,12 @@
 //! What our filters claim against their peers and the machine, computed from one run. A claim whose
 //! numbers were not measured is not judged.
 
-use cuculus_page::{Finding, Holds};
-
 use super::Contest;
 use super::case::{Case, Row};
 use super::phase::Phase;
 use crate::candidate::{CUCKOO, ELASTIC, SEMI_SORTED};
 use crate::memory::TWO_PREFETCHED;
+use crate::prelude::*;
 
 /// The names of the C++ reference's filters, as its adapter gives them.
 const REFERENCE: &str = "reference";
@@ -49,7 +48,6 @@ const OF_FIXED: [(Phase, [f64; 2]); 9] = [
     (Phase::DeleteAll, [10.0, 5.0]),
 ];
 
-/// The claims about this size and rate.
 pub(super) fn of(case: &Case) -> Vec<Finding> {
     let claims = Claims { case };
     let is_fixed = case.contest == Contest::Fixed;
@@ -64,7 +62,6 @@ pub(super) fn of(case: &Case) -> Vec<Finding> {
     ratios.into_iter().flatten().chain(beside).collect()
 }
 
-/// How many times as long as the filter of fixed size the elastic one takes.
 pub(super) fn elastic_times(case: &Case, phase: Phase) -> Option<f64> {
     let claims = Claims { case };
     ratio(claims.speed(CUCKOO, phase), claims.speed(ELASTIC, phase))
@@ -152,7 +149,7 @@ impl Claims<'_> {
         let same_rate = rates[0] <= 1.1 * rates[1].max(self.case.rate);
         let text = format!("bits at no higher rate, over {peer} bits, at most {limit:.3}");
         let measured = format!("{value:.3}; rates {:.2e} and {:.2e}", rates[0], rates[1]);
-        let finding = Finding::when(self.claim(&text), measured, value <= limit && same_rate);
+        let finding = claim!("{}", self.claim(&text); "{measured}"; value <= limit && same_rate);
         Some(finding.valued(value))
     }
 
@@ -176,7 +173,7 @@ impl Claims<'_> {
                 false => format!("not {}", behind.join(", ")),
             };
             let holds = Holds::in_cases(rows.len() - behind.len(), rows.len());
-            Finding::new(self.claim(claim), measured, holds)
+            claim!("{}", self.claim(claim); "{measured}"; holds)
         };
         let mut findings = vec![
             ahead("our filters refuse, lose and forget no key", &own, &|row| {

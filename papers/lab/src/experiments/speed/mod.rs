@@ -7,44 +7,36 @@ mod phase;
 
 use std::path::Path;
 
-use anyhow::{bail, ensure};
-use cuculus_page::{Axis, Claimant, Plot, Table, number, percent};
+use anyhow::ensure;
 use serde_json::{Value, json};
 
 use crate::candidate::{self, Candidate};
-use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, choices};
 use crate::foreign::{self, Foreign};
 use crate::heap::Mark;
-use crate::keys::{Text24, WorkKey, Workload};
 use crate::memory::{Lines, READS};
-use crate::peers::{self, FuseKey};
+use crate::peers;
+use crate::prelude::*;
 use case::{Case, Row};
 use phase::Phase;
 
-pub(super) const SPEED: Experiment = Experiment {
-    name: "speed",
-    title: "Beside other crates",
-    question: "How do our filters compare with the crates that one would pick, for the same keys \
-               and rate: speed, memory, errors? (the columns of CF Table 3)",
-    about: Claimant::Ours,
-    chance: Chance::Clock,
-    options: OPTIONS,
-    once: |settings| run(Contest::Fixed, settings),
-};
+pub(super) const SPEED: Experiment = Experiment::ours(
+    ("speed", "Beside other crates"),
+    "How do our filters compare with the crates that one would pick, for the same keys and rate: \
+     speed, memory, errors? (the columns of CF Table 3)",
+    Chance::Clock,
+    |settings| run(Contest::Fixed, settings),
+)
+.with(OPTIONS);
 
-pub(super) const ELASTIC_SPEED: Experiment = Experiment {
-    name: "elastic-speed",
-    title: "What growing costs in time",
-    question: "How fast is the elastic filter, grown from nothing, beside our filter of fixed \
-               size?",
-    // The last ones add other filters, of which there are none here.
-    about: Claimant::Ours,
-    chance: Chance::Clock,
-    options: OPTIONS.split_at(OPTIONS.len() - 2).0,
-    once: |settings| run(Contest::Elastic, settings),
-};
+pub(super) const ELASTIC_SPEED: Experiment = Experiment::ours(
+    ("elastic-speed", "What growing costs in time"),
+    "How fast is the elastic filter, grown from nothing, beside our filter of fixed size?",
+    Chance::Clock,
+    |settings| run(Contest::Elastic, settings),
+)
+// The last ones add other filters, of which there are none here.
+.with(OPTIONS.split_at(OPTIONS.len() - 2).0);
 
-const KEYS: Choice = Choice::new("keys", "u64|str24", "the kind of keys");
 const REFERENCE: Choice = Choice::new(
     "reference",
     "PATH.so",
@@ -53,7 +45,6 @@ const REFERENCE: Choice = Choice::new(
 const OPTIONS: &[Choice] = &[
     choices::ITEMS,
     choices::FPR,
-    KEYS,
     choices::ROUNDS,
     choices::QUERIES,
     choices::ONLY,
@@ -99,46 +90,21 @@ impl Contest {
         }
     }
 
-    fn candidates<K: WorkKey + FuseKey>(self, rate: f64, field: &Field) -> Vec<Candidate<K>> {
+    fn candidates(self, rate: f64, all: bool, foreign: &[Foreign]) -> Vec<Candidate> {
         match self {
             Self::Elastic => vec![candidate::cuckoo(), candidate::elastic()],
             Self::Fixed => {
                 let mut list = vec![candidate::cuckoo(), candidate::semi_sorted()];
                 list.extend([candidate::elastic(), candidate::elastic_sized()]);
-                if field.all {
+                if all {
                     list.extend(candidate::less_usual());
                 }
-                let foreign = field.foreign.iter().filter(|foreign| foreign.keeps(rate));
-                list.extend(foreign.map(|foreign| foreign.candidate()));
+                let foreign = foreign.iter().filter(|of| of.keeps(rate));
+                list.extend(foreign.map(|of| of.candidate()));
                 list.extend(peers::all(rate));
                 list
             }
         }
-    }
-}
-
-/// Which filters are measured beside the usual ones.
-struct Field {
-    all: bool,
-    foreign: Vec<Foreign>,
-}
-
-impl Field {
-    fn of<K: WorkKey>(settings: &Settings<'_>) -> anyhow::Result<Self> {
-        let path = settings.value(REFERENCE, String::new())?;
-        let foreign = if path.is_empty() { Vec::new() } else { foreign::load(Path::new(&path))? };
-        ensure!(
-            foreign.is_empty() || K::NAME == u64::NAME,
-            "--reference: the library takes numbers; leave out --keys"
-        );
-        Ok(Self { all: settings.flag(choices::ALL), foreign })
-    }
-
-    fn notes(&self, contest: Contest) -> Option<&'static str> {
-        (contest == Contest::Fixed && self.foreign.is_empty()).then_some(
-            "Left out: the C++ reference of the Cuckoo Filter paper, since no library was named by \
-             --reference.",
-        )
     }
 }
 
@@ -149,17 +115,6 @@ pub(super) fn memory_is_counted() -> anyhow::Result<()> {
 }
 
 fn run(contest: Contest, settings: &Settings<'_>) -> anyhow::Result<Outcome> {
-    match settings.value(KEYS, "u64".to_owned())?.as_str() {
-        "u64" => run_with::<u64>(contest, settings),
-        "str24" => run_with::<Text24>(contest, settings),
-        other => bail!("--keys: {other:?} is no kind of key; expected u64 or str24"),
-    }
-}
-
-fn run_with<K: WorkKey + FuseKey>(
-    contest: Contest,
-    settings: &Settings<'_>,
-) -> anyhow::Result<Outcome> {
     memory_is_counted()?;
     // The last number of keys is there because the first two flatter tables that are a power of
     // two.
@@ -168,41 +123,40 @@ fn run_with<K: WorkKey + FuseKey>(
     let rates = settings.list(choices::FPR, settings.pick(&[0.001][..], &[0.01, 0.001]))?;
     let rounds = settings.value(choices::ROUNDS, settings.pick(2, 4))?.max(1);
     let queries = settings.value(choices::QUERIES, settings.pick(1 << 21, 4_000_000))?;
-    let field = Field::of::<K>(settings)?;
+    let path = settings.value(REFERENCE, String::new())?;
+    let foreign = if path.is_empty() { Vec::new() } else { foreign::load(Path::new(&path))? };
     let large = Lines::of_bytes(LARGE_TABLE_BYTES);
     let mut cases = Vec::new();
     for items in items {
         (settings.progress)(&format!("generating {items} keys"));
-        let work = Workload::<K>::new(settings.seed, items, queries.max(MIN_QUERIES));
+        let work = Workload::new(settings.seed, items, queries.max(MIN_QUERIES));
         for &rate in &rates {
-            let mut candidates = contest.candidates(rate, &field);
+            let mut candidates = contest.candidates(rate, settings.flag(choices::ALL), &foreign);
             candidates.retain(|candidate| settings.wants(&candidate.label()));
             ensure!(!candidates.is_empty(), "--only matches no filter");
             let case = Case::measure(contest, &work, rate, &candidates, rounds, &large, settings)?;
             cases.push(case);
         }
     }
-    Ok(Outcome {
-        findings: cases.iter().flat_map(claims::of).collect(),
-        plots: match cases.iter().max_by_key(|case| case.items) {
-            Some(case) if contest == Contest::Fixed => plots(case),
-            _ => Vec::new(),
-        },
-        tables: cases.iter().flat_map(tables).collect(),
-        notes: vec![format!(
-            "One thread, hashing of {} keys included, the best of {rounds} rounds in which every \
+    let no_reference = contest == Contest::Fixed && foreign.is_empty();
+    let largest = cases.iter().max_by_key(|case| case.items);
+    let largest = largest.filter(|_| contest == Contest::Fixed);
+    let outcome = Outcome::of(cases.iter().flat_map(claims::of))
+        .plots(largest.into_iter().flat_map(plots))
+        .tables(cases.iter().flat_map(tables))
+        .note(format!(
+            "One thread, hashing of u64 keys included, the best of {rounds} rounds in which every \
              filter has its turn. Bits are counted by the allocator. Each crate is used as its \
              documentation shows first. The elastic filter is given no size and builds by growing. \
-             Lost keys could not be removed, or were gone after others were removed.",
-            K::NAME
-        )]
-        .into_iter()
-        .chain(field.notes(contest).map(str::to_owned))
-        .collect(),
-        wrong_answers: cases.iter().map(Case::wrong_answers_of_ours).sum(),
-        data: json!(cases.iter().map(data).collect::<Vec<_>>()),
-    })
+             Lost keys could not be removed, or were gone after others were removed."
+        ))
+        .notes(no_reference.then(|| NO_REFERENCE.to_owned()))
+        .wrong(cases.iter().map(Case::wrong_answers_of_ours).sum());
+    Ok(Outcome { data: json!(cases.iter().map(data).collect::<Vec<_>>()), ..outcome })
 }
+
+const NO_REFERENCE: &str = "Left out: the C++ reference of the Cuckoo Filter paper, since no \
+                            library was named by --reference.";
 
 fn tables(case: &Case) -> [(String, Table); 2] {
     let name = format!("{} keys, rate {} %", case.items, 100.0 * case.rate);
@@ -239,7 +193,7 @@ fn tables(case: &Case) -> [(String, Table); 2] {
     ]
 }
 
-fn plots(case: &Case) -> Vec<Plot> {
+fn plots(case: &Case) -> [Plot; 2] {
     let mut space = Plot::new(
         "space by the measured rate",
         Axis::logarithmic("false positive rate"),
@@ -257,10 +211,9 @@ fn plots(case: &Case) -> Vec<Plot> {
         time = time.dots(row.name, [(row.bits_per_key, hits)]);
     }
     let rates = (4..=17).map(|bits| (f64::from(-bits).exp2(), f64::from(bits)));
-    vec![space.dashed("lower bound, log2(1/ε)", rates), time]
+    [space.dashed("lower bound, log2(1/ε)", rates), time]
 }
 
-/// The speeds of a case, for programs.
 fn data(case: &Case) -> Value {
     let row = |row: &Row| {
         let speed = |&phase: &Phase| (phase.name().replace(' ', "_"), json!(row.speeds.get(phase)));

@@ -1,6 +1,5 @@
 //! The measured parts of a round, in the order in which they run.
 
-/// A part of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// The constructor and all insertions, one by one.
@@ -63,7 +62,6 @@ impl Phase {
         Self::DeleteAll,
     ];
 
-    /// The name in a table's head.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Build => "build",
