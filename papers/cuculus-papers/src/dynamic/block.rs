@@ -112,14 +112,6 @@ impl Block {
         entries.into_iter().filter(|&entry| entry != Fingerprint::EMPTY)
     }
 
-    #[inline(always)]
-    pub(super) fn prefetch(&self, key: &Candidates) {
-        with_table!(&self.table, table => {
-            table.prefetch(table.spot(key.home));
-            table.prefetch(table.spot(key.alternate));
-        });
-    }
-
     pub(super) fn heap_bytes(&self) -> usize {
         self.table.heap_bytes()
     }

@@ -117,7 +117,7 @@ impl DynamicCuckooFilterBuilder {
     /// Builds the filter, with the first of its list, or says which parameter cannot be satisfied.
     pub fn build(&self) -> Result<DynamicCuckooFilter, BuildError> {
         let (plan, rules) = self.plan()?;
-        let Plan { hasher, shape, buckets, placement, kicks, capacity, instructions } = plan;
+        let Plan { hasher, shape, buckets, placement, kicks, capacity, .. } = plan;
         let first = Block::new(shape, buckets)?;
         let mut blocks = Vec::new();
         let failed = BuildError::OutOfMemory { bytes: size_of::<Block>() as u64 };
@@ -130,7 +130,6 @@ impl DynamicCuckooFilterBuilder {
             placement,
             kicks,
             rules,
-            instructions,
             blocks,
             current: 0,
             len: 0,

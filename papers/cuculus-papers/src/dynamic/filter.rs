@@ -1,19 +1,16 @@
 //! The public type of the dynamic filter: hashes in, answers out. Where a key goes is decided in
 //! `growth`.
 
-use super::batch::{CHUNK, Lookup};
 use super::block::Block;
 use super::builder::DynamicCuckooFilterBuilder;
 use super::growth::Rules;
 use super::stats::DynamicStats;
 use crate::analysis;
 use crate::described::described;
-use cuculus::lab::GROUP;
 use cuculus::lab::placement::{AnyPlacement, FingerprintSize, Placement, PlacementKind};
 use cuculus::lab::room::{Candidates, Kicks};
 use cuculus::lab::table::BucketShape;
-use cuculus::lab::wide::Instructions;
-use cuculus::{Filter, Full, FullCause, Insert, Key, KeyHash, KeyHasher, Remove, lab::memory};
+use cuculus::{Filter, Full, FullCause, Insert, KeyHash, KeyHasher, Remove, lab::memory};
 
 /// A list of equal cuckoo filters, after Chen, Liao, Jin and Wu (2017).
 ///
@@ -67,7 +64,6 @@ pub struct DynamicCuckooFilter {
     pub(super) placement: AnyPlacement,
     pub(super) kicks: Kicks,
     pub(super) rules: Rules,
-    pub(super) instructions: Instructions,
     /// Never empty, and all of the same shape and length.
     pub(super) blocks: Vec<Block>,
     /// The filter that takes keys; below the number of filters.
@@ -77,9 +73,6 @@ pub struct DynamicCuckooFilter {
     pub(super) appended: u64,
     pub(super) refused: u64,
 }
-
-/// Lists smaller than this are looked up key by key.
-const IN_CACHE: usize = 2 << 20;
 
 impl DynamicCuckooFilter {
     /// The number of keys up to which the false positive rate is kept. The filter takes more.
@@ -112,43 +105,9 @@ impl DynamicCuckooFilter {
         self.placement.buckets() as usize * self.shape.slots_per_bucket as usize
     }
 
-    #[inline(always)]
-    fn insert_candidates(&mut self, key: &Candidates) -> Result<(), Full> {
-        if self.rules.filter_duplicates && self.holds(key) {
-            return Ok(());
-        }
-        match self.store(key) {
-            Ok(()) => {
-                self.len += 1;
-                Ok(())
-            }
-            Err(cause) => Err(self.full(cause)),
-        }
-    }
-
     #[cold]
     fn full(&self, cause: FullCause) -> Full {
         Full::new(cause, self.len, self.slots())
-    }
-
-    #[inline(always)]
-    fn contains_each<K>(&self, keys: &[K], hash: impl Fn(&K) -> KeyHash, hits: &mut Vec<bool>) {
-        hits.clear();
-        hits.resize(keys.len(), false);
-        // In the caches there is no wait to overlap, and a key that is found need not go on.
-        if self.blocks.iter().map(Block::heap_bytes).sum::<usize>() < IN_CACHE {
-            for (hit, key) in hits.iter_mut().zip(keys) {
-                *hit = self.holds(&self.candidates(hash(key)));
-            }
-            return;
-        }
-        let Self { placement, size, instructions, .. } = *self;
-        let mut hashes = [KeyHash::new(0); CHUNK];
-        for (keys, hits) in keys.chunks(CHUNK).zip(hits.chunks_mut(CHUNK)) {
-            let hashes = &mut hashes[..keys.len()];
-            hashes.iter_mut().zip(keys).for_each(|(to, key)| *to = hash(key));
-            Lookup { placement, size, instructions }.contains(&self.blocks, hashes, hits);
-        }
     }
 }
 
@@ -165,14 +124,6 @@ impl Filter for DynamicCuckooFilter {
 
     fn count_hash(&self, hash: KeyHash) -> usize {
         self.count(&self.candidates(hash))
-    }
-
-    fn contains_batch(&self, hashes: &[KeyHash], hits: &mut Vec<bool>) {
-        self.contains_each(hashes, |&hash| hash, hits);
-    }
-
-    fn contains_keys<K: Key>(&self, keys: &[K], hits: &mut Vec<bool>) {
-        self.contains_each(keys, |key| self.hasher.hash(key), hits);
     }
 
     fn len(&self) -> usize {
@@ -206,26 +157,16 @@ impl Insert for DynamicCuckooFilter {
     #[inline]
     fn insert_hash(&mut self, hash: KeyHash) -> Result<(), Full> {
         let key = self.candidates(hash);
-        self.insert_candidates(&key)
-    }
-
-    fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Full> {
-        let mut inserted = 0;
-        for hashes in hashes.chunks(GROUP) {
-            let mut keys = [self.candidates(hashes[0]); GROUP];
-            for (key, &hash) in keys.iter_mut().zip(hashes) {
-                *key = self.candidates(hash);
-                self.blocks[self.current].prefetch(key);
-            }
-            for key in &keys[..hashes.len()] {
-                if let Err(mut full) = self.insert_candidates(key) {
-                    full.inserted = inserted;
-                    return Err(full);
-                }
-                inserted += 1;
-            }
+        if self.rules.filter_duplicates && self.holds(&key) {
+            return Ok(());
         }
-        Ok(())
+        match self.store(&key) {
+            Ok(()) => {
+                self.len += 1;
+                Ok(())
+            }
+            Err(cause) => Err(self.full(cause)),
+        }
     }
 
     fn clear(&mut self) {

@@ -5,7 +5,6 @@
 //! a key has the same candidates in each: they are worked out once, and an entry may lie in any
 //! filter. Everything that the list can do follows from that.
 
-mod batch; // many keys at a time
 mod block; // one filter of the list
 mod builder; // from keys and a rate to the sizes of the list
 mod compact; // emptying filters into the others

@@ -10,7 +10,6 @@ use cuculus::lab::SavedTable;
 use cuculus::lab::container::{self, Fields, Incoming, Parameters};
 use cuculus::lab::placement::{FingerprintSize, Placement};
 use cuculus::lab::table::{Layout, WINDOW};
-use cuculus::lab::wide::Instructions;
 use cuculus::{DecodeError, Persist, lab::memory};
 
 const KIND: u16 = 4;
@@ -125,7 +124,6 @@ impl Persist for DynamicCuckooFilter {
             placement,
             kicks,
             rules,
-            instructions: Instructions::Detected,
             blocks,
             current,
             len,

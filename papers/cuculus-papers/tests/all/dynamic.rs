@@ -4,7 +4,7 @@
 
 use crate::common::{Odds, SEARCHES, any_order, has_all, insert_all, refused, remove_all};
 use cuculus::conformance::Random;
-use cuculus::lab::{Instructions, PlacementKind};
+use cuculus::lab::PlacementKind;
 use cuculus::{BuildError, Filter, FullCause, Insert, Persist, Remove};
 use cuculus_papers::{DynamicCuckooFilter, DynamicCuckooFilterBuilder, Extension};
 
@@ -545,31 +545,6 @@ fn absurd_parameters_are_refused_in_words() {
     let built = |builder: DynamicCuckooFilterBuilder| build(&builder).stats();
     assert_eq!(built(builder(12, 0)).buckets_per_filter, 1);
     assert_eq!(built(builder(12, 5).placement(PlacementKind::Xor)).buckets_per_filter, 8);
-}
-
-/// A batch of lookups with and without wider instructions, and both hash functions, over a list.
-#[test]
-fn plain_and_wide_paths_agree() {
-    for (bits, slots) in [(4, 1), (12, 4), (13, 5), (32, 7), (17, 8)] {
-        for placement in [PlacementKind::AnySize, PlacementKind::Xor, PlacementKind::Simplified] {
-            let run = |instructions| {
-                let builder = builder(bits, 128).slots_per_bucket(slots).placement(placement);
-                let mut filter = build(&builder.instructions(instructions));
-                let hashes: Vec<_> = (0..4000u64).map(|key| filter.hasher().hash(&key)).collect();
-                let mut rest = &hashes[..2000];
-                while let Err(full) = filter.insert_batch(rest) {
-                    rest = &rest[full.inserted + 1..];
-                }
-                let mut hits = Vec::new();
-                filter.contains_batch(&hashes, &mut hits);
-                let one_by_one: Vec<_> = hashes.iter().map(|&h| filter.contains_hash(h)).collect();
-                assert!(hits == one_by_one, "f={bits} b={slots} {placement:?}");
-                (filter.to_bytes(), hits)
-            };
-            let (plain, wide) = (run(Instructions::Baseline), run(Instructions::Detected));
-            assert!(plain == wide, "f={bits} b={slots} {placement:?}");
-        }
-    }
 }
 
 #[test]
