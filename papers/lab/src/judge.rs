@@ -1,4 +1,5 @@
-//! Findings about lines of numbers: whether a line is level, falls, or is above another.
+//! Claims and tables in few words, and findings about lines of numbers: whether a line is level,
+//! falls, or is above another.
 
 use cuculus_page::{Finding, Holds};
 
@@ -15,6 +16,18 @@ macro_rules! claim {
     };
 }
 pub(crate) use claim;
+
+/// A table with a row for each thing, and a column for each heading and what it has of the thing.
+macro_rules! table {
+    ($rows:expr, |$row:pat_param| { $($head:literal: $cell:expr;)* }) => {
+        Table::of($rows, &[$(($head, &|row| {
+            #[allow(unused_variables, reason = "a column need not need all of a row")]
+            let $row = row;
+            $cell
+        })),*])
+    };
+}
+pub(crate) use table;
 
 /// This close to a limit on times, a claim holds in part: the machine's noise decides there.
 const NEARLY: f64 = 0.9;

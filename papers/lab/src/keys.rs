@@ -41,7 +41,8 @@ pub(crate) fn rate_of_absent(seed: u64, count: u64, found: impl Fn(&u64) -> bool
 /// Keys to insert, to look up and to remove, all made before any time is taken.
 pub(crate) struct Workload {
     pub(crate) keys: Vec<u64>,
-    shuffled: Vec<u64>,
+    /// All of them, in random order.
+    pub(crate) shuffled: Vec<u64>,
     /// Keys to look up that were inserted, in another order.
     pub(crate) present: Vec<u64>,
     pub(crate) absent: Vec<u64>,
@@ -70,11 +71,6 @@ impl Workload {
     /// A random quarter of the keys, in random order, to remove.
     pub(crate) fn removed(&self) -> &[u64] {
         &self.shuffled[..self.shuffled.len() / 4]
-    }
-
-    /// All keys, in random order.
-    pub(crate) fn shuffled(&self) -> &[u64] {
-        &self.shuffled
     }
 
     /// The other three quarters.

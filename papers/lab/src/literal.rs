@@ -9,7 +9,8 @@ pub(crate) struct Literal {
     max_kicks: u32,
     table: Vec<u32>,
     held: usize,
-    kicks: u64,
+    /// Those of the failed insertion too.
+    pub(crate) kicks: u64,
     random: fastrand::Rng,
 }
 
@@ -27,11 +28,6 @@ impl Literal {
     pub(crate) fn fill(&mut self) -> f64 {
         while self.insert() {}
         self.held as f64 / self.table.len() as f64
-    }
-
-    /// Kicks so far, those of the failed insertion too.
-    pub(crate) fn kicks(&self) -> u64 {
-        self.kicks
     }
 
     fn bucket(&mut self, at: usize) -> &mut [u32] {
@@ -118,6 +114,6 @@ mod tests {
         let mut table = Literal::new(1, 4, 1, 500, 3);
         let load = table.fill();
         assert!(load >= 0.5 && table.held <= 8, "{load}");
-        assert!(table.kicks() > 0);
+        assert!(table.kicks > 0);
     }
 }

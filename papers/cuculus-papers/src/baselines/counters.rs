@@ -13,28 +13,16 @@ const PER_WORD: u64 = 16;
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Counters {
     words: Box<[u64]>,
-    count: u64,
+    pub(crate) count: u64,
     /// Counters above zero.
-    used: u64,
+    pub(crate) used: u64,
     /// Counters that stick.
-    saturated: u64,
+    pub(crate) saturated: u64,
 }
 
 impl Counters {
     pub(crate) fn new(count: u64) -> Result<Self, BuildError> {
         Ok(Self { words: zeroed(count.div_ceil(PER_WORD))?, count, used: 0, saturated: 0 })
-    }
-
-    pub(crate) fn count(&self) -> u64 {
-        self.count
-    }
-
-    pub(crate) fn used(&self) -> u64 {
-        self.used
-    }
-
-    pub(crate) fn saturated(&self) -> u64 {
-        self.saturated
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {

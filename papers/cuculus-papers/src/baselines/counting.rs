@@ -61,7 +61,7 @@ figures! { CountingBloomFilter,
     /// The current figures of a [`CountingBloomFilter`], whose slots are counters.
     CountingStats of filter;
     /// The counters that have reached fifteen and are never lowered again.
-    saturated: u64 = filter.counters.saturated();
+    saturated: u64 = filter.counters.saturated;
     /// The counters of a key.
     hashes: u32 = filter.hashes;
 }
@@ -78,27 +78,27 @@ impl CountingBloomFilter {
 impl Counters {
     #[inline(always)]
     pub(crate) fn contains_key(&self, hash: KeyHash, hashes: u32) -> bool {
-        probes(hash, self.count(), hashes).all(|at| self.get(at) > 0)
+        probes(hash, self.count, hashes).all(|at| self.get(at) > 0)
     }
 
     /// The least of the key's counters.
     pub(crate) fn count_key(&self, hash: KeyHash, hashes: u32) -> usize {
-        let counts = probes(hash, self.count(), hashes).map(|at| self.get(at));
+        let counts = probes(hash, self.count, hashes).map(|at| self.get(at));
         counts.min().unwrap_or(SATURATED) as usize
     }
 
     #[inline(always)]
     pub(crate) fn add_key(&mut self, hash: KeyHash, hashes: u32) {
-        probes(hash, self.count(), hashes).for_each(|at| self.increment(at));
+        probes(hash, self.count, hashes).for_each(|at| self.increment(at));
     }
 
     #[inline(always)]
     pub(crate) fn remove_key(&mut self, hash: KeyHash, hashes: u32) {
-        probes(hash, self.count(), hashes).for_each(|at| self.decrement(at));
+        probes(hash, self.count, hashes).for_each(|at| self.decrement(at));
     }
 
     pub(crate) fn rate(&self, hashes: u32) -> f64 {
-        (self.used() as f64 / self.count() as f64).powi(hashes as i32)
+        (self.used as f64 / self.count as f64).powi(hashes as i32)
     }
 }
 
@@ -115,11 +115,11 @@ impl Filter for CountingBloomFilter {
     }
 
     fn slots(&self) -> usize {
-        self.counters.count() as usize
+        self.counters.count as usize
     }
 
     fn utilization(&self) -> f64 {
-        self.counters.used() as f64 / self.counters.count() as f64
+        self.counters.used as f64 / self.counters.count as f64
     }
 
     fn size_in_bytes(&self) -> usize {

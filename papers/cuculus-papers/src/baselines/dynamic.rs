@@ -204,7 +204,7 @@ impl DynamicBloomFilter {
     }
 
     fn counters_per_filter(&self) -> u64 {
-        self.parts.first().map_or(0, |part| part.counters.count())
+        self.parts.first().map_or(0, |part| part.counters.count)
     }
 
     /// A filter with room: the active one, the first of the others, or a new one.
@@ -244,7 +244,7 @@ impl Filter for DynamicBloomFilter {
     }
 
     fn utilization(&self) -> f64 {
-        let used: u64 = self.parts.iter().map(|part| part.counters.used()).sum();
+        let used: u64 = self.parts.iter().map(|part| part.counters.used).sum();
         used as f64 / self.slots() as f64
     }
 

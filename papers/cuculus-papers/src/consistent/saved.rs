@@ -45,7 +45,7 @@ impl Persist for ConsistentCuckooFilter {
         let parameters = core::mem::take(&mut incoming.parameters);
         let mut fields = Fields(&parameters);
         let new = SavedRing::read(&mut fields)?;
-        let first = new.plan();
+        let first = new.plan;
         if !new.is_of_plan() {
             return Err(invalid("salt, next name or keys of a new filter", 1, "0"));
         }
@@ -88,8 +88,8 @@ impl Persist for ConsistentCuckooFilter {
         let mut filters = memory::with_room(count as usize)?;
         for _ in 0..count {
             let saved = SavedRing::read(&mut descriptions)?;
-            if saved.plan().shape.fingerprint_bits != first.shape.fingerprint_bits {
-                let got = u64::from(saved.plan().shape.fingerprint_bits);
+            if saved.plan.shape.fingerprint_bits != first.shape.fingerprint_bits {
+                let got = u64::from(saved.plan.shape.fingerprint_bits);
                 return Err(invalid("fingerprint bits", got, "the same in all filters"));
             }
             filters.push(saved.table(next(saved.payload_bytes())?)?);

@@ -161,7 +161,7 @@ impl Insert for IndexIndependentCuckooFilter {
 
     fn clear(&mut self) {
         let plan = RingPlan { buckets: self.first_buckets, ..self.table.plan() };
-        self.table.clear_to(plan, self.table.ring().salt(), self.table.bucket_count());
+        self.table.clear_to(plan, self.table.ring().salt, self.table.bucket_count());
         self.refused = 0;
     }
 }

@@ -206,7 +206,7 @@ impl RingTable {
             shape: *shape,
             candidates: *candidates,
             kicks: *kicks,
-            virtual_nodes: ring.virtual_nodes(),
+            virtual_nodes: ring.virtual_nodes,
             buckets: ring.buckets(),
         }
     }
@@ -399,7 +399,7 @@ impl RingTable {
         least: u32,
         most: u32,
     ) -> Result<u32, FullCause> {
-        let end = Ring::most_buckets(self.ring.virtual_nodes());
+        let end = Ring::most_buckets(self.ring.virtual_nodes);
         if least > end - self.bucket_count() {
             return Err(FullCause::OutOfMemory);
         }
@@ -465,10 +465,10 @@ impl RingTable {
         log: &mut Log,
     ) -> Result<(), FullCause> {
         let buckets = self.bucket_count() + 1;
-        if buckets > Ring::most_buckets(self.ring.virtual_nodes()) {
+        if buckets > Ring::most_buckets(self.ring.virtual_nodes) {
             return Err(FullCause::OutOfMemory);
         }
-        let nodes = self.ring.virtual_nodes() as usize;
+        let nodes = self.ring.virtual_nodes as usize;
         work::add(nodes);
         log.reserve(nodes).map_err(|_| FullCause::OutOfMemory)?;
         homeless.try_reserve(nodes * MAX_SLOTS).map_err(|_| FullCause::OutOfMemory)?;

@@ -37,7 +37,7 @@ pub(crate) fn refused(error: &BuildError) -> DecodeError {
 
 /// What a file says of a table on a ring before its contents.
 pub(crate) struct SavedRing {
-    plan: RingPlan,
+    pub(crate) plan: RingPlan,
     salt: u32,
     next_name: u32,
     len: u64,
@@ -50,10 +50,6 @@ impl SavedRing {
         Self { plan, salt: 0, next_name: 0, len: 0 }
     }
 
-    pub(crate) fn plan(&self) -> RingPlan {
-        self.plan
-    }
-
     /// Whether it is what [`of_plan`](Self::of_plan) writes.
     pub(crate) fn is_of_plan(&self) -> bool {
         (self.salt, self.next_name, self.len) == (0, 0, 0)
@@ -61,7 +57,7 @@ impl SavedRing {
 
     pub(crate) fn of(table: &RingTable) -> Self {
         let (ring, len) = (table.ring(), table.len() as u64);
-        Self { plan: table.plan(), salt: ring.salt(), next_name: ring.next_name(), len }
+        Self { plan: table.plan(), salt: ring.salt, next_name: ring.next_name(), len }
     }
 
     pub(crate) fn write(&self, bytes: &mut Parameters) {

@@ -89,9 +89,9 @@ const fn inverse(odd: u32) -> u32 {
 #[derive(Clone)]
 pub(crate) struct Ring {
     nodes: RingNodes,
-    virtual_nodes: u32,
+    pub(crate) virtual_nodes: u32,
     /// Sets rings of the same names apart.
-    salt: u32,
+    pub(crate) salt: u32,
     names: Names,
 }
 
@@ -117,14 +117,6 @@ impl Ring {
 
     pub(crate) fn buckets(&self) -> u32 {
         self.names.as_slice().len() as u32
-    }
-
-    pub(crate) fn virtual_nodes(&self) -> u32 {
-        self.virtual_nodes
-    }
-
-    pub(crate) fn salt(&self) -> u32 {
-        self.salt
     }
 
     /// The names of the buckets in the order of their indices: with the number of nodes, the salt

@@ -73,11 +73,8 @@ fn adaptive(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let passes = (1..=PASSES).map(|pass| format!("pass {pass}, %"));
     let head = ["absent keys", "bits/item", "read by lookups", "CF bits/item", "CF, %"];
     let mut table = Table::new(head.map(str::to_owned).into_iter().chain(passes));
-    let mut plot = Plot::new(
-        "rate of each pass over the same absent keys",
-        Axis::linear("pass"),
-        Axis::logarithmic("false positive rate"),
-    );
+    let (x, y) = (Axis::linear("pass"), Axis::logarithmic("false positive rate"));
+    let mut plot = Plot::new("rate of each pass over the same absent keys", x, y);
     let mut findings = Vec::new();
     let mut plain = 0.0;
     for ratio in RATIOS {

@@ -82,7 +82,7 @@ impl Ring {
         let (insert, refused) = timed(|| filter.insert_all(&work.keys));
         anyhow::ensure!(refused.is_empty(), "a key was refused");
         let (look, _) = timed(|| filter.count(&work.present));
-        let (remove, _) = timed(|| filter.remove_all(work.shuffled()));
+        let (remove, _) = timed(|| filter.remove_all(&work.shuffled));
         let keys = work.keys.len();
         let times = [(keys, insert), (work.present.len(), look), (keys, remove)];
         for (best, (count, time)) in self.best.iter_mut().zip(times) {

@@ -163,15 +163,12 @@ impl SmallLoads {
     }
 
     fn table(&self) -> Table {
-        Table::of(
-            &self.rows,
-            &[
-                ("placement", &|row| row.0.to_owned()),
-                ("walk as printed", &|row| number(row.1[0], 4)),
-                ("without return", &|row| number(row.1[1], 4)),
-                ("bfs", &|row| number(row.1[2], 4)),
-            ],
-        )
+        table!(&self.rows, |row| {
+            "placement": row.0.to_owned();
+            "walk as printed": number(row.1[0], 4);
+            "without return": number(row.1[1], 4);
+            "bfs": number(row.1[2], 4);
+        })
     }
 
     /// What the deviation of our own walk would have done to the verdicts.
@@ -188,11 +185,8 @@ impl SmallLoads {
 }
 
 fn plot(loads: &[Load], slots: &[u32]) -> Plot {
-    let plot = Plot::new(
-        "load at the first refusal, two candidates",
-        Axis::logarithmic("nodes of a bucket on the ring"),
-        Axis::linear("load"),
-    );
+    let (x, y) = (Axis::logarithmic("nodes of a bucket on the ring"), Axis::linear("load"));
+    let plot = Plot::new("load at the first refusal, two candidates", x, y);
     slots.iter().fold(plot, |plot, &slots| {
         let line = |of: fn(&Load) -> f64| -> Vec<(f64, f64)> {
             let rows = loads.iter().filter(|load| load.candidates == 2 && load.slots == slots);
@@ -204,20 +198,17 @@ fn plot(loads: &[Load], slots: &[u32]) -> Plot {
 }
 
 fn table(loads: &[Load]) -> Table {
-    Table::of(
-        loads,
-        &[
-            ("k, b, v", &|load| format!("{}, {}, {}", load.candidates, load.slots, load.nodes)),
-            ("walk as printed", &|load| number(load.walk, 4)),
-            ("without return", &|load| number(load.no_return, 4)),
-            ("bfs", &|load| number(load.breadth_first, 4)),
-            ("planned", &|load| number(load.planned, 4)),
-            ("T̂ of the ring", &|load| number(load.ring_threshold, 4)),
-            ("true, even", &|load| number(load.orientability, 4)),
-            ("T̂", &|load| number(load.upper_threshold, 4)),
-            ("even, walk", &|load| number(load.even, 4)),
-        ],
-    )
+    table!(loads, |load| {
+        "k, b, v": format!("{}, {}, {}", load.candidates, load.slots, load.nodes);
+        "walk as printed": number(load.walk, 4);
+        "without return": number(load.no_return, 4);
+        "bfs": number(load.breadth_first, 4);
+        "planned": number(load.planned, 4);
+        "T̂ of the ring": number(load.ring_threshold, 4);
+        "true, even": number(load.orientability, 4);
+        "T̂": number(load.upper_threshold, 4);
+        "even, walk": number(load.even, 4);
+    })
 }
 
 fn findings(loads: &[Load]) -> Vec<Finding> {

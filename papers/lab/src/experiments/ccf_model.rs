@@ -59,11 +59,8 @@ fn thresholds(_: &Settings<'_>) -> anyhow::Result<Outcome> {
             ]);
         }
     }
-    let mut plot = Plot::new(
-        "loads by the number of candidates",
-        Axis::linear("candidates, k"),
-        Axis::linear("load"),
-    );
+    let (x, y) = (Axis::linear("candidates, k"), Axis::linear("load"));
+    let mut plot = Plot::new("loads by the number of candidates", x, y);
     for b in [1, 2, 3, 4] {
         let ks = || 2..=7u32;
         let bound = ks().map(|k| (f64::from(k), upper_threshold(k, b, 1 << 30) / f64::from(b)));
@@ -142,11 +139,8 @@ fn success(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let trials = settings.pick(400, 4000);
     let mut random = fastrand::Rng::with_seed(settings.seed);
     let (m, b) = FIG_3;
-    let mut plot = Plot::new(
-        format!("chance that all keys fit, {m} buckets of {b}"),
-        Axis::linear("keys per bucket"),
-        Axis::from_zero("probability"),
-    );
+    let (x, y) = (Axis::linear("keys per bucket"), Axis::from_zero("probability"));
+    let mut plot = Plot::new(format!("chance that all keys fit, {m} buckets of {b}"), x, y);
     let mut table = Table::new(["k", "keys", "per bucket", "Theorem 5", "true, by matching", "T̂"]);
     // How far the truth is above the bound, in standard deviations; and where it is a half.
     let (mut above, mut furthest_below) = (f64::MIN, 0.0f64);

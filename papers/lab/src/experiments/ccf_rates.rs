@@ -154,20 +154,17 @@ fn deviation(bits: u32, keys: f64, probes: f64) -> f64 {
 }
 
 fn table(rates: &[Rate]) -> Table {
-    Table::of(
-        rates,
-        &[
-            ("filter", &|rate| rate.filter.to_owned()),
-            ("bits", &|rate| rate.bits.to_string()),
-            ("keys", &|rate| rate.keys.to_string()),
-            ("filters", &|rate| rate.filters.to_string()),
-            ("measured", &|rate| percent(rate.measured, 4)),
-            ("1-(1-2^-f)^n", &|rate| percent(rate.expected, 4)),
-            ("sigmas off", &|rate| number(rate.deviation(), 1)),
-            ("Theorem 1", &|rate| percent(rate.paper, 4)),
-            ("wrong", &|rate| rate.wrong.to_string()),
-        ],
-    )
+    table!(rates, |rate| {
+        "filter": rate.filter.to_owned();
+        "bits": rate.bits.to_string();
+        "keys": rate.keys.to_string();
+        "filters": rate.filters.to_string();
+        "measured": percent(rate.measured, 4);
+        "1-(1-2^-f)^n": percent(rate.expected, 4);
+        "sigmas off": number(rate.deviation(), 1);
+        "Theorem 1": percent(rate.paper, 4);
+        "wrong": rate.wrong.to_string();
+    })
 }
 
 #[cfg(test)]

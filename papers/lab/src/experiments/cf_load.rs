@@ -184,11 +184,8 @@ fn load(scale: &Scale<'_>, settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     for (slots, paper) in PAPER {
         let head = lengths.iter().map(|bits| format!("f = {bits}"));
         let mut table = Table::new(["buckets".to_owned()].into_iter().chain(head));
-        let mut plot = Plot::new(
-            format!("load at the first refusal, b = {slots}"),
-            Axis::linear("length of a fingerprint, f"),
-            Axis::linear("load"),
-        );
+        let (x, y) = (Axis::linear("length of a fingerprint, f"), Axis::linear("load"));
+        let mut plot = Plot::new(format!("load at the first refusal, b = {slots}"), x, y);
         let mut lines: Vec<Vec<(f64, f64)>> = Vec::new();
         for &log2_buckets in scale.log2_buckets {
             (settings.progress)(&format!("2^{log2_buckets} buckets of {slots}"));

@@ -153,21 +153,18 @@ fn properties(scale: &Scale, settings: &Settings<'_>) -> anyhow::Result<Outcome>
         Some([0.0, to]) => format!("≤ {to}x"),
         Some([from, to]) => format!("{from}x - {to}x"),
     };
-    let table = Table::of(
-        &rows,
-        &[
-            ("filter", &|(paper, _)| paper.name.to_owned()),
-            ("bits/item", &|(_, ours)| number(ours.bits_per_item, 2)),
-            ("FPR %", &|(_, ours)| percent(ours.rate, 4)),
-            ("space", &|(_, ours)| format!("{:.2}x", ours.space())),
-            ("paper", &|(paper, _)| space(paper)),
-            ("lines, there", &|(_, ours)| number(ours.lines[0], 2)),
-            ("lines, not there", &|(_, ours)| number(ours.lines[1], 2)),
-            ("paper", &|(paper, _)| paper.lines.to_owned()),
-            ("deletes", &|(_, ours)| yes(ours.deletes).to_owned()),
-            ("paper", &|(paper, _)| yes(paper.deletes).to_owned()),
-        ],
-    );
+    let table = table!(&rows, |(paper, ours)| {
+        "filter": paper.name.to_owned();
+        "bits/item": number(ours.bits_per_item, 2);
+        "FPR %": percent(ours.rate, 4);
+        "space": format!("{:.2}x", ours.space());
+        "paper": space(paper);
+        "lines, there": number(ours.lines[0], 2);
+        "lines, not there": number(ours.lines[1], 2);
+        "paper": paper.lines.to_owned();
+        "deletes": yes(ours.deletes).to_owned();
+        "paper": yes(paper.deletes).to_owned();
+    });
     Ok(Outcome::of(rows.iter().flat_map(|(paper, ours)| findings(paper, ours)))
         .table(format!("{} keys, built for a rate of {RATE}", scale.items), table)
         .note(

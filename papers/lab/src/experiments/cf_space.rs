@@ -135,11 +135,8 @@ fn space(scale: &Scale, settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     }
     let head = ["filter", "load", "FPR %", "bits/item", "BF at that rate", "lower bound"];
     let mut table = Table::new(head);
-    let mut plot = Plot::new(
-        "bits per item",
-        Axis::logarithmic("false positive rate"),
-        Axis::from_zero("bits per item"),
-    );
+    let (x, y) = (Axis::logarithmic("false positive rate"), Axis::from_zero("bits per item"));
+    let mut plot = Plot::new("bits per item", x, y);
     for line in &lines {
         for at in &line.points {
             table.row([

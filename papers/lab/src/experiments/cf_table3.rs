@@ -218,21 +218,18 @@ fn table3(scale: &Scale, settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     }
     let scaled = f64::from(PAPER_LOG2_BUCKETS - scale.log2_buckets).exp2();
     let paper = |row: &Row, of: fn(&Paper) -> f64| row.paper.as_ref().map(of);
-    let table = Table::of(
-        &rows,
-        &[
-            ("filter", &|(row, _)| row.name()),
-            ("items (M)", &|(_, ours)| number(ours.items as f64 / 1e6, 3)),
-            ("paper", &|(row, _)| number(paper(row, |of| of.items).map(|it| it / scaled / 1e6), 3)),
-            ("bits/item", &|(_, ours)| number(ours.bits_per_item, 2)),
-            ("paper", &|(row, _)| number(paper(row, |of| of.bits), 2)),
-            ("FPR %", &|(_, ours)| percent(ours.rate, 4)),
-            ("paper", &|(row, _)| number(paper(row, |of| 100.0 * of.rate), 2)),
-            ("build Mops", &|(_, ours)| number(ours.mops, 2)),
-            ("in batches", &|(_, ours)| number(ours.batched, 2)),
-            ("paper", &|(row, _)| number(paper(row, |of| of.mops), 2)),
-        ],
-    );
+    let table = table!(&rows, |(row, ours)| {
+        "filter": row.name();
+        "items (M)": number(ours.items as f64 / 1e6, 3);
+        "paper": number(paper(row, |of| of.items).map(|it| it / scaled / 1e6), 3);
+        "bits/item": number(ours.bits_per_item, 2);
+        "paper": number(paper(row, |of| of.bits), 2);
+        "FPR %": percent(ours.rate, 4);
+        "paper": number(paper(row, |of| 100.0 * of.rate), 2);
+        "build Mops": number(ours.mops, 2);
+        "in batches": number(ours.batched, 2);
+        "paper": number(paper(row, |of| of.mops), 2);
+    });
     let decides = scale.log2_buckets >= PAPER_LOG2_BUCKETS;
     findings.push(fastest_but_blocked(&speeds).if_decided(decides, IN_CACHES).timed());
     let megabytes = (12u64 << scale.log2_buckets >> 1) as f64 / f64::from(1 << 20);

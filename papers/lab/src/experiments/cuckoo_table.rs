@@ -57,16 +57,13 @@ fn loads(keys: usize, runs: u64, settings: &Settings<'_>) -> anyhow::Result<Outc
     }
     let findings = findings(&lines, &thresholds);
     let [one, two] = lines;
-    let plot = Plot::new(
-        "load when the first key finds no room",
-        Axis::linear("slots in a bucket"),
-        Axis::linear("load"),
-    )
-    .line("one table", one)
-    .line("two tables", two)
-    .dashed("threshold", thresholds)
-    .mark("0.5", 0.5)
-    .mark("0.897", 0.897);
+    let (x, y) = (Axis::linear("slots in a bucket"), Axis::linear("load"));
+    let plot = Plot::new("load when the first key finds no room", x, y)
+        .line("one table", one)
+        .line("two tables", two)
+        .dashed("threshold", thresholds)
+        .mark("0.5", 0.5)
+        .mark("0.897", 0.897);
     Ok(Outcome::of(findings)
         .plot(plot)
         .table(format!("mean and least of {runs} tables for {keys} keys"), table)

@@ -117,8 +117,7 @@ fn course(
     list.extend(work.keys.iter().copied());
     let (query, _) = timed(|| work.present.iter().filter(|key| list.contains(*key)).count());
     let mut rows = Vec::new();
-    for (order, keys) in [(Order::OldestFirst, &work.keys[..]), (Order::AtRandom, work.shuffled())]
-    {
+    for (order, keys) in [(Order::OldestFirst, &work.keys[..]), (Order::AtRandom, &work.shuffled)] {
         (settings.progress)(&format!("{filters} filters, {}", order.name()));
         rows.extend(SHARES.map(|share| freed(&list, keys, order, share, each, rounds)));
     }
@@ -154,21 +153,18 @@ fn freed(
 fn table(rows: &[Freed], filters: usize) -> Table {
     let rate = |freed: usize| percent(freed as f64 / filters as f64, 1);
     let time = |row: &Freed, way: usize| number(row.microseconds[way], 1);
-    Table::of(
-        rows,
-        &[
-            ("removed", &|row| row.order.name().to_owned()),
-            ("%", &|row| percent(row.share, 2)),
-            ("ideal %", &|row| rate(row.ideal)),
-            ("as printed %", &|row| rate(row.freed[PRINTED])),
-            ("compact %", &|row| rate(row.freed[1])),
-            ("shrink %", &|row| rate(row.freed[SHRINK])),
-            ("as printed µs", &|row| time(row, PRINTED)),
-            ("compact µs", &|row| time(row, 1)),
-            ("shrink µs", &|row| time(row, SHRINK)),
-            ("false neg", &|row| row.false_negatives.to_string()),
-        ],
-    )
+    table!(rows, |row| {
+        "removed": row.order.name().to_owned();
+        "%": percent(row.share, 2);
+        "ideal %": rate(row.ideal);
+        "as printed %": rate(row.freed[PRINTED]);
+        "compact %": rate(row.freed[1]);
+        "shrink %": rate(row.freed[SHRINK]);
+        "as printed µs": time(row, PRINTED);
+        "compact µs": time(row, 1);
+        "shrink µs": time(row, SHRINK);
+        "false neg": row.false_negatives.to_string();
+    })
 }
 
 fn line(rows: &[Freed], order: Order, of: impl Fn(&Freed) -> f64) -> Vec<(f64, f64)> {
@@ -202,16 +198,10 @@ fn plots(rows: &[Freed], filters: usize, query: Duration) -> [Plot; 2] {
 /// Figs. 16 and 17 for every length of the list.
 fn plots_by_length(courses: &[Course]) -> [Plot; 2] {
     let x = || Axis::from_zero("share of the keys removed");
-    let shares = Plot::new(
-        "share of the filters that is freed, as printed, oldest first, by s (Fig. 16)",
-        x(),
-        Axis::from_zero("share"),
-    );
-    let times = Plot::new(
-        "time of compacting as printed, oldest first, by s (Fig. 17)",
-        x(),
-        Axis::from_zero("microseconds"),
-    );
+    let title = "share of the filters that is freed, as printed, oldest first, by s (Fig. 16)";
+    let shares = Plot::new(title, x(), Axis::from_zero("share"));
+    let title = "time of compacting as printed, oldest first, by s (Fig. 17)";
+    let times = Plot::new(title, x(), Axis::from_zero("microseconds"));
     let each = |plot: Plot, of: &dyn Fn(&Course, &Freed) -> f64| {
         courses.iter().fold(plot, |plot, course| {
             let points = line(&course.rows, Order::OldestFirst, |row| of(course, row));
@@ -313,7 +303,7 @@ mod tests {
         list.extend(work.keys.iter().copied());
         let oldest = freed(&list, &work.keys, Order::OldestFirst, 0.34, 7680, 1);
         assert_eq!((oldest.ideal, oldest.freed), (2, [2, 2, 2]));
-        let random = freed(&list, work.shuffled(), Order::AtRandom, 0.34, 7680, 1);
+        let random = freed(&list, &work.shuffled, Order::AtRandom, 0.34, 7680, 1);
         assert_eq!((random.ideal, &random.freed[1..]), (2, &[0, 2][..]));
         assert_eq!(random.false_negatives, 0);
         let findings = findings(&[oldest, random], 6, Duration::from_secs(1));

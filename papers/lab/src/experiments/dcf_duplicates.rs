@@ -40,7 +40,7 @@ fn measure(bits: u32, work: &Workload, seed: u64) -> anyhow::Result<Missed> {
     work.keys.iter().try_for_each(|key| filtered.insert(key))?;
     let missed = work.keys.len() - filtered.len();
     let bits_per_key = 8.0 * all.size_in_bytes() as f64 / work.keys.len() as f64;
-    let (gone, kept) = work.shuffled().split_at(work.keys.len() / 2);
+    let (gone, kept) = work.shuffled.split_at(work.keys.len() / 2);
     for key in gone {
         filtered.remove(key);
     }
@@ -62,25 +62,19 @@ fn duplicates(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         (settings.progress)(&format!("{bits} bits"));
         rows.push(measure(bits, &work, settings.seed)?);
     }
-    let table = Table::of(
-        &rows,
-        &[
-            ("bits", &|row| row.bits.to_string()),
-            ("FPR %", &|row| percent(row.rate, 4)),
-            ("missed %", &|row| percent(row.missed, 4)),
-            ("missed / FPR", &|row| number(row.missed / row.rate, 2)),
-            ("lost %", &|row| percent(row.lost, 4)),
-            ("bits/key", &|row| number(row.bits_per_key, 2)),
-        ],
-    );
-    let plot = Plot::new(
-        "keys missed, and keys lost once half of the others are removed",
-        Axis::logarithmic("false positive rate"),
-        Axis::logarithmic("share of the keys"),
-    )
-    .line("missed when inserted", rows.iter().map(|row| (row.rate, row.missed)))
-    .line("not found after removals", rows.iter().map(|row| (row.rate, row.lost)))
-    .dashed("half of the rate", rows.iter().map(|row| (row.rate, row.rate / 2.0)));
+    let table = table!(&rows, |row| {
+        "bits": row.bits.to_string();
+        "FPR %": percent(row.rate, 4);
+        "missed %": percent(row.missed, 4);
+        "missed / FPR": number(row.missed / row.rate, 2);
+        "lost %": percent(row.lost, 4);
+        "bits/key": number(row.bits_per_key, 2);
+    });
+    let (x, y) = (Axis::logarithmic("false positive rate"), Axis::logarithmic("share of the keys"));
+    let plot = Plot::new("keys missed, and keys lost once half of the others are removed", x, y)
+        .line("missed when inserted", rows.iter().map(|row| (row.rate, row.missed)))
+        .line("not found after removals", rows.iter().map(|row| (row.rate, row.lost)))
+        .dashed("half of the rate", rows.iter().map(|row| (row.rate, row.rate / 2.0)));
     // Rates of a few absent keys in many are no more than chance.
     let sure = rows.iter().filter(|row| row.rate * probes as f64 > 400.0);
     let (least, most) = range(sure.map(|row| row.missed / row.rate));

@@ -108,7 +108,7 @@ fn literal_walk(max_kicks: u32, tables: u32, seed: u64) -> (f64, f64) {
     for table in 0..u64::from(tables) {
         let mut table = Literal::new(3, 4, 32, max_kicks, seed.wrapping_mul(1 << 32) + table);
         loads += table.fill();
-        kicks += table.kicks();
+        kicks += table.kicks;
     }
     (loads / f64::from(tables), kicks as f64 / f64::from(tables))
 }
@@ -151,18 +151,15 @@ fn relocations(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         })
     };
     let limits = (1..=10).map(limit).collect::<anyhow::Result<Vec<Limit>>>()?;
-    let table = Table::of(
-        &limits,
-        &[
-            ("MNK", &|of| of.max_kicks.to_string()),
-            ("model, Eq. 9", &|of| number(of.fills[0], 4)),
-            ("literal walk", &|of| number(of.fills[1], 4)),
-            ("our search", &|of| number(of.fills[2], 4)),
-            ("relocations, Eq. 11", &|of| number(of.moves[0], 2)),
-            ("of the model", &|of| number(of.moves[1], 2)),
-            ("literal walk", &|of| number(of.moves[2], 2)),
-        ],
-    );
+    let table = table!(&limits, |of| {
+        "MNK": of.max_kicks.to_string();
+        "model, Eq. 9": number(of.fills[0], 4);
+        "literal walk": number(of.fills[1], 4);
+        "our search": number(of.fills[2], 4);
+        "relocations, Eq. 11": number(of.moves[0], 2);
+        "of the model": number(of.moves[1], 2);
+        "literal walk": number(of.moves[2], 2);
+    });
     let line = |of: &dyn Fn(&Limit) -> f64| -> Vec<(f64, f64)> {
         limits.iter().map(|limit| (f64::from(limit.max_kicks), of(limit))).collect()
     };
@@ -357,19 +354,16 @@ fn memory(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let whole = DynamicSizing { counting: Counting::WholeBits, ..PRINTED };
     let best_whole = |case: &Case| whole.best(&case.sizes, MOST_FILTERS);
     let share = |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |it| percent(it, 0));
-    let table = Table::of(
-        &all,
-        &[
-            ("sizes", &|case| case.name.to_owned()),
-            ("best s", &|case| case.best().filters.to_string()),
-            ("saved of a CF, %", &|case| percent(case.best().saved(), 1)),
-            ("paper, %", &|case| share(case.paper)),
-            ("of a DBF, %", &|case| percent(case.saved_of_a_bloom(), 1)),
-            ("paper, %", &|case| share(case.paper.map(|_| OF_A_DBF))),
-            ("best s, whole bits", &|case| best_whole(case).filters.to_string()),
-            ("saved, %", &|case| percent(best_whole(case).saved(), 1)),
-        ],
-    );
+    let table = table!(&all, |case| {
+        "sizes": case.name.to_owned();
+        "best s": case.best().filters.to_string();
+        "saved of a CF, %": percent(case.best().saved(), 1);
+        "paper, %": share(case.paper);
+        "of a DBF, %": percent(case.saved_of_a_bloom(), 1);
+        "paper, %": share(case.paper.map(|_| OF_A_DBF));
+        "best s, whole bits": best_whole(case).filters.to_string();
+        "saved, %": percent(best_whole(case).saved(), 1);
+    });
     let built = Built::all(settings.seed)?;
     let mut real = Table::new(["sizes"].into_iter().chain(built.iter().map(|built| built.name)));
     let (x, y) = (Axis::linear("filters, s"), Axis::linear("kilobits"));

@@ -21,9 +21,7 @@ pub(super) const TIMES: Experiment = Experiment::paper(
     Chance::Clock,
     run,
 )
-.with(&[choices::ITEMS, LENGTHS, choices::ROUNDS, choices::QUERIES]);
-
-const LENGTHS: Choice = Choice::new("lengths", "N,…", "numbers of filters in the list");
+.with(&[choices::ROUNDS, choices::QUERIES]);
 
 /// An insertion is called independent of the length if it takes at most this many times as long as
 /// in the shortest list.
@@ -44,31 +42,19 @@ const CCF: &str = "CCF_B";
 
 /// Seeds that rates are measured with, in turn.
 const SEEDS: usize = 5;
-/// How much faster the paper's DCF is than a DBF: insertions, lookups and removals.
-const FASTER: [f64; 3] = [0.5, 0.8, 0.25];
+/// What is timed: its place in a list of times, and its name.
+type Act = usize;
+const ACTS: [&str; 6] = ["insert", "hit", "miss", "mixed", "batched", "remove"];
+const INSERT: Act = 0;
+const HIT: Act = 1;
+const MISS: Act = 2;
+const MIXED: Act = 3;
+const REMOVE: Act = 5;
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Act {
-    Insert,
-    Hit,
-    Miss,
-    Mixed,
-    Batched,
-    Remove,
-}
-
-const ACTS: [(Act, &str); 6] = [
-    (Act::Insert, "insert"),
-    (Act::Hit, "hit"),
-    (Act::Miss, "miss"),
-    (Act::Mixed, "mixed"),
-    (Act::Batched, "batched"),
-    (Act::Remove, "remove"),
-];
-
-/// What the paper draws: half of the lookups are for keys that are there.
-const DRAWN: [(Act, &str); 3] =
-    [(Act::Insert, "insertion"), (Act::Mixed, "lookup"), (Act::Remove, "removal")];
+/// What the paper draws, and how much faster its DCF is than a DBF: half of the lookups are for
+/// keys that are there.
+const DRAWN: [(Act, &str, f64); 3] =
+    [(INSERT, "insertion", 0.5), (MIXED, "lookup", 0.8), (REMOVE, "removal", 0.25)];
 
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Times {
@@ -85,7 +71,7 @@ struct Times {
 
 impl Times {
     fn of(&self, act: Act) -> f64 {
-        self.by_act[act as usize]
+        self.by_act[act]
     }
 
     fn best(&self, other: &Self) -> Self {
@@ -98,16 +84,14 @@ impl Times {
         }
     }
 
-    fn mean(&self, of: fn(&[f64; 2]) -> f64) -> f64 {
-        self.by_seed.iter().map(of).sum::<f64>() / self.by_seed.len().max(1) as f64
-    }
-
-    fn bits_per_key(&self) -> f64 {
-        self.mean(|seen| seen[0])
+    /// Bits per key and the rate, in the mean over the seeds.
+    fn means(&self) -> [f64; 2] {
+        let count = self.by_seed.len().max(1) as f64;
+        [0, 1].map(|at| self.by_seed.iter().map(|seen| seen[at]).sum::<f64>() / count)
     }
 
     fn false_positive_rate(&self) -> f64 {
-        self.mean(|seen| seen[1])
+        self.means()[1]
     }
 
     /// The rate without what chance may have added: three standard errors.
@@ -130,10 +114,6 @@ impl Point {
         self.work.keys.len()
     }
 
-    fn dcf(&self, act: Act) -> f64 {
-        self.times[0].of(act)
-    }
-
     fn of(&self, name: &str, act: Act) -> f64 {
         NAMES.iter().zip(&self.times).find(|(of, _)| **of == name).map_or(0.0, |(_, of)| of.of(act))
     }
@@ -148,9 +128,8 @@ impl Point {
 }
 
 fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
-    let items = settings.list(choices::ITEMS, &[8064, 16_128, 32_256, 46_080, 64_512])?;
+    let items = [8064, 16_128, 32_256, 46_080, 64_512];
     let lengths = settings.pick(&[3, 6, 12, 24, 48][..], &[3, 6, 12, 24, 48, 96]);
-    let lengths: Vec<usize> = settings.list(LENGTHS, lengths)?;
     let cases = items.iter().map(|&keys| (keys, FILTERS));
     let cases = cases.chain(lengths.iter().map(|&filters| (KEYS, filters)));
     let mut by_keys = measure(settings, &cases.collect::<Vec<_>>())?;
@@ -252,7 +231,7 @@ fn time(filter: &mut dyn Subject, work: &Workload) -> Times {
     let (miss, found) = timed(|| filter.count(&work.absent));
     let (mixed, _) = timed(|| filter.count(&work.mixed));
     let (batched, _) = timed(|| filter.count_batch(&work.mixed));
-    let (remove, removed) = timed(|| filter.remove_all(work.shuffled()));
+    let (remove, removed) = timed(|| filter.remove_all(&work.shuffled));
     let lookups = work.mixed.len();
     Times {
         by_act: [
@@ -271,20 +250,18 @@ fn time(filter: &mut dyn Subject, work: &Workload) -> Times {
 }
 
 fn table(points: &[Point]) -> Table {
-    let head = ["filter", "keys", "filters", "buckets"].into_iter().chain(ACTS.map(|act| act.1));
+    let head = ["filter", "keys", "filters", "buckets"].into_iter().chain(ACTS);
     let mut table = Table::new(head.chain(["bits/key", "FPR %", "wrong", "left"]));
     for point in points {
         for (name, times) in NAMES.iter().zip(&point.times) {
             let is_list = [NAMES[0], DBF, ONE_LENGTH].contains(name);
             let size = |size: u64, shown| if shown { size.to_string() } else { "-".to_owned() };
             let mut cells = vec![(*name).to_owned(), point.keys().to_string()];
-            cells.extend([
-                size(point.filters as u64, is_list),
-                size(point.buckets, is_list && *name != DBF),
-            ]);
+            cells.push(size(point.filters as u64, is_list));
+            cells.push(size(point.buckets, is_list && *name != DBF));
             cells.extend(times.by_act.map(|nanoseconds| number(nanoseconds, 1)));
-            cells.push(number(times.bits_per_key(), 2));
-            cells.push(percent(times.false_positive_rate(), 3));
+            let [bits, rate] = times.means();
+            cells.extend([number(bits, 2), percent(rate, 3)]);
             cells.extend([times.wrong, times.left].map(|count| count.to_string()));
             table.row(cells);
         }
@@ -300,7 +277,7 @@ fn line(points: &[Point], name: &str, act: Act) -> Option<Line> {
 fn lines(by_length: &[Point]) -> Table {
     let mut table = Table::new(["list", "by its length", "ns per filter", "ns with none", "R²"]);
     for list in [NAMES[0], ONE_LENGTH, DBF] {
-        for (act, name) in ACTS {
+        for (act, name) in ACTS.into_iter().enumerate() {
             let line = line(by_length, list, act);
             table.row([
                 list.to_owned(),
@@ -314,7 +291,12 @@ fn lines(by_length: &[Point]) -> Table {
     table
 }
 
-fn plot(points: &[Point], (act, name): (Act, &str), x: &str, at: fn(&Point) -> f64) -> Plot {
+fn plot(
+    points: &[Point],
+    (act, name, gain): (Act, &str, f64),
+    x: &str,
+    at: fn(&Point) -> f64,
+) -> Plot {
     let title = format!("{name}, by the number of {x}");
     let y = Axis::logarithmic("nanoseconds per key");
     let plot = NAMES.into_iter().enumerate().fold(
@@ -325,17 +307,17 @@ fn plot(points: &[Point], (act, name): (Act, &str), x: &str, at: fn(&Point) -> f
         },
     );
     // The paper prints how much faster a DCF is, not how fast.
-    let drawn = DRAWN.iter().position(|drawn| drawn.0 == act).map_or(0.0, |at| FASTER[at]);
-    let paper = points.iter().map(|point| (at(point), point.of(DBF, act) / (1.0 + drawn)));
+    let paper = points.iter().map(|point| (at(point), point.of(DBF, act) / (1.0 + gain)));
     plot.dashed("DCF by the paper, from our DBF", paper)
 }
 
 fn findings(by_keys: &[Point], by_length: &[Point]) -> Vec<Finding> {
+    let [insert, lookup, remove] = DRAWN;
     let mut findings = vec![
-        faster("inserts", FASTER[0], by_keys, Act::Insert, BY_KEYS),
-        faster("answers", FASTER[1], by_keys, Act::Mixed, BY_KEYS),
-        faster("removes", FASTER[2], by_keys, Act::Remove, BY_KEYS),
-        faster("inserts", FASTER[0], by_length, Act::Insert, BY_LENGTH),
+        faster("inserts", insert, by_keys, BY_KEYS),
+        faster("answers", lookup, by_keys, BY_KEYS),
+        faster("removes", remove, by_keys, BY_KEYS),
+        faster("inserts", insert, by_length, BY_LENGTH),
     ];
     findings.extend(by_keys.iter().find(|point| point.keys() == KEYS).and_then(smaller));
     findings.extend(shapes(by_length));
@@ -360,8 +342,14 @@ const BY_LENGTH: By = ("filters in the list", |point| point.filters);
 const NOISE: f64 = 0.05;
 
 /// What a DBF takes over what a DCF takes, on average and at least.
-fn faster(verb: &str, claimed: f64, points: &[Point], act: Act, (by, of): By) -> Finding {
-    let ratios = || points.iter().map(|point| (of(point), point.times[1].of(act) / point.dcf(act)));
+fn faster(
+    verb: &str,
+    (act, _, claimed): (Act, &str, f64),
+    points: &[Point],
+    (by, of): By,
+) -> Finding {
+    let ratios =
+        || points.iter().map(|point| (of(point), point.times[1].of(act) / point.times[0].of(act)));
     let logs = ratios().map(|(_, ratio)| ratio.ln()).sum::<f64>();
     let mean = (logs / points.len().max(1) as f64).exp();
     let least = ratios().min_by(|one, other| one.1.total_cmp(&other.1));
@@ -403,26 +391,26 @@ fn shapes(by_length: &[Point]) -> Vec<Finding> {
         return Vec::new();
     };
     let explained = |list, act| line(by_length, list, act).map_or(0.0, |line| line.r_squared);
-    let linear = explained(ONE_LENGTH, Act::Mixed);
-    let removals: Vec<f64> = by_length.iter().map(|of| of.of(ONE_LENGTH, Act::Remove)).collect();
+    let linear = explained(ONE_LENGTH, MIXED);
+    let removals: Vec<f64> = by_length.iter().map(|of| of.of(ONE_LENGTH, REMOVE)).collect();
     let slower = removals.windows(2).filter(|pair| pair[1] > pair[0]).count();
     let mut findings = vec![
         Finding::at_most(
             "insertion into a DCF is nearly independent of the length of the list: longest over \
              shortest",
-            last.dcf(Act::Insert) / first.dcf(Act::Insert),
+            last.times[0].of(INSERT) / first.times[0].of(INSERT),
             NEARLY_THE_SAME,
         )
         .because("small filters that are full to their limit move more entries"),
         claim!("a lookup in a DCF is linear in the length of the list (R² at least {LINEAR}, with \
              entries of {LONGEST_ENTRY} bits in every list)";
             "R² {linear:.3}; {:.3} with the shortest entries that keep the rate, of which some \
-             lengths are faster to search than others", explained(NAMES[0], Act::Mixed);
+             lengths are faster to search than others", explained(NAMES[0], MIXED);
             linear >= LINEAR;
             "several filters of the list are searched at the same time"),
         Finding::at_least(
             "a lookup in a DBF is linear in the length of the list: R²",
-            explained(DBF, Act::Mixed),
+            explained(DBF, MIXED),
             LINEAR,
         ),
         claim!("a removal from a DCF is slower, the longer the list is (at every step)";
@@ -430,7 +418,7 @@ fn shapes(by_length: &[Point]) -> Vec<Finding> {
             removals.iter().map(|time| format!("{time:.0}")).collect::<Vec<_>>().join(", ") + " ns";
             Holds::in_cases(slower, removals.len().saturating_sub(1))),
     ];
-    let [hit, miss] = [Act::Hit, Act::Miss].map(|act| line(by_length, ONE_LENGTH, act));
+    let [hit, miss] = [HIT, MISS].map(|act| line(by_length, ONE_LENGTH, act));
     if let Some((hit, miss)) = hit.zip(miss) {
         let claim = "a hit looks into half of the filters: its cost per filter over a miss's";
         findings.push(Finding::at_most(claim, hit.slope / miss.slope, HIT_OVER_MISS));
@@ -451,7 +439,7 @@ mod tests {
         assert_eq!((points.len(), points[1].keys(), points[1].filters), (2, 3000, 3));
         let point = &points[0];
         assert_eq!((point.times.len(), point.wrong_answers()), (NAMES.len(), 0));
-        assert!(point.times.iter().all(|times| times.of(Act::Insert) > 0.0));
+        assert!(point.times.iter().all(|times| times.of(INSERT) > 0.0));
         assert!(point.times.iter().all(|times| times.false_positive_rate() < 0.03));
         // Two rounds, two seeds; the slowest filter was measured once.
         assert_eq!((point.times[0].by_seed.len(), point.times[5].by_seed.len()), (2, 1));

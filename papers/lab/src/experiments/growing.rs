@@ -143,7 +143,7 @@ fn grow(candidate: &Candidate, work: &Workload, rate: f64) -> anyhow::Result<Gro
     let false_negatives = (keys.len() - refused).saturating_sub(filter.count(keys));
     let (hit_time, _) = timed(|| filter.count(&work.present));
     let (miss_time, found) = timed(|| filter.count(&work.absent));
-    let (removed, kept) = work.shuffled().split_at(keys.len() / 2);
+    let (removed, kept) = work.shuffled.split_at(keys.len() / 2);
     let (remove_time, gone) = timed(|| filter.remove_all(removed).unwrap_or(0));
     Ok(Grown {
         name: candidate.name,
@@ -190,40 +190,31 @@ fn waits(candidate: &Candidate, work: &Workload, rate: f64) -> anyhow::Result<Wa
 
 fn table(rows: &[Grown]) -> Table {
     let microseconds = |wait: u32| number(f64::from(wait) / 1000.0, 1);
-    Table::of(
-        rows,
-        &[
-            ("filter", &|row| row.label.clone()),
-            ("insert", &|row| number(row.mops[0], 2)),
-            ("hit", &|row| number(row.mops[1], 2)),
-            ("miss", &|row| number(row.mops[2], 2)),
-            ("remove", &|row| number(row.mops[3], 2)),
-            ("bits/key", &|row| number(row.bits_per_key, 2)),
-            ("FPR %", &|row| percent(row.false_positive_rate, 4)),
-            ("refused", &|row| row.refused.to_string()),
-            ("false neg", &|row| row.false_negatives.to_string()),
-            ("not removed", &|row| row.not_removed.to_string()),
-            ("lost", &|row| row.lost.to_string()),
-            ("bytes left %", &|row| percent(row.bytes_left, 1)),
-            ("p99.99 µs", &|row| microseconds(row.waits.least.p9999)),
-            ("longest µs", &|row| microseconds(row.waits.least.max)),
-            ("as timed", &|row| microseconds(row.waits.raw.max)),
-        ],
-    )
+    table!(rows, |row| {
+        "filter": row.label.clone();
+        "insert": number(row.mops[0], 2);
+        "hit": number(row.mops[1], 2);
+        "miss": number(row.mops[2], 2);
+        "remove": number(row.mops[3], 2);
+        "bits/key": number(row.bits_per_key, 2);
+        "FPR %": percent(row.false_positive_rate, 4);
+        "refused": row.refused.to_string();
+        "false neg": row.false_negatives.to_string();
+        "not removed": row.not_removed.to_string();
+        "lost": row.lost.to_string();
+        "bytes left %": percent(row.bytes_left, 1);
+        "p99.99 µs": microseconds(row.waits.least.p9999);
+        "longest µs": microseconds(row.waits.least.max);
+        "as timed": microseconds(row.waits.raw.max);
+    })
 }
 
 fn plots(rows: &[Grown], name: &str) -> [Plot; 2] {
-    let mut bits = Plot::new(
-        format!("bits per key while the set grows: {name}"),
-        Axis::logarithmic("keys"),
-        Axis::logarithmic("bits per key"),
-    );
-    let mut waits = Plot::new(
-        format!("the longest insertion by space: {name}"),
-        Axis::from_zero("bits per key"),
-        Axis::logarithmic("microseconds"),
-    )
-    .mark("1 ms", f64::from(LONG_WAIT_NS) / 1000.0);
+    let (x, y) = (Axis::logarithmic("keys"), Axis::logarithmic("bits per key"));
+    let mut bits = Plot::new(format!("bits per key while the set grows: {name}"), x, y);
+    let (x, y) = (Axis::from_zero("bits per key"), Axis::logarithmic("microseconds"));
+    let mut waits = Plot::new(format!("the longest insertion by space: {name}"), x, y)
+        .mark("1 ms", f64::from(LONG_WAIT_NS) / 1000.0);
     for row in rows {
         // Below some thousand keys, what a filter begins with is all that shows.
         let seen = row.waits.bits.iter().filter(|at| at.0 >= 4 * FIRST);

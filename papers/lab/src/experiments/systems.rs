@@ -183,18 +183,15 @@ fn systems(count: u64, settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let forgotten = |of: &System| {
         of.seen.stayed.map_or_else(|| "no deletion".to_owned(), |stayed| stayed.to_string())
     };
-    let table = Table::of(
-        &systems,
-        &[
-            ("structure", &|of| of.name.to_owned()),
-            ("bits/item", &|of| number(of.seen.bits_per_item, 1)),
-            ("FPR %", &|of| percent(of.seen.rate, 3)),
-            ("not found", &|of| of.seen.missed.to_string()),
-            ("not removed", &forgotten),
-            ("lost with others", &|of| of.seen.lost.to_string()),
-            ("measured in", &|of| of.figures.to_owned()),
-        ],
-    );
+    let table = table!(&systems, |of| {
+        "structure": of.name.to_owned();
+        "bits/item": number(of.seen.bits_per_item, 1);
+        "FPR %": percent(of.seen.rate, 3);
+        "not found": of.seen.missed.to_string();
+        "not removed": forgotten(of);
+        "lost with others": of.seen.lost.to_string();
+        "measured in": of.figures.to_owned();
+    });
     Ok(Outcome::of(systems.iter().map(judge))
         .table(format!("{count} keys, a rate of {RATE}, half removed again"), table)
         .note(

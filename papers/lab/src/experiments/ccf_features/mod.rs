@@ -80,7 +80,7 @@ fn features(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let flows = settings.value(choices::FLOWS, settings.pick(8000, 58_941))?.max(1);
     let course = Course::new(&Synthetic::yahoo(settings.seed).scaled(flows).trace(), settings.seed);
     let mut all = Vec::new();
-    for (name, mut follower) in followers::all(course.peak(), settings.seed)? {
+    for (name, mut follower) in followers::all(course.peak, settings.seed)? {
         (settings.progress)(name);
         all.push(Measured {
             name,
@@ -107,7 +107,7 @@ fn features(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
              size are planned for the most flows. Elasticity is one each for growing, for freeing \
              half of the memory or more when the set is empty, and for steps of at most {} % of \
              the largest size. A single ring has buckets added and removed by the experiment.",
-            course.peak(),
+            course.peak,
             percent(RATE, 0),
             percent(FINE, 0)
         )))
@@ -124,35 +124,29 @@ fn table(all: &[Measured]) -> Table {
         sizes.dedup();
         sizes.len().to_string()
     };
-    Table::of(
-        all,
-        &[
-            ("filter", &|one| one.name.to_owned()),
-            ("elasticity", &|one| "+".repeat(one.elasticity())),
-            ("paper", &|one| pluses(one, 0)),
-            ("sizes", &sizes),
-            ("largest step, %", &|one| number(one.step().map(|step| 100.0 * step), 1)),
-            ("freed, %", &|one| percent(one.given_back().max(0.0), 0)),
-            ("slots in use", &|one| number(one.followed.mean_utilization, 3)),
-            ("paper", &|one| pluses(one, 1)),
-            ("bits/key, mean", &|one| number(one.followed.mean_bits_per_key, 1)),
-            ("FPR at the peak, %", &|one| percent(one.followed.measured_rate, 2)),
-            ("refused", &|one| one.followed.refused.to_string()),
-            ("lost", &|one| one.followed.false_negatives.to_string()),
-        ],
-    )
+    table!(all, |one| {
+        "filter": one.name.to_owned();
+        "elasticity": "+".repeat(one.elasticity());
+        "paper": pluses(one, 0);
+        "sizes": sizes(one);
+        "largest step, %": number(one.step().map(|step| 100.0 * step), 1);
+        "freed, %": percent(one.given_back().max(0.0), 0);
+        "slots in use": number(one.followed.mean_utilization, 3);
+        "paper": pluses(one, 1);
+        "bits/key, mean": number(one.followed.mean_bits_per_key, 1);
+        "FPR at the peak, %": percent(one.followed.measured_rate, 2);
+        "refused": one.followed.refused.to_string();
+        "lost": one.followed.false_negatives.to_string();
+    })
 }
 
 fn chosen(all: &[Measured]) -> Table {
-    Table::of(
-        all,
-        &[
-            ("filter", &|one| one.name.to_owned()),
-            ("choices", &|one| one.choices.len().to_string()),
-            ("paper", &|one| pluses(one, 2)),
-            ("which", &|one| one.choices.join(", ")),
-        ],
-    )
+    table!(all, |one| {
+        "filter": one.name.to_owned();
+        "choices": one.choices.len().to_string();
+        "paper": pluses(one, 2);
+        "which": one.choices.join(", ");
+    })
 }
 
 /// How many of the pairs that the paper ranks have the same order here; equals rank nothing.

@@ -61,8 +61,9 @@ struct Sums {
 
 pub(in super::super) struct Course {
     keys: Vec<String>,
-    events: Vec<Event>,
-    peak: usize,
+    pub(super) events: Vec<Event>,
+    /// The most flows alive at once.
+    pub(in super::super) peak: usize,
     seed: u64,
 }
 
@@ -72,16 +73,8 @@ impl Course {
         Self { keys, events: trace.events(), peak: trace.peak(), seed }
     }
 
-    pub(in super::super) fn events(&self) -> usize {
-        self.events.len()
-    }
-
     pub(in super::super) fn follow(&self, way: &Way) -> anyhow::Result<Followed> {
         Ok(self.follow_with(&mut *way.empty(self.seed)?))
-    }
-
-    pub(in super::super) fn peak(&self) -> usize {
-        self.peak
     }
 
     /// Follows the trace with an empty filter.

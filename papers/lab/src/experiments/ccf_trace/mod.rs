@@ -123,8 +123,8 @@ fn of_trace(trace: &Trace, settings: &Settings<'_>) -> anyhow::Result<Outcome> {
                  The least utilisation is taken while at least a tenth of the most flows are \
                  alive. Seconds are those of insertions and removals.",
             trace.flows.len(),
-            course.peak(),
-            course.events()
+            course.peak,
+            course.events.len()
         ))
         .note(
             "The share of the slots in use says little of memory: slots of 30 bits and rings are \

@@ -173,7 +173,7 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         ))
         .plot(plot(NODES, &["v = 1", "v = 2", "v = 5", "v = 20"]))
         .tables(tables(&rows))
-        .note(format!("{flows} flows, at most {} alive.", course.peak()))
+        .note(format!("{flows} flows, at most {} alive.", course.peak))
         .wrong(rows.iter().map(|row| row.followed.wrong_answers()).sum()))
 }
 

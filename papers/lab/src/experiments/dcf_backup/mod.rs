@@ -225,17 +225,14 @@ fn outcome(versions: &Versions, courses: &[Course]) -> Outcome {
         (1..).map(f64::from).zip(first.steps.iter().map(of)).collect()
     };
     let numbered: Vec<(usize, &Step)> = (1..).zip(&first.steps).collect();
-    let table = Table::of(
-        &numbered,
-        &[
-            ("version", &|(at, _)| at.to_string()),
-            ("chunks", &|(_, step)| number(step.chunks, 0)),
-            ("DCF bytes", &|(_, step)| number(step.cuckoo_bytes, 0)),
-            ("DBF bytes", &|(_, step)| number(step.bloom_bytes, 0)),
-            ("reads", &|(_, step)| number(step.reads, 0)),
-            ("without digest", &|(_, step)| number(step.reads_without, 0)),
-        ],
-    );
+    let table = table!(&numbered, |(at, step)| {
+        "version": at.to_string();
+        "chunks": number(step.chunks, 0);
+        "DCF bytes": number(step.cuckoo_bytes, 0);
+        "DBF bytes": number(step.bloom_bytes, 0);
+        "reads": number(step.reads, 0);
+        "without digest": number(step.reads_without, 0);
+    });
     Outcome::of([memory, reads, shrinks].into_iter().flatten().chain([
         Finding::never("no chunk that is stored is taken for new", lost).of(Claimant::Ours),
     ]))

@@ -213,7 +213,7 @@ impl<'a> Seen<'a> {
         for first in (0..self.probes).step_by(GROUP) {
             let numbers = first..self.probes.min(first + GROUP);
             keys.clear();
-            keys.extend(numbers.map(|number| absent_key(self.walk.seed(), number as u64)));
+            keys.extend(numbers.map(|number| absent_key(self.walk.seed, number as u64)));
             self.filter.contains_keys(&keys, &mut hits);
             found += hits.iter().filter(|&&hit| hit).count();
         }

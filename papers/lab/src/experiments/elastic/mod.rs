@@ -109,24 +109,21 @@ fn checkpoints(checkpoints: &[Checkpoint]) -> Table {
         };
         at.slot_widths.iter().map(share).collect::<Vec<_>>().join(", ")
     };
-    Table::of(
-        checkpoints,
-        &[
-            ("keys", &|at| at.keys.to_string()),
-            ("way", &|at| if at.up { "up" } else { "down" }.to_owned()),
-            ("expected %", &|at| percent(at.expected_rate, 4)),
-            ("measured %", &|at| percent(at.measured_rate, 4)),
-            ("bits/key", &|at| number(at.bits_per_key(), 2)),
-            ("in slots", &|at| number(at.slot_bits_per_key(), 2)),
-            ("bytes", &|at| at.bytes.to_string()),
-            ("counted", &|at| number(at.counted_bytes.map(|bytes| bytes as f64), 0)),
-            ("resident MiB", &|at| number(mebibytes(at), 2)),
-            ("over bytes", &|at| number(at.resident_ratio(), 3)),
-            ("used", &|at| number(at.utilization, 4)),
-            ("overflow", &|at| at.overflow.to_string()),
-            ("slots by width in %", &widths),
-        ],
-    )
+    table!(checkpoints, |at| {
+        "keys": at.keys.to_string();
+        "way": if at.up { "up" } else { "down" }.to_owned();
+        "expected %": percent(at.expected_rate, 4);
+        "measured %": percent(at.measured_rate, 4);
+        "bits/key": number(at.bits_per_key(), 2);
+        "in slots": number(at.slot_bits_per_key(), 2);
+        "bytes": at.bytes.to_string();
+        "counted": number(at.counted_bytes.map(|bytes| bytes as f64), 0);
+        "resident MiB": number(mebibytes(at), 2);
+        "over bytes": number(at.resident_ratio(), 3);
+        "used": number(at.utilization, 4);
+        "overflow": at.overflow.to_string();
+        "slots by width in %": widths(at);
+    })
 }
 
 fn waits(course: &Course) -> Table {

@@ -11,7 +11,7 @@ pub(super) const LAST_KEYS: usize = 1000;
 
 /// Keys in the order of their insertion and of their removal.
 pub(super) struct Walk {
-    seed: u64,
+    pub(super) seed: u64,
     rate: f64,
     expected_items: Option<usize>,
     /// The keys by number, in random order: the first ones are removed.
@@ -32,10 +32,6 @@ impl Walk {
             builder = builder.expected_items(items);
         }
         Ok(builder.build()?)
-    }
-
-    pub(super) fn seed(&self) -> u64 {
-        self.seed
     }
 
     pub(super) fn insertions(&self) -> impl ExactSizeIterator<Item = u64> {

@@ -143,7 +143,7 @@ fn run(
         Phase::Absent | Phase::AbsentBatched | Phase::AbsentHashed => &work.absent,
         Phase::Mixed | Phase::Dependent => &work.mixed,
         Phase::Delete | Phase::DeleteBatched => &taken(work.removed(), refused),
-        Phase::DeleteAll => &taken(work.shuffled(), refused),
+        Phase::DeleteAll => &taken(&work.shuffled, refused),
         _ => &work.present,
     };
     match phase {

@@ -194,16 +194,10 @@ fn tables(case: &Case) -> [(String, Table); 2] {
 }
 
 fn plots(case: &Case) -> [Plot; 2] {
-    let mut space = Plot::new(
-        "space by the measured rate",
-        Axis::logarithmic("false positive rate"),
-        Axis::from_zero("bits per key"),
-    );
-    let mut time = Plot::new(
-        "lookups by space",
-        Axis::from_zero("bits per key"),
-        Axis::from_zero("million hits per second"),
-    );
+    let (x, y) = (Axis::logarithmic("false positive rate"), Axis::from_zero("bits per key"));
+    let mut space = Plot::new("space by the measured rate", x, y);
+    let (x, y) = (Axis::from_zero("bits per key"), Axis::from_zero("million hits per second"));
+    let mut time = Plot::new("lookups by space", x, y);
     for row in &case.rows {
         let at = (row.false_positive_rate, row.bits_per_key);
         space = space.dots(row.name, [at]);
