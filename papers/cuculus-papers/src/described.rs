@@ -1,4 +1,57 @@
-//! What every filter with a file says of itself in the same words.
+//! What filters say of themselves in the same words.
+
+/// `Filter`, by an expression for each of its answers.
+macro_rules! filter {
+    (
+        $filter:ident, |$this:ident, $hash:ident|
+        contains: $contains:expr; count: $count:expr; len: $len:expr; slots: $slots:expr;
+        $(utilization: $utilization:expr;)? heap_bytes: $bytes:expr; rate: $rate:expr;
+    ) => {
+        impl Filter for $filter {
+            #[inline]
+            fn hasher(&self) -> &KeyHasher {
+                &self.hasher
+            }
+
+            #[inline]
+            fn contains_hash(&self, $hash: KeyHash) -> bool {
+                let $this = self;
+                $contains
+            }
+
+            fn count_hash(&self, $hash: KeyHash) -> usize {
+                let $this = self;
+                $count
+            }
+
+            fn len(&self) -> usize {
+                let $this = self;
+                $len
+            }
+
+            fn slots(&self) -> usize {
+                let $this = self;
+                $slots
+            }
+
+            $(fn utilization(&self) -> f64 {
+                let $this = self;
+                $utilization
+            })?
+
+            fn size_in_bytes(&self) -> usize {
+                let $this = self;
+                size_of::<Self>() + $bytes
+            }
+
+            fn expected_false_positive_rate(&self) -> f64 {
+                let $this = self;
+                $rate
+            }
+        }
+    };
+}
+pub(crate) use filter;
 
 /// Its builder, the keys that `Extend` could not store, its figures, and some values for `Debug`.
 macro_rules! described {

@@ -7,10 +7,9 @@ use cuculus::{
 use crate::baselines::kicks::{DEFAULT_MAX_KICKS, Place, Space, make_room};
 use crate::baselines::memory::zeroed;
 use crate::baselines::packed::Packed;
-use crate::baselines::parameters::{
-    Shared, at_most, builder, described, figures, filter_fields, in_range,
-};
+use crate::baselines::parameters::{Shared, at_most, builder, described, figures, in_range};
 use crate::baselines::probes::{remix, scale};
+use crate::described::filter;
 
 const SLOTS: usize = 4;
 const MAX_BUCKETS: u64 = 1 << 32;
@@ -242,33 +241,18 @@ impl AdaptiveCuckooFilter {
     }
 }
 
-impl Filter for AdaptiveCuckooFilter {
-    filter_fields!();
-
-    #[inline]
-    fn contains_hash(&self, hash: KeyHash) -> bool {
-        self.entries.matching(hash.get()).next().is_some()
-    }
-
-    fn count_hash(&self, hash: KeyHash) -> usize {
-        self.entries.matching(hash.get()).count()
-    }
-
-    fn slots(&self) -> usize {
-        self.entries.hashes.len()
-    }
-
-    fn size_in_bytes(&self) -> usize {
-        let entries = &self.entries;
-        size_of::<Self>() + entries.fingerprints.heap_bytes() + size_of_val(&*entries.hashes)
-    }
-
-    /// Of a key that was never reported.
-    fn expected_false_positive_rate(&self) -> f64 {
-        let buckets = if self.entries.buckets == 1 { 1.0 } else { 2.0 };
-        let entries = buckets * SLOTS as f64 * self.utilization();
-        analysis::false_positive_rate(self.entries.fingerprint_bits, entries)
-    }
+filter! { AdaptiveCuckooFilter, |filter, hash|
+    contains: filter.entries.matching(hash.get()).next().is_some();
+    count: filter.entries.matching(hash.get()).count();
+    len: filter.len;
+    slots: filter.entries.hashes.len();
+    heap_bytes: filter.entries.fingerprints.heap_bytes() + size_of_val(&*filter.entries.hashes);
+    // Of a key that was never reported.
+    rate: {
+        let buckets = if filter.entries.buckets == 1 { 1.0 } else { 2.0 };
+        let entries = buckets * SLOTS as f64 * filter.utilization();
+        analysis::false_positive_rate(filter.entries.fingerprint_bits, entries)
+    };
 }
 
 impl Insert for AdaptiveCuckooFilter {

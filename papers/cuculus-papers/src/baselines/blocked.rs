@@ -4,10 +4,11 @@ use cuculus::{BuildError, Filter, Full, Insert, KeyHash, KeyHasher};
 
 use crate::baselines::memory::{MAX_BITS, zeroed};
 use crate::baselines::parameters::{
-    DEFAULT_RATE, Shared, at_most, builder, described, filter_fields, in_range, keeps,
+    DEFAULT_RATE, Shared, at_most, builder, described, in_range, keeps,
 };
 use crate::baselines::probes::{remix, scale};
 use crate::baselines::rates::{BLOCK_BITS, Blocks};
+use crate::described::filter;
 
 /// Nine bits choose a bit of a block, and two words give that for fourteen.
 const MAX_HASHES: u32 = 14;
@@ -145,40 +146,27 @@ fn places(hash: KeyHash, count: u32) -> impl Iterator<Item = (usize, u32)> {
     })
 }
 
-impl Filter for BlockedBloomFilter {
-    filter_fields!();
-
-    #[inline]
-    fn contains_hash(&self, hash: KeyHash) -> bool {
-        let Block(words) = &self.blocks[self.block(hash)];
+filter! { BlockedBloomFilter, |filter, hash|
+    contains: {
+        let Block(words) = &filter.blocks[filter.block(hash)];
         // The line is there or not: without a branch a bit several lookups wait for theirs together.
-        let all = places(hash, self.hashes).fold(1, |all, (word, bit)| all & (words[word] >> bit));
-        all & 1 == 1
-    }
-
-    fn count_hash(&self, hash: KeyHash) -> usize {
-        usize::from(self.contains_hash(hash))
-    }
-
-    fn slots(&self) -> usize {
-        self.bits() as usize
-    }
-
-    fn utilization(&self) -> f64 {
-        let ones: u64 = self.blocks.iter().map(|block| u64::from(block.ones())).sum();
-        ones as f64 / self.bits() as f64
-    }
-
-    fn size_in_bytes(&self) -> usize {
-        size_of::<Self>() + size_of_val(&*self.blocks)
-    }
-
-    /// The mean over all blocks, each with the bits that are set in it.
-    fn expected_false_positive_rate(&self) -> f64 {
-        let share = |ones: u32| (f64::from(ones) / f64::from(BLOCK_BITS)).powi(self.hashes as i32);
-        let sum: f64 = self.blocks.iter().map(|block| share(block.ones())).sum();
-        sum / self.blocks.len() as f64
-    }
+        let bits = places(hash, filter.hashes);
+        bits.fold(1, |all, (word, bit)| all & (words[word] >> bit)) & 1 == 1
+    };
+    count: usize::from(filter.contains_hash(hash));
+    len: filter.len;
+    slots: filter.bits() as usize;
+    utilization: {
+        let ones: u64 = filter.blocks.iter().map(|block| u64::from(block.ones())).sum();
+        ones as f64 / filter.bits() as f64
+    };
+    heap_bytes: size_of_val(&*filter.blocks);
+    // The mean over all blocks, each with the bits that are set in it.
+    rate: {
+        let share = |of: &Block| f64::from(of.ones()) / f64::from(BLOCK_BITS);
+        let rates = filter.blocks.iter().map(|of| share(of).powi(filter.hashes as i32));
+        rates.sum::<f64>() / filter.blocks.len() as f64
+    };
 }
 
 impl Insert for BlockedBloomFilter {

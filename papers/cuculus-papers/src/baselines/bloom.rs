@@ -4,10 +4,11 @@ use cuculus::{BuildError, Filter, Full, Insert, KeyHash, KeyHasher};
 
 use crate::baselines::memory::{MAX_BITS, zeroed};
 use crate::baselines::parameters::{
-    DEFAULT_RATE, Shared, at_most, builder, described, filter_fields, in_range, keeps,
+    DEFAULT_RATE, Shared, at_most, builder, described, in_range, keeps,
 };
 use crate::baselines::probes::{MAX_HASHES, probes};
 use crate::baselines::rates;
+use crate::described::filter;
 
 /// A Bloom filter (Bloom 1970; CF paper, §2.1): k bits of a key are set, and a key is found if all of
 /// its bits are.
@@ -112,35 +113,16 @@ impl BloomFilter {
     }
 }
 
-impl Filter for BloomFilter {
-    filter_fields!();
-
-    #[inline]
-    fn contains_hash(&self, hash: KeyHash) -> bool {
-        probes(hash, self.bits, self.hashes)
-            .all(|bit| self.words[(bit / 64) as usize] >> (bit % 64) & 1 == 1)
-    }
-
-    fn count_hash(&self, hash: KeyHash) -> usize {
-        usize::from(self.contains_hash(hash))
-    }
-
-    fn slots(&self) -> usize {
-        self.bits as usize
-    }
-
-    fn utilization(&self) -> f64 {
-        self.ones as f64 / self.bits as f64
-    }
-
-    fn size_in_bytes(&self) -> usize {
-        size_of::<Self>() + size_of_val(&*self.words)
-    }
-
-    /// From the bits that are set now, so repeated keys do not count.
-    fn expected_false_positive_rate(&self) -> f64 {
-        self.utilization().powi(self.hashes as i32)
-    }
+filter! { BloomFilter, |filter, hash|
+    contains: probes(hash, filter.bits, filter.hashes)
+        .all(|bit| filter.words[(bit / 64) as usize] >> (bit % 64) & 1 == 1);
+    count: usize::from(filter.contains_hash(hash));
+    len: filter.len;
+    slots: filter.bits as usize;
+    utilization: filter.ones as f64 / filter.bits as f64;
+    heap_bytes: size_of_val(&*filter.words);
+    // From the bits that are set now, so repeated keys do not count.
+    rate: filter.utilization().powi(filter.hashes as i32);
 }
 
 impl Insert for BloomFilter {

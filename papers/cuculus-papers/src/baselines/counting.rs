@@ -5,8 +5,9 @@ use cuculus::{BuildError, Filter, Full, Insert, KeyHash, KeyHasher, Remove};
 use crate::baselines::bloom::Cells;
 use crate::baselines::counters::{Counters, SATURATED};
 use crate::baselines::memory::MAX_BITS;
-use crate::baselines::parameters::{Shared, builder, described, figures, filter_fields};
+use crate::baselines::parameters::{Shared, builder, described, figures};
 use crate::baselines::probes::probes;
+use crate::described::filter;
 
 pub(crate) const MAX_COUNTERS: u64 = MAX_BITS / 4;
 
@@ -102,34 +103,15 @@ impl Counters {
     }
 }
 
-impl Filter for CountingBloomFilter {
-    filter_fields!();
-
-    #[inline]
-    fn contains_hash(&self, hash: KeyHash) -> bool {
-        self.counters.contains_key(hash, self.hashes)
-    }
-
-    fn count_hash(&self, hash: KeyHash) -> usize {
-        self.counters.count_key(hash, self.hashes)
-    }
-
-    fn slots(&self) -> usize {
-        self.counters.count as usize
-    }
-
-    fn utilization(&self) -> f64 {
-        self.counters.used as f64 / self.counters.count as f64
-    }
-
-    fn size_in_bytes(&self) -> usize {
-        size_of::<Self>() + self.counters.heap_bytes()
-    }
-
-    /// From the counters above zero now.
-    fn expected_false_positive_rate(&self) -> f64 {
-        self.counters.rate(self.hashes)
-    }
+filter! { CountingBloomFilter, |filter, hash|
+    contains: filter.counters.contains_key(hash, filter.hashes);
+    count: filter.counters.count_key(hash, filter.hashes);
+    len: filter.len;
+    slots: filter.counters.count as usize;
+    utilization: filter.counters.used as f64 / filter.counters.count as f64;
+    heap_bytes: filter.counters.heap_bytes();
+    // From the counters above zero now.
+    rate: filter.counters.rate(filter.hashes);
 }
 
 impl Insert for CountingBloomFilter {

@@ -7,9 +7,8 @@ use crate::analysis;
 use crate::baselines::bloom::Cells;
 use crate::baselines::counters::Counters;
 use crate::baselines::counting::MAX_COUNTERS;
-use crate::baselines::parameters::{
-    DEFAULT_RATE, Shared, builder, described, figures, filter_fields, in_range,
-};
+use crate::baselines::parameters::{DEFAULT_RATE, Shared, builder, described, figures, in_range};
+use crate::described::filter;
 
 /// A lookup asks every filter of the list, so longer lists are of no use.
 const MAX_FILTERS: usize = 65_536;
@@ -227,38 +226,24 @@ impl DynamicBloomFilter {
     }
 }
 
-impl Filter for DynamicBloomFilter {
-    filter_fields!();
-
-    #[inline]
-    fn contains_hash(&self, hash: KeyHash) -> bool {
-        self.parts.iter().any(|part| part.counters.contains_key(hash, self.hashes))
-    }
-
-    fn count_hash(&self, hash: KeyHash) -> usize {
-        self.parts.iter().map(|part| part.counters.count_key(hash, self.hashes)).sum()
-    }
-
-    fn slots(&self) -> usize {
-        self.parts.len() * self.counters_per_filter() as usize
-    }
-
-    fn utilization(&self) -> f64 {
-        let used: u64 = self.parts.iter().map(|part| part.counters.used).sum();
-        used as f64 / self.slots() as f64
-    }
-
-    fn size_in_bytes(&self) -> usize {
-        let counters: usize = self.parts.iter().map(|part| part.counters.heap_bytes()).sum();
-        size_of::<Self>() + self.parts.capacity() * size_of::<Part>() + counters
-    }
-
-    /// That some filter of the list says yes by mistake.
-    fn expected_false_positive_rate(&self) -> f64 {
-        let none: f64 =
-            self.parts.iter().map(|part| f64::ln_1p(-part.counters.rate(self.hashes))).sum();
-        -f64::exp_m1(none)
-    }
+filter! { DynamicBloomFilter, |filter, hash|
+    contains: filter.parts.iter().any(|part| part.counters.contains_key(hash, filter.hashes));
+    count: filter.parts.iter().map(|part| part.counters.count_key(hash, filter.hashes)).sum();
+    len: filter.len;
+    slots: filter.parts.len() * filter.counters_per_filter() as usize;
+    utilization: {
+        let used: u64 = filter.parts.iter().map(|part| part.counters.used).sum();
+        used as f64 / filter.slots() as f64
+    };
+    heap_bytes: {
+        let counters: usize = filter.parts.iter().map(|part| part.counters.heap_bytes()).sum();
+        filter.parts.capacity() * size_of::<Part>() + counters
+    };
+    // That some filter of the list says yes by mistake.
+    rate: {
+        let rates = filter.parts.iter().map(|part| part.counters.rate(filter.hashes));
+        -f64::exp_m1(rates.map(|rate| f64::ln_1p(-rate)).sum())
+    };
 }
 
 impl Insert for DynamicBloomFilter {

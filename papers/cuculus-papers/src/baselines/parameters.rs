@@ -159,21 +159,6 @@ macro_rules! described {
 }
 pub(crate) use described;
 
-/// The parts of `Filter` that are fields.
-macro_rules! filter_fields {
-    () => {
-        #[inline]
-        fn hasher(&self) -> &cuculus::KeyHasher {
-            &self.hasher
-        }
-
-        fn len(&self) -> usize {
-            self.len
-        }
-    };
-}
-pub(crate) use filter_fields;
-
 /// The figures of a filter: those that all have, and its own.
 macro_rules! figures {
     (

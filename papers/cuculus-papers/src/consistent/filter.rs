@@ -5,7 +5,7 @@ use super::builder::ConsistentCuckooFilterBuilder;
 use super::policy::{History, Policy};
 use super::stats::ConsistentStats;
 use crate::analysis;
-use crate::described::described;
+use crate::described::{described, filter};
 use crate::index_independent::ring_table::{RingPlan, RingTable};
 use crate::ring::Points;
 use cuculus::lab::placement::{Fingerprint, FingerprintSize};
@@ -144,40 +144,23 @@ impl ConsistentCuckooFilter {
     }
 }
 
-impl Filter for ConsistentCuckooFilter {
-    #[inline]
-    fn hasher(&self) -> &KeyHasher {
-        &self.hasher
-    }
-
-    #[inline]
-    fn contains_hash(&self, hash: KeyHash) -> bool {
-        let (fingerprint, points) = self.look(hash);
-        self.filters.iter().any(|table| table.contains(fingerprint, &points))
-    }
-
-    fn count_hash(&self, hash: KeyHash) -> usize {
-        let (fingerprint, points) = self.look(hash);
-        self.count_all(fingerprint, &points)
-    }
-
-    fn len(&self) -> usize {
-        self.filters.iter().map(RingTable::len).sum()
-    }
-
-    fn slots(&self) -> usize {
-        self.filters.iter().map(RingTable::slots).sum()
-    }
-
-    fn size_in_bytes(&self) -> usize {
-        let tables: usize = self.filters.iter().map(RingTable::heap_bytes).sum();
-        size_of::<Self>() + self.filters.capacity() * size_of::<RingTable>() + tables
-    }
-
-    /// Of all entries, not only of those that a lookup meets: see the type's description.
-    fn expected_false_positive_rate(&self) -> f64 {
-        analysis::false_positive_rate(self.first.shape.fingerprint_bits, self.len() as f64)
-    }
+filter! { ConsistentCuckooFilter, |filter, hash|
+    contains: {
+        let (fingerprint, points) = filter.look(hash);
+        filter.filters.iter().any(|table| table.contains(fingerprint, &points))
+    };
+    count: {
+        let (fingerprint, points) = filter.look(hash);
+        filter.count_all(fingerprint, &points)
+    };
+    len: filter.filters.iter().map(RingTable::len).sum();
+    slots: filter.filters.iter().map(RingTable::slots).sum();
+    heap_bytes: {
+        let tables: usize = filter.filters.iter().map(RingTable::heap_bytes).sum();
+        filter.filters.capacity() * size_of::<RingTable>() + tables
+    };
+    // Of all entries, not only of those that a lookup meets: see the type's description.
+    rate: analysis::false_positive_rate(filter.first.shape.fingerprint_bits, filter.len() as f64);
 }
 
 impl Insert for ConsistentCuckooFilter {

@@ -6,7 +6,7 @@ use super::builder::DynamicCuckooFilterBuilder;
 use super::growth::Rules;
 use super::stats::DynamicStats;
 use crate::analysis;
-use crate::described::described;
+use crate::described::{described, filter};
 use cuculus::lab::placement::{AnyPlacement, FingerprintSize, Placement, PlacementKind};
 use cuculus::lab::room::{Candidates, Kicks};
 use cuculus::lab::table::BucketShape;
@@ -111,46 +111,27 @@ impl DynamicCuckooFilter {
     }
 }
 
-impl Filter for DynamicCuckooFilter {
-    #[inline]
-    fn hasher(&self) -> &KeyHasher {
-        &self.hasher
-    }
-
-    #[inline]
-    fn contains_hash(&self, hash: KeyHash) -> bool {
-        self.holds(&self.candidates(hash))
-    }
-
-    fn count_hash(&self, hash: KeyHash) -> usize {
-        self.count(&self.candidates(hash))
-    }
-
-    fn len(&self) -> usize {
-        self.len
-    }
-
-    fn slots(&self) -> usize {
-        self.slots_per_filter() * self.blocks.len()
-    }
-
-    fn size_in_bytes(&self) -> usize {
-        let tables: usize = self.blocks.iter().map(Block::heap_bytes).sum();
-        size_of::<Self>() + self.blocks.capacity() * size_of::<Block>() + tables
-    }
-
-    /// Eq. 4 of the paper with the entries that are there instead of 2b for each filter: what counts
-    /// is how many entries a key is compared with, not how they are spread over the list.
-    fn expected_false_positive_rate(&self) -> f64 {
-        let buckets = f64::from(self.placement.buckets());
+filter! { DynamicCuckooFilter, |filter, hash|
+    contains: filter.holds(&filter.candidates(hash));
+    count: filter.count(&filter.candidates(hash));
+    len: filter.len;
+    slots: filter.slots_per_filter() * filter.blocks.len();
+    heap_bytes: {
+        let tables: usize = filter.blocks.iter().map(Block::heap_bytes).sum();
+        filter.blocks.capacity() * size_of::<Block>() + tables
+    };
+    // Eq. 4 of the paper with the entries that are there instead of 2b for each filter: what counts
+    // is how many entries a key is compared with, not how they are spread over the list.
+    rate: {
+        let buckets = f64::from(filter.placement.buckets());
         // The buckets of a key: two, but for the one of an odd number (and one of the simplified
         // form) that is its own alternate.
-        let odd = self.placement.buckets() % 2 == 1;
-        let simplified = self.placement.kind() == PlacementKind::Simplified;
+        let odd = filter.placement.buckets() % 2 == 1;
+        let simplified = filter.placement.kind() == PlacementKind::Simplified;
         let candidates = if odd || simplified { 2.0 - 1.0 / buckets } else { 2.0 };
-        let entries = candidates * self.len as f64 / buckets;
-        analysis::false_positive_rate(self.shape.fingerprint_bits, entries)
-    }
+        let entries = candidates * filter.len as f64 / buckets;
+        analysis::false_positive_rate(filter.shape.fingerprint_bits, entries)
+    };
 }
 
 impl Insert for DynamicCuckooFilter {

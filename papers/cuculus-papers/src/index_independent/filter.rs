@@ -4,7 +4,7 @@ use super::builder::IndexIndependentCuckooFilterBuilder;
 use super::ring_table::{RingPlan, RingTable};
 use super::stats::IndexIndependentStats;
 use crate::analysis;
-use crate::described::described;
+use crate::described::{described, filter};
 use crate::ring::Points;
 use cuculus::lab::placement::{BucketIndex, Fingerprint, FingerprintSize};
 use cuculus::{Filter, Full, FullCause, Insert, KeyHash, KeyHasher, Remove};
@@ -117,40 +117,23 @@ pub(crate) fn most_for_one(buckets: u32) -> u32 {
     (buckets / 4).clamp(16, 64)
 }
 
-impl Filter for IndexIndependentCuckooFilter {
-    #[inline]
-    fn hasher(&self) -> &KeyHasher {
-        &self.hasher
-    }
-
-    #[inline]
-    fn contains_hash(&self, hash: KeyHash) -> bool {
-        let (fingerprint, points) = self.look(hash);
-        self.table.contains(fingerprint, &points)
-    }
-
-    fn count_hash(&self, hash: KeyHash) -> usize {
-        let (fingerprint, points) = self.look(hash);
-        self.table.count(fingerprint, &points)
-    }
-
-    fn len(&self) -> usize {
-        self.table.len()
-    }
-
-    fn slots(&self) -> usize {
-        self.table.slots()
-    }
-
-    fn size_in_bytes(&self) -> usize {
-        size_of::<Self>() + self.table.heap_bytes()
-    }
-
-    /// Of all entries, not only of those that a lookup meets: see the type's description.
-    fn expected_false_positive_rate(&self) -> f64 {
-        let bits = self.table.plan().shape.fingerprint_bits;
-        analysis::false_positive_rate(bits, self.len() as f64)
-    }
+filter! { IndexIndependentCuckooFilter, |filter, hash|
+    contains: {
+        let (fingerprint, points) = filter.look(hash);
+        filter.table.contains(fingerprint, &points)
+    };
+    count: {
+        let (fingerprint, points) = filter.look(hash);
+        filter.table.count(fingerprint, &points)
+    };
+    len: filter.table.len();
+    slots: filter.table.slots();
+    heap_bytes: filter.table.heap_bytes();
+    // Of all entries, not only of those that a lookup meets: see the type's description.
+    rate: {
+        let bits = filter.table.plan().shape.fingerprint_bits;
+        analysis::false_positive_rate(bits, filter.len() as f64)
+    };
 }
 
 impl Insert for IndexIndependentCuckooFilter {

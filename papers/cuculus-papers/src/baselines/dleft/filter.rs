@@ -4,8 +4,9 @@ use cuculus::{Filter, Full, FullCause, Insert, KeyHash, KeyHasher, Remove};
 
 use super::builder::DleftCountingBloomFilterBuilder;
 use super::cells::{Cells, Shape};
-use crate::baselines::parameters::{described, figures, filter_fields};
+use crate::baselines::parameters::{described, figures};
 use crate::baselines::probes::{remix, scale};
+use crate::described::filter;
 
 /// The number of subtables, d.
 pub(super) const SUBTABLES: usize = 4;
@@ -101,40 +102,24 @@ impl DleftCountingBloomFilter {
     }
 }
 
-impl Filter for DleftCountingBloomFilter {
-    filter_fields!();
-
-    #[inline]
-    fn contains_hash(&self, hash: KeyHash) -> bool {
-        let key = self.candidates(hash);
+filter! { DleftCountingBloomFilter, |filter, hash|
+    contains: {
+        let key = filter.candidates(hash);
         // All four at once, not one after the other.
-        let each = key.buckets.map(|bucket| self.cells.contains(bucket, key.remainder));
+        let each = key.buckets.map(|bucket| filter.cells.contains(bucket, key.remainder));
         each.into_iter().fold(false, |any, one| any | one)
-    }
-
-    fn count_hash(&self, hash: KeyHash) -> usize {
-        let key = self.candidates(hash);
-        self.matching(&key).map(|(_, _, counter)| counter as usize).sum()
-    }
-
-    fn slots(&self) -> usize {
-        self.buckets as usize * SUBTABLES * self.shape.slots_per_bucket as usize
-    }
-
-    fn utilization(&self) -> f64 {
-        self.used as f64 / self.slots() as f64
-    }
-
-    fn size_in_bytes(&self) -> usize {
-        size_of::<Self>() + self.cells.heap_bytes()
-    }
-
-    /// The share of all fingerprints that is stored. (A fingerprint with more copies than a counter
-    /// can count is in several cells, and counted for each.)
-    fn expected_false_positive_rate(&self) -> f64 {
-        let fingerprints = self.buckets as f64 * f64::from(self.shape.remainder_bits).exp2();
-        (self.used as f64 / fingerprints).min(1.0)
-    }
+    };
+    count: filter.matching(&filter.candidates(hash)).map(|(_, _, count)| count as usize).sum();
+    len: filter.len;
+    slots: filter.buckets as usize * SUBTABLES * filter.shape.slots_per_bucket as usize;
+    utilization: filter.used as f64 / filter.slots() as f64;
+    heap_bytes: filter.cells.heap_bytes();
+    // The share of all fingerprints that is stored. (A fingerprint with more copies than a counter
+    // can count is in several cells, and counted for each.)
+    rate: {
+        let fingerprints = filter.buckets as f64 * f64::from(filter.shape.remainder_bits).exp2();
+        (filter.used as f64 / fingerprints).min(1.0)
+    };
 }
 
 impl Insert for DleftCountingBloomFilter {

@@ -4,8 +4,9 @@ use cuculus::{Filter, Full, FullCause, Insert, KeyHash, KeyHasher, Remove};
 
 use super::builder::QuotientFilterBuilder;
 use super::slots::{Bit, GROUP, Slots, between};
-use crate::baselines::parameters::{described, figures, filter_fields};
+use crate::baselines::parameters::{described, figures};
 use crate::baselines::probes::scale;
+use crate::described::filter;
 
 /// The share of the slots that may be used: beyond that clusters get so long that every operation
 /// takes many times as long (CF paper, §7).
@@ -237,33 +238,19 @@ struct Found {
     position: usize,
 }
 
-impl Filter for QuotientFilter {
-    filter_fields!();
-
-    #[inline]
-    fn contains_hash(&self, hash: KeyHash) -> bool {
-        self.find(self.fingerprint(hash)).is_some()
-    }
-
-    fn count_hash(&self, hash: KeyHash) -> usize {
-        let key = self.fingerprint(hash);
-        let Some(Found { position, .. }) = self.find(key) else { return 0 };
-        let continues = |&at: &usize| self.slots.is(Bit::Continuation, at);
-        let equal = |&at: &usize| self.slots.remainder(at) == key.remainder;
+filter! { QuotientFilter, |filter, hash|
+    contains: filter.find(filter.fingerprint(hash)).is_some();
+    count: {
+        let key = filter.fingerprint(hash);
+        let Some(Found { position, .. }) = filter.find(key) else { return 0 };
+        let continues = |&at: &usize| filter.slots.is(Bit::Continuation, at);
+        let equal = |&at: &usize| filter.slots.remainder(at) == key.remainder;
         1 + (position + 1..).take_while(|at| continues(at) && equal(at)).count()
-    }
-
-    fn slots(&self) -> usize {
-        self.slots.count()
-    }
-
-    fn size_in_bytes(&self) -> usize {
-        size_of::<Self>() + self.slots.heap_bytes()
-    }
-
-    fn expected_false_positive_rate(&self) -> f64 {
-        Self::rate(self.len, self.slots.count(), self.remainder_bits)
-    }
+    };
+    len: filter.len;
+    slots: filter.slots.count();
+    heap_bytes: filter.slots.heap_bytes();
+    rate: Self::rate(filter.len, filter.slots.count(), filter.remainder_bits);
 }
 
 impl Insert for QuotientFilter {
