@@ -31,7 +31,6 @@ impl Counts {
     }
 
     /// The counts that a document has.
-    #[must_use]
     pub fn in_document(text: &str) -> Option<Self> {
         let [_, block, _] = parts(text)?;
         let row = |line: &str| {
@@ -46,7 +45,6 @@ impl Counts {
     }
 
     /// A document with these counts instead of its own, if it has the markers.
-    #[must_use]
     pub fn written_into(&self, text: &str) -> Option<String> {
         let [before, _, after] = parts(text)?;
         Some(format!("{before}{}{self}{after}", MARKERS[0]))

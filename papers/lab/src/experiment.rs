@@ -133,7 +133,6 @@ pub struct Choice {
 }
 
 impl Choice {
-    #[must_use]
     pub const fn new(name: &'static str, value: &'static str, help: &'static str) -> Self {
         Self { name, value, help }
     }
@@ -206,20 +205,17 @@ impl Settings<'_> {
         }
     }
 
-    #[must_use]
     pub fn flag(&self, choice: Choice) -> bool {
         self.text(choice).is_some()
     }
 
     /// As many seeds, of a range that is another for every seed of the experiment.
-    #[must_use]
     pub fn seeds_of(&self, count: u64) -> Range<u64> {
         let first = self.seed.wrapping_mul(1 << 16);
         first..first.wrapping_add(count)
     }
 
     /// Whether a filter of this name is among those of `--only`.
-    #[must_use]
     pub fn wants(&self, name: &str) -> bool {
         let name = name.to_lowercase();
         self.text(choices::ONLY)
@@ -255,49 +251,41 @@ impl Outcome {
         Self { findings: findings.into_iter().collect(), ..Self::default() }
     }
 
-    #[must_use]
     pub fn plot(self, plot: Plot) -> Self {
         self.plots([plot])
     }
 
-    #[must_use]
     pub fn plots(mut self, plots: impl IntoIterator<Item = Plot>) -> Self {
         self.plots.extend(plots);
         self
     }
 
-    #[must_use]
     pub fn table(self, title: impl Into<String>, table: Table) -> Self {
         self.tables([(title.into(), table)])
     }
 
-    #[must_use]
     pub fn tables(mut self, tables: impl IntoIterator<Item = (String, Table)>) -> Self {
         self.tables.extend(tables);
         self
     }
 
-    #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());
         self
     }
 
-    #[must_use]
     pub fn notes(mut self, notes: impl IntoIterator<Item = String>) -> Self {
         self.notes.extend(notes);
         self
     }
 
     /// Counts wrong answers of our own filters.
-    #[must_use]
     pub fn wrong(mut self, answers: usize) -> Self {
         self.wrong_answers += answers;
         self
     }
 
     /// The part of a page for this outcome.
-    #[must_use]
     pub fn section(self, experiment: &Experiment, command: String) -> Section {
         Section {
             name: experiment.name.to_owned(),
@@ -312,7 +300,6 @@ impl Outcome {
     }
 
     /// For programs: every finding, table and series.
-    #[must_use]
     pub fn to_json(&self) -> Value {
         let findings = self.findings.iter().map(|finding| {
             json!({

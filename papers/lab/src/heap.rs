@@ -24,7 +24,6 @@ pub struct Mark(usize);
 
 impl Mark {
     /// Now, or `None` if [`CountingAllocator`] is not the program's allocator.
-    #[must_use]
     pub fn now() -> Option<Self> {
         let before = LIVE.get();
         let probe = black_box(Box::new(0u8));
@@ -34,7 +33,6 @@ impl Mark {
     }
 
     /// What this thread has allocated since then and not freed; zero if it freed more.
-    #[must_use]
     pub fn held(self) -> usize {
         // A thread that frees what others allocated counts below zero, and wraps around.
         usize::try_from(LIVE.get().wrapping_sub(self.0) as isize).unwrap_or(0)

@@ -4,7 +4,7 @@
 //! ```text
 //! cargo run --release -p cuculus-lab -- run speed --items 1000000
 //! ```
-#![allow(missing_docs, reason = "not published: what a name says is enough")]
+#![allow(missing_docs, clippy::must_use_candidate, reason = "not published: names are enough")]
 
 #[cfg(doctest)]
 mod documents; // the Rust blocks of the documents, as tests

@@ -1,6 +1,5 @@
 //! What the system reports about the machine and this program.
 
-#[must_use]
 pub fn processor() -> String {
     let described = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let named = described.lines().find_map(|line| line.strip_prefix("model name"));
@@ -8,12 +7,10 @@ pub fn processor() -> String {
     name.unwrap_or(std::env::consts::ARCH).to_owned()
 }
 
-#[must_use]
 pub fn resident_bytes() -> Option<usize> {
     resident(&std::fs::read_to_string("/proc/self/status").ok()?)
 }
 
-#[must_use]
 pub fn available_bytes() -> Option<usize> {
     kibibytes(&std::fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")
 }

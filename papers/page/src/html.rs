@@ -1,12 +1,10 @@
 //! The page around the plots: one file, readable without a network, in light and dark, on wide
 //! screens and narrow ones.
 
-use std::fmt::Write;
-
 use super::finding::{Claimant, Finding, Holds};
 use super::palette::Palette;
 use super::plot::Plot;
-use super::svg::{draw, escape};
+use super::svg::{draw, escape, put};
 use crate::table::Table;
 
 /// A page.
@@ -57,7 +55,7 @@ impl Page {
             title = escape(&self.title),
         );
         for paragraph in self.introduction.split("\n\n") {
-            let _ = writeln!(html, "<p>{}</p>", with_code(paragraph));
+            put!(html; "<p>{}</p>\n", with_code(paragraph));
         }
         html += &self.summary();
         for section in &self.sections {
@@ -65,12 +63,8 @@ impl Page {
         }
         html += "<section id=\"made-with\">\n<h2>Made with</h2>\n<div class=\"wide\"><table>\n";
         for (name, value) in &self.facts {
-            let _ = writeln!(
-                html,
-                "<tr><th scope=\"row\">{}</th><td>{}</td></tr>",
-                escape(name),
-                escape(value)
-            );
+            put!(html; "<tr><th scope=\"row\">{}</th><td>{}</td></tr>\n", escape(name),
+                escape(value));
         }
         html + "</table></div>\n</section>\n</main>\n</body>\n</html>\n"
     }
@@ -87,29 +81,17 @@ impl Page {
             let count = |holds| findings().filter(|finding| finding.holds == holds).count();
             let all = findings().count();
             if all > 0 {
-                let _ = writeln!(
-                    counts,
-                    "<p>Of {all} {}, {} hold, {} hold in part and {} do not; {} were not tested at \
-                     this size.</p>",
-                    about.map_or("claims", Claimant::words),
-                    count(Holds::Yes),
-                    count(Holds::Partly),
-                    count(Holds::No),
-                    count(Holds::Untested)
-                );
+                put!(counts; "<p>Of {all} {}, {} hold, {} hold in part and {} do not; {} were not \
+                     tested at this size.</p>\n", about.map_or("claims", Claimant::words),
+                    count(Holds::Yes), count(Holds::Partly), count(Holds::No),
+                    count(Holds::Untested));
             }
         }
-        let judged =
-            [Holds::No, Holds::Partly].map(|holds| self.found(|finding| finding.holds == holds));
+        let judged = [Holds::No, Holds::Partly].map(|holds| self.found(holds));
         let folded = [("not tested at this size", Holds::Untested), ("that hold", Holds::Yes)];
-        let folded = folded.map(|(which, holds)| {
-            let found = self.found(|finding| finding.holds == holds);
-            match found.is_empty() {
-                true => String::new(),
-                false => {
-                    format!("<details>\n<summary>The claims {which}</summary>\n{found}</details>\n")
-                }
-            }
+        let folded = folded.map(|(which, holds)| match self.found(holds) {
+            none if none.is_empty() => none,
+            all => format!("<details>\n<summary>The claims {which}</summary>\n{all}</details>\n"),
         });
         format!(
             "{}<section id=\"summary\">\n<h2>What holds and what does not</h2>\n{counts}{}{}\
@@ -129,43 +111,42 @@ impl Page {
         html += "<li><a href=\"#summary\">What holds and what does not</a></li>\n";
         for section in &self.sections {
             let (name, title) = (escape(&section.name), escape(&section.title));
-            let _ = write!(html, "<li><a href=\"#{name}\">{title}</a> <small>");
+            put!(html; "<li><a href=\"#{name}\">{title}</a> <small>");
             let counted = [Holds::Yes, Holds::Partly, Holds::No, Holds::Untested].map(|holds| {
                 let count = section.findings.iter().filter(|of| of.holds == holds).count();
+                let (class, word) = (holds.class(), holds.word_for(count));
                 match count {
                     0 => String::new(),
-                    _ => format!(
-                        "<span class=\"{}\">{count} {}</span> ",
-                        holds.class(),
-                        holds.word_for(count)
-                    ),
+                    _ => format!("<span class=\"{class}\">{count} {word}</span> "),
                 }
             });
-            let _ = writeln!(html, "{}</small></li>", counted.concat().trim_end());
+            put!(html; "{}</small></li>\n", counted.concat().trim_end());
         }
         html + "<li><a href=\"#made-with\">Made with</a></li>\n</ul>\n</nav>\n"
     }
 
-    /// Findings as a table, with links to where they come from; nothing if there are none.
-    fn found(&self, wanted: impl Fn(&Finding) -> bool) -> String {
-        if !self.sections.iter().flat_map(|section| &section.findings).any(&wanted) {
-            return String::new();
-        }
-        let mut html = "<div class=\"wide\"><table class=\"findings\">\n<thead><tr><th>where</th><th>claim</th>\
-                        <th>measured</th><th>verdict</th></tr></thead>\n<tbody>\n"
-            .to_owned();
+    /// Findings of a verdict, with links to where they come from; nothing if there are none.
+    fn found(&self, holds: Holds) -> String {
+        let mut rows = String::new();
         for section in &self.sections {
-            for finding in section.findings.iter().filter(|finding| wanted(finding)) {
-                let _ = writeln!(
-                    html,
-                    "<tr><td><a href=\"#{}\">{}</a></td>{}</tr>",
-                    escape(&section.name),
-                    escape(&section.title),
-                    finding.cells()
-                );
+            let (name, title) = (escape(&section.name), escape(&section.title));
+            for finding in section.findings.iter().filter(|of| of.holds == holds) {
+                let cells = finding.cells();
+                put!(rows; "<tr><td><a href=\"#{name}\">{title}</a></td>{cells}</tr>\n");
             }
         }
-        html + "</tbody></table></div>\n"
+        table_of_findings("<th>where</th>", &rows)
+    }
+}
+
+/// Rows of findings with their head; nothing if there are none.
+fn table_of_findings(first: &str, rows: &str) -> String {
+    match rows {
+        "" => String::new(),
+        rows => format!(
+            "<div class=\"wide\"><table class=\"findings\">\n<thead><tr>{first}<th>claim</th>\
+             <th>measured</th><th>verdict</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n"
+        ),
     }
 }
 
@@ -187,39 +168,24 @@ impl Finding {
 
 impl Section {
     fn write(&self, html: &mut String, palette: &Palette) {
-        let _ = writeln!(
-            html,
-            "<section id=\"{}\">\n<h2>{}</h2>\n<p>{}</p>",
-            escape(&self.name),
-            escape(&self.title),
-            escape(&self.question)
-        );
-        if !self.findings.is_empty() {
-            *html += "<div class=\"wide\"><table class=\"findings\">\n<thead><tr><th>claim</th><th>measured</th>\
-                      <th>verdict</th></tr></thead>\n<tbody>\n";
-            for finding in &self.findings {
-                let _ = writeln!(html, "<tr>{}</tr>", finding.cells());
-            }
-            *html += "</tbody></table></div>\n";
-        }
+        put!(html; "<section id=\"{}\">\n<h2>{}</h2>\n<p>{}</p>\n", escape(&self.name),
+            escape(&self.title), escape(&self.question));
+        let row = |finding: &Finding| format!("<tr>{}</tr>\n", finding.cells());
+        *html += &table_of_findings("", &self.findings.iter().map(row).collect::<String>());
         for plot in &self.plots {
-            let _ = writeln!(
-                html,
-                "<figure>\n<figcaption>{}</figcaption>\n{}</figure>",
-                escape(&plot.title),
-                draw(plot, palette)
-            );
+            put!(html; "<figure>\n<figcaption>{}</figcaption>\n{}</figure>\n", escape(&plot.title),
+                draw(plot, palette));
         }
         for (title, table) in &self.tables {
-            let _ = writeln!(html, "<h3>{}</h3>", with_code(title));
+            put!(html; "<h3>{}</h3>\n", with_code(title));
             write_table(html, table);
         }
         for note in &self.notes {
-            let _ = writeln!(html, "<p>{}</p>", with_code(note));
+            put!(html; "<p>{}</p>\n", with_code(note));
         }
         if !self.command.is_empty() {
             let command = escape(&self.command);
-            let _ = writeln!(html, "<p class=\"command\"><code>{command}</code></p>");
+            put!(html; "<p class=\"command\"><code>{command}</code></p>\n");
         }
         *html += "</section>\n";
     }
@@ -240,12 +206,12 @@ fn write_table(html: &mut String, table: &Table) {
         // A browser repeats the head on every page of paper.
         let (cell, part) = if at == 0 { ("th", "thead") } else { ("td", "tbody") };
         if at < 2 {
-            let _ = writeln!(html, "{}<{part}>", if at == 0 { "" } else { "</thead>\n" });
+            put!(html; "{}<{part}>\n", if at == 0 { "" } else { "</thead>\n" });
         }
         let class = |text: &str| if text.chars().count() > LONG { " class=\"long\"" } else { "" };
         let cells =
             row.iter().map(|text| format!("<{cell}{}>{}</{cell}>", class(text), escape(text)));
-        let _ = writeln!(html, "<tr>{}</tr>", cells.collect::<String>());
+        put!(html; "<tr>{}</tr>\n", cells.collect::<String>());
     }
     let last = match table.rows().count() {
         0 => "",

@@ -2,11 +2,15 @@
 //! drawn twice, for wide and for narrow windows, since text in a drawing that is only scaled down
 //! cannot be read on a telephone; the style sheet shows one of the two.
 
-use std::fmt::Write;
-
 use super::palette::{Look, Palette};
 use super::plot::{Plot, Series, Shape};
 use super::ticks::{Ticks, short};
+
+/// Adds to a text.
+macro_rules! put {
+    ($text:expr; $($of:tt)*) => { $text.push_str(&format!($($of)*)) };
+}
+pub(super) use put;
 
 /// The size of a drawing, in the units of its text.
 struct Frame {
@@ -56,39 +60,21 @@ impl Frame {
         let end = width - RIGHT;
         for &at in &y.at {
             let at_y = down(at);
-            let _ = writeln!(
-                svg,
-                "<line class=\"grid\" x1=\"{LEFT}\" y1=\"{at_y:.1}\" x2=\"{end:.1}\" \
+            put!(svg; "<line class=\"grid\" x1=\"{LEFT}\" y1=\"{at_y:.1}\" x2=\"{end:.1}\" \
                  y2=\"{at_y:.1}\"/><text class=\"tick\" text-anchor=\"end\" x=\"{:.1}\" \
-                 y=\"{:.1}\">{}</text>",
-                LEFT - 7.0,
-                at_y + 4.0,
-                y.label(at)
-            );
+                 y=\"{:.1}\">{}</text>\n", LEFT - 7.0, at_y + 4.0, y.label(at));
         }
         for &at in &x.at {
             let at_x = right(at);
-            let _ = writeln!(
-                svg,
-                "<line class=\"grid\" x1=\"{at_x:.1}\" y1=\"{TOP}\" x2=\"{at_x:.1}\" \
+            put!(svg; "<line class=\"grid\" x1=\"{at_x:.1}\" y1=\"{TOP}\" x2=\"{at_x:.1}\" \
                  y2=\"{:.1}\"/><text class=\"tick\" text-anchor=\"middle\" x=\"{at_x:.1}\" \
-                 y=\"{:.1}\">{}</text>",
-                height - BOTTOM,
-                height - BOTTOM + 18.0,
-                x.label(at)
-            );
+                 y=\"{:.1}\">{}</text>\n", height - BOTTOM, height - BOTTOM + 18.0, x.label(at));
         }
-        let _ = writeln!(
-            svg,
-            "<text class=\"label\" text-anchor=\"middle\" x=\"{:.1}\" y=\"{:.1}\">{}</text>\
-             <text class=\"label\" text-anchor=\"middle\" transform=\"translate(15 {:.1}) \
-             rotate(-90)\">{}</text>",
-            (LEFT + end) / 2.0,
-            height - 12.0,
-            escape(&plot.x.label),
-            (TOP + height - BOTTOM) / 2.0,
-            escape(&plot.y.label)
-        );
+        put!(svg; "<text class=\"label\" text-anchor=\"middle\" x=\"{:.1}\" \
+             y=\"{:.1}\">{}</text><text class=\"label\" text-anchor=\"middle\" \
+             transform=\"translate(15 {:.1}) rotate(-90)\">{}</text>\n", (LEFT + end) / 2.0,
+            height - 12.0, escape(&plot.x.label), (TOP + height - BOTTOM) / 2.0,
+            escape(&plot.y.label));
         let (mut labels, mut words) = (Vec::new(), String::new());
         for mark in plot.marks.iter().filter(|mark| plot.y.shows(mark.y)) {
             let at_y = down(mark.y);
@@ -104,18 +90,11 @@ impl Frame {
                 })
                 .unwrap_or(("end", end - 4.0, at_y - 5.0));
             labels.push((anchor, label_y));
-            let _ = writeln!(
-                svg,
-                "<line class=\"mark\" x1=\"{LEFT}\" y1=\"{at_y:.1}\" x2=\"{end:.1}\" \
-                 y2=\"{at_y:.1}\"/>"
-            );
+            put!(svg; "<line class=\"mark\" x1=\"{LEFT}\" y1=\"{at_y:.1}\" x2=\"{end:.1}\" \
+                 y2=\"{at_y:.1}\"/>\n");
             // Above the series.
-            let _ = writeln!(
-                words,
-                "<text class=\"marked\" text-anchor=\"{anchor}\" x=\"{label_x:.1}\" \
-                 y=\"{label_y:.1}\">{}</text>",
-                escape(&mark.label)
-            );
+            put!(words; "<text class=\"marked\" text-anchor=\"{anchor}\" x=\"{label_x:.1}\" \
+                 y=\"{label_y:.1}\">{}</text>\n", escape(&mark.label));
         }
         for (series, &look) in plot.series.iter().zip(looks) {
             let points = plot.shown(series);
@@ -134,7 +113,7 @@ fn draw_series(svg: &mut String, series: &Series, look: Look, places: &[([f64; 2
         let path: Vec<String> = places.iter().map(|([x, y], _)| format!("{x:.1},{y:.1}")).collect();
         let dashed = if series.shape == Shape::Dashed { " dashed" } else { "" };
         let path = path.join(" ");
-        let _ = writeln!(svg, "<polyline class=\"line {class}{dashed}\" points=\"{path}\"/>");
+        put!(svg; "<polyline class=\"line {class}{dashed}\" points=\"{path}\"/>\n");
     }
     let few = series.shape == Shape::Line && places.len() <= MOST_DOTS;
     let alone = series.shape == Shape::Dashed && !joined;
@@ -142,24 +121,15 @@ fn draw_series(svg: &mut String, series: &Series, look: Look, places: &[([f64; 2
         return;
     }
     for ([x, y], values) in places {
-        let title = format!(
-            "<title>{}: {}, {}</title>",
-            escape(&series.name),
-            short(values[0]),
-            short(values[1])
-        );
-        let _ = match series.shape {
-            Shape::Paper => writeln!(
-                svg,
-                "<path class=\"paper {class}\" d=\"{}\">{title}</path>",
-                diamond(*x, *y, 5.0)
-            ),
-            _ => writeln!(
-                svg,
-                "<circle class=\"dot {class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\">{title}\
-                 </circle>"
-            ),
-        };
+        let [at, value] = values.map(short);
+        let title = format!("<title>{}: {at}, {value}</title>", escape(&series.name));
+        if series.shape == Shape::Paper {
+            let path = diamond(*x, *y, 5.0);
+            put!(svg; "<path class=\"paper {class}\" d=\"{path}\">{title}</path>\n");
+        } else {
+            put!(svg; "<circle class=\"dot {class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\">{title}\
+                </circle>\n");
+        }
     }
 }
 
@@ -184,36 +154,21 @@ fn legend(plot: &Plot, looks: &[Look]) -> String {
         let look = match series.shape {
             Shape::Line => line(""),
             Shape::Dashed => line(" dashed"),
-            Shape::Dots => {
-                format!("<circle class=\"dot {class}\" cx=\"14\" cy=\"5\" r=\"4\"/>")
-            }
+            Shape::Dots => format!("<circle class=\"dot {class}\" cx=\"14\" cy=\"5\" r=\"4\"/>"),
             Shape::Paper => {
-                let path = diamond(14.0, 5.0, 4.5);
-                format!("<path class=\"paper {class}\" d=\"{path}\"/>")
+                format!("<path class=\"paper {class}\" d=\"{}\"/>", diamond(14.0, 5.0, 4.5))
             }
         };
-        let _ = write!(
-            legend,
-            "<li><svg class=\"swatch\" viewBox=\"0 0 28 10\" aria-hidden=\"true\">{look}</svg>{}</li>",
-            escape(&series.name)
-        );
+        put!(legend; "<li><svg class=\"swatch\" viewBox=\"0 0 28 10\" \
+             aria-hidden=\"true\">{look}</svg>{}</li>", escape(&series.name));
     }
     legend + "</ul>\n"
 }
 
 /// Text that stands for itself in HTML and SVG.
 pub(super) fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped += "&amp;",
-            '<' => escaped += "&lt;",
-            '>' => escaped += "&gt;",
-            '"' => escaped += "&quot;",
-            other => escaped.push(other),
-        }
-    }
-    escaped
+    let text = text.replace('&', "&amp;").replace('<', "&lt;");
+    text.replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]

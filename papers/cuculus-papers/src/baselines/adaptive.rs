@@ -196,8 +196,7 @@ impl Space for Entries {
 }
 
 figures! { AdaptiveCuckooFilter,
-    /// The current figures of an [`AdaptiveCuckooFilter`]. The rate is that of keys that were never
-    /// reported.
+    /// The current figures of an [`AdaptiveCuckooFilter`].
     AdaptiveStats of filter;
     /// The length of a fingerprint.
     fingerprint_bits: u32 = filter.entries.fingerprint_bits;

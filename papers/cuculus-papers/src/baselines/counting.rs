@@ -59,12 +59,10 @@ impl CountingBloomFilterBuilder {
 }
 
 figures! { CountingBloomFilter,
-    /// The current figures of a [`CountingBloomFilter`], whose slots are counters.
+    /// The current figures of a [`CountingBloomFilter`].
     CountingStats of filter;
     /// The counters that have reached fifteen and are never lowered again.
     saturated: u64 = filter.counters.saturated;
-    /// The counters of a key.
-    hashes: u32 = filter.hashes;
 }
 
 impl CountingBloomFilter {

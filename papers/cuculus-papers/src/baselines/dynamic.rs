@@ -148,8 +148,7 @@ impl DynamicBloomFilterBuilder {
 }
 
 figures! { DynamicBloomFilter,
-    /// The current figures of a [`DynamicBloomFilter`]. Keys whose removal was given up count as held;
-    /// the slots are counters.
+    /// The current figures of a [`DynamicBloomFilter`].
     DynamicBloomStats of filter;
     /// Removals that succeeded since the filter was built or cleared.
     removed: u64 = filter.outcomes.removed;

@@ -159,7 +159,7 @@ macro_rules! described {
 }
 pub(crate) use described;
 
-/// The figures of a filter: those that all have, and its own.
+/// The figures of a filter that others have not.
 macro_rules! figures {
     (
         $filter:ident, $(#[$doc:meta])* $stats:ident of $this:ident;
@@ -169,18 +169,6 @@ macro_rules! figures {
         #[derive(Clone, Debug, PartialEq)]
         #[non_exhaustive]
         pub struct $stats {
-            /// The keys held.
-            pub len: usize,
-            /// The keys that it was planned for.
-            pub capacity: usize,
-            /// The slots that exist.
-            pub slots: usize,
-            /// The share of the slots in use.
-            pub utilization: f64,
-            /// All memory held.
-            pub size_in_bytes: usize,
-            /// The false positive rate to expect now.
-            pub expected_false_positive_rate: f64,
             $($(#[$own_doc])* pub $own: $type,)*
         }
 
@@ -188,17 +176,8 @@ macro_rules! figures {
             /// The figures of the filter as it stands.
             #[must_use]
             pub fn stats(&self) -> $stats {
-                use cuculus::Filter as _;
                 let $this = self;
-                $stats {
-                    len: self.len,
-                    capacity: self.capacity,
-                    slots: self.slots(),
-                    utilization: self.utilization(),
-                    size_in_bytes: self.size_in_bytes(),
-                    expected_false_positive_rate: self.expected_false_positive_rate(),
-                    $($own: $value,)*
-                }
+                $stats { $($own: $value,)* }
             }
         }
     };

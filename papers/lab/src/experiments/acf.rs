@@ -47,12 +47,11 @@ fn course(items: u64, absent: &mut [u64], seed: u64) -> anyhow::Result<Course> {
         rates.push(mistakes as f64 / absent.len() as f64);
     }
     anyhow::ensure!(inserted.iter().all(|key| filter.contains(key)), "a key is lost");
-    let stats = filter.stats();
-    let bits = |bytes: usize| bytes as f64 * 8.0 / stats.len as f64;
+    let bits = |bytes: usize| bytes as f64 * 8.0 / filter.len() as f64;
     Ok(Course {
         rates,
-        bits_per_item: bits(stats.size_in_bytes),
-        bits_read: bits(stats.fingerprint_bytes),
+        bits_per_item: bits(filter.size_in_bytes()),
+        bits_read: bits(filter.stats().fingerprint_bytes),
     })
 }
 

@@ -119,7 +119,7 @@ fn rows(scale: &Scale, settings: &Settings<'_>) -> anyhow::Result<Vec<(Paper, Me
     let quotient = planned!(QuotientFilter, items, RATE);
     row!("quotient", Some([1.0, 1.2]), "≥ 1", true, quotient, |filter| {
         let stats = filter.stats();
-        let cluster = stats.len as f64 / stats.clusters.max(1) as f64;
+        let cluster = filter.len() as f64 / stats.clusters.max(1) as f64;
         [lines_of(1.0, cluster * f64::from(stats.remainder_bits + 3)); 2]
     });
     for (name, semi_sorted) in [("cuckoo", false), ("cuckoo, semi-sorted", true)] {

@@ -75,7 +75,6 @@ pub const ALL: &[Experiment] = &[
 ];
 
 /// The experiment of this name.
-#[must_use]
 pub fn named(name: &str) -> Option<&'static Experiment> {
     ALL.iter().find(|experiment| experiment.name == name)
 }

@@ -42,7 +42,7 @@ pub struct DleftCountingBloomFilter {
 }
 
 figures! { DleftCountingBloomFilter,
-    /// The current figures of a [`DleftCountingBloomFilter`], whose slots are cells.
+    /// The current figures of a [`DleftCountingBloomFilter`].
     DleftStats of filter;
     /// The cells in use.
     used: u64 = filter.used;

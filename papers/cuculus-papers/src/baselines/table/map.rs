@@ -88,12 +88,6 @@ impl<K, V> CuckooTable<K, V> {
         self.slots.len()
     }
 
-    /// The share of the slots in use.
-    #[must_use]
-    pub fn load_factor(&self) -> f64 {
-        self.len as f64 / self.slots.len().max(1) as f64
-    }
-
     /// The memory held, without what keys and values hold themselves.
     #[must_use]
     pub fn size_in_bytes(&self) -> usize {
