@@ -1,8 +1,6 @@
 //! What an experiment is made of and says its findings with.
 
-pub(crate) use cuculus_page::{
-    Axis, Claimant, Column, Finding, Holds, Plot, Table, number, percent,
-};
+pub(crate) use cuculus_page::{Axis, Claimant, Finding, Holds, Plot, Table, number, percent};
 
 pub(crate) use crate::clock::{mops, nanoseconds, timed};
 pub(crate) use crate::experiment::{Chance, Choice, Experiment, Outcome, Settings, Size, choices};

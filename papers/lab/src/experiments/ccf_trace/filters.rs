@@ -120,28 +120,38 @@ impl Follower for Tidied {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(in super::super) enum Way {
-    Dynamic(Dynamic),
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Way {
+    /// `full` are the keys from which on a filter counts as full.
+    Dynamic {
+        shape: Shape,
+        reuse_holes: bool,
+        tidy: Tidy,
+        search: Search,
+        full: usize,
+    },
     Consistent(Consistent),
-    Elastic { target_load: Option<f64>, rate: f64 },
+    Elastic {
+        target_load: Option<f64>,
+        rate: f64,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in super::super) struct Shape {
+pub(super) struct Shape {
     /// Of a filter; of a CCF that it starts with.
-    pub(in super::super) buckets: u64,
-    pub(in super::super) slots: u32,
-    pub(in super::super) bits: u32,
-    pub(in super::super) max_kicks: u32,
+    pub(super) buckets: u64,
+    pub(super) slots: u32,
+    pub(super) bits: u32,
+    pub(super) max_kicks: u32,
     /// Candidates of a key and nodes of a bucket, on a ring.
-    pub(in super::super) candidates: u32,
-    pub(in super::super) nodes: u32,
+    pub(super) candidates: u32,
+    pub(super) nodes: u32,
 }
 
 impl Shape {
     /// What the paper has for all (§V.A).
-    pub(in super::super) const PAPER: Self =
+    pub(super) const PAPER: Self =
         Self { buckets: 64, slots: 3, bits: 30, max_kicks: 1200, candidates: 2, nodes: 10 };
 
     /// What can be set instead.
@@ -173,26 +183,16 @@ impl Shape {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in super::super) struct Dynamic {
-    pub(in super::super) shape: Shape,
-    pub(in super::super) reuse_holes: bool,
-    pub(in super::super) tidy: Tidy,
-    pub(in super::super) search: Search,
-    /// Keys from which on a filter counts as full.
-    pub(in super::super) full: usize,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(in super::super) struct Consistent {
-    pub(in super::super) shape: Shape,
-    pub(in super::super) resizing: Resizing,
-    pub(in super::super) sparse_below: u32,
-    pub(in super::super) search: Search,
+pub(super) struct Consistent {
+    pub(super) shape: Shape,
+    pub(super) resizing: Resizing,
+    pub(super) sparse_below: u32,
+    pub(super) search: Search,
 }
 
 impl Consistent {
     /// The paper's CCF_B, which it varies in Fig. 5.
-    pub(in super::super) const PAPER: Self = Self {
+    pub(super) const PAPER: Self = Self {
         shape: Shape::PAPER,
         resizing: Resizing::Buckets,
         sparse_below: 2,
@@ -204,41 +204,28 @@ impl Consistent {
 const MAX_FILTERS: u32 = 1024;
 
 impl Way {
-    pub(in super::super) fn empty(&self, seed: u64) -> anyhow::Result<Box<dyn Follower>> {
+    pub(super) fn empty(&self, seed: u64) -> anyhow::Result<Box<dyn Follower>> {
         Ok(match *self {
-            Self::Dynamic(Dynamic { shape, reuse_holes, tidy, search, full }) => {
+            Self::Dynamic { shape, reuse_holes, tidy, search, full } => {
                 let (extension, capacity) = match reuse_holes {
                     true => (Extension::Active, (shape.buckets * u64::from(shape.slots)) as usize),
                     false => (Extension::Passive, full),
                 };
-                let builder = DynamicCuckooFilter::builder()
-                    .buckets_per_filter(shape.buckets)
-                    .slots_per_bucket(shape.slots)
-                    .fingerprint_bits(shape.bits)
-                    .placement(PlacementKind::Xor)
-                    .search(search)
-                    .max_kicks(shape.max_kicks)
-                    .extension(extension)
-                    .reuse_holes(reuse_holes)
-                    .capacity_per_filter(capacity);
-                Box::new(Tidied::new(builder.seed(seed).build()?, tidy))
+                let list = DynamicCuckooFilter::builder().placement(PlacementKind::Xor);
+                let list = list.buckets_per_filter(shape.buckets).slots_per_bucket(shape.slots);
+                let list = list.fingerprint_bits(shape.bits).max_kicks(shape.max_kicks);
+                let list = list.search(search).extension(extension).reuse_holes(reuse_holes);
+                let list = list.capacity_per_filter(capacity).seed(seed).build()?;
+                Box::new(Tidied::new(list, tidy))
             }
-            Self::Consistent(of) => Box::new(
-                ConsistentCuckooFilter::builder()
-                    .buckets_per_filter(of.shape.buckets)
-                    .max_filters(MAX_FILTERS)
-                    .filters_searched(MAX_FILTERS as usize)
-                    .fingerprint_bits(of.shape.bits)
-                    .resizing(of.resizing)
-                    .candidates(of.shape.candidates)
-                    .slots_per_bucket(of.shape.slots)
-                    .sparse_below(of.sparse_below)
-                    .max_kicks(of.shape.max_kicks)
-                    .virtual_nodes(of.shape.nodes)
-                    .search(of.search)
-                    .seed(seed)
-                    .build()?,
-            ),
+            Self::Consistent(Consistent { shape, resizing, sparse_below, search }) => {
+                let rings = ConsistentCuckooFilter::builder().buckets_per_filter(shape.buckets);
+                let rings = rings.max_filters(MAX_FILTERS).filters_searched(MAX_FILTERS as usize);
+                let rings = rings.fingerprint_bits(shape.bits).slots_per_bucket(shape.slots);
+                let rings = rings.candidates(shape.candidates).virtual_nodes(shape.nodes);
+                let rings = rings.max_kicks(shape.max_kicks).search(search).resizing(resizing);
+                Box::new(rings.sparse_below(sparse_below).seed(seed).build()?)
+            }
             Self::Elastic { target_load, rate } => {
                 let builder = ElasticFilter::builder().false_positive_rate(rate).seed(seed);
                 let loaded = target_load.into_iter();
@@ -250,19 +237,18 @@ impl Way {
 
 /// The paper's mean utilisation of CCF_B.
 pub(super) const PAPER_BUCKETS: f64 = 0.9481;
-const PAPER_FILTERS: f64 = 0.9425;
 /// A load for an elastic filter below its default, to show what the default saves.
 const SPARSER: f64 = 0.915;
 /// The lowest that an elastic filter keeps. The paper's filters have 6.8e-6 with all flows in: 7,290
 /// fingerprints of 30 bits.
 const LOW_RATE: f64 = 1e-5;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Contender {
-    pub(super) name: String,
+    pub(super) name: &'static str,
     pub(super) way: Way,
     pub(super) paper: Paper,
-    /// Whether it is the paper's filter as printed, so that the paper's numbers are claims about it.
+    /// Whether it is the paper's filter as printed: the paper's numbers are claims about it.
     pub(super) is_printed: bool,
     /// The least mean utilisation that it must have, by our own claim.
     pub(super) target: Option<f64>,
@@ -285,25 +271,14 @@ pub(super) enum Share {
     Below(f64),
 }
 
-pub(super) const DCF: Paper = Paper {
-    mean: Some(0.8809),
-    badly_used: Some(Share::About(0.37)),
-    most: Some(0.970),
-    few_empty: Some(0.62),
-};
-const CCF_B: Paper = Paper {
-    mean: Some(PAPER_BUCKETS),
-    badly_used: Some(Share::Below(0.10)),
-    most: Some(1.0),
-    few_empty: Some(0.93),
-};
-const CCF_F: Paper = Paper {
-    mean: Some(PAPER_FILTERS),
-    badly_used: Some(Share::Below(0.10)),
-    most: Some(0.999),
-    few_empty: Some(0.97),
-};
-const NONE: Paper = Paper { mean: None, badly_used: None, most: None, few_empty: None };
+const fn paper(mean: f64, badly_used: Share, most: f64, few_empty: f64) -> Paper {
+    let (mean, badly_used) = (Some(mean), Some(badly_used));
+    Paper { mean, badly_used, most: Some(most), few_empty: Some(few_empty) }
+}
+
+const DCF: Paper = paper(0.8809, Share::About(0.37), 0.970, 0.62);
+const CCF_B: Paper = paper(PAPER_BUCKETS, Share::Below(0.10), 1.0, 0.93);
+const CCF_F: Paper = paper(0.9425, Share::Below(0.10), 0.999, 0.97);
 
 /// The names that findings look rows up by.
 pub(super) const DCF_PRINTED: &str = "DCF as printed";
@@ -317,54 +292,41 @@ pub(super) const ELASTIC_LOW_RATE: &str = "elastic, rate 1e-5";
 /// positive rate.
 pub(super) fn all(shape: Shape, rate: f64, full: usize) -> Vec<Contender> {
     let (paper, ours, bfs) = (Search::PaperWalk, Search::RandomWalk, Search::BreadthFirst);
-    let dynamic = |reuse_holes, tidy, search| {
-        Way::Dynamic(Dynamic { shape, reuse_holes, tidy, search, full })
-    };
+    let dynamic =
+        |reuse_holes, tidy, search| Way::Dynamic { shape, reuse_holes, tidy, search, full };
     let consistent = |resizing, search| {
         Way::Consistent(Consistent { shape, resizing, search, ..Consistent::PAPER })
     };
     let (buckets, filters) = (Resizing::Buckets, Resizing::Filters);
-    let printed = [
-        (DCF_PRINTED, dynamic(false, Tidy::AsPrinted, paper), DCF),
-        (CCF_B_PRINTED, consistent(buckets, paper), CCF_B),
-        (CCF_F_PRINTED, consistent(filters, paper), CCF_F),
-    ];
-    let shown = [
-        (DCF_COMPACT, dynamic(false, Tidy::Compact, paper)),
-        ("CCF_B, walk without return", consistent(buckets, ours)),
-    ];
-    let more = [
-        ("DCF, whole filters only, walk without return", dynamic(false, Tidy::Compact, ours)),
-        ("CCF_F, only the active filter tried", consistent(Resizing::FiltersActiveOnly, paper)),
-        ("DCF as printed, walk without return", dynamic(false, Tidy::AsPrinted, ours)),
-        ("DCF, holes re-used, as printed", dynamic(true, Tidy::AsPrinted, paper)),
-        ("DCF, holes re-used, with kicks", dynamic(true, Tidy::ShrinkToFit, paper)),
-        ("DCF, holes re-used, bfs", dynamic(true, Tidy::Compact, bfs)),
-        ("CCF_B, bfs", consistent(buckets, bfs)),
-        ("CCF_F, walk without return", consistent(filters, ours)),
-        ("CCF_F, bfs", consistent(filters, bfs)),
-        ("CCF adaptive", consistent(Resizing::Adaptive, paper)),
-    ];
-    let elastic = [
-        (ELASTIC, None, rate, true, Some(PAPER_BUCKETS)),
-        (ELASTIC_LOW_RATE, None, LOW_RATE, true, None),
-        ("elastic, sparser", Some(SPARSER), rate, false, None),
-    ];
-    let contender = |name: &str, way, paper, is_printed, is_shown| Contender {
-        name: name.to_owned(),
+    let elastic = |target_load, rate| Way::Elastic { target_load, rate };
+    let printed = |name, way, paper| Contender {
+        name,
         way,
         paper,
-        is_printed,
+        is_printed: true,
         target: None,
-        is_shown,
+        is_shown: true,
     };
-    let mut all: Vec<Contender> =
-        printed.map(|(name, way, paper)| contender(name, way, paper, true, true)).to_vec();
-    all.extend(shown.map(|(name, way)| contender(name, way, NONE, false, true)));
-    all.extend(more.map(|(name, way)| contender(name, way, NONE, false, false)));
-    all.extend(elastic.map(|(name, target_load, rate, is_shown, target)| Contender {
-        target,
-        ..contender(name, Way::Elastic { target_load, rate }, NONE, false, is_shown)
-    }));
-    all
+    let shown = |name, way| Contender { is_printed: false, ..printed(name, way, Paper::default()) };
+    let more = |name, way| Contender { is_shown: false, ..shown(name, way) };
+    vec![
+        printed(DCF_PRINTED, dynamic(false, Tidy::AsPrinted, paper), DCF),
+        printed(CCF_B_PRINTED, consistent(buckets, paper), CCF_B),
+        printed(CCF_F_PRINTED, consistent(filters, paper), CCF_F),
+        shown(DCF_COMPACT, dynamic(false, Tidy::Compact, paper)),
+        shown("CCF_B, walk without return", consistent(buckets, ours)),
+        more("DCF, whole filters only, walk without return", dynamic(false, Tidy::Compact, ours)),
+        more("CCF_F, only the active filter tried", consistent(Resizing::FiltersActiveOnly, paper)),
+        more("DCF as printed, walk without return", dynamic(false, Tidy::AsPrinted, ours)),
+        more("DCF, holes re-used, as printed", dynamic(true, Tidy::AsPrinted, paper)),
+        more("DCF, holes re-used, with kicks", dynamic(true, Tidy::ShrinkToFit, paper)),
+        more("DCF, holes re-used, bfs", dynamic(true, Tidy::Compact, bfs)),
+        more("CCF_B, bfs", consistent(buckets, bfs)),
+        more("CCF_F, walk without return", consistent(filters, ours)),
+        more("CCF_F, bfs", consistent(filters, bfs)),
+        more("CCF adaptive", consistent(Resizing::Adaptive, paper)),
+        Contender { target: Some(PAPER_BUCKETS), ..shown(ELASTIC, elastic(None, rate)) },
+        shown(ELASTIC_LOW_RATE, elastic(None, LOW_RATE)),
+        more("elastic, sparser", elastic(Some(SPARSER), rate)),
+    ]
 }

@@ -73,7 +73,7 @@ impl Course {
         Self { keys, events: trace.events(), peak: trace.peak(), seed }
     }
 
-    pub(in super::super) fn follow(&self, way: &Way) -> anyhow::Result<Followed> {
+    pub(super) fn follow(&self, way: &Way) -> anyhow::Result<Followed> {
         Ok(self.follow_with(&mut *way.empty(self.seed)?))
     }
 

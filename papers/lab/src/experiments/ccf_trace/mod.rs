@@ -78,7 +78,7 @@ impl Course {
     ) -> anyhow::Result<Vec<Row>> {
         let mut rows = Vec::new();
         for contender in contenders {
-            (settings.progress)(&contender.name);
+            (settings.progress)(contender.name);
             let followed = self.follow(&contender.way)?;
             rows.push(Row { contender, followed });
         }
@@ -106,7 +106,7 @@ fn of_trace(trace: &Trace, settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let some = settings.flag(choices::ONLY);
     let contenders = filters::all(shape, rate, full).into_iter();
     let contenders = contenders.filter(|of| all || some || of.is_shown);
-    let contenders = contenders.filter(|of| settings.wants(&of.name));
+    let contenders = contenders.filter(|of| settings.wants(of.name));
     let rows = course.follow_all(contenders, settings)?;
     let drawn: Vec<&Row> = rows.iter().filter(|row| row.contender.is_shown).collect();
     let wrong_answers = rows.iter().map(|row| row.followed.wrong_answers()).sum();
@@ -133,65 +133,43 @@ fn of_trace(trace: &Trace, settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         .wrong(wrong_answers))
 }
 
-fn tables(rows: &[Row]) -> Vec<(String, Table)> {
-    vec![
-        ("share of the slots in use".to_owned(), utilization(rows)),
-        ("memory, everything counted".to_owned(), memory(rows)),
-    ]
-}
-
-fn utilization(rows: &[Row]) -> Table {
+fn tables(rows: &[Row]) -> [(String, Table); 2] {
     let badly_used = |row: &Row| match row.contender.paper.badly_used {
         None => "-".to_owned(),
         Some(Share::About(share)) => percent(share, 0),
         Some(Share::Below(share)) => format!("< {}", percent(share, 0)),
     };
     let few_empty = |row: &Row| row.contender.paper.few_empty.map(|share| 100.0 * share);
-    Table::of(
-        rows,
-        &[
-            ("share of the slots in use", &|row| row.contender.name.clone()),
-            ("mean", &|row| number(row.followed.mean_utilization, 4)),
-            ("paper", &|row| number(row.contender.paper.mean, 4)),
-            BADLY_USED,
-            ("paper", &badly_used),
-            ("least", &|row| number(row.followed.least_utilization, 3)),
-            ("most", &|row| number(row.followed.most_utilization, 3)),
-            ("paper", &|row| number(row.contender.paper.most, 3)),
-            ("< 500 empty, %", &|row| percent(row.followed.few_empty, 1)),
-            ("paper", &|row| number(few_empty(row), 0)),
-            ("most empty", &|row| row.followed.most_empty.to_string()),
-            ("filters", &|row| row.followed.most_filters.to_string()),
-            ("refused", &|row| row.followed.refused.to_string()),
-            ("false neg", &|row| row.followed.false_negatives.to_string()),
-        ],
-    )
-}
-
-const BADLY_USED: Column<'_, Row> =
-    ("< .90, % of events", &|row| percent(row.followed.share_below(WELL_USED), 2));
-const BITS_PER_KEY: Column<'_, Row> =
-    ("bits/key, mean", &|row| number(row.followed.mean_bits_per_key, 2));
-const AT_THE_PEAK: Column<'_, Row> =
-    ("at the peak", &|row| number(row.followed.bits_per_key_at_the_peak, 2));
-const MEASURED: Column<'_, Row> =
-    ("measured", &|row| format!("{:.2e}", row.followed.measured_rate));
-const SECONDS: Column<'_, Row> = ("seconds", &|row| number(row.followed.seconds, 3));
-
-fn memory(rows: &[Row]) -> Table {
-    Table::of(
-        rows,
-        &[
-            ("everything counted", &|row| row.contender.name.clone()),
-            BITS_PER_KEY,
-            ("of which rings", &|row| number(row.followed.mean_ring_bits_per_key, 2)),
-            AT_THE_PEAK,
-            ("FPR there", &|row| format!("{:.2e}", row.followed.rate_at_the_peak)),
-            MEASURED,
-            ("bytes at the end", &|row| row.followed.bytes_at_the_end.to_string()),
-            SECONDS,
-        ],
-    )
+    let used = table!(rows, |row| {
+        "share of the slots in use": row.contender.name.to_owned();
+        "mean": number(row.followed.mean_utilization, 4);
+        "paper": number(row.contender.paper.mean, 4);
+        "< .90, % of events": percent(row.followed.share_below(WELL_USED), 2);
+        "paper": badly_used(row);
+        "least": number(row.followed.least_utilization, 3);
+        "most": number(row.followed.most_utilization, 3);
+        "paper": number(row.contender.paper.most, 3);
+        "< 500 empty, %": percent(row.followed.few_empty, 1);
+        "paper": number(few_empty(row), 0);
+        "most empty": row.followed.most_empty.to_string();
+        "filters": row.followed.most_filters.to_string();
+        "refused": row.followed.refused.to_string();
+        "false neg": row.followed.false_negatives.to_string();
+    });
+    let memory = table!(rows, |row| {
+        "everything counted": row.contender.name.to_owned();
+        "bits/key, mean": number(row.followed.mean_bits_per_key, 2);
+        "of which rings": number(row.followed.mean_ring_bits_per_key, 2);
+        "at the peak": number(row.followed.bits_per_key_at_the_peak, 2);
+        "FPR there": format!("{:.2e}", row.followed.rate_at_the_peak);
+        "measured": format!("{:.2e}", row.followed.measured_rate);
+        "bytes at the end": row.followed.bytes_at_the_end.to_string();
+        "seconds": number(row.followed.seconds, 3);
+    });
+    [
+        ("share of the slots in use".to_owned(), used),
+        ("memory, everything counted".to_owned(), memory),
+    ]
 }
 
 /// The elastic filter beside the paper's best: what both are for, everything counted.
@@ -199,19 +177,16 @@ fn beside(rows: &[Row]) -> Option<(String, Table)> {
     let names = [filters::CCF_B_PRINTED, filters::ELASTIC_LOW_RATE, filters::ELASTIC];
     let named = |name| rows.iter().find(|row| row.contender.name == name);
     let rows = names.into_iter().map(named).collect::<Option<Vec<&Row>>>()?;
-    let table = Table::of(
-        rows,
-        &[
-            ("filter", &|row| row.contender.name.clone()),
-            ("mean utilisation", &|row| number(row.followed.mean_utilization, 4)),
-            BADLY_USED,
-            BITS_PER_KEY,
-            AT_THE_PEAK,
-            ("FPR at the peak", &|row| format!("{:.2e}", row.followed.rate_at_the_peak)),
-            MEASURED,
-            SECONDS,
-        ],
-    );
+    let table = table!(rows, |row| {
+        "filter": row.contender.name.to_owned();
+        "mean utilisation": number(row.followed.mean_utilization, 4);
+        "< .90, % of events": percent(row.followed.share_below(WELL_USED), 2);
+        "bits/key, mean": number(row.followed.mean_bits_per_key, 2);
+        "at the peak": number(row.followed.bits_per_key_at_the_peak, 2);
+        "FPR at the peak": format!("{:.2e}", row.followed.rate_at_the_peak);
+        "measured": format!("{:.2e}", row.followed.measured_rate);
+        "seconds": number(row.followed.seconds, 3);
+    });
     Some(("the elastic filter beside CCF_B, everything counted".to_owned(), table))
 }
 
@@ -219,7 +194,7 @@ fn plots(rows: &[&Row]) -> Vec<Plot> {
     let plot = |title: &str, x: Axis, of: &dyn Fn(&Followed) -> Vec<f64>| {
         rows.iter()
             .fold(Plot::new(title, x, Axis::from_zero("share of the samples")), |plot, row| {
-                plot.line(&row.contender.name, distribution(&of(&row.followed)))
+                plot.line(row.contender.name, distribution(&of(&row.followed)))
             })
     };
     let floats = |counts: &[usize]| counts.iter().map(|&count| count as f64).collect::<Vec<f64>>();

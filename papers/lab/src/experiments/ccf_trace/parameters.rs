@@ -135,7 +135,7 @@ const RISE: f64 = 0.0005;
 
 fn all() -> impl Iterator<Item = Contender> {
     CHANGES.iter().map(|change| Contender {
-        name: change.name.to_owned(),
+        name: change.name,
         way: Way::Consistent(change.with),
         paper: Paper { mean: change.paper, ..Paper::default() },
         is_printed: false,
@@ -147,7 +147,7 @@ fn all() -> impl Iterator<Item = Contender> {
 fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let flows = settings.value(choices::FLOWS, settings.pick(FEW_FLOWS, PAPER_FLOWS))?.max(1);
     let course = Course::new(&Synthetic::yahoo(settings.seed).scaled(flows).trace(), settings.seed);
-    let contenders = all().filter(|contender| settings.wants(&contender.name));
+    let contenders = all().filter(|contender| settings.wants(contender.name));
     let rows = course.follow_all(contenders, settings)?;
     let plot = |title: &str, names: &[&str]| {
         let names = [AS_IN_THE_PAPER].iter().chain(names);
@@ -155,7 +155,7 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         let y = Axis::from_zero("share of the samples");
         let plot = shown.fold(Plot::new(title, Axis::from("utilisation", 0.8), y), |plot, row| {
             let points = distribution(&row.followed.utilizations);
-            plot.line(&row.contender.name, points)
+            plot.line(row.contender.name, points)
         });
         // A share above is drawn as the share that is not.
         let said = SAID.iter().filter(|said| said.figure == title);
@@ -192,7 +192,7 @@ fn findings(rows: &[Row], decides: bool) -> Vec<Finding> {
 /// Whether the means rise from row to row, as the paper says.
 fn rises(rows: &[Row], (what, names): &(&str, &[&str])) -> Option<Finding> {
     let mean = |name: &&str| {
-        let row = rows.iter().find(|row| row.contender.name == **name)?;
+        let row = rows.iter().find(|row| row.contender.name == *name)?;
         Some(row.followed.mean_utilization)
     };
     let means: Vec<f64> = names.iter().map(mean).collect::<Option<_>>()?;

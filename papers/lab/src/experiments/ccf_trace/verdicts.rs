@@ -33,7 +33,7 @@ pub(super) fn of(rows: &[Row]) -> Vec<Finding> {
 }
 
 fn of_the_paper(Row { contender, followed }: &Row) -> Vec<Finding> {
-    let (name, paper) = (&contender.name, &contender.paper);
+    let (name, paper) = (contender.name, &contender.paper);
     let shares = format!("{} points", percent(SAME_SHARE, 0));
     let in_part = format!("{shares}, in part within {}", percent(SAME_SHARE_IN_PART, 0));
     let near = |ours: f64, paper: f64| Holds::within(ours - paper, SAME, SAME_IN_PART);
