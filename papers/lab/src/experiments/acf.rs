@@ -115,12 +115,9 @@ fn finding(ratio: u64, rates: &[f64], plain: f64) -> Finding {
             plain / last
         ),
     };
-    let claim = format!(
-        "{ratio} absent for each key held: at the last pass the rate is at most a tenth of a cuckoo \
-         filter's"
-    );
-    let finding =
-        claim!("{claim}"; "{measured}"; Holds::graded(last <= plain / 10.0, last <= plain / 2.0));
+    let finding = claim!("{ratio} absent for each key held: at the last pass the rate is at most a tenth of \
+             a cuckoo filter's";
+            "{measured}"; Holds::graded(last <= plain / 10.0, last <= plain / 2.0));
     finding.valued(last).because(
         "an entry has four forms only; with more absent keys for each bucket, every form is \
          mistaken for one of them",

@@ -99,11 +99,8 @@ fn finding(act: &str, line: &[(f64, f64)]) -> Finding {
     let rise = last / first;
     let explained = Line::through(line).map_or(0.0, |line| line.r_squared);
     let holds = Holds::graded(rise <= RISE, rise <= 2.0 * RISE);
-    let claim = format!(
-        "{act}: grows at most like log m (time over log m rises by at most {RISE} from the smallest \
-         ring to the largest; in part up to twice that)"
-    );
-    claim!("{claim}";
+    claim!("{act}: grows at most like log m (time over log m rises by at most {RISE} from the \
+         smallest ring to the largest; in part up to twice that)";
         "{rise:.2} times; R² of a line in log m {explained:.2}"; holds;
         "a larger ring leaves the caches, and every step of a search waits for memory")
     .timed()

@@ -261,16 +261,15 @@ fn beside_plain(keys: u64, plain: &Measured, shared: &Measured) -> Vec<Finding> 
         .iter()
         .map(|&(mix, what, most)| {
             let longer = shared.times[mix][0] / plain.times[mix][0];
-            let claim =
-                format!("{keys} keys, one thread: {what} take at most {most} times the plain");
-            claim!("{claim}"; "{longer:.2} times"; longer <= most; "every call takes a lock")
+            claim!("{keys} keys, one thread: {what} take at most {most} times the plain";
+                "{longer:.2} times"; longer <= most;
+                "every call takes a lock")
         })
         .collect();
     let more = (shared.bits / plain.bits - 1.0) * 100.0;
-    let claim = format!("{keys} keys: at most 2 % more memory than the plain filter");
-    findings.push(
-        claim!("{claim}"; "{more:.1} %"; more <= 2.0; "each part is as full as it happens to be"),
-    );
+    findings.push(claim!("{keys} keys: at most 2 % more memory than the plain filter";
+            "{more:.1} %"; more <= 2.0;
+            "each part is as full as it happens to be"));
     findings
 }
 
@@ -302,9 +301,9 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
             wrong_answers += shared.lost;
             findings.extend(MIXES.iter().zip(&shared.times).filter_map(|(mix, times)| {
                 let (wanted, faster) = (mix.2?, times[0] / times[1]);
-                let claim =
-                    format!("{keys} keys, {}: two threads do {wanted} times as much as one", mix.0);
-                let finding = claim!("{claim}"; "{faster:.2} times"; faster >= wanted);
+                let finding = claim!("{keys} keys, {}: two threads do {wanted} times as much as \
+                     one", mix.0;
+                    "{faster:.2} times"; faster >= wanted);
                 Some(finding.because("both cores share the memory, and whatever else runs"))
             }));
             for (beside, times) in ["nothing", "inserts"].into_iter().zip(bench.pauses()?) {

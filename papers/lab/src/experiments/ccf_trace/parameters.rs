@@ -225,11 +225,9 @@ fn shares(rows: &[Row]) -> Vec<Finding> {
         let row = rows.iter().find(|row| row.contender.name == name)?;
         let ours = 1.0 - row.followed.share_below(above);
         let same = least - SAME_SHARE <= ours && ours <= most + SAME_SHARE;
-        let claim = format!(
-            "{name}: {words} of the samples use more than {above} of the slots (within {} points)",
-            percent(SAME_SHARE, 0)
-        );
-        let finding = claim!("{claim}"; "{} %", percent(ours, 0); same => ours);
+        let finding = claim!("{name}: {words} of the samples use more than {above} of the slots \
+             (within {} points)", percent(SAME_SHARE, 0);
+            "{} %", percent(ours, 0); same => ours);
         Some(finding.because("follows from the mean, and from how the trace shrinks"))
     };
     SAID.iter().filter_map(finding).collect()

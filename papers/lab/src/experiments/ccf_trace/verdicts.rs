@@ -42,8 +42,7 @@ fn of_the_paper(Row { contender, followed }: &Row) -> Vec<Finding> {
     let shown = |share: f64| format!("{} %", percent(share, 0));
     let mut findings = Vec::new();
     let mut judge = |claim: String, ours: f64, shown: String, holds| {
-        let claim = format!("{name}: {claim}");
-        findings.push(claim!("{claim}"; "{shown}"; holds => ours; TRACE));
+        findings.push(claim!("{name}: {claim}"; "{shown}"; holds => ours; TRACE));
     };
     if let Some(paper) = paper.mean {
         let ours = followed.mean_utilization;
