@@ -14,7 +14,7 @@ mod ticks; // where an axis is labelled
 pub use finding::{Claimant, Finding, Holds};
 pub use html::{Page, Section};
 pub use palette::Palette;
-pub use plot::{Axis, Mark, Plot, Scale, Series, Shape};
+pub use plot::{Axis, Plot, Scale, Series, Shape};
 pub use table::{Column, Table, number, percent};
 
 #[cfg(doctest)]

@@ -61,11 +61,11 @@ impl Palette {
     pub(super) fn looks(&self, plot: &Plot) -> Vec<Look> {
         let known: Vec<Option<Look>> =
             plot.series.iter().map(|series| self.of(&series.name)).collect();
-        let mut taken: Vec<(Look, Kind)> = Vec::new();
+        let mut taken: Vec<(Look, Shape)> = Vec::new();
         let mut looks = vec![None; known.len()];
         for ((series, known), look) in plot.series.iter().zip(&known).zip(&mut looks) {
             let Some(own) = *known else { continue };
-            let kind = Kind::of(series);
+            let kind = kind(series);
             let shades = (0..SHADES).map(|shade| Look { shade, ..own });
             // A shade that is another name's own is left to it.
             let others = |shade: &Look| self.names.iter().any(|(_, look)| look == shade);
@@ -76,10 +76,10 @@ impl Palette {
         let mut given: Vec<(&str, Look)> = Vec::new();
         let rest = plot.series.iter().zip(looks).enumerate();
         rest.map(|(at, (series, look))| {
-            let kind = Kind::of(series);
+            let kind = kind(series);
             // A paper's points have the look of the line that they belong to.
             let line = || given.iter().find(|(line, _)| belongs(&series.name, line));
-            let look = look.or_else(|| line().filter(|_| kind == Kind::Paper).map(|line| line.1));
+            let look = look.or_else(|| line().filter(|_| kind == Shape::Paper).map(|line| line.1));
             let mut plain = (0..COLOURS).map(|colour| Look { colour, shade: 0 });
             let unused = |colour: usize| taken.iter().all(|(look, _)| look.colour != colour);
             let look = look
@@ -99,22 +99,9 @@ fn belongs(points: &str, line: &str) -> bool {
     points.strip_prefix(line).is_some_and(|rest| rest.starts_with(':'))
 }
 
-/// What can be told apart in one colour.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Solid,
-    Dashed,
-    Paper,
-}
-
-impl Kind {
-    fn of(series: &Series) -> Self {
-        match series.shape {
-            Shape::Line | Shape::Dots => Self::Solid,
-            Shape::Dashed => Self::Dashed,
-            Shape::Paper => Self::Paper,
-        }
-    }
+/// What can be told apart in one colour: not lines and dots.
+fn kind(series: &Series) -> Shape {
+    if series.shape == Shape::Dots { Shape::Line } else { series.shape }
 }
 
 #[cfg(test)]

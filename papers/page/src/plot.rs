@@ -11,8 +11,8 @@ pub struct Plot {
     pub y: Axis,
     /// What was measured or computed.
     pub series: Vec<Series>,
-    /// Values to compare with, for instance those of a paper.
-    pub marks: Vec<Mark>,
+    /// Values to compare with, for instance those of a paper: what they are, and horizontal lines.
+    pub marks: Vec<(String, f64)>,
 }
 
 /// An axis.
@@ -59,15 +59,6 @@ pub enum Shape {
     Dots,
     /// Diamonds, for numbers that a paper prints.
     Paper,
-}
-
-/// A horizontal line.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Mark {
-    /// What it is.
-    pub label: String,
-    /// Where.
-    pub y: f64,
 }
 
 impl Axis {
@@ -145,7 +136,7 @@ impl Plot {
     /// Adds a value to compare with.
     #[must_use]
     pub fn mark(mut self, label: impl Into<String>, y: f64) -> Self {
-        self.marks.push(Mark { label: label.into(), y });
+        self.marks.push((label.into(), y));
         self
     }
 

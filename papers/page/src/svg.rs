@@ -48,7 +48,7 @@ impl Frame {
         let Self { class, width, height, x_ticks, y_ticks } = *self;
         let shown = || plot.series.iter().flat_map(|series| plot.shown(series));
         let x = Ticks::of(&plot.x, shown().map(|point| point.0), x_ticks);
-        let marks = plot.marks.iter().map(|mark| mark.y);
+        let marks = plot.marks.iter().map(|mark| mark.1);
         let y = Ticks::of(&plot.y, shown().map(|point| point.1).chain(marks), y_ticks);
         let right = |value: f64| LEFT + x.share(value) * (width - LEFT - RIGHT);
         let down = |value: f64| height - BOTTOM - y.share(value) * (height - TOP - BOTTOM);
@@ -76,8 +76,8 @@ impl Frame {
             height - 12.0, escape(&plot.x.label), (TOP + height - BOTTOM) / 2.0,
             escape(&plot.y.label));
         let (mut labels, mut words) = (Vec::new(), String::new());
-        for mark in plot.marks.iter().filter(|mark| plot.y.shows(mark.y)) {
-            let at_y = down(mark.y);
+        for (label, y) in plot.marks.iter().filter(|mark| plot.y.shows(mark.1)) {
+            let at_y = down(*y);
             // Above the line, to the right; elsewhere if another label or the edge is there.
             let (anchor, label_x, label_y) = [("end", end - 4.0), ("start", LEFT + 4.0)]
                 .into_iter()
@@ -94,7 +94,7 @@ impl Frame {
                  y2=\"{at_y:.1}\"/>\n");
             // Above the series.
             put!(words; "<text class=\"marked\" text-anchor=\"{anchor}\" x=\"{label_x:.1}\" \
-                 y=\"{label_y:.1}\">{}</text>\n", escape(&mark.label));
+                 y=\"{label_y:.1}\">{}</text>\n", escape(label));
         }
         for (series, &look) in plot.series.iter().zip(looks) {
             let points = plot.shown(series);
