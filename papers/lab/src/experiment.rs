@@ -150,14 +150,9 @@ pub mod choices {
     pub const ONLY: Choice =
         Choice::new("only", "NAME,…", "only filters with one of these texts in their name");
     pub const ALL: Choice = Choice::new("all", "", "more filters and parameters than by default");
-    pub const BITS: Choice = Choice::new("bits", "N,…", "lengths of a fingerprint in bits");
     pub const SLOTS: Choice = Choice::new("slots", "N,…", "slots per bucket");
     pub const LOG2_BUCKETS: Choice =
         Choice::new("log2-buckets", "N", "the table has two to this power buckets");
-    pub const SEEDS: Choice = Choice::new("seeds", "N", "how many filters with different seeds");
-    pub const NODES: Choice =
-        Choice::new("nodes", "N,…", "nodes on the ring, per bucket or in all");
-    pub const FLOWS: Choice = Choice::new("flows", "N", "flows of the synthetic trace");
 }
 
 /// How large experiments are.
@@ -241,8 +236,6 @@ pub struct Outcome {
     pub notes: Vec<String>,
     /// Wrong answers of our own filters: keys lost, or refused where that is not the question.
     pub wrong_answers: usize,
-    /// Numbers for programs that are not in a table or a plot.
-    pub data: Value,
 }
 
 impl Outcome {
@@ -333,7 +326,6 @@ impl Outcome {
             "plots": plots.collect::<Vec<_>>(),
             "notes": self.notes,
             "wrong_answers": self.wrong_answers,
-            "data": self.data,
         })
     }
 }

@@ -1,9 +1,7 @@
 //! A straight line through points. Knows nothing of what they are.
 
-use serde::Serialize;
-
 /// The line with the least squares, and the share of the variance that it explains.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Line {
     pub(crate) slope: f64,
     pub(crate) start: f64,

@@ -17,12 +17,9 @@ pub(super) const LOADS: Experiment = Experiment::paper(
      it? (CCF Theorem 4)",
     Chance::OwnSeeds,
     run,
-)
-.with(&[CANDIDATES, choices::SLOTS, choices::NODES, BUCKETS, choices::SEEDS]);
+);
 
-const CANDIDATES: Choice = Choice::new("candidates", "N,…", "candidate buckets of a key");
-const BUCKETS: Choice = Choice::new("buckets", "N", "buckets of a filter");
-
+const FILTERS: u64 = 5;
 const MAX_KICKS: u32 = 500;
 /// Long enough for no two of the keys to be alike.
 const BITS: u32 = 30;
@@ -54,24 +51,22 @@ impl Load {
 }
 
 fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
-    let slots = settings.list(choices::SLOTS, settings.pick(&[1, 2, 4][..], &[1, 2, 3, 4]))?;
-    let nodes = settings.list(choices::NODES, &[1, 10, 64])?;
-    let buckets = settings.value(BUCKETS, settings.pick(1024, 4096))?;
-    let count = settings.value(choices::SEEDS, 5)?.max(1);
-    let seeds = settings.seeds_of(count);
+    let slots = settings.pick(&[1, 2, 4][..], &[1, 2, 3, 4]);
+    let buckets = settings.pick(1024, 4096);
+    let seeds = settings.seeds_of(FILTERS);
     let mut loads = Vec::new();
-    for candidates in settings.list(CANDIDATES, &[2, 3, 4])? {
+    for candidates in [2, 3, 4] {
         (settings.progress)(&format!("{candidates} candidates"));
-        for &slots in &slots {
-            for &nodes in &nodes {
+        for &slots in slots {
+            for nodes in [1, 10, 64] {
                 loads.push(Load::measure((candidates, slots, nodes), buckets, &seeds)?);
             }
         }
     }
-    let title = format!("{buckets} buckets, {MAX_KICKS} kicks, mean of {count} filters");
+    let title = format!("{buckets} buckets, {MAX_KICKS} kicks, mean of {FILTERS} filters");
     let small = SmallLoads::measure(settings)?;
     Ok(Outcome::of(findings(&loads).into_iter().chain([small.finding()]))
-        .plot(plot(&loads, &slots))
+        .plot(plot(&loads, slots))
         .table(title, table(&loads))
         .table(SmallLoads::title(), small.table())
         .note(

@@ -179,7 +179,7 @@ fn success(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let shown: Vec<String> = at_threshold.iter().map(|p| format!("{p:.2}")).collect();
     let likely = at_threshold.iter().filter(|&&p| p >= 0.5).count();
     Ok(Outcome::of(vec![
-        claim!("the worked example:.03968,.3456,.4992,.1152, and.99968 in all";
+        claim!("the worked example: .03968, .3456, .4992, .1152, and .99968 in all";
             "within {furthest:.0e}, {bound:.5} in all";
             furthest < 1e-5 && (bound - 0.99968).abs() < 1e-5),
         claim!("Theorem 5 is an upper bound on the chance that all keys fit (the truth, by maximum \

@@ -9,11 +9,9 @@ pub(super) const COPIES: Experiment = Experiment::ours(
     "What do copies of keys cost, and are they counted exactly?",
     Chance::Clock,
     run,
-)
-.with(&[choices::FPR, OPERATIONS]);
+);
 
-const OPERATIONS: Choice = Choice::new("operations", "N", "insertions of one row, at most");
-
+const RATE: f64 = 0.01;
 /// Copies of each key.
 const STEPS: [usize; 7] = [1, 2, 3, 8, 64, 1000, 1_000_000];
 const KEYS: usize = 10_000;
@@ -31,8 +29,8 @@ struct Row {
 }
 
 fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
-    let rate = settings.value(choices::FPR, 0.01)?;
-    let most = settings.value(OPERATIONS, settings.pick(1_000_000, 10_000_000))?;
+    // Insertions of one row.
+    let most = settings.pick(1_000_000, 10_000_000);
     let head =
         ["keys", "copies", "ns per insert", "per hit", "per removal", "bytes", "bits per key"];
     let mut table = Table::new(head);
@@ -40,7 +38,7 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     for copies in STEPS {
         let count = (most / copies).clamp(FEWEST_KEYS, KEYS);
         (settings.progress)(&format!("{copies} copies of {count} keys"));
-        let row = measure(rate, settings.seed, count, copies)?;
+        let row = measure(settings.seed, count, copies)?;
         let bits = row.bytes as f64 * 8.0 / count as f64;
         let times_shown = [row.insert, row.hit, row.remove].map(|time| format!("{time:.0}"));
         table.row(
@@ -63,12 +61,12 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         Finding::never("no key is counted too low", miscounted),
         Finding::never("no copy is left when all were removed", left),
     ])
-    .table(format!("copies of every key of a set, at a rate of {rate}"), table))
+    .table(format!("copies of every key of a set, at a rate of {RATE}"), table))
 }
 
 /// Inserts every key so many times, all keys in turn; looks them up, counts them, removes them.
-fn measure(rate: f64, seed: u64, count: usize, copies: usize) -> anyhow::Result<Row> {
-    let mut filter = ElasticFilter::builder().false_positive_rate(rate).seed(seed).build()?;
+fn measure(seed: u64, count: usize, copies: usize) -> anyhow::Result<Row> {
+    let mut filter = ElasticFilter::builder().false_positive_rate(RATE).seed(seed).build()?;
     let keys = keys(seed, 0..count as u64);
     let hashes: Vec<KeyHash> = keys.iter().map(|key| filter.hasher().hash(key)).collect();
     let all = count * copies;

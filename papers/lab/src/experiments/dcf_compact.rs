@@ -16,10 +16,8 @@ pub(super) const COMPACT: Experiment = Experiment::paper(
      removed? (DCF Figs. 16 and 17; six filters, 46,080 keys)",
     Chance::Seed,
     run,
-)
-.with(&[choices::ITEMS, NUMBER_OF_FILTERS, choices::ROUNDS]);
+);
 
-const NUMBER_OF_FILTERS: Choice = Choice::new("filters", "N,…", "filters in the list");
 /// The lists that the paper draws beside the one of six.
 const LENGTHS: [usize; 4] = [FILTERS, 3, 12, 24];
 
@@ -81,19 +79,13 @@ struct Course {
 }
 
 fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
-    let keys = settings.value(choices::ITEMS, KEYS)?.max(1);
-    let lengths: Vec<usize> = settings.list(NUMBER_OF_FILTERS, &LENGTHS)?;
-    let rounds = settings.value(choices::ROUNDS, settings.pick(3, 9))?;
-    let courses = lengths.iter().map(|&filters| course(settings, keys, filters.max(1), rounds));
+    let courses = LENGTHS.iter().map(|&filters| course(settings, filters));
     let courses = courses.collect::<anyhow::Result<Vec<_>>>()?;
-    let Some(first) = courses.first() else { return Ok(Outcome::default()) };
-    let mut findings = findings(&first.rows, first.filters, first.query);
-    findings.extend(by_length(&courses));
-    let plots = plots(&first.rows, first.filters, first.query);
+    let Course { rows, query, .. } = &courses[0];
     let table =
-        |of: &Course| (format!("{keys} keys, {} filters", of.filters), table(&of.rows, of.filters));
-    Ok(Outcome::of(findings)
-        .plots(plots)
+        |of: &Course| (format!("{KEYS} keys, {} filters", of.filters), table(&of.rows, of.filters));
+    Ok(Outcome::of(findings(rows, *query).into_iter().chain(by_length(&courses)))
+        .plots(plots(rows, *query))
         .plots(plots_by_length(&courses))
         .tables(courses.iter().map(table))
         .note(
@@ -104,15 +96,10 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         .wrong(courses.iter().flat_map(|of| &of.rows).map(|row| row.false_negatives).sum()))
 }
 
-fn course(
-    settings: &Settings<'_>,
-    keys: usize,
-    filters: usize,
-    rounds: usize,
-) -> anyhow::Result<Course> {
-    let each = keys.div_ceil(filters);
-    let work = Workload::new(settings.seed, keys, keys);
-    let list = paper_list(keys, filters, buckets_for(each));
+fn course(settings: &Settings<'_>, filters: usize) -> anyhow::Result<Course> {
+    let (each, rounds) = (KEYS.div_ceil(filters), settings.pick(3, 9));
+    let work = Workload::new(settings.seed, KEYS, KEYS);
+    let list = paper_list(KEYS, filters, buckets_for(each));
     let mut list = list.seed(settings.seed).build()?;
     list.extend(work.keys.iter().copied());
     let (query, _) = timed(|| work.present.iter().filter(|key| list.contains(*key)).count());
@@ -138,7 +125,7 @@ fn freed(
     let mut false_negatives = gone.len() - removed;
     let (mut freed, mut microseconds) = ([0; WAYS.len()], [f64::INFINITY; WAYS.len()]);
     for (at, (_, shorten)) in WAYS.iter().enumerate() {
-        for _ in 0..rounds.max(1) {
+        for _ in 0..rounds {
             let mut shorter = sparse.clone();
             let (time, count) = timed(|| shorten(&mut shorter));
             freed[at] = count;
@@ -171,8 +158,8 @@ fn line(rows: &[Freed], order: Order, of: impl Fn(&Freed) -> f64) -> Vec<(f64, f
     rows.iter().filter(|row| row.order == order).map(|row| (row.share, of(row))).collect()
 }
 
-fn plots(rows: &[Freed], filters: usize, query: Duration) -> [Plot; 2] {
-    let share = |freed: usize| freed as f64 / filters as f64;
+fn plots(rows: &[Freed], query: Duration) -> [Plot; 2] {
+    let share = |freed: usize| freed as f64 / FILTERS as f64;
     let query = 1e6 * query.as_secs_f64();
     let x = || Axis::from_zero("share of the keys removed");
     let title = "share of the filters that is freed (Fig. 16)";
@@ -186,13 +173,12 @@ fn plots(rows: &[Freed], filters: usize, query: Duration) -> [Plot; 2] {
         shares = shares.line(&name, line(rows, order, |row| share(row.freed[way])));
         times = times.line(&name, line(rows, order, |row| row.microseconds[way]));
     }
-    // What the paper prints, of its list of six.
-    if filters == FILTERS {
-        let sixth = [(0.1666, 0.0), (0.1667, 1.0 / FILTERS as f64)];
-        shares = shares.paper("as printed, oldest first: the paper", sixth);
-        times = times.mark("the paper: 1.12 % of that", OF_A_QUERY * query);
-    }
-    [shares, times.mark("looking up every key", query)]
+    let sixth = [(0.1666, 0.0), (0.1667, 1.0 / FILTERS as f64)];
+    let times = times.mark("the paper: 1.12 % of that", OF_A_QUERY * query);
+    [
+        shares.paper("as printed, oldest first: the paper", sixth),
+        times.mark("looking up every key", query),
+    ]
 }
 
 /// Figs. 16 and 17 for every length of the list.
@@ -244,13 +230,13 @@ fn by_length(courses: &[Course]) -> Vec<Finding> {
     ]
 }
 
-fn findings(rows: &[Freed], filters: usize, query: Duration) -> Vec<Finding> {
+fn findings(rows: &[Freed], query: Duration) -> Vec<Finding> {
     let of = |order: Order| rows.iter().filter(move |row| row.order == order);
     let ideal = |claim: &str, order: Order, way: usize| {
         let short = of(order).map(|row| row.ideal.saturating_sub(row.freed[way])).max();
         let short = short.unwrap_or(0);
         claim!("{claim}, {} (never a filter short of the ideal)", order.name();
-            "at most {short} of {filters} filters short"; short == 0 => short as f64)
+            "at most {short} of {FILTERS} filters short"; short == 0 => short as f64)
     };
     let sixth: Vec<usize> = of(Order::OldestFirst)
         .filter(|row| [0.1666, 0.1667].contains(&row.share))
@@ -262,7 +248,7 @@ fn findings(rows: &[Freed], filters: usize, query: Duration) -> Vec<Finding> {
         let points = line(rows, order, |row| row.microseconds[PRINTED]);
         Line::through(&points).map_or(0.0, |line| line.r_squared)
     });
-    let mut findings = vec![
+    vec![
         ideal("compacting frees nearly the ideal", Order::OldestFirst, PRINTED),
         ideal("compacting frees nearly the ideal", Order::AtRandom, PRINTED).because(
             "an entry can only move to the same bucket of another filter, and one of many buckets \
@@ -284,12 +270,9 @@ fn findings(rows: &[Freed], filters: usize, query: Duration) -> Vec<Finding> {
         .timed(),
         Finding::never("no false negatives", rows.iter().map(|row| row.false_negatives).sum())
             .of(Claimant::Ours),
-    ];
-    if filters == FILTERS {
-        findings.push(claim!("no filter is freed with .1666 of the keys removed, one with .1667";
-            "oldest first: {sixth:?}"; sixth == [0, 1]));
-    }
-    findings
+        claim!("no filter is freed with .1666 of the keys removed, one with .1667";
+            "oldest first: {sixth:?}"; sixth == [0, 1]),
+    ]
 }
 
 #[cfg(test)]
@@ -306,7 +289,7 @@ mod tests {
         let random = freed(&list, &work.shuffled, Order::AtRandom, 0.34, 7680, 1);
         assert_eq!((random.ideal, &random.freed[1..]), (2, &[0, 2][..]));
         assert_eq!(random.false_negatives, 0);
-        let findings = findings(&[oldest, random], 6, Duration::from_secs(1));
+        let findings = findings(&[oldest, random], Duration::from_secs(1));
         let holds: Vec<_> = findings[..4].iter().map(|finding| finding.holds).collect();
         assert_eq!(holds, [Holds::Yes, Holds::No, Holds::Yes, Holds::Yes]);
     }

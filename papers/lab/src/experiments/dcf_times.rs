@@ -20,8 +20,7 @@ pub(super) const TIMES: Experiment = Experiment::paper(
      length of the list? (DCF Figs. 10-15; rate 1.17 %)",
     Chance::Clock,
     run,
-)
-.with(&[choices::ROUNDS, choices::QUERIES]);
+);
 
 /// An insertion is called independent of the length if it takes at most this many times as long as
 /// in the shortest list.
@@ -204,11 +203,9 @@ impl Point {
 
 /// Every case once within a round, so that a busy minute hits all alike.
 fn measure(settings: &Settings<'_>, cases: &[(usize, usize)]) -> anyhow::Result<Vec<Point>> {
-    let rounds: usize = settings.value(choices::ROUNDS, settings.pick(9, 15))?.max(1);
-    let queries = settings.value(choices::QUERIES, settings.pick(50_000, 100_000))?;
+    let (rounds, queries) = settings.pick((9, 50_000), (15, 100_000));
     let seed = settings.seed;
     let point = |&(keys, filters): &(usize, usize)| {
-        let (keys, filters) = (keys.max(1), filters.max(1));
         let buckets = buckets_for(keys.div_ceil(filters));
         let work = Workload::new(seed, keys, queries);
         Point { work, filters, buckets, seed, times: Vec::new() }

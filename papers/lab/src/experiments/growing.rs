@@ -1,9 +1,6 @@
 //! Filters that grow, side by side: all start with room for 1,024 keys and take many more, of which
 //! half are then removed.
 
-use serde::Serialize;
-use serde_json::json;
-
 use super::speed::memory_is_counted;
 use crate::candidate::{self, CUCKOO, Candidate};
 use crate::heap::Mark;
@@ -28,7 +25,7 @@ const LONG_WAIT_NS: u32 = 1_000_000;
 const LOOKS_PER_DOUBLING: f64 = 8.0;
 
 /// What a filter was like when it had grown.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 struct Grown {
     name: &'static str,
     label: String,
@@ -49,7 +46,7 @@ struct Grown {
 }
 
 /// How long single insertions take, and how the memory grows with them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 struct Waits {
     raw: Summary,
     /// The shorter time of two runs for each.
@@ -82,7 +79,6 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let mut candidates: Vec<_> = ours.into_iter().chain(peers::growing()).collect();
     candidates.retain(|candidate| settings.wants(&candidate.label()));
     let mut outcome = Outcome::default();
-    let mut data = Vec::new();
     for items in settings.list(choices::ITEMS, items)? {
         let work = Workload::new(settings.seed, items.max(1), queries);
         for &rate in &rates {
@@ -94,10 +90,8 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
             outcome.tables.push((format!("from {FIRST} to {name}; half removed"), table(&rows)));
             let elastic = rows.iter().filter(|row| row.name == candidate::ELASTIC);
             outcome.wrong_answers += elastic.map(|row| row.refused + row.not_kept()).sum::<usize>();
-            data.push(json!({ "items": items, "rate": rate, "filters": rows }));
         }
     }
-    outcome.data = json!(data);
     outcome.notes.push(format!(
         "Millions of operations per second, one thread, best of {rounds}. Bits are counted by the \
          allocator. The longest insertion is the shorter time of two runs, which leaves out most \

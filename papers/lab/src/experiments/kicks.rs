@@ -15,7 +15,7 @@ pub(super) const KICKS: Experiment = Experiment::ours(
     Chance::Clock,
     run,
 )
-.with(&[choices::LOG2_BUCKETS, choices::SLOTS, choices::BITS, choices::ROUNDS]);
+.with(&[choices::LOG2_BUCKETS]);
 
 /// The loads at which a band of the measurement begins or ends, in percent.
 const LOADS: [u64; 6] = [0, 50, 75, 90, 93, 95];
@@ -43,31 +43,21 @@ struct Band {
     refused: usize,
 }
 
-#[derive(Clone, Copy)]
-struct Shape {
-    log2_buckets: u32,
-    slots: u32,
-    bits: u32,
-    seed: u64,
-}
+const SLOTS: u32 = 4;
+const BITS: u32 = 12;
+const ROUNDS: usize = 3;
 
 fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
-    let shape = Shape {
-        log2_buckets: settings.value(choices::LOG2_BUCKETS, settings.pick(16, 20))?.min(40),
-        slots: settings.value(choices::SLOTS, 4)?,
-        bits: settings.value(choices::BITS, 12)?,
-        seed: settings.seed,
-    };
-    let rounds = settings.value(choices::ROUNDS, 3)?.max(1);
-    let slots = (1u64 << shape.log2_buckets) * u64::from(shape.slots);
+    let log2_buckets = settings.value(choices::LOG2_BUCKETS, settings.pick(16, 20))?.min(40);
+    let slots = u64::from(SLOTS) << log2_buckets;
     let ends = LOADS.map(|percent| (slots * percent / 100) as usize);
     let hash = |number| KeyHash::new(nth_key(settings.seed, number));
     let hashes: Vec<KeyHash> = (0..ends[BANDS] as u64).map(hash).collect();
     let mut best = [[Band { time: Duration::MAX, refused: 0 }; BANDS]; WAYS.len()];
-    for round in 1..=rounds {
-        (settings.progress)(&format!("round {round} of {rounds}"));
+    for round in 1..=ROUNDS {
+        (settings.progress)(&format!("round {round} of {ROUNDS}"));
         for (way, best) in WAYS.iter().zip(&mut best) {
-            let mut filter = way.empty(shape)?;
+            let mut filter = way.empty(log2_buckets, settings.seed)?;
             for ((best, start), end) in best.iter_mut().zip(ends).zip(&ends[1..]) {
                 let band = way.insert(&mut filter, &hashes[start..*end]);
                 *best = Band { time: band.time.min(best.time), refused: band.refused };
@@ -97,8 +87,8 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         Finding::at_most(claim, longer, 1.0).timed(),
     ];
     let title = format!(
-        "2^{} buckets of {}, {}-bit fingerprints, hashes given: ns per insertion (refused) by load",
-        shape.log2_buckets, shape.slots, shape.bits
+        "2^{log2_buckets} buckets of {SLOTS}, {BITS}-bit fingerprints, hashes given: ns per insertion \
+         (refused) by load"
     );
     Ok(Outcome::of(findings).table(title, table).note(
         "The walk as printed may return to a bucket. It is walked on paper first, so that a key \
@@ -108,13 +98,9 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
 }
 
 impl Way {
-    fn empty(self, shape: Shape) -> anyhow::Result<CuckooFilter> {
-        let builder = CuckooFilter::builder()
-            .buckets(1 << shape.log2_buckets)
-            .slots_per_bucket(shape.slots)
-            .fingerprint_bits(shape.bits)
-            .search(self.search)
-            .seed(shape.seed);
+    fn empty(self, log2_buckets: u32, seed: u64) -> anyhow::Result<CuckooFilter> {
+        let builder = CuckooFilter::builder().buckets(1 << log2_buckets).slots_per_bucket(SLOTS);
+        let builder = builder.fingerprint_bits(BITS).search(self.search).seed(seed);
         Ok(builder.build()?)
     }
 
@@ -145,10 +131,9 @@ mod tests {
     /// More keys than slots: both ways of inserting count every key once.
     #[test]
     fn every_key_is_taken_or_refused() {
-        let shape = Shape { log2_buckets: 4, slots: 4, bits: 12, seed: 1 };
         let hashes: Vec<KeyHash> = (0..3000).map(|n| KeyHash::new(nth_key(1, n))).collect();
         for way in WAYS {
-            let mut filter = way.empty(shape).unwrap();
+            let mut filter = way.empty(4, 1).unwrap();
             let band = way.insert(&mut filter, &hashes);
             assert!(band.refused > 2900 && filter.len() > 32);
             assert_eq!(filter.len() + band.refused, hashes.len());

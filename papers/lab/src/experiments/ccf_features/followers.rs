@@ -1,7 +1,7 @@
 //! Every filter of the paper's Table I as one that follows a trace, as well as it can.
 
 use cuculus::lab::PlacementKind;
-use cuculus::{CuckooFilter, ElasticFilter, Filter, Insert, KeyHash, Remove};
+use cuculus::{CuckooFilter, ElasticFilter, Filter, Insert, Remove};
 use cuculus_papers::analysis;
 use cuculus_papers::baselines::{AdaptiveCuckooFilter, BloomFilter, DynamicBloomFilter, Removal};
 use cuculus_papers::{
@@ -10,7 +10,7 @@ use cuculus_papers::{
 
 use super::RATE;
 use crate::candidate::planned;
-use crate::experiments::ccf_trace::{Follower, Tidied, Tidy};
+use crate::experiments::ccf_trace::{Follower, Following, Tidied, Tidy};
 
 /// The keys of each filter of a list.
 const EACH: usize = 192;
@@ -34,83 +34,52 @@ pub(super) fn all(keys: usize, seed: u64) -> anyhow::Result<Vec<Named>> {
     let blooms = planned!(DynamicBloomFilter, keys, RATE).capacity_per_filter(EACH);
     let adaptive = planned!(AdaptiveCuckooFilter, keys, RATE).seed(seed);
     let elastic = ElasticFilter::builder().false_positive_rate(RATE);
+    // It keeps what it is given: a removal finds the key and changes nothing.
+    let bloom = planned!(BloomFilter, keys, RATE).seed(seed).build()?;
+    let bloom = Following::new(bloom, |bloom, hash| bloom.contains_hash(hash));
+    // It keeps what it cannot tell from others.
+    let blooms = Following {
+        parts: |blooms: &DynamicBloomFilter| (blooms.filters(), 0),
+        ..Following::new(blooms.seed(seed).build()?, |blooms: &mut DynamicBloomFilter, hash| {
+            blooms.try_remove_hash(hash) != Removal::Absent
+        })
+    };
     Ok(vec![
-        ("BF", Box::new(Keeps(planned!(BloomFilter, keys, RATE).seed(seed).build()?))),
-        ("DBF", Box::new(Unsure(blooms.seed(seed).build()?))),
-        ("CF", Box::new(cuckoo(PlacementKind::Xor).build()?)),
+        ("BF", Box::new(bloom)),
+        ("DBF", Box::new(blooms)),
+        ("CF", itself(cuckoo(PlacementKind::Xor).build()?)),
         ("DCF", Box::new(Tidied::new(list, Tidy::AsPrinted))),
-        ("ACF", Box::new(adaptive.build()?)),
-        ("SCF", Box::new(cuckoo(PlacementKind::Simplified).build()?)),
-        ("I2CF", Box::new(Ring(ring))),
-        ("CCF", Box::new(consistent.resizing(Resizing::Adaptive).build()?)),
-        ("elastic", Box::new(elastic.seed(seed).build()?)),
+        ("ACF", itself(adaptive.build()?)),
+        ("SCF", itself(cuckoo(PlacementKind::Simplified).build()?)),
+        ("I2CF", Box::new(resized(ring))),
+        ("CCF", Box::new(Following::rings(consistent.resizing(Resizing::Adaptive).build()?))),
+        ("elastic", itself(elastic.seed(seed).build()?)),
     ])
 }
 
-/// A Bloom filter keeps what it is given: a removal finds the key and changes nothing.
-struct Keeps(BloomFilter);
-
-/// A list of Bloom filters keeps what it cannot tell from others.
-struct Unsure(DynamicBloomFilter);
+fn itself<F: Insert + Remove + 'static>(filter: F) -> Box<dyn Follower> {
+    Box::new(Following::new(filter, Remove::remove_hash))
+}
 
 /// One ring, with buckets added when a key is refused and removed when it is sparse.
-struct Ring(IndexIndependentCuckooFilter);
-
-impl Follower for Keeps {
-    fn filter(&self) -> &dyn Filter {
-        &self.0
-    }
-
-    fn insert(&mut self, hash: KeyHash) -> bool {
-        self.0.insert_hash(hash).is_ok()
-    }
-
-    fn remove(&mut self, hash: KeyHash) -> bool {
-        self.0.contains_hash(hash)
-    }
-}
-
-impl Follower for Unsure {
-    fn filter(&self) -> &dyn Filter {
-        &self.0
-    }
-
-    fn insert(&mut self, hash: KeyHash) -> bool {
-        self.0.insert_hash(hash).is_ok()
-    }
-
-    fn remove(&mut self, hash: KeyHash) -> bool {
-        self.0.try_remove_hash(hash) != Removal::Absent
-    }
-
-    fn parts(&self) -> (usize, usize) {
-        (self.0.filters(), 0)
-    }
-}
-
-impl Follower for Ring {
-    fn filter(&self) -> &dyn Filter {
-        &self.0
-    }
-
-    fn insert(&mut self, hash: KeyHash) -> bool {
-        while self.0.insert_hash(hash).is_err() {
-            if self.0.add_bucket().is_err() {
+fn resized(ring: IndexIndependentCuckooFilter) -> Following<IndexIndependentCuckooFilter> {
+    Following {
+        filter: ring,
+        insert: |ring, hash| loop {
+            if ring.insert_hash(hash).is_ok() {
+                return true;
+            }
+            if ring.add_bucket().is_err() {
                 return false;
             }
-        }
-        true
-    }
-
-    fn remove(&mut self, hash: KeyHash) -> bool {
-        let removed = self.0.remove_hash(hash);
-        if self.0.utilization() < SPARSE {
-            self.0.remove_bucket();
-        }
-        removed
-    }
-
-    fn parts(&self) -> (usize, usize) {
-        (1, self.0.stats().ring_bytes)
+        },
+        remove: |ring, hash| {
+            let removed = ring.remove_hash(hash);
+            if ring.utilization() < SPARSE {
+                ring.remove_bucket();
+            }
+            removed
+        },
+        parts: |ring| (1, ring.stats().ring_bytes),
     }
 }

@@ -13,8 +13,7 @@ pub(super) const FEATURES: Experiment = Experiment::paper(
     "Which filters follow a set, use their memory, and leave a choice? (CCF Table I)",
     Chance::Seed,
     features,
-)
-.with(&[choices::FLOWS]);
+);
 
 const RATE: f64 = 0.01;
 /// A filter that has freed this share of its memory once the set is empty frees memory.
@@ -77,7 +76,7 @@ impl Measured {
 }
 
 fn features(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
-    let flows = settings.value(choices::FLOWS, settings.pick(8000, 58_941))?.max(1);
+    let flows = settings.pick(8000, 58_941);
     let course = Course::new(&Synthetic::yahoo(settings.seed).scaled(flows).trace(), settings.seed);
     let mut all = Vec::new();
     for (name, mut follower) in followers::all(course.peak, settings.seed)? {

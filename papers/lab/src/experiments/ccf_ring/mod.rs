@@ -6,7 +6,6 @@ mod layouts;
 
 use std::collections::BTreeMap;
 
-use anyhow::ensure;
 use cuculus_papers::RingNodes;
 
 use course::{Cost, Course};
@@ -20,20 +19,15 @@ pub(super) const RING: Experiment = Experiment::ours(
      ring of CCF Fig. 2)",
     Chance::Clock,
     run,
-)
-.with(&[choices::NODES, LOOKUPS, choices::ROUNDS]);
+);
 
-const LOOKUPS: Choice = Choice::new("lookups", "N", "lookups of each kind in a round");
-
+const ROUNDS: usize = 3;
 const NAMES: [&str; 5] =
     ["ours", "BTreeMap", "sorted, binary search", "sorted, interpolation", "Eytzinger"];
 
 fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let sizes = settings.pick(&[640, 24_000, 240_000][..], &[640, 24_000, 240_000, 4_000_000]);
-    let sizes: Vec<usize> = settings.list(choices::NODES, sizes)?;
-    ensure!(sizes.iter().all(|&nodes| nodes > 0), "--nodes: a ring needs at least one node");
-    let lookups = settings.value(LOOKUPS, settings.pick(100_000, 1_000_000))?.max(1);
-    let rounds = settings.value(choices::ROUNDS, 3)?.max(1);
+    let lookups = settings.pick(100_000, 1_000_000);
     let head = ["ring", "nodes", "lookup", "dependent", "a change", "bytes per node", "wrong"];
     let mut table = Table::new(head);
     let (mut findings, mut wrong) = (Vec::new(), 0);
@@ -43,9 +37,9 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
          memory as one that grew: a change allocates."
             .to_owned(),
     ];
-    for count in sizes {
+    for &count in sizes {
         (settings.progress)(&format!("{count} nodes"));
-        let costs = measure(&Course::new(count, lookups, settings.seed), rounds);
+        let costs = measure(&Course::new(count, lookups, settings.seed), ROUNDS);
         for (name, cost) in NAMES.iter().zip(&costs) {
             let times = [Some(cost.lookup), Some(cost.dependent), cost.change];
             let sizes = [number(cost.bytes_per_node, 2), cost.wrong.to_string()];
@@ -75,7 +69,7 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     }
     findings.push(Finding::never("no answer differs from a sorted list's", wrong));
     Ok(Outcome::of(findings)
-        .table(format!("nanoseconds, one thread, best of {rounds}"), table)
+        .table(format!("nanoseconds, one thread, best of {ROUNDS}"), table)
         .notes(notes)
         .wrong(wrong))
 }

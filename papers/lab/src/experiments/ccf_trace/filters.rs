@@ -2,8 +2,7 @@
 //! is built. Knows filters, nothing of traces.
 
 use cuculus::lab::{PlacementKind, Search};
-use cuculus::{CuckooFilter, ElasticFilter, ElasticFilterBuilder, Filter, Insert, KeyHash, Remove};
-use cuculus_papers::baselines::AdaptiveCuckooFilter;
+use cuculus::{ElasticFilter, ElasticFilterBuilder, Filter, Insert, KeyHash, Remove};
 use cuculus_papers::{ConsistentCuckooFilter, DynamicCuckooFilter, Extension, Resizing};
 
 use crate::prelude::*;
@@ -61,38 +60,47 @@ pub(in super::super) trait Follower {
     fn remove(&mut self, hash: KeyHash) -> bool;
 
     /// The filters that it consists of, and the part of its memory that holds rings.
-    fn parts(&self) -> (usize, usize) {
-        (1, 0)
+    fn parts(&self) -> (usize, usize);
+}
+
+/// A filter with what it does when a flow begins or ends.
+pub(in super::super) struct Following<F> {
+    pub(in super::super) filter: F,
+    pub(in super::super) insert: fn(&mut F, KeyHash) -> bool,
+    pub(in super::super) remove: fn(&mut F, KeyHash) -> bool,
+    pub(in super::super) parts: fn(&F) -> (usize, usize),
+}
+
+impl<F: Insert> Following<F> {
+    pub(in super::super) fn new(filter: F, remove: fn(&mut F, KeyHash) -> bool) -> Self {
+        let insert = |filter: &mut F, hash| filter.insert_hash(hash).is_ok();
+        Self { filter, insert, remove, parts: |_| (1, 0) }
     }
 }
 
-macro_rules! follows_by_itself {
-    ($($filter:ident $(, $parts:expr)?;)*) => {$(
-        impl Follower for $filter {
-            fn filter(&self) -> &dyn Filter {
-                self
-            }
-
-            fn insert(&mut self, hash: KeyHash) -> bool {
-                self.insert_hash(hash).is_ok()
-            }
-
-            fn remove(&mut self, hash: KeyHash) -> bool {
-                self.remove_hash(hash)
-            }
-
-            $(fn parts(&self) -> (usize, usize) {
-                $parts(self)
-            })?
-        }
-    )*};
+impl Following<ConsistentCuckooFilter> {
+    pub(in super::super) fn rings(filter: ConsistentCuckooFilter) -> Self {
+        let parts = |of: &ConsistentCuckooFilter| (of.filters(), of.stats().ring_bytes);
+        Self { parts, ..Self::new(filter, Remove::remove_hash) }
+    }
 }
 
-follows_by_itself! {
-    CuckooFilter;
-    AdaptiveCuckooFilter;
-    ElasticFilter;
-    ConsistentCuckooFilter, |of: &Self| (of.filters(), of.stats().ring_bytes);
+impl<F: Filter> Follower for Following<F> {
+    fn filter(&self) -> &dyn Filter {
+        &self.filter
+    }
+
+    fn insert(&mut self, hash: KeyHash) -> bool {
+        (self.insert)(&mut self.filter, hash)
+    }
+
+    fn remove(&mut self, hash: KeyHash) -> bool {
+        (self.remove)(&mut self.filter, hash)
+    }
+
+    fn parts(&self) -> (usize, usize) {
+        (self.parts)(&self.filter)
+    }
 }
 
 impl Follower for Tidied {
@@ -224,12 +232,14 @@ impl Way {
                 let rings = rings.fingerprint_bits(shape.bits).slots_per_bucket(shape.slots);
                 let rings = rings.candidates(shape.candidates).virtual_nodes(shape.nodes);
                 let rings = rings.max_kicks(shape.max_kicks).search(search).resizing(resizing);
-                Box::new(rings.sparse_below(sparse_below).seed(seed).build()?)
+                let rings = rings.sparse_below(sparse_below).seed(seed);
+                Box::new(Following::rings(rings.build()?))
             }
             Self::Elastic { target_load, rate } => {
                 let builder = ElasticFilter::builder().false_positive_rate(rate).seed(seed);
                 let loaded = target_load.into_iter();
-                Box::new(loaded.fold(builder, ElasticFilterBuilder::target_load).build()?)
+                let filter = loaded.fold(builder, ElasticFilterBuilder::target_load).build()?;
+                Box::new(Following::new(filter, Remove::remove_hash))
             }
         })
     }

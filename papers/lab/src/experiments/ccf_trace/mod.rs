@@ -6,7 +6,7 @@ mod followed;
 mod parameters;
 mod verdicts;
 
-pub(super) use filters::{Follower, Tidied, Tidy};
+pub(super) use filters::{Follower, Following, Tidied, Tidy};
 pub(super) use followed::{Course, Followed};
 pub(super) use parameters::PARAMETERS;
 
@@ -34,10 +34,10 @@ const CSV: Choice = Choice::new(
     "a trace of real flows: lines of source,destination,start,end with times in seconds",
 );
 
-const OPTIONS: [Choice; 12] = {
+const OPTIONS: [Choice; 11] = {
     let [m, b, f, kicks, k, v] = ShapeOf::OPTIONS;
-    let [flows, fpr, all, only] = [choices::FLOWS, choices::FPR, choices::ALL, choices::ONLY];
-    [CSV, FULL, flows, fpr, all, only, m, b, f, kicks, k, v]
+    let [fpr, all, only] = [choices::FPR, choices::ALL, choices::ONLY];
+    [CSV, FULL, fpr, all, only, m, b, f, kicks, k, v]
 };
 
 const FULL: Choice = Choice::new("c", "N", "keys from which on a filter of the DCF counts as full");
@@ -88,10 +88,9 @@ impl Course {
 }
 
 fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
-    let flows = settings.value(choices::FLOWS, PAPER_FLOWS)?.max(1);
     match settings.value(CSV, PathBuf::new())? {
         path if path.as_os_str().is_empty() => {
-            of_trace(&Synthetic::yahoo(settings.seed).scaled(flows).trace(), settings)
+            of_trace(&Synthetic::yahoo(settings.seed).trace(), settings)
         }
         path => of_trace(&Trace::from_csv(&path)?, settings),
     }
@@ -280,11 +279,14 @@ mod tests {
 
     #[test]
     fn names_choose_filters() {
-        let given = |only: &str| [("only", only.to_owned()), ("flows", "500".to_owned())];
-        let outcome = run(&Settings { given: &given("holes re-used"), ..QUICK }).unwrap();
+        let trace = Synthetic::yahoo(1).scaled(500).trace();
+        let named = |only: &str| {
+            of_trace(&trace, &Settings { given: &[("only", only.to_owned())], ..QUICK })
+        };
+        let outcome = named("holes re-used").unwrap();
         let rows: Vec<_> = outcome.tables[0].1.rows().map(|row| row[0].clone()).collect();
         assert_eq!(rows.len(), 4, "{rows:?}");
-        assert!(run(&Settings { given: &given("no such filter"), ..QUICK }).is_err());
+        assert!(named("no such filter").is_err());
     }
 
     #[test]

@@ -8,7 +8,6 @@ mod phase;
 use std::path::Path;
 
 use anyhow::ensure;
-use serde_json::{Value, json};
 
 use crate::candidate::{self, Candidate};
 use crate::foreign::{self, Foreign};
@@ -16,7 +15,7 @@ use crate::heap::Mark;
 use crate::memory::{Lines, READS};
 use crate::peers;
 use crate::prelude::*;
-use case::{Case, Row};
+use case::Case;
 use phase::Phase;
 
 pub(super) const SPEED: Experiment = Experiment::ours(
@@ -141,7 +140,7 @@ fn run(contest: Contest, settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let no_reference = contest == Contest::Fixed && foreign.is_empty();
     let largest = cases.iter().max_by_key(|case| case.items);
     let largest = largest.filter(|_| contest == Contest::Fixed);
-    let outcome = Outcome::of(cases.iter().flat_map(claims::of))
+    Ok(Outcome::of(cases.iter().flat_map(claims::of))
         .plots(largest.into_iter().flat_map(plots))
         .tables(cases.iter().flat_map(tables))
         .note(format!(
@@ -151,8 +150,7 @@ fn run(contest: Contest, settings: &Settings<'_>) -> anyhow::Result<Outcome> {
              Lost keys could not be removed, or were gone after others were removed."
         ))
         .notes(no_reference.then(|| NO_REFERENCE.to_owned()))
-        .wrong(cases.iter().map(Case::wrong_answers_of_ours).sum());
-    Ok(Outcome { data: json!(cases.iter().map(data).collect::<Vec<_>>()), ..outcome })
+        .wrong(cases.iter().map(Case::wrong_answers_of_ours).sum()))
 }
 
 const NO_REFERENCE: &str = "Left out: the C++ reference of the Cuckoo Filter paper, since no \
@@ -206,25 +204,4 @@ fn plots(case: &Case) -> [Plot; 2] {
     }
     let rates = (4..=17).map(|bits| (f64::from(-bits).exp2(), f64::from(bits)));
     [space.dashed("lower bound, log2(1/ε)", rates), time]
-}
-
-fn data(case: &Case) -> Value {
-    let row = |row: &Row| {
-        let speed = |&phase: &Phase| (phase.name().replace(' ', "_"), json!(row.speeds.get(phase)));
-        let speeds = case.contest.phases().iter().map(speed).collect();
-        json!({
-            "filter": row.name,
-            "mops": Value::Object(speeds),
-            "bits_per_key": row.bits_per_key,
-            "false_positive_rate": row.false_positive_rate,
-            "refused": row.refused,
-            "false_negatives": row.false_negatives,
-            "lost": row.lost,
-        })
-    };
-    json!({
-        "items": case.items,
-        "rate": case.rate,
-        "filters": case.rows.iter().map(row).collect::<Vec<_>>(),
-    })
 }
