@@ -53,6 +53,24 @@ macro_rules! filter {
 }
 pub(crate) use filter;
 
+/// `Debug`: length, slots, hash function, and some values instead of megabytes of bits.
+macro_rules! debug {
+    ($filter:ident, |$this:ident| $($name:ident: $value:expr),*) => {
+        impl core::fmt::Debug for $filter {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                let $this = self;
+                f.debug_struct(stringify!($filter))
+                    .field("len", &cuculus::Filter::len(self))
+                    .field("slots", &cuculus::Filter::slots(self))
+                    $(.field(stringify!($name), &$value))*
+                    .field("hasher", &self.hasher)
+                    .finish_non_exhaustive()
+            }
+        }
+    };
+}
+pub(crate) use debug;
+
 /// Its builder, the keys that `Extend` could not store, its figures, and some values for `Debug`.
 macro_rules! described {
     (
@@ -80,19 +98,7 @@ macro_rules! described {
         }
 
         cuculus::lab::extend_counting_refused!($filter);
-
-        impl core::fmt::Debug for $filter {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                use cuculus::Filter as _;
-                let $this = self;
-                f.debug_struct(stringify!($filter))
-                    .field("len", &self.len())
-                    .field("slots", &self.slots())
-                    $(.field(stringify!($name), &$value))*
-                    .field("hasher", &self.hasher)
-                    .finish_non_exhaustive()
-            }
-        }
+        $crate::described::debug!($filter, |$this| $($name: $value),*);
     };
 }
 pub(crate) use described;

@@ -38,6 +38,6 @@ pub use rates::{
 pub use relocations::RelocationModel;
 pub use success::{Occupancy, success_bound};
 pub use thresholds::{
-    orientability_threshold, planned_ring_load, ring_threshold, upper_threshold,
+    TABLE_II, orientability_threshold, planned_ring_load, ring_threshold, upper_threshold,
     upper_threshold_limit,
 };

@@ -8,6 +8,16 @@ use cuculus::lab::analysis::at_least;
 
 use super::bisection;
 
+/// T̂ as CCF Table II prints it: candidates from two to seven, slots from one to four.
+pub const TABLE_II: [[f64; 4]; 6] = [
+    [0.796812130, 1.861790807, 2.905683863, 3.934728166],
+    [0.940479791, 1.979049536, 2.992264312, 3.997079786],
+    [0.980172599, 1.996604114, 2.999390447, 3.999888473],
+    [0.993022846, 1.999453835, 2.999955482, 3.999996295],
+    [0.997483538, 1.999913939, 2.999996938, 3.999999888],
+    [0.999082240, 1.999986694, 2.999999798, 3.999999996],
+];
+
 /// T̂ of CCF Theorem 4 (Eq. 4–9) for a filter of `buckets` buckets, in keys per bucket: above it the
 /// keys cannot all be stored, because too many slots lie in buckets that too few keys lead to.
 ///
@@ -151,16 +161,6 @@ pub fn orientability_threshold(candidates: u32, slots_per_bucket: u32) -> f64 {
 mod tests {
     use super::*;
     use cuculus::conformance::Random;
-
-    /// CCF Table II: candidates from two to seven, slots from one to four.
-    const TABLE_II: [[f64; 4]; 6] = [
-        [0.796812130, 1.861790807, 2.905683863, 3.934728166],
-        [0.940479791, 1.979049536, 2.992264312, 3.997079786],
-        [0.980172599, 1.996604114, 2.999390447, 3.999888473],
-        [0.993022846, 1.999453835, 2.999955482, 3.999996295],
-        [0.997483538, 1.999913939, 2.999996938, 3.999999888],
-        [0.999082240, 1.999986694, 2.999999798, 3.999999996],
-    ];
 
     fn table_ii() -> impl Iterator<Item = (u32, u32, f64)> {
         (2..).zip(TABLE_II).flat_map(|(k, row)| (1..).zip(row).map(move |(b, t)| (k, b, t)))

@@ -44,27 +44,33 @@ whole_state!(
     AdaptiveCuckooFilter: Copies::Bounded { least: 2 },
 );
 
-fn subject<F: Counts>(
-    name: &str,
-    make: &dyn Fn(u64) -> Result<F, BuildError>,
-    check: impl Fn(&Subject<'_, F>),
-) {
+/// Checks filters of a builder: those that cannot remove are held to the laws of insertion.
+macro_rules! obeys {
+    ($check:ident, $builder:expr, $($name:tt)*) => {{
+        let (builder, name) = ($builder, format!($($name)*));
+        $check(&name, &|seed| builder.clone().seed(seed).build());
+    }};
+}
+
+type Make<'a, F> = &'a dyn Fn(u64) -> Result<F, BuildError>;
+
+fn subject<F: Counts>(name: &str, make: Make<'_, F>, check: impl Fn(&Subject<'_, F>)) {
     let make = |seed| make(seed).unwrap_or_else(|error| panic!("{name}: {error}"));
     check(&Subject { name, keys: KEYS, all_fit: true, copies: F::COPIES, make: &make });
 }
 
-fn insert_only<F: Insert + State + Counts + Clone>(
-    name: &str,
-    make: &dyn Fn(u64) -> Result<F, BuildError>,
-) {
+fn insert_only<F: Insert + State + Counts + Clone>(name: &str, make: Make<'_, F>) {
     subject(name, make, conformance::check_unsaved_insert_only);
 }
 
-fn all<F: Insert + Remove + State + Counts + Clone>(
-    name: &str,
-    make: &dyn Fn(u64) -> Result<F, BuildError>,
-) {
+fn all<F: Insert + Remove + State + Counts + Clone>(name: &str, make: Make<'_, F>) {
     subject(name, make, conformance::check_unsaved);
+}
+
+macro_rules! planned {
+    ($filter:ident, $capacity:expr, $rate:expr) => {
+        $filter::builder().capacity($capacity).false_positive_rate($rate)
+    };
 }
 
 /// Capacities that are kept, passed, and far from reached.
@@ -73,30 +79,20 @@ const RATES: [f64; 4] = [0.2, 0.02, 0.001, 1e-5];
 
 #[test]
 fn bloom_filters_obey_the_laws() {
-    for capacity in CAPACITIES {
+    for keys in CAPACITIES {
         for rate in RATES {
-            let builder = BloomFilter::builder().capacity(capacity).false_positive_rate(rate);
-            let name = format!("Bloom {capacity} {rate}");
-            insert_only(&name, &|seed| builder.clone().seed(seed).build());
-            let builder = BlockedBloomFilter::builder().capacity(capacity);
-            let builder = builder.false_positive_rate(rate);
-            let name = format!("blocked {capacity} {rate}");
-            insert_only(&name, &|seed| builder.clone().seed(seed).build());
-            let builder = CountingBloomFilter::builder().capacity(capacity);
-            let builder = builder.false_positive_rate(rate);
-            let name = format!("counting {capacity} {rate}");
-            all(&name, &|seed| builder.clone().seed(seed).build());
+            obeys!(insert_only, planned!(BloomFilter, keys, rate), "Bloom {keys} {rate}");
+            obeys!(insert_only, planned!(BlockedBloomFilter, keys, rate), "blocked {keys} {rate}");
+            obeys!(all, planned!(CountingBloomFilter, keys, rate), "counting {keys} {rate}");
         }
     }
     for (bits, hashes) in [(1001, 1), (2017, 4), (4096, 9), (9000, 14)] {
         let bloom = BloomFilter::builder().bits(bits).hashes(hashes);
-        insert_only(&format!("Bloom {bits} {hashes}"), &|seed| bloom.clone().seed(seed).build());
+        obeys!(insert_only, bloom, "Bloom {bits} {hashes}");
         let blocked = BlockedBloomFilter::builder().capacity(KEYS).bits(bits).hashes(hashes);
-        insert_only(&format!("blocked {bits} {hashes}"), &|seed| {
-            blocked.clone().seed(seed).build()
-        });
+        obeys!(insert_only, blocked, "blocked {bits} {hashes}");
         let counting = CountingBloomFilter::builder().counters(bits).hashes(hashes);
-        all(&format!("counting {bits} {hashes}"), &|seed| counting.clone().seed(seed).build());
+        obeys!(all, counting, "counting {bits} {hashes}");
     }
 }
 
@@ -104,12 +100,10 @@ fn bloom_filters_obey_the_laws() {
 /// removals is tested with the filter.
 #[test]
 fn dynamic_bloom_filters_obey_the_laws_of_insertion() {
-    for (capacity, each) in [(KEYS, 30), (KEYS, KEYS), (10 * KEYS, 7), (KEYS / 2, 50)] {
+    for (keys, each) in [(KEYS, 30), (KEYS, KEYS), (10 * KEYS, 7), (KEYS / 2, 50)] {
         for rate in RATES {
-            let builder = DynamicBloomFilter::builder().capacity(capacity);
-            let builder = builder.capacity_per_filter(each).false_positive_rate(rate);
-            let name = format!("dynamic {capacity} {each} {rate}");
-            insert_only(&name, &|seed| builder.clone().seed(seed).build());
+            let list = planned!(DynamicBloomFilter, keys, rate).capacity_per_filter(each);
+            obeys!(insert_only, list, "dynamic {keys} {each} {rate}");
         }
     }
 }
@@ -118,11 +112,10 @@ fn dynamic_bloom_filters_obey_the_laws_of_insertion() {
 fn quotient_filters_obey_the_laws() {
     for bits in (1..=32).filter(|bits| bits % 3 == 1 || *bits == 32) {
         let builder = QuotientFilter::builder().capacity(KEYS).remainder_bits(bits);
-        all(&format!("quotient {bits}"), &|seed| builder.clone().seed(seed).build());
+        obeys!(all, builder, "quotient {bits}");
     }
     for rate in RATES {
-        let builder = QuotientFilter::builder().capacity(4 * KEYS).false_positive_rate(rate);
-        all(&format!("quotient {rate}"), &|seed| builder.clone().seed(seed).build());
+        obeys!(all, planned!(QuotientFilter, 4 * KEYS, rate), "quotient {rate}");
     }
 }
 
@@ -130,16 +123,13 @@ fn quotient_filters_obey_the_laws() {
 fn dleft_counting_bloom_filters_obey_the_laws() {
     for slots in 2..=8 {
         for (bits, counter) in [(8, 2), (11, 1), (13, 4), (28, 2), (17, 3)] {
-            let builder =
-                DleftCountingBloomFilter::builder().capacity(KEYS).slots_per_bucket(slots);
-            let builder = builder.remainder_bits(bits).counter_bits(counter);
-            let name = format!("d-left {slots} {bits} {counter}");
-            all(&name, &|seed| builder.clone().seed(seed).build());
+            let builder = DleftCountingBloomFilter::builder().capacity(KEYS);
+            let builder = builder.slots_per_bucket(slots).remainder_bits(bits);
+            obeys!(all, builder.counter_bits(counter), "d-left {slots} {bits} {counter}");
         }
     }
     for rate in RATES {
-        let builder = DleftCountingBloomFilter::builder().capacity(KEYS).false_positive_rate(rate);
-        all(&format!("d-left {rate}"), &|seed| builder.clone().seed(seed).build());
+        obeys!(all, planned!(DleftCountingBloomFilter, KEYS, rate), "d-left {rate}");
     }
 }
 
@@ -147,10 +137,9 @@ fn dleft_counting_bloom_filters_obey_the_laws() {
 fn adaptive_cuckoo_filters_obey_the_laws() {
     for bits in [4, 5, 8, 12, 16, 25, 32] {
         let builder = AdaptiveCuckooFilter::builder().capacity(KEYS).fingerprint_bits(bits);
-        all(&format!("adaptive {bits}"), &|seed| builder.clone().seed(seed).build());
+        obeys!(all, builder, "adaptive {bits}");
     }
     for rate in RATES {
-        let builder = AdaptiveCuckooFilter::builder().capacity(KEYS).false_positive_rate(rate);
-        all(&format!("adaptive {rate}"), &|seed| builder.clone().seed(seed).build());
+        obeys!(all, planned!(AdaptiveCuckooFilter, KEYS, rate), "adaptive {rate}");
     }
 }

@@ -128,8 +128,7 @@ macro_rules! builder {
 }
 pub(crate) use builder;
 
-/// What every filter says of itself: its builder, its capacity, and some of its fields instead of
-/// megabytes of bits.
+/// What every filter says of itself: its builder, its capacity, and some of its fields.
 macro_rules! described {
     ($filter:ident, $builder:ident: $($field:ident),*) => {
         impl $filter {
@@ -145,16 +144,7 @@ macro_rules! described {
             }
         }
 
-        impl core::fmt::Debug for $filter {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                f.debug_struct(stringify!($filter))
-                    .field("len", &cuculus::Filter::len(self))
-                    .field("slots", &cuculus::Filter::slots(self))
-                    $(.field(stringify!($field), &self.$field))*
-                    .field("hasher", cuculus::Filter::hasher(self))
-                    .finish_non_exhaustive()
-            }
-        }
+        $crate::described::debug!($filter, |filter| $($field: filter.$field),*);
     };
 }
 pub(crate) use described;

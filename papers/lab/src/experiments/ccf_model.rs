@@ -1,7 +1,7 @@
 //! What the Consistent Cuckoo Filter paper computes: Table II, Fig. 3 and Theorem 5.
 
 use cuculus_papers::analysis::{
-    Occupancy, orientability_threshold, ring_threshold, success_bound, upper_threshold,
+    Occupancy, TABLE_II, orientability_threshold, ring_threshold, success_bound, upper_threshold,
 };
 
 use crate::matching;
@@ -21,16 +21,6 @@ pub(super) const SUCCESS: Experiment = Experiment::paper(
     Chance::OwnSeeds,
     success,
 );
-
-/// Table II: candidates from two to seven, slots from one to four.
-const TABLE_II: [[f64; 4]; 6] = [
-    [0.796812130, 1.861790807, 2.905683863, 3.934728166],
-    [0.940479791, 1.979049536, 2.992264312, 3.997079786],
-    [0.980172599, 1.996604114, 2.999390447, 3.999888473],
-    [0.993022846, 1.999453835, 2.999955482, 3.999996295],
-    [0.997483538, 1.999913939, 2.999996938, 3.999999888],
-    [0.999082240, 1.999986694, 2.999999798, 3.999999996],
-];
 
 fn thresholds(_: &Settings<'_>) -> anyhow::Result<Outcome> {
     let mut table = Table::new([
@@ -125,7 +115,6 @@ fn crossings() -> Plot {
     plot.dashed("ū", [(0.0, 0.0), (2.0, 1.0), (3.0, 1.5)]).dots("T̂", [1, 2, 3, 4].map(crossing))
 }
 
-/// The paper's m and b of Fig. 3.
 const FIG_3: (u32, u32) = (50, 2);
 
 fn success(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
@@ -201,7 +190,6 @@ fn success(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
 mod tests {
     use super::*;
 
-    /// T̂ is where û and ū cross.
     #[test]
     fn the_curves_of_fig_3_cross_at_the_threshold() {
         for (k, b) in [(2, 2), (3, 2), (2, 4)] {
