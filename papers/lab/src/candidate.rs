@@ -19,7 +19,6 @@ pub(crate) const SEMI_SORTED: &str = "cuculus semi-sorted";
 /// The row of the filter that grows.
 pub(crate) const ELASTIC: &str = "cuculus elastic";
 
-/// What a filter is built for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan<'a> {
     /// The keys that it must have room for at first.
@@ -88,7 +87,6 @@ impl Candidate {
         (self.make)(plan).with_context(|| format!("cannot build {}", self.name))
     }
 
-    /// A filter with these keys, inserted one by one.
     pub(crate) fn build(&self, keys: &[u64], rate: f64) -> anyhow::Result<Built> {
         self.build_by(keys, rate, |filter| filter.insert_all(keys))
     }

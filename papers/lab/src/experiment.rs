@@ -128,7 +128,6 @@ pub struct Choice {
     pub name: &'static str,
     /// What it takes; nothing if it is a flag.
     pub value: &'static str,
-    /// What it does, in one line.
     pub help: &'static str,
 }
 
@@ -155,7 +154,6 @@ pub mod choices {
         Choice::new("log2-buckets", "N", "the table has two to this power buckets");
 }
 
-/// How large experiments are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
     /// Seconds on a laptop.
@@ -167,18 +165,15 @@ pub enum Size {
 #[derive(Clone, Copy)]
 pub struct Settings<'a> {
     pub size: Size,
-    /// The seed of everything random.
     pub seed: u64,
     /// How many seeds, that one first, where the seed is what is left to chance.
     pub seeds: u64,
     /// Called with the part of the work that begins.
     pub progress: &'a dyn Fn(&str),
-    /// Options that were given, and their values.
     pub given: &'a [(&'a str, String)],
 }
 
 impl Settings<'_> {
-    /// One of two values, by the size.
     pub fn pick<T>(&self, quick: T, full: T) -> T {
         if self.size == Size::Quick { quick } else { full }
     }
@@ -188,7 +183,6 @@ impl Settings<'_> {
         self.text(choice).map_or(Ok(default), |text| parse(choice, text))
     }
 
-    /// The values of an option, or the defaults.
     pub fn list<T: FromStr + Clone>(
         &self,
         choice: Choice,
@@ -232,7 +226,6 @@ pub struct Outcome {
     pub findings: Vec<Finding>,
     pub plots: Vec<Plot>,
     pub tables: Vec<(String, Table)>,
-    /// What else a reader must know.
     pub notes: Vec<String>,
     /// Wrong answers of our own filters: keys lost, or refused where that is not the question.
     pub wrong_answers: usize,
@@ -272,13 +265,11 @@ impl Outcome {
         self
     }
 
-    /// Counts wrong answers of our own filters.
     pub fn wrong(mut self, answers: usize) -> Self {
         self.wrong_answers += answers;
         self
     }
 
-    /// The part of a page for this outcome.
     pub fn section(self, experiment: &Experiment, command: String) -> Section {
         Section {
             name: experiment.name.to_owned(),
@@ -292,7 +283,6 @@ impl Outcome {
         }
     }
 
-    /// For programs: every finding, table and series.
     pub fn to_json(&self) -> Value {
         let findings = self.findings.iter().map(|finding| {
             json!({
@@ -330,7 +320,6 @@ impl Outcome {
     }
 }
 
-/// Settings for tests: quick, silent, nothing given.
 #[cfg(test)]
 pub(crate) const QUICK: Settings<'static> =
     Settings { size: Size::Quick, seed: 1, seeds: 1, progress: &|_| (), given: &[] };

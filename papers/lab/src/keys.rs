@@ -32,7 +32,6 @@ pub(crate) fn absent_keys(seed: u64, numbers: Range<u64>) -> Vec<u64> {
     keys(seed, ABSENT + numbers.start..ABSENT + numbers.end)
 }
 
-/// The share of absent keys that is found.
 pub(crate) fn rate_of_absent(seed: u64, count: u64, found: impl Fn(&u64) -> bool) -> f64 {
     let keys = (0..count).map(|number| absent_key(seed, number));
     keys.filter(found).count() as f64 / count as f64
@@ -73,7 +72,6 @@ impl Workload {
         &self.shuffled[..self.shuffled.len() / 4]
     }
 
-    /// The other three quarters.
     pub(crate) fn kept(&self) -> &[u64] {
         &self.shuffled[self.shuffled.len() / 4..]
     }

@@ -164,7 +164,6 @@ fn list(out: &mut impl Write) -> anyhow::Result<usize> {
     Ok(0)
 }
 
-/// The experiments that were named, or all.
 fn chosen(matches: &ArgMatches) -> anyhow::Result<Vec<&'static Experiment>> {
     let Some(names) = matches.get_many::<String>("names") else { return Ok(ALL.iter().collect()) };
     let named = |name: &String| match experiments::named(name) {
@@ -190,7 +189,6 @@ impl<'a> How<'a> {
         Self { full, seed, seeds, given, is_watched }
     }
 
-    /// The command that runs an experiment in this way.
     fn command(&self, name: &str) -> String {
         let full = if self.full { " --full" } else { "" };
         let seed = if self.seed == 1 { String::new() } else { format!(" --seed {}", self.seed) };

@@ -20,7 +20,6 @@ pub(crate) struct Lines(Vec<Line>);
 /// Reads of each operation, and whether they are left to the processor's reordering or prefetched in
 /// groups.
 pub(crate) const READS: [&str; 4] = ["1 line", "prefetched", "2 lines", "prefetched"];
-/// Two lines, prefetched.
 pub(crate) const TWO_PREFETCHED: usize = 3;
 
 /// What reads of a table take at best.

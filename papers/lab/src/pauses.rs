@@ -21,6 +21,21 @@ pub(crate) struct Summary {
     pub(crate) max: u32,
 }
 
+/// Two runs that did the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Waits {
+    /// Of the first.
+    pub(crate) raw: Summary,
+    /// Of the shorter time of each operation.
+    pub(crate) least: Summary,
+}
+
+impl Waits {
+    pub(crate) fn of(first: &Pauses, second: &Pauses) -> Self {
+        Self { raw: first.summary(), least: first.least(second).summary() }
+    }
+}
+
 impl Pauses {
     /// Room for this many operations, so that the list is not moved between them.
     pub(crate) fn with_capacity(operations: usize) -> Self {
@@ -39,7 +54,7 @@ impl Pauses {
 
     /// The shorter time of each operation of two runs that did the same. What is left is the
     /// operation's own, unless both runs were disturbed at the same one.
-    pub(crate) fn least(&self, other: &Self) -> Self {
+    fn least(&self, other: &Self) -> Self {
         Self(self.0.iter().zip(&other.0).map(|(a, b)| *a.min(b)).collect())
     }
 

@@ -119,7 +119,6 @@ impl Holds {
         }
     }
 
-    /// The class of the style sheet.
     pub(super) fn class(self) -> &'static str {
         match self {
             Self::Yes => "yes",

@@ -8,7 +8,6 @@ pub(super) const COLOURS: usize = 12;
 /// Shades of a colour that the style sheet has, the colour itself first.
 pub(super) const SHADES: usize = 5;
 
-/// How a series is coloured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Look {
     colour: usize,
@@ -16,7 +15,6 @@ pub(super) struct Look {
 }
 
 impl Look {
-    /// Its classes in the style sheet.
     pub(super) fn class(self) -> String {
         match self.shade {
             0 => format!("c{}", self.colour),

@@ -82,7 +82,6 @@ impl Axis {
         Self { scale: Scale::Logarithmic, ..Self::linear(label) }
     }
 
-    /// Whether a value can be shown.
     pub(super) fn shows(&self, value: f64) -> bool {
         value.is_finite() && (self.scale == Scale::Linear || value > 0.0)
     }
@@ -140,7 +139,6 @@ impl Plot {
         self
     }
 
-    /// The points of a series that can be shown.
     pub(super) fn shown<'a>(&'a self, series: &'a Series) -> impl Iterator<Item = (f64, f64)> + 'a {
         let points = series.points.iter().copied();
         points.filter(|&(x, y)| self.x.shows(x) && self.y.shows(y))

@@ -6,7 +6,6 @@ use super::palette::{Look, Palette};
 use super::plot::{Plot, Series, Shape};
 use super::ticks::{Ticks, short};
 
-/// Adds to a text.
 macro_rules! put {
     ($text:expr; $($of:tt)*) => { $text.push_str(&format!($($of)*)) };
 }

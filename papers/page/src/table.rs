@@ -33,7 +33,6 @@ impl Table {
         self.rows.iter().map(Vec::as_slice)
     }
 
-    /// The characters of the longest cell of each column.
     fn widths(&self) -> Vec<usize> {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |column: usize| {

@@ -24,7 +24,6 @@ struct Shape {
     semi_sorted: bool,
 }
 
-/// Every number of slots, and semi-sorted.
 fn shapes() -> Vec<Shape> {
     let plural = |slots| if slots == 1 { "" } else { "s" };
     let name = |slots| format!("{slots} slot{}", plural(slots));

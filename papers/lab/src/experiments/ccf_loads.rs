@@ -33,7 +33,6 @@ struct Load {
     nodes: u32,
     /// As printed.
     walk: f64,
-    /// Never back to a bucket.
     no_return: f64,
     breadth_first: f64,
     /// A cuckoo filter as large, which has two candidates, all equally likely.

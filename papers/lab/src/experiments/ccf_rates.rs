@@ -38,7 +38,6 @@ struct Rate {
 }
 
 impl Rate {
-    /// How many standard deviations the measured rate is off.
     fn deviation(&self) -> f64 {
         (self.measured - self.expected).abs() / self.sigma
     }
@@ -171,7 +170,6 @@ fn table(rates: &[Rate]) -> Table {
 mod tests {
     use super::*;
 
-    /// The deviation is that of many fillings, within a tenth.
     #[test]
     fn the_deviation_is_that_of_many_fillings() {
         let (bits, keys, probes) = (10, 400, 5000);

@@ -179,7 +179,6 @@ pub(super) fn in_batches(contender: &mut dyn Subject, keys: &[u64]) -> usize {
     contender.insert_batch(keys).unwrap_or(0)
 }
 
-/// The share of absent keys that is found.
 pub(super) fn false_positive_rate(contender: &dyn Subject, seed: u64, lookups: u64) -> f64 {
     let groups = (0..lookups).step_by(GROUP as usize);
     let found: usize = groups

@@ -36,7 +36,6 @@ struct Scale<'a> {
     log2_buckets: &'a [u32],
     /// The least of this many runs counts, as in the paper.
     runs: u64,
-    /// Whether the tables are as large as the paper's.
     decides: bool,
 }
 

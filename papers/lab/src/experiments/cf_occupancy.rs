@@ -14,19 +14,17 @@ pub(super) const OCCUPANCY: Experiment = Experiment::paper(
 
 const STEPS: usize = 10;
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Act {
-    Negative,
-    Positive,
-    Insert,
-    Delete,
-}
-
-const ACTS: [(Act, &str); 4] = [
-    (Act::Negative, "negative lookups (Fig. 6a)"),
-    (Act::Positive, "positive lookups (Fig. 6b)"),
-    (Act::Insert, "insertions (Fig. 7)"),
-    (Act::Delete, "deletions (Fig. 8)"),
+/// What is timed: its place in a list of times, and its title.
+type Act = usize;
+const NEGATIVE: Act = 0;
+const POSITIVE: Act = 1;
+const INSERT: Act = 2;
+const DELETE: Act = 3;
+const ACTS: [&str; 4] = [
+    "negative lookups (Fig. 6a)",
+    "positive lookups (Fig. 6b)",
+    "insertions (Fig. 7)",
+    "deletions (Fig. 8)",
 ];
 
 /// The speeds of a filter, in millions per second, by the tenth of its capacity; no deletions from a
@@ -39,12 +37,8 @@ struct Course {
 }
 
 impl Course {
-    fn line(&self, act: Act) -> &[f64] {
-        &self.speeds[act as usize]
-    }
-
     fn keep(&mut self, act: Act, step: usize, mops: f64) {
-        let best = &mut self.speeds[act as usize][step];
+        let best = &mut self.speeds[act][step];
         *best = best.max(mops);
     }
 
@@ -62,15 +56,15 @@ impl Course {
             let new = step_keys(step);
             let (time, inserted) = timed(|| contender.insert_until_refused(&new));
             anyhow::ensure!(inserted == new.len(), "{name} refused a key");
-            self.keep(Act::Insert, step, mops(inserted, time));
+            self.keep(INSERT, step, mops(inserted, time));
             let (time, _) = timed(|| contender.count(&absent));
-            self.keep(Act::Negative, step, mops(absent.len(), time));
+            self.keep(NEGATIVE, step, mops(absent.len(), time));
             let held = contender.held() as u64;
             let asked = (0..scale.lookups).map(|_| nth_key(seed, random.u64(..held)));
             let asked: Vec<u64> = asked.collect();
             let (time, found) = timed(|| contender.count(&asked));
             anyhow::ensure!(found == asked.len(), "{name} has lost a key");
-            self.keep(Act::Positive, step, mops(found, time));
+            self.keep(POSITIVE, step, mops(found, time));
         }
         self.full(&*contender, scale, seed);
         for step in (0..STEPS).rev() {
@@ -78,7 +72,7 @@ impl Course {
             let (time, removed) = timed(|| contender.remove_all(&old));
             let Some(removed) = removed else { break };
             anyhow::ensure!(removed == old.len(), "{name} has lost a key");
-            self.keep(Act::Delete, step, mops(removed, time));
+            self.keep(DELETE, step, mops(removed, time));
         }
         Ok(())
     }
@@ -103,7 +97,7 @@ fn occupancy(scale: SpeedScale, settings: &Settings<'_>) -> anyhow::Result<Outco
         }
     }
     let (mut plots, mut tables) = (Vec::new(), Vec::new());
-    for (act, title) in ACTS {
+    for (act, title) in ACTS.into_iter().enumerate() {
         let (plot, table) = shown(&courses, act, title);
         plots.push(plot);
         tables
@@ -126,20 +120,25 @@ fn shown(courses: &[Course], act: Act, title: &str) -> (Plot, Table) {
     let columns: Vec<_> = columns.map(|share| (share, format!("{share:.0} %"))).collect();
     let x = Axis::linear("share of capacity in use, %");
     let plot = Plot::new(title, x, Axis::from_zero("million per second"));
-    let able = courses.iter().filter(|of| of.line(act).iter().any(|&mops| mops > 0.0));
-    drawn(plot, &columns, able.map(|of| (of.kind, of.bits_per_item, of.rate, of.line(act))))
+    let able = courses.iter().filter(|of| of.speeds[act].iter().any(|&mops| mops > 0.0));
+    drawn(plot, &columns, able.map(|of| (of.kind, of.bits_per_item, of.rate, &of.speeds[act][..])))
+}
+
+/// The speeds of a filter of this kind.
+fn line(courses: &[Course], wanted: Kind, act: Act) -> &[f64] {
+    let course = courses.iter().find(|course| course.kind == wanted);
+    course.map_or(&[], |course| &course.speeds[act])
 }
 
 fn cuckoo_fastest(courses: &[Course], act: Act, what: &str, others: &[Kind]) -> Finding {
-    let of = |wanted: Kind| courses.iter().find(|course| course.kind == wanted);
-    let cuckoo = of(Kind::Cuckoo).map_or(&[] as &[f64], |course| course.line(act));
+    let cuckoo = line(courses, Kind::Cuckoo, act);
     let mut held = 0;
     let mut lost = Vec::new();
-    for course in others.iter().filter_map(|&kind| of(kind)) {
-        let above = points_above(cuckoo, course.line(act));
+    for &other in others {
+        let above = points_above(cuckoo, line(courses, other, act));
         held += above;
         if above < STEPS {
-            lost.push(format!("{} at {} loads of {STEPS}", course.kind.name(), STEPS - above));
+            lost.push(format!("{} at {} loads of {STEPS}", other.name(), STEPS - above));
         }
     }
     let names: Vec<&str> = others.iter().map(|kind| kind.name()).collect();
@@ -151,39 +150,36 @@ fn cuckoo_fastest(courses: &[Course], act: Act, what: &str, others: &[Kind]) -> 
                buckets";
     claim!("{what}: CF is faster than {} at every load", names.join(", "); "{measured}";
         Holds::in_cases(held, STEPS * others.len());
-        if act == Act::Negative && !lost.is_empty() { why } else { "" })
+        if act == NEGATIVE && !lost.is_empty() { why } else { "" })
 }
 
 fn findings(courses: &[Course]) -> Vec<Finding> {
-    let line = |wanted: Kind, act| {
-        let course = courses.iter().find(|course| course.kind == wanted);
-        course.map_or(&[] as &[f64], |course| course.line(act))
-    };
+    let line = |wanted, act| line(courses, wanted, act);
     let (cuckoo, sorted, bloom) = (Kind::Cuckoo, Kind::SemiSorted, Kind::Bloom);
     let dleft = Kind::Dleft { counter_bits: 2 };
     let others = [sorted, bloom, Kind::Quotient, dleft];
     let deleting = [sorted, Kind::Quotient, dleft];
     let mut findings = vec![
-        level("CF, negative lookups over loads", line(cuckoo, Act::Negative), 0.8),
-        level("CF, positive lookups over loads", line(cuckoo, Act::Positive), 0.8),
-        level("ss-CF, negative lookups", line(sorted, Act::Negative), 0.8),
-        level("ss-CF, positive lookups", line(sorted, Act::Positive), 0.8),
-        falls("QF, positive lookups as it fills", line(Kind::Quotient, Act::Positive), 0.6),
-        falls("BF, negative lookups as it fills", line(bloom, Act::Negative), 0.7),
-        level("BF, positive lookups over loads", line(bloom, Act::Positive), 0.8),
-        level("dl-CBF, negative lookups", line(dleft, Act::Negative), 0.8),
-        cuckoo_fastest(courses, Act::Negative, "negative lookups", &others),
-        cuckoo_fastest(courses, Act::Positive, "positive lookups", &others),
-        falls("CF, insertions as it fills", line(cuckoo, Act::Insert), 0.7),
-        falls("ss-CF, insertions as it fills", line(sorted, Act::Insert), 0.7),
-        falls("QF, insertions as it fills", line(Kind::Quotient, Act::Insert), 0.7),
-        level("BF, insertions over loads", line(bloom, Act::Insert), 0.7),
-        level("blk-BF, insertions over loads", line(Kind::Blocked, Act::Insert), 0.7),
-        level("dl-CBF, insertions over loads", line(dleft, Act::Insert), 0.7),
-        cuckoo_fastest(courses, Act::Delete, "deletions", &deleting),
-        level("CF, deletions over loads", line(cuckoo, Act::Delete), 0.7),
+        level("CF, negative lookups over loads", line(cuckoo, NEGATIVE), 0.8),
+        level("CF, positive lookups over loads", line(cuckoo, POSITIVE), 0.8),
+        level("ss-CF, negative lookups", line(sorted, NEGATIVE), 0.8),
+        level("ss-CF, positive lookups", line(sorted, POSITIVE), 0.8),
+        falls("QF, positive lookups as it fills", line(Kind::Quotient, POSITIVE), 0.6),
+        falls("BF, negative lookups as it fills", line(bloom, NEGATIVE), 0.7),
+        level("BF, positive lookups over loads", line(bloom, POSITIVE), 0.8),
+        level("dl-CBF, negative lookups", line(dleft, NEGATIVE), 0.8),
+        cuckoo_fastest(courses, NEGATIVE, "negative lookups", &others),
+        cuckoo_fastest(courses, POSITIVE, "positive lookups", &others),
+        falls("CF, insertions as it fills", line(cuckoo, INSERT), 0.7),
+        falls("ss-CF, insertions as it fills", line(sorted, INSERT), 0.7),
+        falls("QF, insertions as it fills", line(Kind::Quotient, INSERT), 0.7),
+        level("BF, insertions over loads", line(bloom, INSERT), 0.7),
+        level("blk-BF, insertions over loads", line(Kind::Blocked, INSERT), 0.7),
+        level("dl-CBF, insertions over loads", line(dleft, INSERT), 0.7),
+        cuckoo_fastest(courses, DELETE, "deletions", &deleting),
+        level("CF, deletions over loads", line(cuckoo, DELETE), 0.7),
     ];
-    let last = |kind| line(kind, Act::Delete).last().copied().unwrap_or(0.0);
+    let last = |kind| line(kind, DELETE).last().copied().unwrap_or(0.0);
     let slowest = [cuckoo, sorted, dleft].iter().all(|&kind| last(kind) > last(Kind::Quotient));
     let speed = |kind: Kind| format!("{} {:.1}", kind.name(), last(kind));
     let speeds = [cuckoo, sorted, dleft, Kind::Quotient].map(speed).join(", ");
@@ -210,10 +206,10 @@ mod tests {
             |kind, mops| Course { kind, speeds: [[mops; STEPS]; 4], bits_per_item: 1.0, rate: 0.1 };
         let mut courses = [course(Kind::Cuckoo, 5.0), course(Kind::Bloom, 4.0)];
         let verdict = |courses: &[Course]| {
-            cuckoo_fastest(courses, Act::Insert, "insertions", &[Kind::Bloom]).holds
+            cuckoo_fastest(courses, INSERT, "insertions", &[Kind::Bloom]).holds
         };
         assert_eq!(verdict(&courses), Holds::Yes);
-        courses[1].keep(Act::Insert, 3, 6.0);
+        courses[1].keep(INSERT, 3, 6.0);
         assert_eq!(verdict(&courses), Holds::Partly);
     }
 }

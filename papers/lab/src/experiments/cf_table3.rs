@@ -53,7 +53,6 @@ pub(super) const BLOCKED: Paper = Paper { items: 123.89e6, bits: 13.00, rate: 0.
 const QUOTIENT: Paper = Paper { items: 120.80e6, bits: 13.33, rate: 0.0018, mops: 1.91 };
 const DLEFT: Paper = Paper { items: 103.82e6, bits: 15.51, rate: 0.0076, mops: 4.78 };
 
-/// When a filter is full.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stop {
     /// When it refuses a key, as the paper has it for filters that do.

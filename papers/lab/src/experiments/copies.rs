@@ -12,7 +12,6 @@ pub(super) const COPIES: Experiment = Experiment::ours(
 );
 
 const RATE: f64 = 0.01;
-/// Copies of each key.
 const STEPS: [usize; 7] = [1, 2, 3, 8, 64, 1000, 1_000_000];
 const KEYS: usize = 10_000;
 const FEWEST_KEYS: usize = 10;

@@ -131,7 +131,8 @@ fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     let lengths = settings.pick(&[3, 6, 12, 24, 48][..], &[3, 6, 12, 24, 48, 96]);
     let cases = items.iter().map(|&keys| (keys, FILTERS));
     let cases = cases.chain(lengths.iter().map(|&filters| (KEYS, filters)));
-    let mut by_keys = measure(settings, &cases.collect::<Vec<_>>())?;
+    let (rounds, queries) = settings.pick((9, 50_000), (15, 100_000));
+    let mut by_keys = measure(settings, &cases.collect::<Vec<_>>(), rounds, queries)?;
     let by_length = by_keys.split_off(items.len());
     let plots = DRAWN.into_iter().flat_map(|drawn| {
         let sizes = plot(&by_keys, drawn, "keys", |point| point.keys() as f64);
@@ -202,8 +203,12 @@ impl Point {
 }
 
 /// Every case once within a round, so that a busy minute hits all alike.
-fn measure(settings: &Settings<'_>, cases: &[(usize, usize)]) -> anyhow::Result<Vec<Point>> {
-    let (rounds, queries) = settings.pick((9, 50_000), (15, 100_000));
+fn measure(
+    settings: &Settings<'_>,
+    cases: &[(usize, usize)],
+    rounds: usize,
+    queries: usize,
+) -> anyhow::Result<Vec<Point>> {
     let seed = settings.seed;
     let point = |&(keys, filters): &(usize, usize)| {
         let buckets = buckets_for(keys.div_ceil(filters));
@@ -430,9 +435,7 @@ mod tests {
 
     #[test]
     fn small_lists_are_timed_and_give_no_wrong_answer() {
-        let given = [("rounds", "2".to_owned()), ("queries", "2000".to_owned())];
-        let points =
-            measure(&Settings { given: &given, ..QUICK }, &[(2000, 4), (3000, 3)]).unwrap();
+        let points = measure(&QUICK, &[(2000, 4), (3000, 3)], 2, 2000).unwrap();
         assert_eq!((points.len(), points[1].keys(), points[1].filters), (2, 3000, 3));
         let point = &points[0];
         assert_eq!((point.times.len(), point.wrong_answers()), (NAMES.len(), 0));

@@ -4,7 +4,7 @@
 use super::speed::memory_is_counted;
 use crate::candidate::{self, CUCKOO, Candidate};
 use crate::heap::Mark;
-use crate::pauses::{Pauses, Summary};
+use crate::pauses::{Pauses, Waits};
 use crate::peers;
 use crate::prelude::*;
 
@@ -24,7 +24,6 @@ const LONG_WAIT_NS: u32 = 1_000_000;
 /// How often memory is looked at while the number of keys doubles.
 const LOOKS_PER_DOUBLING: f64 = 8.0;
 
-/// What a filter was like when it had grown.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Grown {
     name: &'static str,
@@ -42,18 +41,13 @@ struct Grown {
     lost: usize,
     /// Memory after half of the keys were removed, over what it was.
     bytes_left: f64,
+    /// How long single insertions take.
     waits: Waits,
+    /// Numbers of keys, and the bits per key there.
+    bits: Growth,
 }
 
-/// How long single insertions take, and how the memory grows with them.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Waits {
-    raw: Summary,
-    /// The shorter time of two runs for each.
-    least: Summary,
-    /// Numbers of keys, and the bits per key there.
-    bits: Vec<(usize, f64)>,
-}
+type Growth = Vec<(usize, f64)>;
 
 impl Grown {
     /// The better speeds of two rounds; what is not a speed is the same in both, or nearly.
@@ -123,7 +117,7 @@ fn measure(
     }
     for (candidate, row) in candidates.iter().zip(rows.iter_mut().flatten()) {
         told("single insertions", candidate);
-        row.waits = waits(candidate, work, rate)?;
+        (row.waits, row.bits) = waits(candidate, work, rate)?;
     }
     Ok(rows.into_iter().flatten().collect())
 }
@@ -157,13 +151,14 @@ fn grow(candidate: &Candidate, work: &Workload, rate: f64) -> anyhow::Result<Gro
         lost: kept.len() - filter.count(kept),
         bytes_left: mark.map_or(0, Mark::held) as f64 / bytes as f64,
         waits: Waits::default(),
+        bits: Vec::new(),
     })
 }
 
 /// Peers that relocate at random do not do the same twice, but they grow at the same places, and
 /// the long waits are there.
-fn waits(candidate: &Candidate, work: &Workload, rate: f64) -> anyhow::Result<Waits> {
-    let run = || -> anyhow::Result<(Pauses, Vec<(usize, f64)>)> {
+fn waits(candidate: &Candidate, work: &Workload, rate: f64) -> anyhow::Result<(Waits, Growth)> {
+    let run = || -> anyhow::Result<(Pauses, Growth)> {
         let mut pauses = Pauses::with_capacity(work.keys.len());
         let mut bits = Vec::with_capacity(usize::BITS as usize * LOOKS_PER_DOUBLING as usize);
         let mut next_look = FIRST as f64;
@@ -179,7 +174,7 @@ fn waits(candidate: &Candidate, work: &Workload, rate: f64) -> anyhow::Result<Wa
         Ok((pauses, bits))
     };
     let ((first, bits), (second, _)) = (run()?, run()?);
-    Ok(Waits { raw: first.summary(), least: first.least(&second).summary(), bits })
+    Ok((Waits::of(&first, &second), bits))
 }
 
 fn table(rows: &[Grown]) -> Table {
@@ -211,7 +206,7 @@ fn plots(rows: &[Grown], name: &str) -> [Plot; 2] {
         .mark("1 ms", f64::from(LONG_WAIT_NS) / 1000.0);
     for row in rows {
         // Below some thousand keys, what a filter begins with is all that shows.
-        let seen = row.waits.bits.iter().filter(|at| at.0 >= 4 * FIRST);
+        let seen = row.bits.iter().filter(|at| at.0 >= 4 * FIRST);
         bits = bits.line(row.name, seen.map(|at| (at.0 as f64, at.1)));
         let longest = f64::from(row.waits.least.max) / 1000.0;
         waits = waits.dots(row.name, [(row.bits_per_key, longest)]);
@@ -273,6 +268,7 @@ fn fewer_bits(claim: &str, ours: &Grown, other: &Grown, rate: f64) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pauses::Summary;
 
     #[test]
     fn ours_loses_nothing() {

@@ -35,7 +35,6 @@ mod threads;
 
 use crate::experiment::Experiment;
 
-/// All experiments.
 pub const ALL: &[Experiment] = &[
     systems::SYSTEMS,
     cuckoo_table::LOADS,
@@ -74,7 +73,6 @@ pub const ALL: &[Experiment] = &[
     threads::THREADS,
 ];
 
-/// The experiment of this name.
 pub fn named(name: &str) -> Option<&'static Experiment> {
     ALL.iter().find(|experiment| experiment.name == name)
 }

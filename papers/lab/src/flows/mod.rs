@@ -26,7 +26,6 @@ impl Flow {
     }
 }
 
-/// A flow begins or ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Event {
     pub(crate) time: f64,
@@ -34,7 +33,6 @@ pub(crate) struct Event {
     pub(crate) begins: bool,
 }
 
-/// Flows, in any order.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Trace {
     pub(crate) flows: Vec<Flow>,

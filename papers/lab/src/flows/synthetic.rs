@@ -6,16 +6,13 @@ use std::net::Ipv4Addr;
 
 use super::{Flow, Trace, peak};
 
-/// When the last flow has ended.
 const END_SECONDS: f64 = 1200.0;
-/// The last flow arrives before this.
 const ARRIVAL_SECONDS: f64 = 1160.0;
 /// The spread of lifetimes: the deviation of their logarithm.
 const LIFETIME_SIGMA: f64 = 1.2;
 /// Halvings of the median's interval; a double has no more.
 const BISECTIONS: usize = 60;
 
-/// What the trace is to be like.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Synthetic {
     pub(crate) flows: usize,

@@ -95,7 +95,6 @@ pub(super) fn of(filter: &str) -> Vec<&'static str> {
     }
 }
 
-/// As in the papers of the two filters.
 fn placement(filter: &str) -> PlacementKind {
     if filter == "CF" { PlacementKind::Xor } else { PlacementKind::Simplified }
 }

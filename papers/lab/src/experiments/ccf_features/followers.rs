@@ -12,7 +12,6 @@ use super::RATE;
 use crate::candidate::planned;
 use crate::experiments::ccf_trace::{Follower, Following, Tidied, Tidy};
 
-/// The keys of each filter of a list.
 const EACH: usize = 192;
 const BUCKETS: u64 = 64;
 /// A ring this empty is made smaller.

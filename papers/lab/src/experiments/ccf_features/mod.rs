@@ -112,7 +112,6 @@ fn features(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         )))
 }
 
-/// The paper's pluses for a feature.
 fn pluses(one: &Measured, at: usize) -> String {
     one.paper.map_or("-".to_owned(), |paper| "+".repeat(paper[at]))
 }

@@ -51,7 +51,6 @@ impl Tidied {
     }
 }
 
-/// A filter that follows a trace.
 pub(in super::super) trait Follower {
     fn filter(&self) -> &dyn Filter;
 
@@ -162,7 +161,6 @@ impl Shape {
     pub(super) const PAPER: Self =
         Self { buckets: 64, slots: 3, bits: 30, max_kicks: 1200, candidates: 2, nodes: 10 };
 
-    /// What can be set instead.
     pub(super) const OPTIONS: [Choice; 6] = [
         Choice::new("m", "N", "buckets of a filter, at the start"),
         Choice::new("b", "N", "slots of a bucket"),
@@ -245,7 +243,6 @@ impl Way {
     }
 }
 
-/// The paper's mean utilisation of CCF_B.
 pub(super) const PAPER_BUCKETS: f64 = 0.9481;
 /// A load for an elastic filter below its default, to show what the default saves.
 const SPARSER: f64 = 0.915;
@@ -271,7 +268,6 @@ pub(super) struct Paper {
     /// The share below .90: this, or for the CCFs less than this.
     pub(super) badly_used: Option<Share>,
     pub(super) most: Option<f64>,
-    /// The share of the samples with fewer than 500 empty slots.
     pub(super) few_empty: Option<f64>,
 }
 

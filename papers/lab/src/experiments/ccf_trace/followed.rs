@@ -49,7 +49,6 @@ pub(in super::super) struct Followed {
     pub(in super::super) false_negatives: usize,
 }
 
-/// Sums over the samples.
 #[derive(Default)]
 struct Sums {
     /// The least utilisation by the number of keys.
@@ -62,7 +61,6 @@ struct Sums {
 pub(in super::super) struct Course {
     keys: Vec<String>,
     pub(super) events: Vec<Event>,
-    /// The most flows alive at once.
     pub(in super::super) peak: usize,
     seed: u64,
 }
@@ -77,7 +75,6 @@ impl Course {
         Ok(self.follow_with(&mut *way.empty(self.seed)?))
     }
 
-    /// Follows the trace with an empty filter.
     pub(in super::super) fn follow_with(&self, follower: &mut dyn Follower) -> Followed {
         let hasher = follower.filter().hasher();
         let hashes: Vec<KeyHash> = self.keys.iter().map(|key| hasher.hash(key)).collect();

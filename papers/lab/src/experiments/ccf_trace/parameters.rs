@@ -189,7 +189,6 @@ fn findings(rows: &[Row], decides: bool) -> Vec<Finding> {
     figures.chain(TRENDS.iter().filter_map(|trend| rises(rows, trend))).collect()
 }
 
-/// Whether the means rise from row to row, as the paper says.
 fn rises(rows: &[Row], (what, names): &(&str, &[&str])) -> Option<Finding> {
     let mean = |name: &&str| {
         let row = rows.iter().find(|row| row.contender.name == *name)?;

@@ -146,7 +146,6 @@ fn elastic_beside(elastic: &Followed, buckets: &Followed) -> Finding {
 mod tests {
     use super::*;
 
-    /// Less memory at a higher rate is no saving.
     #[test]
     fn a_saving_counts_at_the_same_rate_only() {
         let followed = |bits, rate| Followed {

@@ -4,7 +4,6 @@
 mod versions;
 
 use std::collections::{HashMap, VecDeque};
-use std::path::PathBuf;
 
 use cuculus::{Filter, Insert, Remove};
 use cuculus_papers::baselines::{DynamicBloomFilter, Removal};
@@ -20,14 +19,6 @@ pub(super) const BACKUP: Experiment = Experiment::paper(
      18-20)",
     Chance::OwnSeeds,
     run,
-)
-.with(&[VERSIONS, SOURCES]);
-
-const VERSIONS: Choice = Choice::new("versions", "N", "versions of the source tree");
-const SOURCES: Choice = Choice::new(
-    "sources",
-    "DIR",
-    "where fetched versions are kept; a temporary directory by default",
 );
 
 /// The paper drops chunks at versions 20, 80, 100 and 170 of 180: half of those of the 20 before.
@@ -160,10 +151,8 @@ fn course(versions: &Versions, seed: u64) -> anyhow::Result<Course> {
 }
 
 fn run(settings: &Settings<'_>) -> anyhow::Result<Outcome> {
-    let count = settings.value(VERSIONS, settings.pick(18, 150))?.max(9);
-    let directory = settings.value(SOURCES, std::env::temp_dir().join("cuculus-lab-sources"))?;
-    let directory: PathBuf = directory;
-    match versions::fetched(count, &directory, settings.progress) {
+    let directory = std::env::temp_dir().join("cuculus-lab-sources");
+    match versions::fetched(settings.pick(18, 150), &directory, settings.progress) {
         Ok(versions) => {
             let courses = (0..SEEDS).map(|seed| course(&versions, settings.seed + seed));
             Ok(outcome(&versions, &courses.collect::<anyhow::Result<Vec<_>>>()?))

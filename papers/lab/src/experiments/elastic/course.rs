@@ -4,10 +4,10 @@ use cuculus::{ElasticFilter, Filter};
 use serde::{Deserialize, Serialize};
 
 use super::Leg;
-use super::waits::{self, Waits};
 use super::walk::{LAST_KEYS, Walk, missing, step};
 use crate::heap::Mark;
 use crate::machine::resident_bytes;
+use crate::pauses::Waits;
 use crate::prelude::*;
 
 /// The sizes to look at, if the filter gets there.
@@ -91,15 +91,15 @@ impl Course {
         let mut seen = Seen::new(&walk, probes)?;
         seen.go(true, walk.insertions());
         seen.false_negatives += missing(&seen.filter, walk.insertions());
-        let growing_utilization = seen.utilization.take();
+        let growing_utilization = seen.mean_utilization();
         seen.go(false, walk.removals());
         let left = LAST_KEYS.min(keys);
         seen.false_negatives += missing(&seen.filter, walk.sample(false, left, left));
-        let shrinking_utilization = seen.utilization.take();
+        let shrinking_utilization = seen.mean_utilization();
         let Seen { filter, checkpoints, refused, false_negatives, .. } = seen;
         let most_entries_written = filter.stats().most_entries_written;
         drop(filter);
-        let [inserts, removes] = waits::measure(&walk, &name)?;
+        let [inserts, removes] = walk.waits(&name)?;
         Ok(Self {
             rate,
             declared,
@@ -125,13 +125,13 @@ struct Seen<'a> {
     walk: &'a Walk,
     probes: usize,
     resident_before: Option<usize>,
-    /// When the filter was made.
     mark: Option<Mark>,
     /// What is held since then that is not the filter's.
     others: usize,
     filter: ElasticFilter,
     checkpoints: Vec<Checkpoint>,
-    utilization: Mean,
+    /// A sum of utilisations, and how many.
+    utilization: (f64, usize),
     refused: usize,
     false_negatives: usize,
 }
@@ -149,7 +149,7 @@ impl<'a> Seen<'a> {
             others: 0,
             filter: walk.empty()?,
             checkpoints,
-            utilization: Mean::default(),
+            utilization: (0.0, 0),
             refused: 0,
             false_negatives: 0,
         })
@@ -162,12 +162,19 @@ impl<'a> Seen<'a> {
             self.refused += usize::from(!step(&mut self.filter, up, key));
             let held = if up { done } else { top - done };
             if held > UTILIZATION_FROM_KEYS {
-                self.utilization.add(self.filter.utilization());
+                self.utilization.0 += self.filter.utilization();
+                self.utilization.1 += 1;
             }
             if SIZES.contains(&held) || up && held == top {
                 self.look(up, held);
             }
         }
+    }
+
+    /// Since it was asked for last.
+    fn mean_utilization(&mut self) -> Option<f64> {
+        let (sum, count) = std::mem::take(&mut self.utilization);
+        (count > 0).then(|| sum / count as f64)
     }
 
     fn look(&mut self, up: bool, keys: usize) {
@@ -218,25 +225,6 @@ impl<'a> Seen<'a> {
             found += hits.iter().filter(|&&hit| hit).count();
         }
         found as f64 / self.probes as f64
-    }
-}
-
-#[derive(Clone, Copy, Default)]
-struct Mean {
-    sum: f64,
-    count: usize,
-}
-
-impl Mean {
-    fn add(&mut self, value: f64) {
-        self.sum += value;
-        self.count += 1;
-    }
-
-    /// The mean of what was added; starts over.
-    fn take(&mut self) -> Option<f64> {
-        let Self { sum, count } = std::mem::take(self);
-        (count > 0).then(|| sum / count as f64)
     }
 }
 

@@ -1,8 +1,8 @@
 //! What the elastic filter claims, computed from its way.
 
 use super::course::{Checkpoint, Course};
-use super::waits::Waits;
 use super::walk::LAST_KEYS;
+use crate::pauses::Waits;
 use crate::prelude::*;
 
 /// From here on the allocator's and the system's own needs are small beside the filter.

@@ -3,7 +3,6 @@
 
 mod course;
 mod limits;
-mod waits;
 mod walk;
 
 use std::process::{Command, Stdio};

@@ -4,9 +4,9 @@
 use cuculus::{ElasticFilter, Filter, Insert, Remove};
 
 use super::Leg;
+use crate::pauses::{Pauses, Waits};
 use crate::prelude::*;
 
-/// Where the way back ends.
 pub(super) const LAST_KEYS: usize = 1000;
 
 /// Keys in the order of their insertion and of their removal.
@@ -41,6 +41,30 @@ impl Walk {
     pub(super) fn removals(&self) -> impl ExactSizeIterator<Item = u64> {
         let removed = self.order.len().saturating_sub(LAST_KEYS);
         self.order[..removed].iter().map(|&number| nth_key(self.seed, u64::from(number)))
+    }
+
+    /// How long single insertions and removals take. Operations are the same in every walk of a
+    /// seed. So the whole way is walked twice, and the shorter time of each operation is its own,
+    /// the rest the machine's.
+    pub(super) fn waits(&self, name: &str) -> anyhow::Result<[Waits; 2]> {
+        eprintln!("{name}: waits, first walk");
+        let first = self.timed()?;
+        eprintln!("{name}: waits, second walk");
+        let second = self.timed()?;
+        Ok([0, 1].map(|at| Waits::of(&first[at], &second[at])))
+    }
+
+    fn timed(&self) -> anyhow::Result<[Pauses; 2]> {
+        let mut filter = self.empty()?;
+        let mut inserts = Pauses::with_capacity(self.insertions().len());
+        for key in self.insertions() {
+            inserts.time(|| step(&mut filter, true, key));
+        }
+        let mut removes = Pauses::with_capacity(self.removals().len());
+        for key in self.removals() {
+            removes.time(|| step(&mut filter, false, key));
+        }
+        Ok([inserts, removes])
     }
 
     /// A sample of the keys of a filter that holds `keys`, on the way up or down; all of them if

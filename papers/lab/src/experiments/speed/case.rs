@@ -76,7 +76,7 @@ impl Case {
             let (percent, turn) = (100.0 * rate, round + 1);
             (settings.progress)(&format!("{items} keys at {percent} %: round {turn} of {rounds}"));
             let mut built: Vec<Option<Built>> = candidates.iter().map(|_| None).collect();
-            for &phase in contest.phases() {
+            for phase in contest.phases() {
                 for ((candidate, built), row) in
                     candidates.iter().zip(&mut built).zip(&mut case.rows)
                 {
@@ -97,7 +97,6 @@ impl Case {
         Ok(case)
     }
 
-    /// Keys that our own filters lost.
     pub(super) fn wrong_answers_of_ours(&self) -> usize {
         let ours = self.rows.iter().filter(|row| row.is_ours());
         ours.map(|row| row.false_negatives + row.lost).sum()

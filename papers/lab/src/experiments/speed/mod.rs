@@ -56,7 +56,6 @@ const LARGE_TABLE_BYTES: usize = 256 << 20;
 /// Fewer absent keys would leave the false positive rate to chance.
 const MIN_QUERIES: usize = 1 << 20;
 
-/// Who is measured against whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Contest {
     /// Our filters beside those of other crates.
@@ -66,11 +65,12 @@ enum Contest {
 }
 
 impl Contest {
-    fn phases(self) -> &'static [Phase] {
-        match self {
-            Self::Fixed => Phase::FIXED,
-            Self::Elastic => Phase::ELASTIC,
-        }
+    /// A filter that grows is built and emptied as a whole.
+    fn phases(self) -> Vec<Phase> {
+        Phase::all_but(match self {
+            Self::Fixed => &[Phase::Dependent, Phase::DeleteAll],
+            Self::Elastic => &[Phase::Mixed, Phase::Delete, Phase::DeleteBatched],
+        })
     }
 
     /// What a speed is printed in. Ratios between two of ours are of times, those to others of

@@ -1,19 +1,20 @@
 //! The measured parts of a round, in the order in which they run.
 
+/// As they are listed below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// The constructor and all insertions, one by one.
     Build,
     /// The same in batches.
     BuildBatched,
+    /// Lookups of keys that are in and that are not, each waiting for the answer to the last.
+    Dependent,
     /// Lookups of keys that are in.
     Present,
     /// Lookups of keys that are not.
     Absent,
     /// Half and half, in random order.
     Mixed,
-    /// The same, each lookup waiting for the answer to the last.
-    Dependent,
     /// Batched lookups of keys that are in.
     PresentBatched,
     /// Batched lookups of keys that are not.
@@ -31,59 +32,35 @@ pub(super) enum Phase {
 }
 
 impl Phase {
-    pub(super) const COUNT: usize = Self::DeleteAll as usize + 1;
-
-    /// Beside filters that are made for all keys at once.
-    pub(super) const FIXED: &[Self] = &[
-        Self::Build,
-        Self::BuildBatched,
-        Self::Present,
-        Self::Absent,
-        Self::Mixed,
-        Self::PresentBatched,
-        Self::AbsentBatched,
-        Self::PresentHashed,
-        Self::AbsentHashed,
-        Self::Delete,
-        Self::DeleteBatched,
+    const ALL: [(Self, &str); 13] = [
+        (Self::Build, "build"),
+        (Self::BuildBatched, "build batch"),
+        (Self::Dependent, "dependent"),
+        (Self::Present, "hit"),
+        (Self::Absent, "miss"),
+        (Self::Mixed, "mixed"),
+        (Self::PresentBatched, "hit batch"),
+        (Self::AbsentBatched, "miss batch"),
+        (Self::PresentHashed, "hit hashed"),
+        (Self::AbsentHashed, "miss hashed"),
+        (Self::Delete, "delete"),
+        (Self::DeleteBatched, "delete batch"),
+        (Self::DeleteAll, "delete all"),
     ];
 
-    /// For a filter that grows as it is built, and shrinks as keys are removed.
-    pub(super) const ELASTIC: &[Self] = &[
-        Self::Build,
-        Self::BuildBatched,
-        Self::Dependent,
-        Self::Present,
-        Self::Absent,
-        Self::PresentBatched,
-        Self::AbsentBatched,
-        Self::PresentHashed,
-        Self::AbsentHashed,
-        Self::DeleteAll,
-    ];
+    pub(super) fn all_but(others: &[Self]) -> Vec<Self> {
+        let all = Self::ALL.iter().map(|(phase, _)| *phase);
+        all.filter(|phase| !others.contains(phase)).collect()
+    }
 
     pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Build => "build",
-            Self::BuildBatched => "build batch",
-            Self::Present => "hit",
-            Self::Absent => "miss",
-            Self::Mixed => "mixed",
-            Self::Dependent => "dependent",
-            Self::PresentBatched => "hit batch",
-            Self::AbsentBatched => "miss batch",
-            Self::PresentHashed => "hit hashed",
-            Self::AbsentHashed => "miss hashed",
-            Self::Delete => "delete",
-            Self::DeleteBatched => "delete batch",
-            Self::DeleteAll => "delete all",
-        }
+        Self::ALL[self as usize].1
     }
 }
 
 /// Millions of operations per second of each phase, the best of all rounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Speeds([Option<f64>; Phase::COUNT]);
+pub(super) struct Speeds([Option<f64>; Phase::ALL.len()]);
 
 impl Speeds {
     pub(super) fn get(&self, phase: Phase) -> Option<f64> {
