@@ -27,9 +27,6 @@ use cuculus::{Filter, Full, FullCause, Insert, KeyHash, KeyHasher, Remove, lab::
 /// its rate "bounded by a threshold on s" do not hold. And **the ring** takes several times the
 /// memory of the fingerprints, so that a high utilisation is no small filter.
 ///
-/// For a set that changes [`ElasticFilter`](cuculus::ElasticFilter) is smaller, faster, and keeps its
-/// rate; this filter is here for what it teaches.
-///
 /// ```
 /// use cuculus::{Filter, Insert, Remove};
 /// use cuculus_papers::ConsistentCuckooFilter;

@@ -31,9 +31,6 @@ use cuculus::{Filter, Full, FullCause, Insert, KeyHash, KeyHasher, Remove};
 /// **The ring is memory too**: with ten nodes per bucket several times that of the fingerprints.
 /// [`size_in_bytes`](Filter::size_in_bytes) counts it.
 ///
-/// For a set that changes [`ElasticFilter`](cuculus::ElasticFilter) is smaller, faster, and keeps its
-/// rate; this filter is here for what it teaches.
-///
 /// ```
 /// use cuculus::{Filter, Insert, Remove};
 /// use cuculus_papers::IndexIndependentCuckooFilter;

@@ -5,9 +5,18 @@ use std::fmt::Debug;
 use cuculus::conformance::{Multiset, Random};
 use cuculus::lab::Search;
 use cuculus::{Filter, Full, Insert, Persist, Remove};
+use cuculus_papers::Resizing;
 
 pub(crate) const SEARCHES: [Search; 3] =
     [Search::BreadthFirst, Search::RandomWalk, Search::PaperWalk];
+
+pub(crate) const RESIZING: [Resizing; 5] = [
+    Resizing::Adaptive,
+    Resizing::Buckets,
+    Resizing::Filters,
+    Resizing::FiltersActiveOnly,
+    Resizing::Manual,
+];
 
 pub(crate) fn insert_all(filter: &mut impl Insert, keys: impl Iterator<Item = u64>) {
     for key in keys {
@@ -115,3 +124,23 @@ macro_rules! refused {
     )*};
 }
 pub(crate) use refused;
+
+/// What builders of filters on rings refuse alike.
+macro_rules! rings_refuse {
+    ($some:ident) => {{
+        use BuildError::{OutOfRange, SlotsPerBucket};
+        const MOST: u32 = u32::MAX;
+        for (bits, candidates, nodes, slots) in
+            [(0, 0, 0, 0), (3, 17, 65, 9), (33, 65, 65, 65), (65, 65, 65, 65), (MOST, MOST, MOST, MOST)]
+        {
+            refused!(
+                $some().fingerprint_bits(bits) => OutOfRange { parameter: "fingerprint_bits", .. },
+                $some().candidates(candidates) => OutOfRange { parameter: "candidates", .. },
+                $some().virtual_nodes(nodes) => OutOfRange { parameter: "virtual_nodes", .. },
+                $some().slots_per_bucket(slots) => SlotsPerBucket { .. },
+            );
+        }
+        refused!($some().max_kicks(2001) => OutOfRange { parameter: "max_kicks", .. });
+    }};
+}
+pub(crate) use rings_refuse;

@@ -1,6 +1,6 @@
 //! The papers' filters obey every law, in every shape that can be built.
 
-use crate::common::SEARCHES;
+use crate::common::{RESIZING, SEARCHES};
 use cuculus::conformance::{self, Copies, Random, Subject};
 use cuculus::lab::{PlacementKind, Search};
 use cuculus::{Insert, Persist};
@@ -15,13 +15,6 @@ const KEYS: usize = 300;
 const RING_KEYS: usize = 120;
 /// Any key fits twice.
 const TWICE: Copies = Copies::Bounded { least: 2 };
-const RESIZING: [Resizing; 5] = [
-    Resizing::Adaptive,
-    Resizing::Buckets,
-    Resizing::Filters,
-    Resizing::FiltersActiveOnly,
-    Resizing::Manual,
-];
 
 /// One of some values.
 fn one_of<T: Copy>(random: &mut Random, values: &[T]) -> T {

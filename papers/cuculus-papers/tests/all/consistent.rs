@@ -4,20 +4,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::{Odds, SEARCHES, any_order, both, has_all, insert_all, refused, remove_all};
+use crate::common::{
+    Odds, RESIZING, SEARCHES, any_order, both, has_all, insert_all, refused, remove_all,
+    rings_refuse,
+};
 use cuculus::conformance::Random;
 use cuculus::{BuildError, Filter, FullCause, Insert, Persist, Remove};
 use cuculus_papers::{
     ConsistentCuckooFilter, ConsistentCuckooFilterBuilder, IndexIndependentCuckooFilter, Resizing,
 };
-
-const RESIZING: [Resizing; 5] = [
-    Resizing::Adaptive,
-    Resizing::Buckets,
-    Resizing::Filters,
-    Resizing::FiltersActiveOnly,
-    Resizing::Manual,
-];
 
 fn builder(bits: u32, buckets: u64, resizing: Resizing) -> ConsistentCuckooFilterBuilder {
     let builder = ConsistentCuckooFilter::builder()
@@ -551,21 +546,12 @@ fn filters_of_few_candidates_grow_too() {
 
 #[test]
 fn absurd_parameters_are_refused() {
-    use BuildError::{
-        MissingCapacity, OutOfRange, RateOutOfRange, RateTooSmall, SlotsPerBucket, TooLarge,
-    };
+    use BuildError::{MissingCapacity, OutOfRange, RateOutOfRange, RateTooSmall, TooLarge};
     let some = ConsistentCuckooFilter::builder;
     for rate in [0.0, 1.0, f64::NAN] {
         refused!(some().capacity(100).false_positive_rate(rate) => RateOutOfRange { .. });
     }
-    for large in [0, 65, u32::MAX] {
-        refused!(
-            some().fingerprint_bits(large) => OutOfRange { parameter: "fingerprint_bits", .. },
-            some().candidates(large) => OutOfRange { parameter: "candidates", .. },
-            some().virtual_nodes(large) => OutOfRange { parameter: "virtual_nodes", .. },
-            some().slots_per_bucket(large) => SlotsPerBucket { .. },
-        );
-    }
+    rings_refuse!(some);
     for filters in [0, 1025, u32::MAX] {
         refused!(some().max_filters(filters) => OutOfRange { parameter: "max_filters", .. });
     }
@@ -577,11 +563,6 @@ fn absurd_parameters_are_refused() {
         some().false_positive_rate(0.01) => MissingCapacity,
         some().capacity(1_000_000).false_positive_rate(1e-5) => RateTooSmall { .. },
         some().capacity(1000).fingerprint_bits(12).false_positive_rate(0.01) => RateTooSmall { .. },
-        some().fingerprint_bits(3) => OutOfRange { parameter: "fingerprint_bits", .. },
-        some().fingerprint_bits(33) => OutOfRange { parameter: "fingerprint_bits", .. },
-        some().candidates(17) => OutOfRange { parameter: "candidates", .. },
-        some().slots_per_bucket(9) => SlotsPerBucket { .. },
-        some().max_kicks(2001) => OutOfRange { parameter: "max_kicks", .. },
         sparse.sparse_below(5) => OutOfRange { parameter: "sparse_below", .. },
     );
     // No buckets are one.
