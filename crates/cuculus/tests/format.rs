@@ -5,7 +5,7 @@ use cuculus::lab::{Instructions, PlacementKind, Search};
 use cuculus::{
     CuckooFilter, CuckooMaplet, DecodeError, Filter, Insert, KeyHasher, Kind, Persist, Remove,
 };
-use testkit::files::{HEADER, forged, golden_file};
+use testkit::files::{HEADER, all_are_refused, forged, golden_file};
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/v1");
 
@@ -13,6 +13,8 @@ const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/v1");
 fn golden_filters() -> Vec<(&'static str, CuckooFilter)> {
     let builder = || CuckooFilter::builder().hasher(KeyHasher::xxh3(42));
     let sip = KeyHasher::siphash(0x0123_4567_89ab_cdef_0011_2233_4455_6677);
+    let simplified = builder().placement(PlacementKind::Simplified);
+    let chunked = builder().placement(PlacementKind::Chunked);
     let filters = [
         ("cuckoo-empty", builder().capacity(0)),
         ("cuckoo-default", builder().capacity(100)),
@@ -20,19 +22,9 @@ fn golden_filters() -> Vec<(&'static str, CuckooFilter)> {
         ("cuckoo-wide", builder().buckets(9).fingerprint_bits(29).slots_per_bucket(8)),
         ("cuckoo-semi-sorted", builder().capacity(100).fingerprint_bits(13).semi_sorted(true)),
         ("cuckoo-xor", builder().capacity(100).placement(PlacementKind::Xor).hasher(sip)),
-        (
-            "cuckoo-simplified-walk",
-            builder().capacity(90).placement(PlacementKind::Simplified).search(Search::RandomWalk),
-        ),
+        ("cuckoo-simplified-walk", simplified.capacity(90).search(Search::RandomWalk)),
         ("cuckoo-fold-xxh3", builder().capacity(100).hasher(KeyHasher::fold_xxh3(42))),
-        (
-            "cuckoo-chunked",
-            builder()
-                .buckets(3 << 12)
-                .placement(PlacementKind::Chunked)
-                .fingerprint_bits(4)
-                .slots_per_bucket(2),
-        ),
+        ("cuckoo-chunked", chunked.buckets(3 << 12).fingerprint_bits(4).slots_per_bucket(2)),
     ];
     let mut built = Vec::new();
     for (name, builder) in filters {
@@ -112,8 +104,6 @@ fn absurd_values_with_right_checksums_are_refused() {
     let mut filter = builder.build().expect("valid");
     filter.extend(0..30u64);
     let bytes = filter.to_bytes();
-    assert!(CuckooFilter::from_bytes(&forged(&bytes, |_| {})).is_ok());
-
     let cases: &[(&str, usize, &[u8])] = &[
         ("magic", 0, b"\x89CUCULUT"),
         ("version 0", 8, &[0, 0]),
@@ -151,12 +141,8 @@ fn absurd_values_with_right_checksums_are_refused() {
         ("endless keys", 64, &[255; 8]),
         ("a key in the table more", 96, &[0, 0, 0, 0, 0, 0]),
     ];
-    for (what, at, value) in cases {
-        let damaged = forged(&bytes, |bytes| bytes[*at..*at + value.len()].copy_from_slice(value));
-        let error = CuckooFilter::from_bytes(&damaged).err();
-        let text = error.unwrap_or_else(|| panic!("{what} was accepted")).to_string();
-        assert!(!text.contains('\n') && text.len() > 15, "{what}: {text}");
-    }
+    let cases: Vec<_> = cases.iter().map(|&(what, at, value)| (what, at, value, "")).collect();
+    all_are_refused::<CuckooFilter>(&bytes, &cases);
 }
 
 /// A file may promise that no more refusals can be counted; the count then stays where it is.
@@ -236,29 +222,12 @@ fn batches_of_keys_agree_for_all_hash_functions() {
 /// The same operations with and without wider instructions: the same bytes and answers.
 #[test]
 fn plain_and_wide_paths_agree_byte_for_byte() {
-    for (bits, slots, semi_sorted) in [
-        (4, 1, false),
-        (7, 2, false),
-        (8, 8, false),
-        (10, 4, false),
-        (12, 4, false),
-        (13, 4, false),
-        (13, 4, true),
-        (16, 4, false),
-        (17, 4, true),
-        (20, 4, false),
-        (31, 2, false),
-        (32, 4, false),
-        (32, 8, false),
-        (5, 4, true),
-        (32, 4, true),
-    ] {
-        for placement in [
-            PlacementKind::AnySize,
-            PlacementKind::Xor,
-            PlacementKind::Simplified,
-            PlacementKind::Chunked,
-        ] {
+    let sorted = [5, 13, 17, 32].map(|bits| (bits, 4, true));
+    let packed =
+        [(4, 1), (7, 2), (8, 8), (31, 2), (32, 8)].map(|(bits, slots)| (bits, slots, false));
+    let of_four = [10, 12, 13, 16, 20, 32].map(|bits| (bits, 4, false));
+    for (bits, slots, semi_sorted) in sorted.into_iter().chain(packed).chain(of_four) {
+        for placement in PlacementKind::ALL {
             let run = |instructions| {
                 let builder = CuckooFilter::builder().buckets(1024).fingerprint_bits(bits);
                 let builder = builder.slots_per_bucket(slots).semi_sorted(semi_sorted).seed(3);

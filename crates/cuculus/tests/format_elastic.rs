@@ -4,9 +4,10 @@ use cuculus::{
     DecodeError, ElasticFilter, ElasticFilterBuilder, Filter, FullCause, Insert, KeyHasher, Kind,
     Persist, Remove,
 };
+use testkit::files::{HEADER, all_are_refused, forged, golden_file};
 use xxhash_rust::xxh3::xxh3_64;
 
-const HEADER: usize = 48;
+const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/elastic");
 const RATE: usize = HEADER;
 const LOAD: usize = HEADER + 8;
 const EXPECTED: usize = HEADER + 16;
@@ -31,11 +32,6 @@ fn key(number: u64) -> String {
 /// The address of a key: path and home.
 fn address(hash: u64) -> (u64, u16) {
     (hash & ((1 << 52) - 1), (((hash >> 48) * 768) >> 16) as u16)
-}
-
-/// A golden file, which is never edited. A missing one is written if `CUCULUS_WRITE_GOLDEN` is set.
-fn golden_path(name: &str) -> String {
-    format!("{}/tests/golden/elastic/{name}.cuculus", env!("CARGO_MANIFEST_DIR"))
 }
 
 /// A filter, and its keys as often as they are in it.
@@ -236,13 +232,7 @@ fn an_independent_decoder_reads_the_same_entries() {
 #[test]
 fn golden_files_are_read_and_written_as_ever() {
     for Golden { name, filter, keys } in golden() {
-        let path = golden_path(name);
-        if std::env::var_os("CUCULUS_WRITE_GOLDEN").is_some()
-            && !std::fs::exists(&path).expect(name)
-        {
-            std::fs::write(&path, filter.to_bytes()).expect("writable");
-        }
-        let file = std::fs::read(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
+        let file = golden_file(GOLDEN, name, &filter.to_bytes());
         assert_eq!(Kind::of_prefix(&file).expect(name), Kind::Elastic);
         let mut read = ElasticFilter::from_bytes(&file).unwrap_or_else(|e| panic!("{name}: {e}"));
         // When segments are rewritten, and how long their entries are, is not part of the format.
@@ -253,38 +243,19 @@ fn golden_files_are_read_and_written_as_ever() {
         assert!(read.is_empty(), "{name}");
     }
     let names: Vec<&str> = golden().iter().map(|golden| golden.name).collect();
-    let folder = format!("{}/tests/golden/elastic", env!("CARGO_MANIFEST_DIR"));
-    for entry in std::fs::read_dir(folder).expect("the golden files") {
+    for entry in std::fs::read_dir(GOLDEN).expect("the golden files") {
         let path = entry.expect("readable").path();
         let stem = path.file_stem().and_then(|s| s.to_str()).expect("a name");
         assert!(names.contains(&stem), "{stem} is not read by any test");
     }
 }
 
-/// Changes bytes and makes both checksums right again.
-fn forged(bytes: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-    let end = HEADER + usize::from(u16::from_le_bytes([bytes[32], bytes[33]]));
-    let mut bytes = bytes.to_vec();
-    change(&mut bytes);
-    let sum = xxh3_64(&bytes[..end]);
-    bytes[end..end + 8].copy_from_slice(&sum.to_le_bytes());
-    let payload_end = bytes.len() - 8;
-    let sum = xxh3_64(&bytes[end + 8..payload_end]);
-    bytes[payload_end..].copy_from_slice(&sum.to_le_bytes());
-    bytes
-}
-
 /// What is absurd, where, and what stands there.
 type Case<'a> = (&'a str, usize, &'a [u8]);
 
 fn are_refused(bytes: &[u8], cases: &[Case<'_>]) {
-    assert!(ElasticFilter::from_bytes(&forged(bytes, |_| {})).is_ok());
-    for (what, at, value) in cases {
-        let damaged = forged(bytes, |bytes| bytes[*at..*at + value.len()].copy_from_slice(value));
-        let error = ElasticFilter::from_bytes(&damaged).err();
-        let text = error.unwrap_or_else(|| panic!("{what} was accepted")).to_string();
-        assert!(!text.contains('\n') && text.len() > 15, "{what}: {text}");
-    }
+    let cases: Vec<_> = cases.iter().map(|&(what, at, value)| (what, at, value, "")).collect();
+    all_are_refused::<ElasticFilter>(bytes, &cases);
 }
 
 fn number(value: f64) -> [u8; 8] {

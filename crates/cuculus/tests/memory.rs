@@ -4,6 +4,7 @@ use cuculus::{
     CuckooFilter, CuckooMaplet, DecodeError, ElasticFilter, Filter, Insert, Persist, Remove,
 };
 use testkit::Heap;
+use testkit::files::forged;
 use testkit::heap::{allocated, live};
 
 #[global_allocator]
@@ -61,13 +62,11 @@ fn elastic_memory_reported_is_memory_held() {
 
     // Headers that promise what is not there.
     let small = ElasticFilter::builder().seed(1).build().expect("valid").to_bytes();
-    for (levels_or_segments, payload) in [(104, 0u64), (112, 0), (112, 1 << 45), (112, u64::MAX)] {
-        let mut huge = small.clone();
-        huge[40..48].copy_from_slice(&payload.to_le_bytes());
-        huge[levels_or_segments..levels_or_segments + 8].fill(0x3f);
-        let header = 48 + 72;
-        let sum = xxhash_rust::xxh3::xxh3_64(&huge[..header]);
-        huge[header..header + 8].copy_from_slice(&sum.to_le_bytes());
+    for (levels_or_segments, payload) in [(96, 0u64), (104, 0), (104, 1 << 45), (104, u64::MAX)] {
+        let huge = forged(&small, |huge| {
+            huge[40..48].copy_from_slice(&payload.to_le_bytes());
+            huge[levels_or_segments..levels_or_segments + 8].fill(0x3f);
+        });
         let (error, _, peak) = allocated(|| ElasticFilter::from_bytes(&huge).expect_err("forged"));
         assert!(peak < 3 << 20, "{peak} bytes allocated for a promise: {error}");
     }
@@ -113,13 +112,11 @@ fn memory_reported_is_memory_held() {
     // A header that promises four billion buckets, with its checksum right: no memory before the
     // payload is there.
     let small = CuckooFilter::builder().buckets(2).seed(1).build().expect("valid").to_bytes();
-    let mut huge = small.clone();
-    huge[60..64].copy_from_slice(&u32::MAX.to_le_bytes()); // buckets
     let payload = (u64::from(u32::MAX) * 40).div_ceil(8); // ten bits, four slots
-    huge[40..48].copy_from_slice(&payload.to_le_bytes());
-    let header = 48 + 40;
-    let sum = xxhash_rust::xxh3::xxh3_64(&huge[..header]);
-    huge[header..header + 8].copy_from_slice(&sum.to_le_bytes());
+    let huge = forged(&small, |huge| {
+        huge[60..64].copy_from_slice(&u32::MAX.to_le_bytes()); // buckets
+        huge[40..48].copy_from_slice(&payload.to_le_bytes());
+    });
     let (error, _, peak) = allocated(|| CuckooFilter::from_bytes(&huge).expect_err("no payload"));
     assert!(matches!(error, DecodeError::Truncated { .. }), "{error}");
     assert!(peak < 3 << 20, "{peak} bytes allocated for a promise");

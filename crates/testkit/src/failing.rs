@@ -47,6 +47,12 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Counts an attempt: whether an allocation failed, and whether it was refused for that.
+    pub fn count(&mut self, failed: bool, refused: bool) {
+        self.failures += usize::from(failed);
+        self.refused += usize::from(refused);
+    }
+
     /// What was not refused was done without the memory. An abort would end the test, and whatever is
     /// changed or leaked fails it.
     pub fn print(&self, name: &str) {
@@ -58,6 +64,20 @@ impl Tally {
         let without = failures - refused;
         println!("| {name} | {operations} | {failures} | {refused} | {without} |");
         assert!(*failures > 0, "{name}: nothing was tried");
+    }
+}
+
+/// Attempts something with each of its allocations failing in turn, until it says that none failed.
+/// Whatever an attempt holds is given back when it returns.
+pub fn each_failure(name: &str, mut attempt: impl FnMut(i64) -> bool) {
+    for n in 0.. {
+        let live = heap::live();
+        let failed = attempt(n);
+        assert_eq!(heap::live(), live, "{name}: failure {n} leaked");
+        if !failed {
+            break;
+        }
+        assert!(n < 100_000, "{name}: no end");
     }
 }
 
@@ -75,8 +95,7 @@ pub fn try_all<F: Filter + Persist>(
     let expected = operation(&mut with_memory);
     assert_ne!(expected, Outcome::Refused, "{name}: refused with memory");
     drop(reference);
-    for n in 0.. {
-        let live = heap::live();
+    each_failure(name, |n| {
         let mut filter = copy();
         let (outcome, failed) = failing(n, || operation(&mut filter));
         match outcome {
@@ -88,41 +107,28 @@ pub fn try_all<F: Filter + Persist>(
                 assert_eq!(filter.len(), len, "{name}: {n}");
             }
         }
-        if failed {
-            tally.failures += 1;
-            tally.refused += usize::from(outcome != Outcome::Done);
-        } else {
+        tally.count(failed, failed && outcome != Outcome::Done);
+        if !failed {
             assert_eq!(outcome, expected, "{name}: {n}");
             assert!(filter.to_bytes() == with_memory.to_bytes(), "{name}: {n}");
         }
-        drop(filter);
-        assert_eq!(heap::live(), live, "{name}: failure {n} leaked");
-        if !failed {
-            break;
-        }
-        assert!(n < 100_000, "{name}: no end");
-    }
+        failed
+    });
 }
 
 /// Saving and loading of a filter: an error or the filter.
 pub fn try_files<F: Filter + Persist>(name: &str, tally: &mut Tally, filter: &F) {
     tally.operations += 1;
     let bytes = filter.to_bytes();
-    for n in 0.. {
-        let live = heap::live();
+    each_failure(&format!("{name}, loading"), |n| {
         let (loaded, failed) = failing(n, || F::from_bytes(&bytes));
         match &loaded {
             Ok(loaded) => assert!(loaded.to_bytes() == bytes, "{name}"),
             Err(error) => assert!(failed, "{name}: {error}"),
         }
-        tally.failures += usize::from(failed);
-        tally.refused += usize::from(loaded.is_err());
-        drop(loaded);
-        assert_eq!(heap::live(), live, "{name}: loading leaked at {n}");
-        if !failed {
-            break;
-        }
-    }
+        tally.count(failed, loaded.is_err());
+        failed
+    });
     // Into memory that is there already: saving needs none.
     let mut file = Vec::with_capacity(bytes.len());
     let (saved, failed) = failing(0, || filter.write_to(&mut file));
@@ -149,23 +155,20 @@ pub fn try_common<F: Insert + Remove + Persist>(name: &str, copy: &dyn Fn() -> F
     let hashes: Vec<KeyHash> = keys.iter().map(|key| copy().hasher().hash(key)).collect();
     // A batch keeps the keys before the one that was refused, so its error is checked by itself.
     tally.operations += 2;
-    for n in 0.. {
+    each_failure(name, |n| {
         let (mut filter, mut absent) = (copy(), Vec::new());
         let len = filter.len();
         let (result, failed) = failing(n, || filter.insert_absent_batch(&hashes, &mut absent));
-        tally.refused += usize::from(result.is_err() && failed);
+        tally.count(failed, result.is_err() && failed);
         let inserted = result.map_or_else(|full| full.inserted, |()| filter.len() - len);
         assert_eq!(filter.len(), len + inserted, "{name}: absent batch, {n}");
         let (mut filter, len) = (copy(), copy().len());
         let (result, failed_too) = failing(n, || filter.insert_batch(&hashes));
-        tally.refused += usize::from(result.is_err() && failed_too);
+        tally.count(failed_too, result.is_err() && failed_too);
         let inserted = result.map_or_else(|full| full.inserted, |()| hashes.len());
         assert!(filter.len() <= len + inserted, "{name}: batch, {n}");
-        tally.failures += usize::from(failed) + usize::from(failed_too);
-        if !failed && !failed_too {
-            break;
-        }
-    }
+        failed || failed_too
+    });
     // Vectors of the caller that have room: lookups need no memory.
     let filter = copy();
     let mut hits = Vec::with_capacity(keys.len());
@@ -185,14 +188,9 @@ pub fn try_common<F: Insert + Remove + Persist>(name: &str, copy: &dyn Fn() -> F
 
 /// Building fails with an error.
 pub fn try_build<F, E: Debug>(name: &str, build: impl Fn() -> Result<F, E>) {
-    for n in 0.. {
-        let live = heap::live();
+    each_failure(name, |n| {
         let (built, failed) = failing(n, &build);
         assert!(built.is_ok() || failed, "{name}: {:?}", built.err());
-        drop(built);
-        assert_eq!(heap::live(), live, "{name}: leaked at {n}");
-        if !failed {
-            break;
-        }
-    }
+        failed
+    });
 }

@@ -38,7 +38,8 @@ pub fn all_are_refused<F: Persist>(bytes: &[u8], cases: &[(&str, usize, &[u8], &
         let damaged = forged(bytes, |bytes| bytes[*at..*at + value.len()].copy_from_slice(value));
         let error = F::from_bytes(&damaged).err();
         let text = error.unwrap_or_else(|| panic!("{what} was accepted")).to_string();
-        assert!(!text.contains('\n') && text.contains(word), "{what}: {text}");
+        let is_helpful = !text.contains('\n') && text.len() > 15 && text.contains(word);
+        assert!(is_helpful, "{what}: {text}");
     }
 }
 

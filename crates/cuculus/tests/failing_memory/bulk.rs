@@ -3,9 +3,9 @@
 use cuculus::{ElasticFilter, Filter, Full, Insert, KeyHash, Persist, Sections};
 use xxhash_rust::xxh3::xxh3_64;
 
-use testkit::failing::Tally;
+use testkit::failing::{Tally, each_failure};
 use testkit::filled;
-use testkit::heap::{self, failing};
+use testkit::heap::failing;
 
 type Bulk<'a> = dyn Fn(&mut ElasticFilter, &[u64]) -> Result<(), Full> + 'a;
 
@@ -21,23 +21,18 @@ fn hashes(filter: &ElasticFilter, keys: &[u64]) -> Vec<KeyHash> {
 fn try_bulk(name: &str, filter: &ElasticFilter, keys: u64, bulk: &Bulk<'_>) {
     let more: Vec<u64> = (keys..keys + 4000).collect();
     let mut tally = Tally { operations: 1, ..Tally::default() };
-    for n in 0.. {
-        let (live, mut with_more) = (heap::live(), filter.clone());
+    each_failure(name, |n| {
+        let mut with_more = filter.clone();
         let (outcome, failed) = failing(n, || bulk(&mut with_more, &more));
         let is_done = outcome.is_ok();
-        tally.failures += usize::from(failed);
-        tally.refused += usize::from(!is_done);
+        tally.count(failed, !is_done);
         assert!(is_done || failed, "{name}: {outcome:?}");
         assert_eq!(with_more.len(), filter.len() + if is_done { 4000 } else { 0 }, "{name} {n}");
         assert!((0..keys).all(|key| with_more.contains(&key)), "{name} {n}");
         assert!(!is_done || more.iter().all(|key| with_more.contains(key)), "{name} {n}");
         assert!(ElasticFilter::from_bytes(&with_more.to_bytes()).is_ok(), "{name} {n}");
-        drop(with_more);
-        assert_eq!(heap::live(), live, "{name} leaked at {n}");
-        if !failed {
-            break;
-        }
-    }
+        failed
+    });
     tally.print(name);
     assert!(tally.refused > 0, "{name}");
 }

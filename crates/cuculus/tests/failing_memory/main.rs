@@ -3,8 +3,8 @@
 
 use cuculus::lab::Search;
 use cuculus::{CuckooFilter, CuckooMaplet, ElasticFilter, Filter, Insert, Note, Persist, Remove};
-use testkit::failing::{Tally, done, try_all, try_build, try_common, try_files};
-use testkit::heap::{self, failing};
+use testkit::failing::{Tally, done, each_failure, try_all, try_build, try_common, try_files};
+use testkit::heap::failing;
 use testkit::{Heap, filled};
 
 mod bulk;
@@ -32,18 +32,11 @@ fn cuckoo_filters_and_maplets() {
     while full.insert(&(full.len() as u64), 5).is_ok() {}
     let mut tally = Tally::default();
     for key in 0..40u64 {
-        try_all(
-            "maplet insert",
-            &mut tally,
-            || full.clone(),
-            |maplet| done(maplet.insert(&(1000 + key), 5).is_ok()),
-        );
-        try_all(
-            "maplet remove",
-            &mut tally,
-            || full.clone(),
-            |maplet| done(maplet.remove(&key, 5)),
-        );
+        let copy = || full.clone();
+        try_all("maplet insert", &mut tally, copy, |maplet: &mut CuckooMaplet| {
+            done(maplet.insert(&(1000 + key), 5).is_ok())
+        });
+        try_all("maplet remove", &mut tally, copy, |maplet| done(maplet.remove(&key, 5)));
     }
     try_files("maplet", &mut tally, &full);
     tally.print("maplet");
@@ -61,16 +54,14 @@ fn elastic_filters() {
         let mut tally = Tally::default();
         // Shrinking has no error: it does what it can.
         tally.operations += 1;
-        for n in 0.. {
+        each_failure(&name, |n| {
             let mut shrunk = filter.clone();
             let ((), failed) = failing(n, || shrunk.shrink_to_fit());
             assert!(shrunk.len() == filter.len() && (0..keys).all(|key| shrunk.contains(&key)));
             assert!(ElasticFilter::from_bytes(&shrunk.to_bytes()).is_ok());
-            tally.failures += usize::from(failed);
-            if !failed {
-                break;
-            }
-        }
+            tally.count(failed, false);
+            failed
+        });
         let other = filled(builder.build().expect("valid"), 300);
         try_all(
             &format!("{name} merge"),
@@ -103,17 +94,12 @@ fn notes() {
     let mut file = Vec::with_capacity(200_000);
     let (saved, failed) = failing(0, || note.write_to(&mut file));
     assert!(saved.is_ok() && !failed);
-    for n in 0.. {
-        let live = heap::live();
+    each_failure("note", |n| {
         let (loaded, failed) = failing(n, || Note::read_from(&file[..]));
         assert_eq!(loaded.is_err(), failed, "{n}");
         assert!(failed || loaded.as_ref().is_ok_and(|loaded| loaded.as_ref() == Some(&note)));
-        drop(loaded);
-        assert_eq!(heap::live(), live, "leaked at {n}");
-        if !failed {
-            break;
-        }
-    }
+        failed
+    });
 }
 
 /// A piece that is refused leaves the keys that were there; segments may have been split for it.
@@ -125,23 +111,17 @@ fn pieces_of_filters() {
     let from = set.sections();
     let (piece, to) = set.copy_sections(from, u64::MAX, usize::MAX).expect("memory");
     let mut tally = Tally { operations: 1, ..Tally::default() };
-    for n in 0.. {
-        let live = heap::live();
+    each_failure("copying", |n| {
         let (copied, failed) = failing(n, || set.copy_sections(from, u64::MAX, usize::MAX));
         assert_eq!(copied.is_err(), failed, "{n}");
         assert!(failed || copied.is_ok_and(|copied| copied == (piece.clone(), to)));
-        assert_eq!(heap::live(), live, "leaked at {n}");
-        tally.failures += usize::from(failed);
-        tally.refused += usize::from(failed);
-        if !failed {
-            break;
-        }
-    }
+        tally.count(failed, failed);
+        failed
+    });
     for keys in [0, 1500, 5000u64] {
         tally.operations += 1;
         let before = filled(builder.build().expect("valid"), keys);
-        for n in 0.. {
-            let live = heap::live();
+        each_failure(&format!("{keys} keys"), |n| {
             let mut copy = before.clone();
             let (added, failed) = failing(n, || copy.add_sections(from, to, &piece));
             let len = before.len() + if added.is_ok() { set.len() } else { 0 };
@@ -149,14 +129,9 @@ fn pieces_of_filters() {
             assert!(failed || added.is_ok(), "{keys} keys: {added:?}");
             assert!((0..keys).all(|key| copy.contains(&key)), "{keys} keys: {n}");
             assert!(ElasticFilter::from_bytes(&copy.to_bytes()).is_ok(), "{keys} keys: {n}");
-            drop(copy);
-            assert_eq!(heap::live(), live, "{keys} keys: leaked at {n}");
-            tally.failures += usize::from(failed);
-            tally.refused += usize::from(added.is_err());
-            if !failed {
-                break;
-            }
-        }
+            tally.count(failed, added.is_err());
+            failed
+        });
     }
     tally.print("elastic, in pieces");
 }

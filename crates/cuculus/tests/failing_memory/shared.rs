@@ -5,7 +5,7 @@ use std::thread;
 use cuculus::conformance::Random;
 use cuculus::{ElasticFilter, FullCause, Insert, KeyHash, SharedFilter};
 
-use testkit::failing::{Outcome, Tally, done, of_cause, try_all};
+use testkit::failing::{Outcome, Tally, done, each_failure, of_cause, try_all};
 use testkit::filled;
 use testkit::heap::{self, failing, with_a_tenth_refused};
 
@@ -51,18 +51,17 @@ fn batches_of_shared_filters() {
     let hash = |key: u64| copy().hasher().hash(&key);
     let hashes: Vec<KeyHash> = (6250..6700).map(hash).collect();
     let mut tally = Tally { operations: 3, ..Tally::default() };
-    for n in 0.. {
-        let live = heap::live();
+    each_failure("batch", |n| {
         let (filter, mut answers) = (copy(), Vec::new());
         let len = filter.len();
         let (result, failed) = failing(n, || filter.insert_batch(&hashes));
-        tally.refused += usize::from(result.is_err() && failed);
+        tally.count(failed, result.is_err() && failed);
         let inserted = result.map_or_else(|full| full.inserted, |()| hashes.len());
         assert_eq!(filter.len(), len + inserted, "batch, {n}");
         drop(filter);
         let filter = copy();
         let (result, failed_too) = failing(n, || filter.insert_absent_batch(&hashes, &mut answers));
-        tally.refused += usize::from(result.is_err() && failed_too);
+        tally.count(failed_too, result.is_err() && failed_too);
         let inserted = answers.iter().filter(|&&absent| absent).count();
         assert_eq!(filter.len(), len + inserted, "absent batch, {n}");
         assert!(
@@ -76,17 +75,11 @@ fn batches_of_shared_filters() {
         let ((), failed_to_remove) =
             failing(n, || filter.remove_batch(&hashes[..50], &mut answers));
         let removed = answers.iter().filter(|&&removed| removed).count();
-        tally.refused += usize::from(failed_to_remove && removed < 50);
+        tally.count(failed_to_remove, failed_to_remove && removed < 50);
         assert_eq!(filter.len(), len - removed, "removal, {n}");
         assert!(failed_to_remove || removed == 50);
-        let failures = [failed, failed_too, failed_to_remove];
-        tally.failures += failures.iter().filter(|&&failed| failed).count();
-        drop((filter, answers));
-        assert_eq!(heap::live(), live, "leaked at {n}");
-        if failures == [false; 3] {
-            break;
-        }
-    }
+        failed || failed_too || failed_to_remove
+    });
     tally.print("shared, batches");
 }
 
@@ -96,19 +89,14 @@ fn saving_a_shared_filter() {
     let filter = shared(6300, 4)();
     let bytes = cuculus::Persist::to_bytes(&filter);
     let mut tally = Tally { operations: 1, ..Tally::default() };
-    for n in 0.. {
+    each_failure("saving", |n| {
         let mut file = Vec::with_capacity(bytes.len());
-        let live = heap::live();
         let (saved, failed) = failing(n, || cuculus::Persist::write_to(&filter, &mut file));
         assert_eq!(saved.is_err(), failed);
         assert!(failed || file == bytes);
-        assert_eq!(heap::live(), live, "leaked at {n}");
-        tally.failures += usize::from(failed);
-        tally.refused += usize::from(failed);
-        if !failed {
-            break;
-        }
-    }
+        tally.count(failed, failed);
+        failed
+    });
     tally.print("shared, saving");
 }
 
