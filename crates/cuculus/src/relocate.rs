@@ -303,6 +303,10 @@ struct Passed([u64; Self::WORDS]);
 impl Passed {
     const WORDS: usize = 256;
 
+    fn new() -> Self {
+        Self([0; Self::WORDS])
+    }
+
     /// The word and the bit of a bucket.
     fn place(bucket: BucketIndex) -> (usize, u64) {
         let spread = bucket.0.wrapping_mul(0x9e37_79b1);
@@ -331,7 +335,7 @@ fn random_walk(
     max_kicks: u32,
 ) -> Result<BucketIndex, Stuck> {
     let mut path: Vec<(BucketIndex, u32)> = Vec::new();
-    let mut passed = Passed([0; Passed::WORDS]);
+    let mut passed = Passed::new();
     let mut ways = [(0, BucketIndex(0)); MOST_WAYS];
     let Some(first) = starts.first() else { return Err(Stuck::NoPath) };
     let mut bucket = starts[scramble(first.0, 0) as usize % starts.len()];
@@ -378,21 +382,52 @@ fn scramble(bucket: u32, step: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
 
-    /// Buckets of two slots; entry `e` may lie in `e.0` or `e.1`.
-    #[derive(Clone, Debug, PartialEq)]
-    struct Toy(Vec<Vec<(u32, u32)>>);
+    /// Buckets of a few slots; entry `e` may lie in `e.0` or `e.1`.
+    #[derive(Clone)]
+    pub(super) struct Toy {
+        slots: usize,
+        pub(super) buckets: Vec<Vec<(u32, u32)>>,
+        opened: Cell<u32>,
+    }
+
+    impl Toy {
+        pub(super) fn new(slots: usize, buckets: Vec<Vec<(u32, u32)>>) -> Self {
+            Self { slots, buckets, opened: Cell::new(0) }
+        }
+
+        pub(super) fn place(&mut self, bucket: u32, entry: (u32, u32)) -> bool {
+            let room = self.has_room(BucketIndex(bucket));
+            if room {
+                self.buckets[bucket as usize].push(entry);
+            }
+            room
+        }
+
+        pub(super) fn len(&self) -> usize {
+            self.buckets.iter().map(Vec::len).sum()
+        }
+
+        pub(super) fn entries_are_at_home(&self) -> bool {
+            (0u32..)
+                .zip(&self.buckets)
+                .all(|(i, bucket)| bucket.iter().all(|&(a, b)| a == i || b == i))
+        }
+    }
 
     impl Space for Toy {
         const OPENED_TOGETHER: usize = 2;
 
         fn has_room(&self, bucket: BucketIndex) -> bool {
-            self.0[bucket.0 as usize].len() < 2
+            self.buckets[bucket.0 as usize].len() < self.slots
         }
 
         fn ways_out(&self, bucket: BucketIndex, mut visit: impl FnMut(u32, BucketIndex)) {
-            for (slot, &(a, b)) in (0..).zip(&self.0[bucket.0 as usize]) {
+            self.opened.set(self.opened.get() + 1);
+            for (slot, &(a, b)) in (0..).zip(&self.buckets[bucket.0 as usize]) {
                 visit(slot, BucketIndex(if a == bucket.0 { b } else { a }));
             }
         }
@@ -400,9 +435,8 @@ mod tests {
         fn prefetch(&self, _: BucketIndex) {}
 
         fn kick(&mut self, from: BucketIndex, slot: u32, to: BucketIndex) {
-            assert!(self.has_room(to), "moved into a full bucket");
-            let entry = self.0[from.0 as usize].remove(slot as usize);
-            self.0[to.0 as usize].push(entry);
+            let entry = self.buckets[from.0 as usize].remove(slot as usize);
+            assert!(self.place(to.0, entry), "moved into a full bucket");
         }
     }
 
@@ -410,11 +444,7 @@ mod tests {
     fn chain(n: u32) -> Toy {
         let mut buckets: Vec<_> = (0..n).map(|i| vec![(i, (i + 1).min(n - 1)); 2]).collect();
         buckets[n as usize - 1].pop();
-        Toy(buckets)
-    }
-
-    fn entries_are_at_home(toy: &Toy) -> bool {
-        (0u32..).zip(&toy.0).all(|(i, bucket)| bucket.iter().all(|&(a, b)| a == i || b == i))
+        Toy::new(2, buckets)
     }
 
     /// As many buckets as there can be, all full; no two lead to the same one for long.
@@ -457,14 +487,13 @@ mod tests {
     fn all_searches_make_room_and_keep_every_entry_at_home() {
         for search in Search::ALL {
             let mut toy = chain(10);
-            let count = |toy: &Toy| toy.0.iter().map(Vec::len).sum::<usize>();
-            let before = count(&toy);
+            let before = toy.len();
             // Each bucket of the chain has two entries that lead to the same next one, so the
             // breadth-first search sees 2^9 ways to its end.
             let freed = make_room(&mut toy, &[BucketIndex(0)], search, 600);
             assert_eq!(freed, Ok(BucketIndex(0)));
-            assert!(toy.has_room(BucketIndex(0)) && entries_are_at_home(&toy));
-            assert_eq!(count(&toy), before);
+            assert!(toy.has_room(BucketIndex(0)) && toy.entries_are_at_home());
+            assert_eq!(toy.len(), before);
         }
     }
 
@@ -475,30 +504,8 @@ mod tests {
                 let mut toy = chain(10);
                 let stuck = make_room(&mut toy, &[BucketIndex(0)], search, max_kicks);
                 assert_eq!(stuck, Err(Stuck::NoPath));
-                assert_eq!(toy, chain(10));
+                assert_eq!(toy.buckets, chain(10).buckets);
             }
-        }
-    }
-
-    /// A space that counts how many buckets are opened.
-    struct Counted(Toy, std::cell::Cell<u32>);
-
-    impl Space for Counted {
-        const OPENED_TOGETHER: usize = 1;
-
-        fn has_room(&self, bucket: BucketIndex) -> bool {
-            self.0.has_room(bucket)
-        }
-
-        fn ways_out(&self, bucket: BucketIndex, visit: impl FnMut(u32, BucketIndex)) {
-            self.1.set(self.1.get() + 1);
-            self.0.ways_out(bucket, visit);
-        }
-
-        fn prefetch(&self, _: BucketIndex) {}
-
-        fn kick(&mut self, from: BucketIndex, slot: u32, to: BucketIndex) {
-            self.0.kick(from, slot, to);
         }
     }
 
@@ -507,11 +514,11 @@ mod tests {
     fn no_search_opens_more_buckets_than_allowed() {
         for search in [Search::BreadthFirst, Search::RandomWalk] {
             for max_kicks in 0..9 {
-                let mut counted = Counted(chain(10), 0.into());
+                let mut toy = chain(10);
                 work::take_work();
-                let stuck = make_room(&mut counted, &[BucketIndex(0)], search, max_kicks);
+                let stuck = make_room(&mut toy, &[BucketIndex(0)], search, max_kicks);
                 assert_eq!(stuck, Err(Stuck::NoPath));
-                assert_eq!(counted.1.get(), max_kicks, "{search:?}");
+                assert_eq!(toy.opened.get(), max_kicks, "{search:?}");
                 assert_eq!(work::take_work(), max_kicks.into(), "{search:?}");
             }
         }
@@ -520,24 +527,20 @@ mod tests {
     #[test]
     fn breadth_first_takes_the_shortest_path() {
         // From 0 a long way over 1, 2, 3 to 4, and a short one over 5 to 4.
-        let mut toy = Toy(vec![
-            vec![(0, 1), (0, 5)],
-            vec![(1, 2), (1, 2)],
-            vec![(2, 3), (2, 3)],
-            vec![(3, 4), (3, 4)],
-            vec![(4, 0)],
-            vec![(5, 4), (5, 4)],
-        ]);
+        let buckets =
+            [[(0, 1), (0, 5)], [(1, 2); 2], [(2, 3); 2], [(3, 4); 2], [(4, 0); 2], [(5, 4); 2]];
+        let mut toy = Toy::new(2, buckets.map(Vec::from).to_vec());
+        toy.buckets[4].pop();
         assert!(make_room(&mut toy, &[BucketIndex(0)], Search::BreadthFirst, 9).is_ok());
-        assert_eq!(toy.0[0], vec![(0, 1)]);
-        assert_eq!(toy.0[5], vec![(5, 4), (0, 5)]);
-        assert_eq!(toy.0[4], vec![(4, 0), (5, 4)]);
+        assert_eq!(toy.buckets[0], vec![(0, 1)]);
+        assert_eq!(toy.buckets[5], vec![(5, 4), (0, 5)]);
+        assert_eq!(toy.buckets[4], vec![(4, 0), (5, 4)]);
     }
 
     #[test]
     fn a_bucket_that_leads_only_to_itself_ends_the_search() {
         for search in Search::ALL {
-            let mut toy = Toy(vec![vec![(0, 0); 2]]);
+            let mut toy = Toy::new(2, vec![vec![(0, 0); 2]]);
             let starts = [BucketIndex(0)];
             assert_eq!(make_room(&mut toy, &starts, search, 500), Err(Stuck::NoPath));
             assert_eq!(make_room(&mut toy, &[], search, 500), Err(Stuck::NoPath));

@@ -12,45 +12,42 @@
 //! exchanges entries of full buckets, is left out: it changes neither how full a bucket is nor
 //! whether an entry is at home (the tests compare the loads with those of the moves as printed).
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
-use super::{Space, Stuck};
+use super::{Passed, Space, Stuck};
 use crate::placement::BucketIndex;
+use crate::table::OutOfMemory;
 use crate::{memory, work};
 
 /// An entry's candidates: sixteen on a ring, and where it is.
 const MOST_TARGETS: usize = 32;
 
 /// A slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
-    bucket: u32,
+    bucket: BucketIndex,
     slot: u32,
 }
 
 /// An entry, by the slot that it really is in; `None` is the new one.
 type Entry = Option<Place>;
 
-/// What lies where on paper. The order in which a map lists it decides nothing.
-type Moved = HashMap<Place, Entry, BuildHasherDefault<Scramble>>;
+/// What lies where on paper.
+struct Paper {
+    moved: Vec<(Place, Entry)>,
+    passed: Passed,
+}
 
-/// A walk looks up a place for every kick: a multiplication is enough to spread them.
-#[derive(Default)]
-struct Scramble(u64);
-
-impl Hasher for Scramble {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.write_u32(u32::from(byte)));
-    }
-
-    fn write_u32(&mut self, number: u32) {
-        let mixed = (self.0 ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = mixed ^ (mixed >> 32);
+impl Paper {
+    /// Puts an entry into a slot, and returns the one that lay there.
+    fn exchange(&mut self, place: Place, entry: Entry) -> Result<Entry, OutOfMemory> {
+        let mut moved = self.moved.iter_mut();
+        if self.passed.may_contain(place.bucket)
+            && let Some((_, lies)) = moved.find(|(at, _)| *at == place)
+        {
+            return Ok(core::mem::replace(lies, entry));
+        }
+        memory::push(&mut self.moved, (place, entry))?;
+        self.passed.note(place.bucket);
+        Ok(Some(place))
     }
 }
 
@@ -61,7 +58,7 @@ pub(super) fn paper_walk(
     max_kicks: u32,
 ) -> Result<BucketIndex, Stuck> {
     let mut random = Random::of(space, starts);
-    let mut moved = Moved::default();
+    let mut paper = Paper { moved: Vec::new(), passed: Passed::new() };
     let mut targets: Vec<BucketIndex> = memory::with_room(MOST_TARGETS)?;
     let mut bucket = random.one_of(starts).ok_or(Stuck::NoPath)?;
     let mut hand: Entry = None;
@@ -69,24 +66,20 @@ pub(super) fn paper_walk(
         work::add(1);
         space.opened(1);
         let slot = random.below(space.slots_in(bucket)).ok_or(Stuck::NoPath)?;
-        let place = Place { bucket: bucket.0, slot };
-        moved.try_reserve(1).map_err(|_| Stuck::OutOfMemory)?;
-        hand = moved.insert(place, hand).unwrap_or(Some(place));
+        hand = paper.exchange(Place { bucket, slot }, hand)?;
         targets.clear();
         match hand {
             None => targets.extend(starts),
             Some(home) => {
-                targets.push(BucketIndex(home.bucket));
-                space.ways_out_of(BucketIndex(home.bucket), home.slot, |target| {
-                    targets.push(target);
-                });
+                targets.push(home.bucket);
+                space.ways_out_of(home.bucket, home.slot, |target| targets.push(target));
             }
         }
         targets.retain(|&target| target != bucket);
         // An entry without another candidate goes back, and another gives way.
         bucket = random.one_of(&targets).unwrap_or(bucket);
         if space.has_room(bucket) {
-            return carry_out(space, &moved, hand.ok_or(Stuck::NoPath)?, bucket);
+            return carry_out(space, &paper.moved, hand.ok_or(Stuck::NoPath)?, bucket);
         }
     }
     Err(Stuck::NoPath)
@@ -96,18 +89,15 @@ pub(super) fn paper_walk(
 /// that has room for the new one.
 fn carry_out(
     space: &mut impl Space,
-    moved: &Moved,
+    moved: &[(Place, Entry)],
     last: Place,
     free: BucketIndex,
 ) -> Result<BucketIndex, Stuck> {
-    let mut lies_in: HashMap<Entry, Place> = HashMap::new();
-    lies_in.try_reserve(moved.len()).map_err(|_| Stuck::OutOfMemory)?;
-    lies_in.extend(moved.iter().map(|(&place, &entry)| (entry, place)));
     let mut path = memory::with_room(moved.len())?;
     let mut entry = None;
     // Each slot on the way has lost its own entry to the next one. The last lost it to the hand.
     while entry != Some(last) {
-        let Some(&place) = lies_in.get(&entry) else { break };
+        let Some(&(place, _)) = moved.iter().find(|(_, lies)| *lies == entry) else { break };
         path.push(place);
         entry = Some(place);
     }
@@ -122,9 +112,8 @@ fn carry_out(
     }
     space.prepare(simple.len())?;
     Ok(simple.iter().rev().fold(free, |to, place| {
-        let from = BucketIndex(place.bucket);
-        space.kick(from, place.slot, to);
-        from
+        space.kick(place.bucket, place.slot, to);
+        place.bucket
     }))
 }
 
@@ -167,78 +156,38 @@ impl Random {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::Toy;
     use super::*;
 
-    const SLOTS: u32 = 3;
+    const SLOTS: usize = 3;
     const BUCKETS: u32 = 64;
 
-    /// Full buckets keep their slots; entry `(a, b)` may lie in bucket a or b.
-    #[derive(Clone, Debug, PartialEq)]
-    struct Plain(Vec<[Option<(u32, u32)>; SLOTS as usize]>);
-
-    impl Plain {
-        fn empty() -> Self {
-            Self(vec![[None; SLOTS as usize]; BUCKETS as usize])
-        }
-
-        fn place(&mut self, bucket: u32, entry: (u32, u32)) -> bool {
-            let free = self.0[bucket as usize].iter_mut().find(|slot| slot.is_none());
-            free.map(|slot| *slot = Some(entry)).is_some()
-        }
-
-        fn len(&self) -> usize {
-            self.0.iter().flatten().flatten().count()
-        }
-
-        fn all_at_home(&self) -> bool {
-            let at_home = |(at, bucket): (u32, &[Option<(u32, u32)>; SLOTS as usize])| {
-                bucket.iter().flatten().all(|&(a, b)| a == at || b == at)
-            };
-            (0..).zip(&self.0).all(at_home)
-        }
+    fn empty() -> Toy {
+        Toy::new(SLOTS, vec![Vec::new(); BUCKETS as usize])
     }
 
-    impl Space for Plain {
-        const OPENED_TOGETHER: usize = 1;
-
-        fn has_room(&self, bucket: BucketIndex) -> bool {
-            self.0[bucket.0 as usize].contains(&None)
-        }
-
-        fn ways_out(&self, bucket: BucketIndex, mut visit: impl FnMut(u32, BucketIndex)) {
-            for (slot, entry) in (0..).zip(&self.0[bucket.0 as usize]) {
-                if let Some((a, b)) = entry {
-                    visit(slot, BucketIndex(if *a == bucket.0 { *b } else { *a }));
-                }
-            }
-        }
-
-        fn prefetch(&self, _: BucketIndex) {}
-
-        fn kick(&mut self, from: BucketIndex, slot: u32, to: BucketIndex) {
-            let entry = self.0[from.0 as usize][slot as usize].take().expect("an entry");
-            assert!(self.place(to.0, entry), "moved into a full bucket");
-        }
+    fn random_key(random: &mut Random) -> (u32, u32) {
+        (random.below(BUCKETS).unwrap(), random.below(BUCKETS).unwrap())
     }
 
     /// Until one is refused after this many kicks, with random candidates.
     fn filled(
         seed: u64,
-        insert: impl Fn(&mut Plain, (u32, u32), &mut Random) -> bool,
-    ) -> (Plain, usize) {
-        let (mut table, mut random) = (Plain::empty(), Random(seed));
+        insert: impl Fn(&mut Toy, (u32, u32), &mut Random) -> bool,
+    ) -> (Toy, usize) {
+        let (mut table, mut random) = (empty(), Random(seed));
         loop {
-            let key = (random.below(BUCKETS).unwrap(), random.below(BUCKETS).unwrap());
+            let key = random_key(&mut random);
             let before = table.clone();
             if !insert(&mut table, key, &mut random) {
                 return (before, table.len());
             }
             assert_eq!(table.len(), before.len() + 1);
-            assert!(table.all_at_home());
+            assert!(table.entries_are_at_home());
         }
     }
 
-    fn ours(table: &mut Plain, key: (u32, u32), _: &mut Random) -> bool {
+    fn ours(table: &mut Toy, key: (u32, u32), _: &mut Random) -> bool {
         let starts = [BucketIndex(key.0), BucketIndex(key.1)];
         if table.place(key.0, key) || table.place(key.1, key) {
             return true;
@@ -250,15 +199,15 @@ mod tests {
     }
 
     /// Algorithm 1 of the Cuckoo Filter paper, which moves as it goes and loses an entry at the end.
-    fn as_printed(table: &mut Plain, key: (u32, u32), random: &mut Random) -> bool {
+    fn as_printed(table: &mut Toy, key: (u32, u32), random: &mut Random) -> bool {
         if table.place(key.0, key) || table.place(key.1, key) {
             return true;
         }
         let mut hand = key;
         let mut bucket = [key.0, key.1][random.below(2).unwrap() as usize];
         for _ in 0..500 {
-            let slot = &mut table.0[bucket as usize][random.below(SLOTS).unwrap() as usize];
-            hand = slot.replace(hand).expect("full");
+            let slot = random.below(SLOTS as u32).unwrap() as usize;
+            hand = core::mem::replace(&mut table.buckets[bucket as usize][slot], hand);
             bucket = if hand.0 == bucket { hand.1 } else { hand.0 };
             if table.place(bucket, hand) {
                 return true;
@@ -271,18 +220,16 @@ mod tests {
     fn a_walk_that_gives_up_changes_nothing() {
         for seed in 0..20 {
             let (before, _) = filled(seed, ours);
-            let mut after = before.clone();
             let mut random = Random(seed);
             for _ in 0..50 {
-                let key = (random.below(BUCKETS).unwrap(), random.below(BUCKETS).unwrap());
-                if before.has_room(BucketIndex(key.0)) || before.has_room(BucketIndex(key.1)) {
+                let mut after = before.clone();
+                let starts = <[u32; 2]>::from(random_key(&mut random)).map(BucketIndex);
+                if starts.iter().any(|&start| before.has_room(start)) {
                     continue;
                 }
-                let starts = [BucketIndex(key.0), BucketIndex(key.1)];
                 if paper_walk(&mut after, &starts, 20).is_err() {
-                    assert_eq!(after, before);
+                    assert_eq!(after.buckets, before.buckets);
                 }
-                after = before.clone();
             }
         }
     }
@@ -292,8 +239,8 @@ mod tests {
     #[test]
     fn loops_left_out_do_not_change_how_full_a_table_gets() {
         let tables = 400;
-        let loads = |insert: fn(&mut Plain, (u32, u32), &mut Random) -> bool| {
-            let of = |seed| filled(seed, insert).1 as f64 / f64::from(BUCKETS * SLOTS);
+        let loads = |insert: fn(&mut Toy, (u32, u32), &mut Random) -> bool| {
+            let of = |seed| filled(seed, insert).1 as f64 / (BUCKETS as usize * SLOTS) as f64;
             let loads: Vec<f64> = (0..tables).map(of).collect();
             let mean = loads.iter().sum::<f64>() / loads.len() as f64;
             let spread = loads.iter().map(|load| (load - mean).powi(2)).sum::<f64>();
@@ -307,9 +254,9 @@ mod tests {
 
     #[test]
     fn nothing_to_kick_ends_the_walk() {
-        assert!(paper_walk(&mut Plain::empty(), &[], 500).is_err());
-        let mut stuck = Plain::empty();
-        stuck.0[5] = [Some((5, 5)); 3];
+        assert!(paper_walk(&mut empty(), &[], 500).is_err());
+        let mut stuck = empty();
+        stuck.buckets[5] = vec![(5, 5); SLOTS];
         assert!(paper_walk(&mut stuck, &[BucketIndex(5)], 500).is_err());
     }
 }
