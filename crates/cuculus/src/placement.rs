@@ -124,17 +124,14 @@ impl Placement for AnySize {
 
 /// The Cuckoo Filter paper's form (§3.1, Eq. 1): `i ⊕ hash(fingerprint)`, which needs a power of
 /// two of buckets. The offset is odd for the reason given at [`AnySize`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Xor {
-    mask: u32,
-}
-
-/// The simplified cuckoo filter's form: `i ⊕ fingerprint`, no second hash. With fewer
+///
+/// The simplified cuckoo filter's form is `i ⊕ fingerprint`, no second hash. With fewer
 /// fingerprint values than buckets, a key's candidates stay within one aligned block of the
 /// table, and the load that can be reached is that of the unluckiest block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Simplified {
+pub struct Xor {
     mask: u32,
+    is_simplified: bool,
 }
 
 /// Any number of aligned chunks, each a power of two of buckets: the paper's form within the chunk
@@ -196,17 +193,9 @@ impl Placement for Chunked {
 
 impl Xor {
     /// `buckets` must be a power of two.
-    pub(crate) fn new(buckets: u32) -> Self {
+    fn new(buckets: u32, is_simplified: bool) -> Self {
         debug_assert!(buckets.is_power_of_two());
-        Self { mask: buckets - 1 }
-    }
-}
-
-impl Simplified {
-    /// `buckets` must be a power of two.
-    pub(crate) fn new(buckets: u32) -> Self {
-        debug_assert!(buckets.is_power_of_two());
-        Self { mask: buckets - 1 }
+        Self { mask: buckets - 1, is_simplified }
     }
 }
 
@@ -218,19 +207,8 @@ impl Placement for Xor {
 
     #[inline(always)]
     fn alternate(self, bucket: BucketIndex, fingerprint: Fingerprint) -> BucketIndex {
-        BucketIndex(bucket.0 ^ ((spread(fingerprint) >> 1 | 1) & self.mask))
-    }
-}
-
-impl Placement for Simplified {
-    #[inline(always)]
-    fn buckets(self) -> u32 {
-        self.mask + 1
-    }
-
-    #[inline(always)]
-    fn alternate(self, bucket: BucketIndex, fingerprint: Fingerprint) -> BucketIndex {
-        BucketIndex(bucket.0 ^ (fingerprint.0 & self.mask))
+        let offset = if self.is_simplified { fingerprint.0 } else { spread(fingerprint) >> 1 | 1 };
+        BucketIndex(bucket.0 ^ (offset & self.mask))
     }
 }
 
@@ -287,7 +265,6 @@ impl PlacementKind {
 pub enum AnyPlacement {
     AnySize(AnySize),
     Xor(Xor),
-    Simplified(Simplified),
     Chunked(Chunked),
 }
 
@@ -296,8 +273,8 @@ impl AnyPlacement {
     pub fn new(kind: PlacementKind, buckets: u32) -> Self {
         match kind {
             PlacementKind::AnySize => Self::AnySize(AnySize::new(buckets)),
-            PlacementKind::Xor => Self::Xor(Xor::new(buckets)),
-            PlacementKind::Simplified => Self::Simplified(Simplified::new(buckets)),
+            PlacementKind::Xor => Self::Xor(Xor::new(buckets, false)),
+            PlacementKind::Simplified => Self::Xor(Xor::new(buckets, true)),
             PlacementKind::Chunked => Self::Chunked(Chunked::new(buckets)),
         }
     }
@@ -305,8 +282,8 @@ impl AnyPlacement {
     pub fn kind(self) -> PlacementKind {
         match self {
             Self::AnySize(_) => PlacementKind::AnySize,
-            Self::Xor(_) => PlacementKind::Xor,
-            Self::Simplified(_) => PlacementKind::Simplified,
+            Self::Xor(Xor { is_simplified: false, .. }) => PlacementKind::Xor,
+            Self::Xor(_) => PlacementKind::Simplified,
             Self::Chunked(_) => PlacementKind::Chunked,
         }
     }
@@ -318,7 +295,6 @@ impl Placement for AnyPlacement {
         match self {
             Self::AnySize(form) => form.buckets(),
             Self::Xor(form) => form.buckets(),
-            Self::Simplified(form) => form.buckets(),
             Self::Chunked(form) => form.buckets(),
         }
     }
@@ -328,7 +304,6 @@ impl Placement for AnyPlacement {
         match self {
             Self::AnySize(form) => form.alternate(bucket, fingerprint),
             Self::Xor(form) => form.alternate(bucket, fingerprint),
-            Self::Simplified(form) => form.alternate(bucket, fingerprint),
             Self::Chunked(form) => form.alternate(bucket, fingerprint),
         }
     }
@@ -340,13 +315,9 @@ mod tests {
 
     fn sizes(kind: PlacementKind) -> Vec<u32> {
         let odd_chunks = [3 << 12, 5 << 13, 3 << 14, (1 << 16) - (1 << 12), 7 << 16, !0xfff];
-        [1, 2, 3, 4, 5, 7, 8, 64, 100, 1000, 1023, 1 << 20, 1_000_003, 1 << 31, u32::MAX]
-            .into_iter()
-            .chain(odd_chunks)
-            .collect::<Vec<u32>>()
-            .into_iter()
-            .filter(|&m| kind.accepts(u64::from(m)))
-            .collect()
+        let sizes =
+            [1, 2, 3, 4, 5, 7, 8, 64, 100, 1000, 1023, 1 << 20, 1_000_003, 1 << 31, u32::MAX];
+        sizes.into_iter().chain(odd_chunks).filter(|&m| kind.accepts(u64::from(m))).collect()
     }
 
     /// The law of the layer, for every form, size and fingerprint length. (Taking the xor modulo
