@@ -106,11 +106,8 @@ impl Kind {
         check_version(&mut fields)?;
         let got = fields.u16()?;
         let kind = Self::ALL.iter().find(|&&kind| kind as u16 == got);
-        kind.copied().ok_or(DecodeError::Invalid {
-            field: "kind of filter",
-            got: u64::from(got),
-            expected: "one of 1 to 3; a newer release may know it",
-        })
+        let expected = "one of 1 to 3; a newer release may know it";
+        kind.copied().ok_or(DecodeError::invalid("kind of filter", got.into(), expected))
     }
 }
 
@@ -270,11 +267,8 @@ impl<R: Read> Incoming<R> {
         let parameters_len = fields.u64()?;
         let payload_len = fields.u64()?;
         if parameters_len > u64::from(MAX_PARAMETERS) {
-            return Err(DecodeError::Invalid {
-                field: "length of the parameters",
-                got: parameters_len,
-                expected: "at most 4096",
-            });
+            let field = "length of the parameters";
+            return Err(DecodeError::invalid(field, parameters_len, "at most 4096"));
         }
         let mut parameters = Vec::new();
         read_up_to(&mut reader, &mut parameters, parameters_len as usize, 0)?;
@@ -293,11 +287,12 @@ impl<R: Read> Incoming<R> {
         if got != kind {
             return Err(DecodeError::Kind { got, expected: kind });
         }
-        let hasher = KeyHasher::from_parts(hash_id, seed).ok_or(DecodeError::Invalid {
-            field: "hash function",
-            got: u64::from(hash_id),
-            expected: "1 to 3 (xxh3-64 and fold-xxh3 with a seed of 64 bits)",
-        })?;
+        let expected = "1 to 3 (xxh3-64 and fold-xxh3 with a seed of 64 bits)";
+        let hasher = KeyHasher::from_parts(hash_id, seed).ok_or(DecodeError::invalid(
+            "hash function",
+            hash_id.into(),
+            expected,
+        ))?;
         Ok(Self { reader, hasher, parameters, payload_len })
     }
 
@@ -305,11 +300,9 @@ impl<R: Read> Incoming<R> {
     /// the payload and `room` bytes more, and for nothing else.
     pub fn payload(mut self, expected: u64, room: usize) -> Result<Vec<u8>, DecodeError> {
         if self.payload_len != expected {
-            return Err(DecodeError::Invalid {
-                field: "length of the payload",
-                got: self.payload_len,
-                expected: "the length that the parameters give",
-            });
+            let (field, expected) =
+                ("length of the payload", "the length that the parameters give");
+            return Err(DecodeError::invalid(field, self.payload_len, expected));
         }
         let len = usize::try_from(expected)
             .ok()
@@ -389,11 +382,9 @@ pub struct Fields<'a>(pub &'a [u8]);
 
 impl Fields<'_> {
     fn take<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
-        let (field, rest) = self.0.split_first_chunk::<N>().ok_or(DecodeError::Invalid {
-            field: "length of the parameters",
-            got: self.0.len() as u64,
-            expected: "all fields of this kind of filter",
-        })?;
+        let (name, expected) = ("length of the parameters", "all fields of this kind of filter");
+        let short = DecodeError::invalid(name, self.0.len() as u64, expected);
+        let (field, rest) = self.0.split_first_chunk::<N>().ok_or(short)?;
         self.0 = rest;
         Ok(*field)
     }
@@ -423,8 +414,7 @@ impl Fields<'_> {
         for _ in 0..count {
             let got = u64::from(self.u8()?);
             if got != 0 {
-                let field = "reserved byte";
-                return Err(DecodeError::Invalid { field, got, expected: "0" });
+                return Err(DecodeError::invalid("reserved byte", got, "0"));
             }
         }
         Ok(())
@@ -434,11 +424,7 @@ impl Fields<'_> {
     pub fn end(self) -> Result<(), DecodeError> {
         match self.0.len() as u64 {
             0 => Ok(()),
-            got => Err(DecodeError::Invalid {
-                field: "bytes after the last parameter",
-                got,
-                expected: "0",
-            }),
+            got => Err(DecodeError::invalid("bytes after the last parameter", got, "0")),
         }
     }
 }

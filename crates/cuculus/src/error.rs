@@ -317,6 +317,12 @@ impl fmt::Display for DecodeError {
     }
 }
 
+impl DecodeError {
+    pub(crate) const fn invalid(field: &'static str, got: u64, expected: &'static str) -> Self {
+        Self::Invalid { field, got, expected }
+    }
+}
+
 impl Error for DecodeError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {

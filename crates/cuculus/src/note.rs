@@ -80,8 +80,7 @@ impl Note {
         let len = <[u8; 8]>::try_from(len).map_err(|_| cut(HEADER as u64, bytes.len()))?;
         let len = u64::from_le_bytes(len);
         if len > MAX_LEN {
-            let expected = "at most 2^28";
-            return Err(DecodeError::Invalid { field: "length of the note", got: len, expected });
+            return Err(DecodeError::invalid("length of the note", len, "at most 2^28"));
         }
         let end = HEADER + len as usize;
         read_up_to(&mut reader, &mut bytes, end + CHECKSUM, 0)?;

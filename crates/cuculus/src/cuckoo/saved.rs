@@ -42,12 +42,10 @@ impl SavedTable {
     }
 
     pub fn read(fields: &mut Fields<'_>) -> Result<Self, DecodeError> {
-        let invalid = |field, got: u64, expected| DecodeError::Invalid { field, got, expected };
-        let fingerprint_bits = u32::from(fields.u8()?);
-        let slots_per_bucket = u32::from(fields.u8()?);
+        let invalid = DecodeError::invalid;
+        let [fingerprint_bits, slots_per_bucket] = [fields.u8()?, fields.u8()?].map(u32::from);
         let id = fields.u8()?;
-        let layout =
-            Layout::from_id(id).ok_or(invalid("layout", u64::from(id), "a known layout"))?;
+        let layout = Layout::from_id(id).ok_or(invalid("layout", id.into(), "a known layout"))?;
         let shape = BucketShape { fingerprint_bits, slots_per_bucket, layout };
         if !shape.exists() {
             let got = u64::from(fingerprint_bits) << 8 | u64::from(slots_per_bucket);
@@ -56,19 +54,18 @@ impl SavedTable {
         let id = fields.u8()?;
         let placement_kind = PlacementKind::from_id(id).ok_or(invalid(
             "placement",
-            u64::from(id),
+            id.into(),
             "a known placement",
         ))?;
         let id = fields.u8()?;
-        let search =
-            Search::from_id(id).ok_or(invalid("search", u64::from(id), "a known search"))?;
+        let search = Search::from_id(id).ok_or(invalid("search", id.into(), "a known search"))?;
         fields.zeros(3)?;
         let max = fields.u32()?;
         let kicks = Kicks::new(search, Some(max))
-            .map_err(|_| invalid("max_kicks", u64::from(max), Kicks::EXPECTED))?;
+            .map_err(|_| invalid("max_kicks", max.into(), Kicks::EXPECTED))?;
         let buckets = fields.u32()?;
-        if !placement_kind.accepts(u64::from(buckets)) {
-            return Err(invalid("buckets", u64::from(buckets), "a number that the placement has"));
+        if !placement_kind.accepts(buckets.into()) {
+            return Err(invalid("buckets", buckets.into(), "a number that the placement has"));
         }
         let (len, capacity) = (fields.u64()?, fields.u64()?);
         let usizes = usize::try_from(len).ok().zip(usize::try_from(capacity).ok());
@@ -88,7 +85,7 @@ impl SavedTable {
         let (table, entries) = self.counted_table(payload)?;
         if entries != self.len as u64 {
             let (field, expected) = ("number of keys", "the number of entries in the table");
-            return Err(DecodeError::Invalid { field, got: self.len as u64, expected });
+            return Err(DecodeError::invalid(field, self.len as u64, expected));
         }
         Ok(table)
     }
@@ -100,14 +97,12 @@ impl SavedTable {
         let table = Table::from_payload(self.shape, buckets, payload)?;
         let entries = with_table!(&table, table => {
             if !table.runs().ends_in_zeros() {
-                let expected = "zeros after the last bucket";
-                return Err(DecodeError::Invalid { field: "payload", got: 1, expected });
+                return Err(DecodeError::invalid("payload", 1, "zeros after the last bucket"));
             }
             let mut entries = 0u64;
             for bucket in (0..buckets).map(BucketIndex) {
                 if !table.is_valid(bucket) {
-                    let (field, got) = ("bucket", u64::from(bucket.0));
-                    return Err(DecodeError::Invalid { field, got, expected: "a sorted one" });
+                    return Err(DecodeError::invalid("bucket", bucket.0.into(), "a sorted one"));
                 }
                 let free = table.count(bucket, Fingerprint::EMPTY);
                 entries += u64::from(self.shape.slots_per_bucket - free);
