@@ -220,40 +220,49 @@ pub trait Remove: Filter {
     }
 }
 
+/// The methods of a [`Filter`] that hands its questions to another one.
+macro_rules! forward_lookups {
+    ($self:ident => $filter:expr) => {
+        fn hasher(&$self) -> &KeyHasher {
+            $filter.hasher()
+        }
+        fn contains_hash(&$self, hash: KeyHash) -> bool {
+            $filter.contains_hash(hash)
+        }
+        fn count_hash(&$self, hash: KeyHash) -> usize {
+            $filter.count_hash(hash)
+        }
+        fn prefetch_hash(&$self, hash: KeyHash) {
+            $filter.prefetch_hash(hash);
+        }
+        fn contains_batch(&$self, hashes: &[KeyHash], hits: &mut Vec<bool>) {
+            $filter.contains_batch(hashes, hits);
+        }
+        fn len(&$self) -> usize {
+            $filter.len()
+        }
+        fn slots(&$self) -> usize {
+            $filter.slots()
+        }
+        fn utilization(&$self) -> f64 {
+            $filter.utilization()
+        }
+        fn expected_false_positive_rate(&$self) -> f64 {
+            $filter.expected_false_positive_rate()
+        }
+    };
+}
+pub(crate) use forward_lookups;
+
 // References and boxes are filters too, so that keys can be given to a `Box<dyn Insert>` as they
 // are; a generic method cannot be called on the bare trait object.
 macro_rules! filter_by_reference {
     ($($pointer:ty),*) => {$(
         impl<F: Filter + ?Sized> Filter for $pointer {
-            fn hasher(&self) -> &KeyHasher {
-                (**self).hasher()
-            }
-            fn contains_hash(&self, hash: KeyHash) -> bool {
-                (**self).contains_hash(hash)
-            }
-            fn count_hash(&self, hash: KeyHash) -> usize {
-                (**self).count_hash(hash)
-            }
-            fn prefetch_hash(&self, hash: KeyHash) {
-                (**self).prefetch_hash(hash);
-            }
-            fn contains_batch(&self, hashes: &[KeyHash], hits: &mut Vec<bool>) {
-                (**self).contains_batch(hashes, hits);
-            }
-            fn len(&self) -> usize {
-                (**self).len()
-            }
-            fn slots(&self) -> usize {
-                (**self).slots()
-            }
-            fn utilization(&self) -> f64 {
-                (**self).utilization()
-            }
+            forward_lookups!(self => (**self));
+
             fn size_in_bytes(&self) -> usize {
                 (**self).size_in_bytes()
-            }
-            fn expected_false_positive_rate(&self) -> f64 {
-                (**self).expected_false_positive_rate()
             }
         }
     )*};

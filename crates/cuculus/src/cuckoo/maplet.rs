@@ -10,6 +10,7 @@ use super::room::{make_room_for, refusal, ways_out};
 use super::saved::SavedTable;
 use crate::builder::{check_range, setters};
 use crate::container::{self, Fields, Incoming, Kind, Parameters};
+use crate::filter::forward_lookups;
 use crate::placement::{AnyPlacement, BucketIndex, Fingerprint, Placement};
 use crate::relocate::Space;
 use crate::table::{Buckets, Layout, MAX_SLOTS, Runs, WINDOW, with_table};
@@ -291,18 +292,17 @@ impl CuckooMaplet {
     /// Empty slots have the value zero, and nothing follows the last one: equal contents are
     /// equal bytes.
     fn check_values(&self) -> Result<(), DecodeError> {
-        let invalid = |field, got, expected| Err(DecodeError::Invalid { field, got, expected });
         let slots = self.filter.shape.slots_per_bucket;
         for bucket in (0..self.filter.body.placement().buckets()).map(BucketIndex) {
             for (slot, entry) in (0..slots).zip(self.entries(bucket)) {
                 let value = self.value(bucket, slot);
                 if entry == Fingerprint::EMPTY && value != 0 {
-                    return invalid("value of an empty slot", value, "0");
+                    return Err(DecodeError::invalid("value of an empty slot", value, "0"));
                 }
             }
         }
         if !self.values.ends_in_zeros() {
-            return invalid("payload", 1, "zeros after the last value");
+            return Err(DecodeError::invalid("payload", 1, "zeros after the last value"));
         }
         Ok(())
     }
@@ -330,41 +330,15 @@ impl CuckooMaplet {
 
 /// A maplet is a filter of its keys.
 impl Filter for CuckooMaplet {
-    fn hasher(&self) -> &KeyHasher {
-        self.filter.hasher()
-    }
-
-    fn contains_hash(&self, hash: KeyHash) -> bool {
-        self.filter.contains_hash(hash)
-    }
-
-    fn count_hash(&self, hash: KeyHash) -> usize {
-        self.filter.count_hash(hash)
-    }
-
-    fn contains_batch(&self, hashes: &[KeyHash], hits: &mut Vec<bool>) {
-        self.filter.contains_batch(hashes, hits);
-    }
+    forward_lookups!(self => self.filter);
 
     fn contains_keys<K: Key>(&self, keys: &[K], hits: &mut Vec<bool>) {
         self.filter.contains_keys(keys, hits);
     }
 
-    fn len(&self) -> usize {
-        self.filter.len()
-    }
-
-    fn slots(&self) -> usize {
-        self.filter.slots()
-    }
-
     fn size_in_bytes(&self) -> usize {
         let around = size_of::<Self>() - size_of::<CuckooFilter>();
         self.filter.size_in_bytes() + around + self.values.heap_bytes()
-    }
-
-    fn expected_false_positive_rate(&self) -> f64 {
-        self.filter.expected_false_positive_rate()
     }
 }
 
@@ -385,7 +359,7 @@ impl Persist for CuckooMaplet {
         let saved = SavedTable::read(&mut fields)?;
         let got = fields.u64()?;
         fields.end()?;
-        let invalid = |field, got, expected| DecodeError::Invalid { field, got, expected };
+        let invalid = DecodeError::invalid;
         let value_bits = u32::try_from(got)
             .ok()
             .filter(|bits| VALUE_BITS.contains(bits))
@@ -411,9 +385,6 @@ impl Persist for CuckooMaplet {
 
 impl fmt::Debug for CuckooMaplet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CuckooMaplet")
-            .field("keys", &self.filter)
-            .field("value_bits", &self.value_bits)
-            .finish_non_exhaustive()
+        write!(f, "CuckooMaplet({:?}, values of {} bits)", self.filter, self.value_bits)
     }
 }
