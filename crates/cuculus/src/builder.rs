@@ -29,7 +29,6 @@ pub struct Parameters {
     pub max_kicks: Option<u32>,
     pub hasher: Option<KeyHasher>,
     pub instructions: Instructions,
-    pub small_pages: bool,
 }
 
 impl Parameters {
@@ -179,12 +178,6 @@ macro_rules! lab_setters {
             /// Which instructions batches may use.
             pub fn instructions(mut self, instructions: $crate::lab::Instructions) -> Self {
                 self.parameters.instructions = instructions;
-                self
-            }
-
-            /// Leaves large tables on small pages.
-            pub fn small_pages(mut self, small_pages: bool) -> Self {
-                self.parameters.small_pages = small_pages;
                 self
             }
         }

@@ -17,9 +17,7 @@ mod parts {
     #[doc(hidden)]
     pub use crate::analysis::parts as analysis;
     #[doc(hidden)]
-    pub use crate::batch::GROUP;
-    #[doc(hidden)]
-    pub use crate::cuckoo::batch::Contains;
+    pub use crate::batch::{Contains, GROUP};
     #[doc(hidden)]
     pub use crate::cuckoo::builder::Plan;
     #[doc(hidden)]

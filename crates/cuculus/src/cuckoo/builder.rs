@@ -80,9 +80,7 @@ impl CuckooFilterBuilder {
         let Plan { hasher, shape, buckets, placement, kicks, capacity, instructions } =
             self.plan()?;
         let mut table = Table::new(shape, buckets)?;
-        if !self.parameters.small_pages {
-            table.ask_for_huge_pages();
-        }
+        table.ask_for_huge_pages();
         let size = FingerprintSize::new(shape.fingerprint_bits);
         Ok(CuckooFilter {
             hasher,

@@ -49,96 +49,56 @@ impl<'a, P: Placement> Prefetched<'a, P> {
     }
 }
 
-/// `insert` for each hash, until one is refused.
-pub(super) struct InsertAll<'a, T, P> {
+/// What becomes of each key.
+pub(super) const INSERT: u8 = 0;
+/// The test and the insert wait for the same two buckets, so together they take hardly longer than the
+/// insert.
+pub(super) const INSERT_ABSENT: u8 = 1;
+pub(super) const REMOVE: u8 = 2;
+
+/// The same change for each hash, until one is refused.
+pub(super) struct Changes<'a, T, P, const CHANGE: u8> {
     pub(super) table: &'a mut T,
     pub(super) placement: P,
     pub(super) kicks: Kicks,
     pub(super) size: FingerprintSize,
     pub(super) hashes: &'a [KeyHash],
+    /// Whether each key was inserted or removed; not for [`INSERT`].
+    pub(super) answers: &'a mut [bool],
 }
 
-pub(super) struct Inserted {
+/// How many keys were inserted or removed. If one was refused: how many came before it, and why.
+pub(super) struct Changed {
     pub(super) count: usize,
-    pub(super) stopped: Option<FullCause>,
+    pub(super) stopped: Option<(usize, FullCause)>,
 }
 
-impl<T: Buckets, P: Placement> wide::Job for InsertAll<'_, T, P> {
-    type Output = Inserted;
+impl<T: Buckets, P: Placement, const CHANGE: u8> wide::Job for Changes<'_, T, P, CHANGE> {
+    type Output = Changed;
 
     #[inline(always)]
-    fn run(self) -> Inserted {
-        let Self { table, placement, kicks, size, hashes } = self;
-        let mut prefetched = Prefetched::new(table, placement, size, hashes);
-        for count in 0..hashes.len() {
-            let key = prefetched.next(table);
-            if let Err(cause) = insert_into::<false, _>(table, placement, kicks, &key) {
-                return Inserted { count, stopped: Some(cause) };
-            }
-        }
-        Inserted { count: hashes.len(), stopped: None }
-    }
-}
-
-/// `insert` for each hash that is not contained, until one is refused. The test and the insert wait
-/// for the same two buckets, so together they take hardly longer than the insert.
-pub(super) struct InsertAbsent<'a, T, P> {
-    pub(super) table: &'a mut T,
-    pub(super) placement: P,
-    pub(super) kicks: Kicks,
-    pub(super) size: FingerprintSize,
-    pub(super) hashes: &'a [KeyHash],
-    pub(super) absent: &'a mut Vec<bool>,
-}
-
-impl<T: Buckets, P: Placement> wide::Job for InsertAbsent<'_, T, P> {
-    type Output = Inserted;
-
-    #[inline(always)]
-    fn run(self) -> Inserted {
-        let Self { table, placement, kicks, size, hashes, absent } = self;
-        let mut count = 0;
-        if absent.try_reserve(hashes.len()).is_err() {
-            return Inserted { count, stopped: Some(FullCause::OutOfMemory) };
-        }
-        let mut prefetched = Prefetched::new(table, placement, size, hashes);
-        for _ in hashes {
-            let key = prefetched.next(table);
-            let is_absent = !table.contains_either(key.home, key.alternate, key.fingerprint);
-            if is_absent && let Err(cause) = insert_into::<false, _>(table, placement, kicks, &key)
-            {
-                return Inserted { count, stopped: Some(cause) };
-            }
-            count += usize::from(is_absent);
-            absent.push(is_absent);
-        }
-        Inserted { count, stopped: None }
-    }
-}
-
-/// `remove` for each hash. Returns how many were there.
-pub(super) struct RemoveAll<'a, T, P> {
-    pub(super) table: &'a mut T,
-    pub(super) placement: P,
-    pub(super) size: FingerprintSize,
-    pub(super) hashes: &'a [KeyHash],
-    pub(super) removed: &'a mut Vec<bool>,
-}
-
-impl<T: Buckets, P: Placement> wide::Job for RemoveAll<'_, T, P> {
-    type Output = usize;
-
-    #[inline(always)]
-    fn run(self) -> usize {
-        let Self { table, placement, size, hashes, removed } = self;
+    fn run(self) -> Changed {
+        let Self { table, placement, kicks, size, hashes, answers } = self;
         let mut prefetched = Prefetched::new(table, placement, size, hashes);
         let mut count = 0;
-        removed.extend(hashes.iter().map(|_| {
+        for (at, _) in hashes.iter().enumerate() {
             let key = prefetched.next(table);
-            let found = table.remove_from_either::<false>(key.home, key.alternate, key.fingerprint);
-            count += usize::from(found);
-            found
-        }));
-        count
+            let Candidates { fingerprint, home, alternate } = key;
+            let is_changed = match CHANGE {
+                REMOVE => table.remove_from_either::<false>(home, alternate, fingerprint),
+                INSERT_ABSENT if table.contains_either(home, alternate, fingerprint) => false,
+                _ => {
+                    if let Err(cause) = insert_into::<false, _>(table, placement, kicks, &key) {
+                        return Changed { count, stopped: Some((at, cause)) };
+                    }
+                    true
+                }
+            };
+            count += usize::from(is_changed);
+            if CHANGE != INSERT {
+                answers[at] = is_changed;
+            }
+        }
+        Changed { count, stopped: None }
     }
 }

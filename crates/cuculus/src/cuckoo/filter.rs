@@ -2,14 +2,14 @@
 
 use core::fmt;
 
-use super::batch;
 use super::builder::CuckooFilterBuilder;
-use super::changes::{InsertAbsent, InsertAll, Inserted, RemoveAll};
+use super::changes::{Changed, Changes, INSERT, INSERT_ABSENT, REMOVE};
 use super::room::{Candidates, Kicks, insert_into, insert_overflowing};
 use super::stats::CuckooStats;
 use super::straight::Body;
 #[cfg(target_arch = "x86_64")]
 use super::vectors::Lookup;
+use crate::batch::Contains;
 use crate::filter::extend_counting_refused;
 use crate::placement::{AnyPlacement, Placement};
 use crate::table::{BucketShape, Buckets, Table, with_table};
@@ -62,6 +62,28 @@ macro_rules! with_placed {
     };
 }
 
+/// Runs the same expression on a placement, by code of its own for those that builders choose.
+macro_rules! with_placement {
+    ($any:expr, $placement:ident => $body:expr) => {
+        match $any {
+            AnyPlacement::AnySize($placement) => $body,
+            AnyPlacement::Chunked($placement) => $body,
+            $placement => $body,
+        }
+    };
+}
+
+/// Runs the same expression on the table of a filter with its placement and the candidates of a key.
+macro_rules! with_key {
+    ($filter:expr, $borrowed:ident, $hash:expr; $table:ident, $placement:ident, $key:ident => $body:expr) => {{
+        let (placement, size) = ($filter.body.placement(), $filter.body.size());
+        with_placed!($filter.body.$borrowed(), placement; $table, $placement => {
+            let $key = Candidates::of($placement, size, $hash);
+            $body
+        })
+    }};
+}
+
 impl CuckooFilter {
     /// Starts with the defaults: a false positive rate of 1 %, buckets of four.
     pub fn builder() -> CuckooFilterBuilder {
@@ -107,20 +129,10 @@ impl CuckooFilter {
             }
             return;
         }
-        with_table!(self.body.table(), table => match self.body.placement() {
-            AnyPlacement::AnySize(placement) => {
-                let job = batch::Contains { table, placement, size, keys, hash, hits };
-                wide::run(instructions, job);
-            }
-            AnyPlacement::Chunked(placement) => {
-                let job = batch::Contains { table, placement, size, keys, hash, hits };
-                wide::run(instructions, job);
-            }
-            placement => {
-                let job = batch::Contains { table, placement, size, keys, hash, hits };
-                wide::run(instructions, job);
-            }
-        });
+        with_table!(self.body.table(), table => with_placement!(self.body.placement(), placement => {
+            let job = Contains { table, placement, size, keys, hash, hits };
+            wide::run(instructions, job);
+        }));
     }
 
     // The other kinds of filters, out of line: with every kind of table inlined into the caller, none
@@ -128,18 +140,15 @@ impl CuckooFilter {
 
     #[inline(never)]
     fn unusual_contains(&self, hash: KeyHash) -> bool {
-        let size = self.body.size();
-        with_placed!(self.body.table(), self.body.placement(); table, placement => {
-            let key = Candidates::of(placement, size, hash);
+        with_key!(self, table, hash; table, _placement, key => {
             table.contains_either(key.home, key.alternate, key.fingerprint)
         })
     }
 
     #[inline(never)]
     fn insert_into_unusual(&mut self, hash: KeyHash) -> Result<(), Full> {
-        let (placement, size, kicks) = (self.body.placement(), self.body.size(), self.kicks);
-        let inserted = with_placed!(self.body.table_mut(), placement; table, placement => {
-            let key = Candidates::of(placement, size, hash);
+        let kicks = self.kicks;
+        let inserted = with_key!(self, table_mut, hash; table, placement, key => {
             insert_into::<true, _>(table, placement, kicks, &key)
         });
         self.end_insert(inserted)
@@ -147,9 +156,7 @@ impl CuckooFilter {
 
     #[inline(never)]
     fn remove_from_unusual(&mut self, hash: KeyHash) -> bool {
-        let (placement, size) = (self.body.placement(), self.body.size());
-        let removed = with_placed!(self.body.table_mut(), placement; table, placement => {
-            let key = Candidates::of(placement, size, hash);
+        let removed = with_key!(self, table_mut, hash; table, _placement, key => {
             table.remove_from_either::<true>(key.home, key.alternate, key.fingerprint)
         });
         self.len -= usize::from(removed);
@@ -177,9 +184,8 @@ impl CuckooFilter {
     #[cold]
     #[inline(never)]
     fn insert_by_kicks(&mut self, hash: KeyHash) -> Result<(), Full> {
-        let (placement, size, kicks) = (self.body.placement(), self.body.size(), self.kicks);
-        let inserted = with_placed!(self.body.table_mut(), placement; table, placement => {
-            let key = Candidates::of(placement, size, hash);
+        let kicks = self.kicks;
+        let inserted = with_key!(self, table_mut, hash; table, placement, key => {
             insert_overflowing(table, placement, kicks, &key)
         });
         self.end_insert(inserted)
@@ -197,17 +203,30 @@ impl CuckooFilter {
         }
     }
 
+    fn change_each<const CHANGE: u8>(
+        &mut self,
+        hashes: &[KeyHash],
+        answers: &mut [bool],
+    ) -> Changed {
+        let (placement, size) = (self.body.placement(), self.body.size());
+        let (kicks, instructions) = (self.kicks, self.instructions);
+        with_placed!(self.body.table_mut(), placement; table, placement => {
+            let job = Changes::<_, _, CHANGE> { table, placement, kicks, size, hashes, answers };
+            wide::run(instructions, job)
+        })
+    }
+
     /// Counts what a batch inserted, and says why it stopped.
-    fn end_batch(&mut self, inserted: &Inserted) -> Result<(), Full> {
-        self.len += inserted.count;
-        match inserted.stopped {
+    fn end_batch(&mut self, changed: &Changed) -> Result<(), Full> {
+        self.len += changed.count;
+        match changed.stopped {
             None => Ok(()),
-            Some(cause) => Err(Full { inserted: inserted.count, ..self.full(cause) }),
+            Some((_, cause)) => Err(Full { inserted: changed.count, ..self.full(cause) }),
         }
     }
 
     pub(super) fn full(&self, cause: FullCause) -> Full {
-        Full { cause, len: self.len, slots: self.slots(), inserted: 0 }
+        Full::new(cause, self.len, self.slots())
     }
 }
 
@@ -303,12 +322,8 @@ impl Insert for CuckooFilter {
     }
 
     fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Full> {
-        let (placement, size) = (self.body.placement(), self.body.size());
-        let (kicks, instructions) = (self.kicks, self.instructions);
-        let inserted = with_placed!(self.body.table_mut(), placement; table, placement => {
-            wide::run(instructions, InsertAll { table, placement, kicks, size, hashes })
-        });
-        self.end_batch(&inserted)
+        let changed = self.change_each::<INSERT>(hashes, &mut []);
+        self.end_batch(&changed)
     }
 
     fn insert_absent_batch(
@@ -317,13 +332,13 @@ impl Insert for CuckooFilter {
         absent: &mut Vec<bool>,
     ) -> Result<(), Full> {
         absent.clear();
-        let (placement, size) = (self.body.placement(), self.body.size());
-        let (kicks, instructions) = (self.kicks, self.instructions);
-        let inserted = with_placed!(self.body.table_mut(), placement; table, placement => {
-            let job = InsertAbsent { table, placement, kicks, size, hashes, absent };
-            wide::run(instructions, job)
-        });
-        self.end_batch(&inserted)
+        if absent.try_reserve(hashes.len()).is_err() {
+            return Err(self.full(FullCause::OutOfMemory));
+        }
+        absent.resize(hashes.len(), false);
+        let changed = self.change_each::<INSERT_ABSENT>(hashes, absent);
+        absent.truncate(changed.stopped.map_or(hashes.len(), |(before, _)| before));
+        self.end_batch(&changed)
     }
 
     fn clear(&mut self) {
@@ -356,13 +371,9 @@ impl Remove for CuckooFilter {
     }
 
     fn remove_batch(&mut self, hashes: &[KeyHash], removed: &mut Vec<bool>) {
-        let (placement, size) = (self.body.placement(), self.body.size());
-        let instructions = self.instructions;
         removed.clear();
-        let count = with_placed!(self.body.table_mut(), placement; table, placement => {
-            wide::run(instructions, RemoveAll { table, placement, size, hashes, removed })
-        });
-        self.len -= count;
+        removed.resize(hashes.len(), false);
+        self.len -= self.change_each::<REMOVE>(hashes, removed).count;
     }
 }
 
@@ -370,12 +381,7 @@ extend_counting_refused!(CuckooFilter);
 
 impl fmt::Debug for CuckooFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CuckooFilter")
-            .field("len", &self.len)
-            .field("slots", &self.slots())
-            .field("shape", &self.shape)
-            .field("placement", &self.body.placement().kind())
-            .field("hasher", &self.hasher)
-            .finish_non_exhaustive()
+        let (placement, hasher) = (self.body.placement().kind(), &self.hasher);
+        write!(f, "CuckooFilter({:?}, {placement:?}, {hasher:?})", self.stats())
     }
 }

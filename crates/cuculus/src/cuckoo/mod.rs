@@ -1,7 +1,6 @@
 //! The cuckoo filter of fixed size, which puts placement, table and kick engine together, and the
 //! maplet, which keeps a value beside each fingerprint. Neither grows.
 
-pub(crate) mod batch;
 pub(crate) mod builder;
 mod bulk;
 mod changes;

@@ -88,6 +88,30 @@ impl<W: Word, const PARTS: usize, const WHOLE: bool> Packed<W, PARTS, WHOLE> {
         (places != W::ZERO, self.lanes.in_first(places, fingerprint.0))
     }
 
+    #[inline(always)]
+    fn remove_from_part<const SINGLE: bool>(
+        &mut self,
+        a: BucketIndex,
+        b: BucketIndex,
+        old: Fingerprint,
+        part: u32,
+    ) -> bool {
+        let pattern = self.lanes.splat(old.0);
+        let held = [a, b].map(|bucket| self.lanes.any_equal(self.part(bucket, part), pattern));
+        let first = held[0] != W::ZERO;
+        self.flip_either::<SINGLE>([a, b], part, held, first, old)
+    }
+
+    #[inline(never)]
+    fn remove_from_parts<const SINGLE: bool>(
+        &mut self,
+        a: BucketIndex,
+        b: BucketIndex,
+        old: Fingerprint,
+    ) -> bool {
+        (0..PARTS as u32).any(|part| self.remove_from_part::<SINGLE>(a, b, old, part))
+    }
+
     /// The lowest and the highest bit of each lane of a part.
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn lane_ends(&self) -> (W, W) {
@@ -205,15 +229,10 @@ impl<W: Word, const PARTS: usize, const WHOLE: bool> Buckets for Packed<W, PARTS
             // SAFETY: it is checked.
             return unsafe { self.remove_from_either_whole::<true, SINGLE>(a, b, old) };
         }
-        let pattern = self.lanes.splat(old.0);
-        for part in 0..PARTS as u32 {
-            let held = [a, b].map(|bucket| self.lanes.any_equal(self.part(bucket, part), pattern));
-            let first = held[0] != W::ZERO;
-            if self.flip_either::<SINGLE>([a, b], part, held, first, old) {
-                return true;
-            }
+        if PARTS > 1 {
+            return self.remove_from_parts::<SINGLE>(a, b, old);
         }
-        false
+        self.remove_from_part::<SINGLE>(a, b, old, 0)
     }
 
     #[inline(always)]
