@@ -13,21 +13,13 @@ pub enum Instructions {
     #[cfg(any(test, feature = "lab"))]
     /// Only those that every processor of the platform has.
     Baseline,
-    #[cfg(any(test, feature = "lab"))]
-    /// What the processor has, without AVX-512.
-    WithoutAvx512,
 }
 
-/// Vectors of several keys that the processor has. Made by [`Instructions::vectors`] alone, so
-/// whoever has one may use its instructions.
+/// That the processor has AVX2, BMI1, BMI2, LZCNT and POPCNT. Made by [`Instructions::avx2`] alone, so
+/// whoever has one may use them.
 #[cfg(target_arch = "x86_64")]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Vectors {
-    /// AVX2, BMI1, BMI2, LZCNT and POPCNT.
-    Avx2,
-    /// AVX-512F and the same.
-    Avx512,
-}
+#[derive(Clone, Copy)]
+pub(crate) struct Avx2(());
 
 /// Work that is worth compiling twice. `run` must be `#[inline(always)]` all the way down: what
 /// is not inlined is compiled for the baseline.
@@ -56,7 +48,7 @@ pub(crate) struct Chosen {
 impl Instructions {
     pub(crate) fn choose(self) -> Chosen {
         #[cfg(target_arch = "x86_64")]
-        let wide = self.are_wide() && detected() && !deposits_slowly();
+        let wide = self.are_wide() && !deposits_slowly();
         #[cfg(not(target_arch = "x86_64"))]
         let wide = false;
         Chosen { wide }
@@ -65,22 +57,15 @@ impl Instructions {
     #[cfg(target_arch = "x86_64")]
     fn are_wide(self) -> bool {
         match self {
-            Self::Detected => true,
-            #[cfg(any(test, feature = "lab"))]
-            Self::WithoutAvx512 => true,
+            Self::Detected => detected(),
             #[cfg(any(test, feature = "lab"))]
             Self::Baseline => false,
         }
     }
 
-    /// The widest vectors of keys that may be used.
     #[cfg(target_arch = "x86_64")]
-    pub(crate) fn vectors(self) -> Option<Vectors> {
-        if !(self.are_wide() && detected()) {
-            return None;
-        }
-        let widest = self == Self::Detected && is_x86_feature_detected!("avx512f");
-        Some(if widest { Vectors::Avx512 } else { Vectors::Avx2 })
+    pub(crate) fn avx2(self) -> Option<Avx2> {
+        self.are_wide().then_some(Avx2(()))
     }
 }
 

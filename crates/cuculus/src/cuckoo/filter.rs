@@ -121,9 +121,9 @@ impl CuckooFilter {
         let (size, instructions) = (self.body.size(), self.instructions);
         #[cfg(target_arch = "x86_64")]
         if let Some(straight) = self.body.straight()
-            && let Some(vectors) = instructions.vectors()
+            && let Some(avx2) = instructions.avx2()
         {
-            let done = Lookup::new(&straight).look_up(vectors, keys, &hash, hits);
+            let done = Lookup::new(&straight).look_up(avx2, keys, &hash, hits);
             for (key, hit) in keys.iter().zip(hits).skip(done) {
                 *hit = straight.contains(hash(key));
             }
