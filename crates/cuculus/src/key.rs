@@ -36,7 +36,7 @@ macro_rules! borrowed_keys {
         impl Key for $key {
             type Bytes<'a> = &'a [u8];
 
-            #[inline(always)]
+            #[inline]
             fn bytes(&self) -> &[u8] {
                 self.as_ref()
             }
@@ -48,7 +48,7 @@ borrowed_keys!([u8], Vec<u8>, str, String);
 impl<const N: usize> Key for [u8; N] {
     type Bytes<'a> = &'a [u8; N];
 
-    #[inline(always)]
+    #[inline]
     fn bytes(&self) -> &[u8; N] {
         self
     }
@@ -60,7 +60,7 @@ impl<K: Key + ?Sized> Key for &K {
     where
         Self: 'a;
 
-    #[inline(always)]
+    #[inline]
     fn bytes(&self) -> Self::Bytes<'_> {
         (**self).bytes()
     }
@@ -71,7 +71,7 @@ macro_rules! integer_keys {
         impl Key for $int {
             type Bytes<'a> = [u8; size_of::<$wide>()];
 
-            #[inline(always)]
+            #[inline]
             fn bytes(&self) -> [u8; size_of::<$wide>()] {
                 (*self as $wide).to_le_bytes()
             }

@@ -42,7 +42,7 @@ impl FingerprintSize {
         self.values
     }
 
-    #[inline(always)]
+    #[inline]
     pub fn fingerprint(self, hash: KeyHash) -> Fingerprint {
         let low = hash.get() & 0xffff_ffff;
         Fingerprint(((low * u64::from(self.values)) >> 32) as u32 + 1)
@@ -60,14 +60,14 @@ pub trait Placement: Copy {
 
     /// Scales the whole hash to the number of buckets: the high half of their product. The high
     /// bits decide; the fingerprint comes from the low ones.
-    #[inline(always)]
+    #[inline]
     fn home(self, hash: KeyHash) -> BucketIndex {
         BucketIndex(((u128::from(hash.get()) * u128::from(self.buckets())) >> 64) as u32)
     }
 
     /// The same by products of 32 bits, which compilers turn into vector instructions where one
     /// of 64 bits stays scalar; slower for a single key.
-    #[inline(always)]
+    #[inline]
     fn home_for_vectors(self, hash: KeyHash) -> BucketIndex {
         let (high, low) = (hash.get() >> 32, hash.get() & 0xffff_ffff);
         let buckets = u64::from(self.buckets());
@@ -81,7 +81,7 @@ pub(crate) const MAX_BUCKETS: u64 = u32::MAX as u64;
 /// A well-mixed 32-bit value of a fingerprint. One multiplication alone would make the offsets of
 /// consecutive fingerprints an arithmetic progression, and the candidate pairs of the any-size
 /// form a lattice instead of a random graph.
-#[inline(always)]
+#[inline]
 fn spread(fingerprint: Fingerprint) -> u32 {
     let x = u64::from(fingerprint.0).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (x ^ (x >> 32)) as u32
@@ -107,12 +107,12 @@ impl AnySize {
 }
 
 impl Placement for AnySize {
-    #[inline(always)]
+    #[inline]
     fn buckets(self) -> u32 {
         self.buckets
     }
 
-    #[inline(always)]
+    #[inline]
     fn alternate(self, bucket: BucketIndex, fingerprint: Fingerprint) -> BucketIndex {
         // Below even_part, and so is the odd number after an even one.
         let scaled = (u64::from(spread(fingerprint)) * u64::from(self.even_part)) >> 32;
@@ -172,19 +172,19 @@ impl Chunked {
     /// What vectors of keys need to work out candidates: the factor of a fingerprint, and the bits of
     /// the product that are the offset, the lowest of them always one.
     #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
+    #[inline]
     pub(crate) fn factor_and_mask(self) -> (u32, u32) {
         (Self::FACTOR, self.mask)
     }
 }
 
 impl Placement for Chunked {
-    #[inline(always)]
+    #[inline]
     fn buckets(self) -> u32 {
         self.buckets
     }
 
-    #[inline(always)]
+    #[inline]
     fn alternate(self, bucket: BucketIndex, fingerprint: Fingerprint) -> BucketIndex {
         let product = fingerprint.0.wrapping_mul(Self::FACTOR);
         BucketIndex(bucket.0 ^ ((product | 1) & self.mask))
@@ -200,12 +200,12 @@ impl Xor {
 }
 
 impl Placement for Xor {
-    #[inline(always)]
+    #[inline]
     fn buckets(self) -> u32 {
         self.mask + 1
     }
 
-    #[inline(always)]
+    #[inline]
     fn alternate(self, bucket: BucketIndex, fingerprint: Fingerprint) -> BucketIndex {
         let offset = if self.is_simplified { fingerprint.0 } else { spread(fingerprint) >> 1 | 1 };
         BucketIndex(bucket.0 ^ (offset & self.mask))
@@ -290,7 +290,7 @@ impl AnyPlacement {
 }
 
 impl Placement for AnyPlacement {
-    #[inline(always)]
+    #[inline]
     fn buckets(self) -> u32 {
         match self {
             Self::AnySize(form) => form.buckets(),
@@ -299,7 +299,7 @@ impl Placement for AnyPlacement {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn alternate(self, bucket: BucketIndex, fingerprint: Fingerprint) -> BucketIndex {
         match self {
             Self::AnySize(form) => form.alternate(bucket, fingerprint),

@@ -3,14 +3,14 @@
 
 /// Prefetches the cache line that holds `items[at]`. Any position will do: a prefetch of an address
 /// that is not mapped is dropped.
-#[inline(always)]
+#[inline]
 #[allow(unreachable_pub, reason = "public with the feature `lab`")]
 pub fn prefetch<T>(items: &[T], at: usize) {
     prefetch_at(items.as_ptr().wrapping_add(at));
 }
 
 /// Prefetches the cache line at an address, which may be any.
-#[inline(always)]
+#[inline]
 pub(crate) fn prefetch_at<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: SSE is part of the x86-64 baseline, and a prefetch has no effect that the program can

@@ -81,13 +81,13 @@ pub trait Space {
     fn prefetch(&self, bucket: BucketIndex);
 
     /// Takes the memory, if any, that this number of moves needs. Nothing has moved yet.
-    #[inline(always)]
+    #[inline]
     fn prepare(&mut self, _moves: usize) -> Result<(), OutOfMemory> {
         Ok(())
     }
 
     /// Is told how many buckets a search has opened.
-    #[inline(always)]
+    #[inline]
     fn opened(&mut self, _buckets: u32) {}
 
     /// Moves the entry in `slot` of `from` to a free slot of `to`.
@@ -111,7 +111,7 @@ impl From<OutOfMemory> for Stuck {
 
 /// Makes room in one of the `starts`, all of them full, by opening at most `max_kicks` buckets;
 /// returns the one that has room now. After an error nothing has changed.
-#[inline(always)]
+#[inline]
 pub fn make_room(
     space: &mut impl Space,
     starts: &[BucketIndex],
@@ -136,12 +136,12 @@ struct Node {
 impl Node {
     const START: u32 = u32::MAX;
 
-    #[inline(always)]
+    #[inline]
     fn reached(bucket: BucketIndex, parent: usize, slot: u32) -> Self {
         Self { bucket, from: (parent as u32) << 3 | slot }
     }
 
-    #[inline(always)]
+    #[inline]
     fn parent(self) -> Option<(usize, u32)> {
         (self.from != Self::START).then_some(((self.from >> 3) as usize, self.from & 7))
     }
@@ -159,14 +159,14 @@ struct Nodes {
 const FEW: usize = 32;
 
 impl Nodes {
-    #[inline(always)]
+    #[inline]
     fn new() -> Self {
         let none = Node { bucket: BucketIndex(0), from: 0 };
         Self { few: [none; FEW], more: Vec::new(), len: 0 }
     }
 
     /// Adds a node, and says whether there was memory for it.
-    #[inline(always)]
+    #[inline]
     fn push(&mut self, node: Node) -> bool {
         let is_added = match self.few.get_mut(self.len) {
             Some(place) => {
@@ -185,7 +185,7 @@ impl Nodes {
     }
 
     /// Node `at`, which must have been pushed.
-    #[inline(always)]
+    #[inline]
     fn get(&self, at: usize) -> Node {
         if at < FEW { self.few[at] } else { self.get_more(at) }
     }
@@ -199,7 +199,7 @@ impl Nodes {
 /// A first-come search visits buckets in the order of their distance. The path to the first free
 /// one passes no bucket twice: if it did, the part in between could be left out, and the shorter
 /// path would have been found before. So the moves do not disturb each other.
-#[inline(always)]
+#[inline]
 fn breadth_first<S: Space>(
     space: &mut S,
     starts: &[BucketIndex],
@@ -265,7 +265,7 @@ const MOST_NOTED: u32 = 1 << 16;
 const WORDS_PER_UNIT: usize = 8;
 
 /// Whether a bucket is reached for the first time, as far as that is noted.
-#[inline(always)]
+#[inline]
 fn is_new(reached: &mut [u64], bucket: BucketIndex) -> bool {
     let mut at = (bucket.0 / 64) as usize;
     if at >= reached.len() {
@@ -278,7 +278,7 @@ fn is_new(reached: &mut [u64], bucket: BucketIndex) -> bool {
     new
 }
 
-#[inline(always)]
+#[inline]
 fn carry_out(space: &mut impl Space, nodes: &Nodes, free: Node) -> Result<BucketIndex, Stuck> {
     let mut node = free;
     let mut moves = 0;

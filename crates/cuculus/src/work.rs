@@ -11,7 +11,7 @@ thread_local! {
 }
 
 /// Counts work of this thread.
-#[inline(always)]
+#[inline]
 pub fn add(units: usize) {
     #[cfg(any(test, feature = "lab"))]
     DONE.set(DONE.get() + units as u64);

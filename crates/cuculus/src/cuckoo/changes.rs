@@ -19,7 +19,7 @@ struct Prefetched<'a, P> {
 }
 
 impl<'a, P: Placement> Prefetched<'a, P> {
-    #[inline(always)]
+    #[inline]
     fn new(
         table: &impl Buckets,
         placement: P,
@@ -35,7 +35,7 @@ impl<'a, P: Placement> Prefetched<'a, P> {
     }
 
     /// The next key to work on; a later one is prefetched instead.
-    #[inline(always)]
+    #[inline]
     fn next(&mut self, table: &impl Buckets) -> Candidates {
         let place = &mut self.ring[self.at % GROUP];
         let key = *place;

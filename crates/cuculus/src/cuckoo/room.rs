@@ -15,7 +15,7 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    #[inline(always)]
+    #[inline]
     pub fn of(placement: impl Placement, size: FingerprintSize, hash: KeyHash) -> Self {
         let fingerprint = size.fingerprint(hash);
         let home = placement.home(hash);
@@ -24,7 +24,7 @@ impl Candidates {
     }
 
     /// The distinct buckets: two, or one that is its own alternate.
-    #[inline(always)]
+    #[inline]
     pub fn buckets(&self) -> impl Iterator<Item = BucketIndex> + use<> {
         let (home, alternate) = (self.home, self.alternate);
         core::iter::once(home).chain((alternate != home).then_some(alternate))

@@ -33,35 +33,35 @@ impl Body {
         Self { table, placement, size, is_straight }
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn table(&self) -> &Table {
         &self.table
     }
 
     /// For changes of what the buckets hold. The table must stay the one that it is.
-    #[inline(always)]
+    #[inline]
     pub(super) fn table_mut(&mut self) -> &mut Table {
         &mut self.table
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn placement(&self) -> AnyPlacement {
         self.placement
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn size(&self) -> FingerprintSize {
         self.size
     }
 
     /// Whether it is the usual filter.
-    #[inline(always)]
+    #[inline]
     pub(super) fn is_straight(&self) -> bool {
         self.is_straight
     }
 
     /// `None` if the filter is another.
-    #[inline(always)]
+    #[inline]
     pub(super) fn straight(&self) -> Option<Straight<&Octets>> {
         let Self { ref table, placement, size, is_straight } = *self;
         is_straight.then(|| match (table, placement) {
@@ -74,7 +74,7 @@ impl Body {
     }
 
     /// `None` if the filter is another.
-    #[inline(always)]
+    #[inline]
     pub(super) fn straight_mut(&mut self) -> Option<Straight<&mut Octets>> {
         let Self { ref mut table, placement, size, is_straight } = *self;
         is_straight.then(|| match (table, placement) {
@@ -99,7 +99,7 @@ pub(super) struct Straight<T> {
 }
 
 impl<T> Straight<T> {
-    #[inline(always)]
+    #[inline]
     fn candidates(&self, hash: KeyHash) -> Candidates {
         Candidates::of(self.placement, self.size, hash)
     }

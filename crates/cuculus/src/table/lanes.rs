@@ -27,27 +27,27 @@ pub trait Word:
 
     /// Whether any of two words has a lane of zeros, each word with its own lanes: their lowest
     /// bits and their highest.
-    #[inline(always)]
+    #[inline]
     fn either_has_zero(words: [Self; 2], ones: [Self; 2], highs: [Self; 2]) -> bool {
         let zeros = |i: usize| words[i].wrapping_sub(ones[i]) & !words[i] & highs[i];
         zeros(0) | zeros(1) != Self::ZERO
     }
 
     /// Whether any of the words in two windows has a lane that is equal to that of `pattern`.
-    #[inline(always)]
+    #[inline]
     fn either_equal(windows: [&[u8; WINDOW]; 2], pattern: Self, lanes: &Lanes<Self>) -> bool {
         let [a, b] = Self::equal_in_each(windows, pattern, lanes);
         a | b != Self::ZERO
     }
 
     /// [`Lanes::any_equal`] for the words in two windows.
-    #[inline(always)]
+    #[inline]
     fn equal_in_each(windows: [&[u8; WINDOW]; 2], pattern: Self, lanes: &Lanes<Self>) -> [Self; 2] {
         windows.map(|window| lanes.any_equal(Self::load(window), pattern))
     }
 
     /// [`Lanes::equal`] to zero for the words in two windows.
-    #[inline(always)]
+    #[inline]
     fn free_in_each(windows: [&[u8; WINDOW]; 2], lanes: &Lanes<Self>) -> [Self; 2] {
         windows.map(|window| lanes.equal(Self::load(window), Self::ZERO))
     }
@@ -66,37 +66,37 @@ macro_rules! impl_word {
             const BITS: u32 = $word::BITS;
             const ZERO: Self = 0;
 
-            #[inline(always)]
+            #[inline]
             fn wrapping_add(self, other: Self) -> Self {
                 $word::wrapping_add(self, other)
             }
-            #[inline(always)]
+            #[inline]
             fn wrapping_sub(self, other: Self) -> Self {
                 $word::wrapping_sub(self, other)
             }
-            #[inline(always)]
+            #[inline]
             fn wrapping_mul(self, other: Self) -> Self {
                 $word::wrapping_mul(self, other)
             }
-            #[inline(always)]
+            #[inline]
             fn trailing_zeros(self) -> u32 {
                 $word::trailing_zeros(self)
             }
-            #[inline(always)]
+            #[inline]
             fn count_ones(self) -> u32 {
                 $word::count_ones(self)
             }
-            #[inline(always)]
+            #[inline]
             fn low_u32(self) -> u32 {
                 self as u32
             }
-            #[inline(always)]
+            #[inline]
             fn load(window: &[u8; WINDOW]) -> Self {
                 let mut word = [0; size_of::<$word>()];
                 word.copy_from_slice(&window[..size_of::<$word>()]);
                 $word::from_le_bytes(word)
             }
-            #[inline(always)]
+            #[inline]
             fn store(self, window: &mut [u8; WINDOW]) {
                 window[..size_of::<$word>()].copy_from_slice(&self.to_le_bytes());
             }
@@ -110,25 +110,25 @@ impl_word!(
     /// Both words side by side in a vector: what follows the loads is fewer instructions,
     /// and what waits for memory is what fills the processor's queues.
     #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
+    #[inline]
     fn either_has_zero(words: [u64; 2], ones: [u64; 2], highs: [u64; 2]) -> bool {
         super::vector::either_has_zero(words, ones, highs)
     }
 
     #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
+    #[inline]
     fn either_equal(windows: [&[u8; WINDOW]; 2], pattern: u64, lanes: &Lanes<u64>) -> bool {
         super::vector::either_equal(windows, pattern, lanes.ones, lanes.highs)
     }
 
     #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
+    #[inline]
     fn equal_in_each(windows: [&[u8; WINDOW]; 2], pattern: u64, lanes: &Lanes<u64>) -> [u64; 2] {
         super::vector::equal_in_each(windows, pattern, lanes.ones, lanes.highs)
     }
 
     #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
+    #[inline]
     fn free_in_each(windows: [&[u8; WINDOW]; 2], lanes: &Lanes<u64>) -> [u64; 2] {
         super::vector::zero_in_each(windows, lanes.lows, lanes.highs)
     }
@@ -148,12 +148,12 @@ pub(crate) fn fits<W: Word>(bits: u32) -> bool {
 pub(super) struct Twice<W>(pub(super) [W; 2]);
 
 impl<W: Copy> Twice<W> {
-    #[inline(always)]
+    #[inline]
     fn new(word: W) -> Self {
         Self([word; 2])
     }
 
-    #[inline(always)]
+    #[inline]
     fn word(&self) -> W {
         self.0[0]
     }
@@ -186,7 +186,7 @@ impl<W: Word> Lanes<W> {
     }
 
     /// The lanes whose lowest bits these are.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn of_ones(width: u32, count: u32, ones: W) -> Self {
         let highs = ones << (width - 1);
         let lows = highs.wrapping_sub(ones);
@@ -202,7 +202,7 @@ impl<W: Word> Lanes<W> {
     }
 
     /// The bits of `lanes` lanes.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn bits(&self, lanes: u32) -> u32 {
         self.width * lanes
     }
@@ -214,7 +214,7 @@ impl<W: Word> Lanes<W> {
     }
 
     /// The value in every lane.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn splat(&self, value: u32) -> W {
         self.ones.word().wrapping_mul(W::from(value))
     }
@@ -227,14 +227,14 @@ impl<W: Word> Lanes<W> {
 
     /// Not zero if, and only if, some lane of `word` is equal to that of `pattern`. Which bits are
     /// set says only where the first such lane is.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn any_equal(&self, word: W, pattern: W) -> W {
         let difference = word ^ pattern;
         difference.wrapping_sub(self.ones.word()) & !difference & self.highs.word()
     }
 
     /// The highest bit of each lane of `word` that is equal to that of `pattern`.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn equal(&self, word: W, pattern: W) -> W {
         let difference = word ^ pattern;
         // Adding all low bits carries into the highest unless the low bits are zero; the sum of
@@ -244,7 +244,7 @@ impl<W: Word> Lanes<W> {
     }
 
     /// The number of lanes in a mask of highest bits.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn count(&self, mask: W) -> u32 {
         if self.width < 4 {
             return mask.count_ones();
@@ -258,25 +258,25 @@ impl<W: Word> Lanes<W> {
     }
 
     /// The first lane in a mask of highest bits.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn first_in(&self, mask: W) -> Option<u32> {
         if mask == W::ZERO { None } else { Some(mask.trailing_zeros() / self.width) }
     }
 
     /// The value in the first lane of a mask of highest bits; nothing if the mask is empty.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn in_first(&self, mask: W, value: u32) -> W {
         let high = mask & W::ZERO.wrapping_sub(mask);
         (high >> self.span).wrapping_mul(W::from(value))
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn get(&self, word: W, lane: u32) -> u32 {
         (word >> (lane * self.width) & self.first).low_u32()
     }
 
     /// The bits of a lane.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn mask(&self, lane: u32) -> W {
         self.first << (lane * self.width)
     }

@@ -34,7 +34,7 @@ pub trait Buckets {
     /// Whether one of the buckets that start at two spots holds the fingerprint.
     fn spots_contain(&self, a: Spot, b: Spot, fingerprint: Fingerprint) -> bool;
 
-    #[inline(always)]
+    #[inline]
     fn contains_either(&self, a: BucketIndex, b: BucketIndex, fingerprint: Fingerprint) -> bool {
         self.spots_contain(self.spot(a), self.spot(b), fingerprint)
     }
@@ -55,7 +55,7 @@ pub trait Buckets {
     /// Puts a fingerprint into the emptier of two buckets, the first if they are alike, and says
     /// whether either had room. `SINGLE`: not one of a batch, see
     /// `flip_either`.
-    #[inline(always)]
+    #[inline]
     fn place_in_emptier<const SINGLE: bool>(
         &mut self,
         a: BucketIndex,
@@ -70,7 +70,7 @@ pub trait Buckets {
     /// Takes a fingerprint out of one of two buckets, the first if it is in both, and says whether
     /// it was in either. `SINGLE`: not one of a batch, see
     /// `flip_either`.
-    #[inline(always)]
+    #[inline]
     fn remove_from_either<const SINGLE: bool>(
         &mut self,
         a: BucketIndex,
@@ -93,7 +93,7 @@ pub trait Buckets {
     #[cfg_attr(not(feature = "lab"), allow(dead_code, reason = "for tables that undo"))]
     fn restore(&mut self, bucket: BucketIndex, entries: [Fingerprint; MAX_SLOTS]);
 
-    #[inline(always)]
+    #[inline]
     fn prefetch(&self, spot: Spot) {
         self.runs().prefetch(spot);
     }

@@ -29,7 +29,7 @@ impl<W: Word, const PARTS: usize, const WHOLE: bool> Packed<W, PARTS, WHOLE> {
         Self { runs, lanes, lanes_per_part, shifted }
     }
 
-    #[inline(always)]
+    #[inline]
     fn run(bucket: BucketIndex, part: u32) -> u64 {
         u64::from(bucket.0) * PARTS as u64 + u64::from(part)
     }
@@ -119,7 +119,7 @@ impl<W: Word, const PARTS: usize, const WHOLE: bool> Packed<W, PARTS, WHOLE> {
     }
 
     /// Whether either of the parts that start at two spots has the fingerprint.
-    #[inline(always)]
+    #[inline]
     fn parts_contain(&self, spots: [Spot; 2], fingerprint: Fingerprint) -> bool {
         let [(word_a, bit_a), (word_b, bit_b)] = spots.map(|s| self.runs.load_unshifted::<W>(s));
         let ((ones_a, highs_a), (ones_b, highs_b)) = (self.shifted[bit_a], self.shifted[bit_b]);
@@ -131,7 +131,7 @@ impl<W: Word, const PARTS: usize, const WHOLE: bool> Packed<W, PARTS, WHOLE> {
 }
 
 impl<W: Word, const PARTS: usize, const WHOLE: bool> Buckets for Packed<W, PARTS, WHOLE> {
-    #[inline(always)]
+    #[inline]
     fn spot(&self, bucket: BucketIndex) -> Spot {
         self.runs.spot(Self::run(bucket, 0))
     }
@@ -267,12 +267,12 @@ impl<W: Word, const PARTS: usize, const WHOLE: bool> Buckets for Packed<W, PARTS
         true
     }
 
-    #[inline(always)]
+    #[inline]
     fn runs(&self) -> &Runs {
         &self.runs
     }
 
-    #[inline(always)]
+    #[inline]
     fn runs_mut(&mut self) -> &mut Runs {
         &mut self.runs
     }

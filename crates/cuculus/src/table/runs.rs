@@ -21,19 +21,19 @@ pub struct OutOfMemory {
 pub struct Spot(u64);
 
 impl Spot {
-    #[inline(always)]
+    #[inline]
     fn byte(self) -> usize {
         (self.0 >> 3) as usize
     }
 
     /// The bit of the byte.
-    #[inline(always)]
+    #[inline]
     fn bit(self) -> u32 {
         self.0 as u32 & 7
     }
 
     /// The spot `bits` bits further on.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn plus(self, bits: u32) -> Self {
         Self(self.0 + u64::from(bits))
     }
@@ -135,14 +135,14 @@ impl Runs {
     }
 
     /// Where a run starts.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn spot(&self, run: u64) -> Spot {
         Spot(run * u64::from(self.bits))
     }
 
     /// The bytes from `at` on. A slice of two bounds would be checked by two comparisons and an
     /// addition, which a lookup feels; this is one.
-    #[inline(always)]
+    #[inline]
     fn window(&self, at: usize) -> &[u8; WINDOW] {
         assert!(at <= self.bytes.len() - WINDOW, "a run past the end");
         // SAFETY: `bytes` has WINDOW bytes at least, by both constructors, and WINDOW of them
@@ -150,7 +150,7 @@ impl Runs {
         unsafe { &*self.bytes.as_ptr().add(at).cast() }
     }
 
-    #[inline(always)]
+    #[inline]
     fn window_mut(&mut self, at: usize) -> &mut [u8; WINDOW] {
         assert!(at <= self.bytes.len() - WINDOW, "a run past the end");
         // SAFETY: as for `window`; the borrow of `self` is exclusive.
@@ -190,7 +190,7 @@ impl Runs {
 
     /// A run in the low bits of a word and, above it, bits of what follows. The run must fit the
     /// word wherever in a byte it starts ([`fits`](super::lanes::fits)).
-    #[inline(always)]
+    #[inline]
     pub(crate) fn load<W: Word>(&self, run: u64) -> W {
         let spot = self.spot(run);
         W::load(self.window(spot.byte())) >> spot.bit()
@@ -200,7 +200,7 @@ impl Runs {
     ///
     /// # Safety
     /// If not `CHECKED`, the run must be below the [`count`](Self::count).
-    #[inline(always)]
+    #[inline]
     pub(crate) unsafe fn whole<const CHECKED: bool>(&self, run: u64) -> &[u8; WINDOW] {
         let at = run as usize * self.stride;
         if CHECKED {
@@ -247,7 +247,7 @@ impl Runs {
     }
 
     /// The number of runs.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
@@ -260,13 +260,13 @@ impl Runs {
 
     /// The word that a run starts in, and the bit (below eight) at which it does. Bits before it
     /// are of what comes before.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn load_unshifted<W: Word>(&self, spot: Spot) -> (W, usize) {
         (W::load(self.window(spot.byte())), spot.bit() as usize)
     }
 
     /// Flips bits of a run; the bits around it stay.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn flip<W: Word>(&mut self, run: u64, bits: W) {
         let spot = self.spot(run);
         let window = self.window_mut(spot.byte());
@@ -293,7 +293,7 @@ impl Runs {
         unsafe { self.flip_either_at::<true, W>(spots.map(Spot::byte), bits, first) };
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn prefetch(&self, spot: Spot) {
         prefetch(&self.bytes, spot.byte());
     }

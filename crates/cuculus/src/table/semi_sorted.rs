@@ -181,7 +181,7 @@ fn exchanged(x: u32, y: u32) -> (u32, u32) {
 }
 
 impl<W: Word> Buckets for SemiSorted<W> {
-    #[inline(always)]
+    #[inline]
     fn spot(&self, bucket: BucketIndex) -> Spot {
         self.runs.spot(u64::from(bucket.0))
     }

@@ -12,7 +12,7 @@ use core::arch::x86_64::{
 use super::lanes::{Twice, WINDOW};
 
 /// [`Word::either_has_zero`](super::lanes::Word::either_has_zero) for two words of 64 bits.
-#[inline(always)]
+#[inline]
 pub(super) fn either_has_zero(words: [u64; 2], ones: [u64; 2], highs: [u64; 2]) -> bool {
     // SAFETY: SSE2 is part of the x86-64 baseline, and none of these touches memory.
     unsafe {
@@ -24,7 +24,7 @@ pub(super) fn either_has_zero(words: [u64; 2], ones: [u64; 2], highs: [u64; 2]) 
 }
 
 /// [`Word::either_equal`](super::lanes::Word::either_equal) for words of 64 bits.
-#[inline(always)]
+#[inline]
 pub(super) fn either_equal(
     windows: [&[u8; WINDOW]; 2],
     pattern: u64,
@@ -39,7 +39,7 @@ pub(super) fn either_equal(
 /// [`Word::equal_in_each`](super::lanes::Word::equal_in_each) for words of 64 bits. What waits for
 /// memory then waits in the queue of the vector units, and the queue that works out the addresses of
 /// the next keys stays free: removing keys took half as long again without.
-#[inline(always)]
+#[inline]
 pub(super) fn equal_in_each(
     windows: [&[u8; WINDOW]; 2],
     pattern: u64,
@@ -50,7 +50,7 @@ pub(super) fn equal_in_each(
 }
 
 /// [`Word::free_in_each`](super::lanes::Word::free_in_each) for words of 64 bits.
-#[inline(always)]
+#[inline]
 pub(super) fn zero_in_each(
     windows: [&[u8; WINDOW]; 2],
     lows: Twice<u64>,
@@ -65,7 +65,7 @@ pub(super) fn zero_in_each(
     })
 }
 
-#[inline(always)]
+#[inline]
 fn equal_in_lanes(
     windows: [&[u8; WINDOW]; 2],
     pattern: u64,
@@ -81,7 +81,7 @@ fn equal_in_lanes(
 }
 
 /// The words in two windows, side by side, by two instructions.
-#[inline(always)]
+#[inline]
 fn load_words([a, b]: [&[u8; WINDOW]; 2]) -> __m128i {
     const { assert!(WINDOW >= 8) };
     // SAFETY: as above, and eight bytes can be read from each window.
@@ -91,7 +91,7 @@ fn load_words([a, b]: [&[u8; WINDOW]; 2]) -> __m128i {
     }
 }
 
-#[inline(always)]
+#[inline]
 fn both_words(words: __m128i) -> [u64; 2] {
     // SAFETY: as above.
     unsafe {
@@ -100,7 +100,7 @@ fn both_words(words: __m128i) -> [u64; 2] {
     }
 }
 
-#[inline(always)]
+#[inline]
 fn side_by_side([low, high]: [u64; 2]) -> __m128i {
     // SAFETY: as above.
     unsafe { _mm_set_epi64x(high as i64, low as i64) }
