@@ -32,7 +32,7 @@ pub(super) struct Address {
 }
 
 impl Address {
-    #[inline(always)]
+    #[inline]
     pub(super) fn of(hash: KeyHash) -> Self {
         Self::of_part(hash, NO_PATH)
     }
@@ -47,12 +47,12 @@ impl Address {
         Self { path: hash.get() << NO_PATH >> no_path, home: home as u16 }
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn group(self) -> usize {
         usize::from(self.home) / GROUP_HOMES
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn home_in_group(self) -> u32 {
         u32::from(self.home) % GROUP_HOMES as u32
     }

@@ -23,7 +23,7 @@ pub(super) fn read(bytes: &[u8], bit: usize, width: u32) -> u64 {
 
 /// The numbers of one width from a bit on, at most 57 bits each. Three are loaded at once if they are
 /// narrow.
-#[inline(always)]
+#[inline]
 pub(super) fn read_all(bytes: &[u8], mut bit: usize, width: u32, to: &mut [u64]) {
     let (threes, mut rest) = to.as_chunks_mut();
     if 3 * width <= 57 {
@@ -62,7 +62,7 @@ impl<'a> Writer<'a> {
     }
 
     /// At most 56 bits.
-    #[inline(always)]
+    #[inline]
     pub(super) fn put(&mut self, value: u64, width: u32) {
         debug_assert!(width <= 56 && value <= mask(width));
         self.held |= value << self.bits;
@@ -105,7 +105,7 @@ impl<'a> Writer<'a> {
 }
 
 /// The word at an index, as bits.
-#[inline(always)]
+#[inline]
 fn word(words: &[u64], at: usize) -> u64 {
     u64::from_le(words[at])
 }
@@ -333,7 +333,7 @@ pub(super) fn insert_zero(words: &mut [u64], at: usize, end: usize) {
 
 /// Takes the bit at `at` out: those after it, up to `end`, move down by one, and another one comes before
 /// `end`. A few words.
-#[inline(always)]
+#[inline]
 pub(super) fn remove_bit(words: &mut [u64], at: usize, end: usize, next: u64) {
     let (first, last) = (at / 64, (end - 1) / 64);
     let (below, above) = (mask((at % 64) as u32), !1 << ((end - 1) % 64));

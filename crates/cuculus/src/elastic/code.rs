@@ -13,7 +13,7 @@
 /// The widest code: three of them and the bits before the first in its byte fit 128 bits.
 pub(super) const MAX_WIDTH: u32 = 40;
 
-#[inline(always)]
+#[inline]
 pub(super) const fn mask(bits: u32) -> u64 {
     (1 << bits) - 1
 }
@@ -41,19 +41,19 @@ impl Form {
     }
 
     /// The bits that a code takes of a group: its own, and one of the header.
-    #[inline(always)]
+    #[inline]
     pub(super) fn step(self) -> usize {
         self.width as usize + 1
     }
 
     /// The longest extension.
-    #[inline(always)]
+    #[inline]
     pub(super) fn longest(self) -> u32 {
         self.width - u32::from(self.ended)
     }
 
     /// The code of an extension, shortened if it is too long. A plain code needs all its bits.
-    #[inline(always)]
+    #[inline]
     pub(super) fn encode(self, extension: u64, length: u32) -> u64 {
         if self.ended {
             let length = length.min(self.width - 1);
@@ -65,7 +65,7 @@ impl Form {
     }
 
     /// The length of the extension in a code.
-    #[inline(always)]
+    #[inline]
     pub(super) fn length(self, code: u64) -> u32 {
         if self.ended {
             // The end is the highest zero.
@@ -76,7 +76,7 @@ impl Form {
     }
 
     /// The length of the extension in a code, if it begins like this one.
-    #[inline(always)]
+    #[inline]
     pub(super) fn match_length(self, code: u64, extension: u64) -> Option<u32> {
         let length = self.length(code);
         ((code ^ extension) & mask(length) == 0).then_some(length)

@@ -39,14 +39,14 @@ fn mask_of(count: u32) -> u32 {
 }
 
 /// [`linear_index`] with the mask at hand.
-#[inline(always)]
+#[inline]
 pub(super) fn index_among(path: u64, count: u32, mask: u32) -> usize {
     let whole = path as u32 & mask;
     (if whole < count { whole } else { whole & (mask >> 1) }) as usize
 }
 
 /// The segment that a path leads to among so many, by linear hashing.
-#[inline(always)]
+#[inline]
 pub(super) fn linear_index(path: u64, count: u32) -> usize {
     index_among(path, count, mask_of(count))
 }
@@ -148,7 +148,7 @@ impl Directory {
 }
 
 impl Directory {
-    #[inline(always)]
+    #[inline]
     pub(super) fn len(&self) -> usize {
         self.count as usize
     }
@@ -159,13 +159,13 @@ impl Directory {
     }
 
     /// The segment that a path leads to, by linear hashing. There must be one.
-    #[inline(always)]
+    #[inline]
     pub(super) fn index(&self, path: u64) -> usize {
         index_among(path, self.count, self.mask)
     }
 
     /// [`get`](Self::get) for [`index`](Self::index).
-    #[inline(always)]
+    #[inline]
     pub(super) fn find(&self, path: u64) -> &Segment {
         assert!(self.count > 0, "no segments");
         let index = self.index(path);
@@ -176,7 +176,7 @@ impl Directory {
     }
 
     /// [`get_mut`](Self::get_mut) for [`index`](Self::index).
-    #[inline(always)]
+    #[inline]
     pub(super) fn find_mut(&mut self, path: u64) -> &mut Segment {
         assert!(self.count > 0, "no segments");
         let index = self.index(path);
@@ -185,19 +185,19 @@ impl Directory {
     }
 
     /// Prefetches the description of a path's segment.
-    #[inline(always)]
+    #[inline]
     pub(super) fn prefetch(&self, path: u64) {
         if self.count > 0 {
             prefetch_at(core::ptr::from_ref(self.find(path)));
         }
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn get(&self, index: usize) -> &Segment {
         &self.pages[index / PAGE][index % PAGE].0
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn get_mut(&mut self, index: usize) -> &mut Segment {
         &mut self.pages[index / PAGE][index % PAGE].0
     }

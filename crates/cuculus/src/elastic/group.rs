@@ -48,7 +48,7 @@ static PLACES: [[u8; 1 << WINDOW]; 2 * GROUP_HOMES] = {
 };
 
 /// The ones of a number that has at most 16; for 16 it says none. Few instructions where none counts ones.
-#[inline(always)]
+#[inline]
 fn ones(bits: u64) -> u32 {
     let pairs = bits - (bits >> 1 & 0x5555_5555_5555_5555);
     let fours = (pairs & 0x3333_3333_3333_3333) + (pairs >> 2 & 0x3333_3333_3333_3333);
@@ -231,7 +231,7 @@ impl Group<'_> {
     }
 
     /// Whether a home has more equal codes than some.
-    #[inline(always)]
+    #[inline]
     pub(super) fn has_equal(&self, most: usize) -> bool {
         // Within the group as a whole: two homes seldom have equal codes next to each other.
         let codes = &self.codes[..self.len()];

@@ -17,7 +17,7 @@ struct Grouped {
 
 impl Grouped {
     /// `group` says which of the `groups` a hash belongs to.
-    #[inline(always)]
+    #[inline]
     fn new(
         hashes: &[KeyHash],
         groups: usize,
@@ -44,7 +44,7 @@ impl Grouped {
     }
 }
 
-#[inline(always)]
+#[inline]
 pub(super) fn index_of(hash: KeyHash, count: usize) -> usize {
     linear_index(Address::of(hash).path, count as u32)
 }

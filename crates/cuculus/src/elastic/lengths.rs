@@ -21,7 +21,7 @@ pub(super) struct Lengths {
 }
 
 /// What an entry of this length adds to the sum.
-#[inline(always)]
+#[inline]
 const fn weight(length: u32) -> u64 {
     1 << (PATH_BITS - length)
 }
@@ -36,18 +36,18 @@ impl Lengths {
         (self.sum() as f64 / (HOMES as f64 * weight(0) as f64)).min(1.0)
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn sum(&self) -> u128 {
         u128::from(self.halves[0]) | u128::from(self.halves[1]) << 64
     }
 
-    #[inline(always)]
+    #[inline]
     fn set_sum(&mut self, sum: u128) {
         self.halves = [sum as u64, (sum >> 64) as u64];
     }
 
     /// What so many entries of a length add to the sum.
-    #[inline(always)]
+    #[inline]
     pub(super) fn weight_of(length: u32, entries: u64) -> u128 {
         u128::from(entries) * u128::from(weight(length))
     }
@@ -67,12 +67,12 @@ impl Lengths {
     }
 
     /// The sum with one entry more.
-    #[inline(always)]
+    #[inline]
     pub(super) fn sum_with(&self, length: u32) -> u128 {
         self.sum() + u128::from(weight(length))
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn count(&self, length: u32) -> u64 {
         let at = length.wrapping_sub(self.first) as usize;
         self.counts.get(at).copied().unwrap_or(0)
@@ -97,13 +97,13 @@ impl Lengths {
     }
 
     /// Whether entries of a length can be added.
-    #[inline(always)]
+    #[inline]
     pub(super) fn counts(&self, length: u32) -> bool {
         (length.wrapping_sub(self.first) as usize) < self.counts.len()
     }
 
     /// Makes sure that entries of a length can be added.
-    #[inline(always)]
+    #[inline]
     pub(super) fn reserve(&mut self, length: u32) -> Result<(), OutOfMemory> {
         if self.counts(length) {
             return Ok(());
@@ -127,13 +127,13 @@ impl Lengths {
         Ok(())
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn add(&mut self, length: u32) {
         self.add_many(length, 1);
     }
 
     /// Adds entries of a length that was reserved.
-    #[inline(always)]
+    #[inline]
     pub(super) fn add_many(&mut self, length: u32, entries: u64) {
         debug_assert!(entries == 0 || self.count_mut(length).is_some(), "not reserved");
         if let Some(count) = self.count_mut(length) {
@@ -142,17 +142,17 @@ impl Lengths {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn count_mut(&mut self, length: u32) -> Option<&mut u64> {
         self.counts.get_mut(length.wrapping_sub(self.first) as usize)
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn remove(&mut self, length: u32) {
         self.remove_many(length, 1);
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn remove_many(&mut self, length: u32, entries: u64) {
         debug_assert!(self.count(length) >= entries, "fewer entries of this length");
         if let Some(count) = self.count_mut(length) {
@@ -210,7 +210,7 @@ impl Changes {
         Self { shortened: none, to: 0, is_empty: true, dropped: none, drops: false }
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn shorten(&mut self, from: u32, to: u32) {
         self.shortened[from as usize] += 1;
         self.to = to;

@@ -41,7 +41,7 @@ pub(super) struct Work {
 }
 
 impl Work {
-    #[inline(always)]
+    #[inline]
     pub(super) fn start(&mut self) {
         self.now = 0;
     }
@@ -154,7 +154,7 @@ impl Level {
     }
 
     /// How many bits of a path choose its segment.
-    #[inline(always)]
+    #[inline]
     pub(super) fn depth_at(&self, path: u64) -> u32 {
         if self.directory.len() == 0 { 0 } else { self.directory.find(path).depth() }
     }
@@ -178,19 +178,19 @@ impl Level {
     }
 
     /// The segment of a key. There must be one.
-    #[inline(always)]
+    #[inline]
     pub(super) fn segment(&self, key: Address) -> &Segment {
         self.directory.find(key.path)
     }
 
     /// Prefetches the group of a key. There must be a segment.
-    #[inline(always)]
+    #[inline]
     pub(super) fn prefetch_group(&self, key: Address) {
         probe::prefetch(self.directory.find(key.path), key);
     }
 
     /// Prefetches the description of a key's segment.
-    #[inline(always)]
+    #[inline]
     pub(super) fn prefetch_segment(&self, key: Address) {
         self.directory.prefetch(key.path);
     }
@@ -203,7 +203,7 @@ impl Level {
     }
 
     /// Whether a segment should be split now.
-    #[inline(always)]
+    #[inline]
     pub(super) fn wants_split(&self, cx: &Context<'_>) -> bool {
         cx.settings.wants_split(self.weight(), self.directory.len())
     }
@@ -497,7 +497,7 @@ impl Level {
     }
 
     /// Whether codes of a form can hold an entry as it should be held.
-    #[inline(always)]
+    #[inline]
     fn serves(&self, form: Form, depth: u32, new: PartialKey, cx: &Context<'_>) -> bool {
         let length = new.bits - depth;
         if self.is_overflow {
@@ -714,7 +714,7 @@ pub(super) enum LoadError {
 
 /// Whether a level with so many entries may take one more in codes of a form. Plain codes serve entries
 /// of their own length, up to the number of keys expected.
-#[inline(always)]
+#[inline]
 pub(super) fn takes(
     form: Form,
     depth: u32,

@@ -280,7 +280,7 @@ impl Levels {
     }
 
     /// Merges two segments after a removal, if it is time.
-    #[inline(always)]
+    #[inline]
     fn shrink(&mut self, removed: bool, cx: &mut Context<'_>) -> bool {
         if self.main.wants_merge(cx)
             && cx.work.now == 0

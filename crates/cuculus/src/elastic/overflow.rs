@@ -47,14 +47,14 @@ impl Overflow {
 impl Deref for Overflow {
     type Target = [Level];
 
-    #[inline(always)]
+    #[inline]
     fn deref(&self) -> &[Level] {
         self.0.as_deref().map_or(&[], |[levels]| levels)
     }
 }
 
 impl DerefMut for Overflow {
-    #[inline(always)]
+    #[inline]
     fn deref_mut(&mut self) -> &mut [Level] {
         self.0.as_deref_mut().map_or(&mut [], |[levels]| levels)
     }

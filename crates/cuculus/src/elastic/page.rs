@@ -108,7 +108,7 @@ impl<T> Page<T> {
 impl<T> Deref for Page<T> {
     type Target = [T];
 
-    #[inline(always)]
+    #[inline]
     fn deref(&self) -> &[T] {
         // SAFETY: so many items were written.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.len.into()) }
@@ -116,7 +116,7 @@ impl<T> Deref for Page<T> {
 }
 
 impl<T> DerefMut for Page<T> {
-    #[inline(always)]
+    #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: as above.
         unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.len.into()) }

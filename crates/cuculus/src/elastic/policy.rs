@@ -165,20 +165,20 @@ impl Settings {
 
     /// Whether a sum of [`Lengths`] keeps the rate: the one gate for everything that adds entries
     /// or shortens them.
-    #[inline(always)]
+    #[inline]
     pub(super) fn allows(&self, sum: u128) -> bool {
         sum <= u128::from(self.limit())
     }
 
     /// The sum of [`Lengths`] at which the rate is reached. Computed each time: small filters are
     /// many, and this takes a nanosecond.
-    #[inline(always)]
+    #[inline]
     fn limit(&self) -> u64 {
         Lengths::limit(self.rate.min(LARGEST_RATE))
     }
 
     /// The units by which a block grows that is full.
-    #[inline(always)]
+    #[inline]
     pub(super) fn growth(&self, units: usize) -> usize {
         if self.load >= MAX_LOAD { 1 } else { self.step(units) }
     }
@@ -191,7 +191,7 @@ impl Settings {
 
     /// The most units of a block that needs some: twice what it would grow by, so that it does not
     /// grow and shrink in turn.
-    #[inline(always)]
+    #[inline]
     pub(super) fn most_units(&self, needed: usize) -> usize {
         needed + 2 * self.growth(needed)
     }
@@ -209,14 +209,14 @@ impl Settings {
     }
 
     /// Whether a segment should be split now. One that cannot be split is not tried every time.
-    #[inline(always)]
+    #[inline]
     pub(super) fn wants_split(&self, load: usize, segments: usize) -> bool {
         let most = most_load(segments);
         load > most && (load - most) % RETRY_INTERVAL < 2
     }
 
     /// Whether two segments should be merged now, as for splitting.
-    #[inline(always)]
+    #[inline]
     pub(super) fn wants_merge(&self, load: usize, segments: usize) -> bool {
         let least = least_load(segments);
         load < least && (least - load) % RETRY_INTERVAL < 2

@@ -321,7 +321,7 @@ struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    #[inline(always)]
+    #[inline]
     fn new(segment: &'a Segment, step: Step, to: Form) -> Self {
         let held = segment.form();
         let (up, down, side) = match step {
@@ -424,7 +424,7 @@ impl Group<'_> {
 
 impl Step {
     /// The length of an extension after the step, if it has a side.
-    #[inline(always)]
+    #[inline]
     fn length(self, length: u32) -> Option<u32> {
         match self {
             Self::Stay => Some(length),
@@ -434,7 +434,7 @@ impl Step {
     }
 
     /// Whether an entry that has a side is of this one.
-    #[inline(always)]
+    #[inline]
     fn takes(self, code: u64) -> bool {
         !matches!(self, Self::Down(side) if code & 1 != side)
     }

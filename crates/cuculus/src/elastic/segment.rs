@@ -57,23 +57,23 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    #[inline(always)]
+    #[inline]
     pub(super) fn key(home: u16, code: u64) -> u64 {
         u64::from(home) << 40 | code
     }
 
     /// The home and code of a key, and no copies.
-    #[inline(always)]
+    #[inline]
     pub(super) fn of(key: u64) -> Self {
         Self { key, more: 0 }
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn home(self) -> u16 {
         (self.key >> 40) as u16
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn group(self) -> usize {
         usize::from(self.home()) / GROUP_HOMES
     }
@@ -208,7 +208,7 @@ impl Plan {
 }
 
 /// The bits of all groups with so many codes.
-#[inline(always)]
+#[inline]
 fn groups_bits(codes: usize, form: Form) -> usize {
     HEADERS + codes * form.step()
 }
@@ -225,14 +225,14 @@ const FAR_APART: [i8; GROUPS + 1] = {
 };
 
 /// A slope and the distances of bases from it, none more than `most`.
-#[inline(always)]
+#[inline]
 fn fit(bases: &Bases, most: i32) -> Option<(u16, [i8; GROUPS + 1])> {
     let slope = (u32::from(bases[GROUPS]) * 32).div_ceil(GROUPS as u32) as u16;
     Some((slope, near_bases(bases, slope, most)?))
 }
 
 /// The distances of bases from a slope.
-#[inline(always)]
+#[inline]
 fn near_bases(bases: &Bases, slope: u16, most: i32) -> Option<[i8; GROUPS + 1]> {
     let (mut near, mut fits) = ([0; GROUPS + 1], true);
     for (group, (near, &base)) in near.iter_mut().zip(bases).enumerate() {
@@ -263,18 +263,18 @@ impl Segment {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn is_wide(&self) -> bool {
         self.form == 0
     }
 
     /// The form as fast paths see it: the width of ended codes in a narrow segment.
-    #[inline(always)]
+    #[inline]
     pub(super) fn tag(&self) -> u8 {
         self.form
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn form(&self) -> Form {
         Self::form_of(self.any_tag())
     }
@@ -291,12 +291,12 @@ impl Segment {
     }
 
     /// The form of a narrow segment by its tag.
-    #[inline(always)]
+    #[inline]
     pub(super) fn form_of(tag: u8) -> Form {
         Form { width: u32::from(tag & WIDTH), ended: tag & PLAIN == 0 }
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn depth(&self) -> u32 {
         u32::from(self.depth)
     }
@@ -305,13 +305,13 @@ impl Segment {
         self.depth = depth as u8;
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn units(&self) -> usize {
         usize::from(self.units)
     }
 
     /// The base of a group in a narrow segment.
-    #[inline(always)]
+    #[inline]
     pub(super) fn near_base(&self, group: usize) -> i32 {
         debug_assert!(group <= GROUPS);
         // SAFETY: homes are below HOMES (address.rs), so groups are below GROUPS.
@@ -319,13 +319,13 @@ impl Segment {
         ((i32::from(self.slope) * group as i32) >> 5) + i32::from(distance)
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn base(&self, group: usize) -> usize {
         if self.is_wide() { self.exact_base(group) } else { self.near_base(group) as usize }
     }
 
     /// The slots in use.
-    #[inline(always)]
+    #[inline]
     pub(super) fn slots(&self) -> usize {
         self.base(GROUPS)
     }
@@ -336,32 +336,32 @@ impl Segment {
     }
 
     /// The bits of all groups.
-    #[inline(always)]
+    #[inline]
     pub(super) fn used_bits(&self) -> usize {
         groups_bits(self.slots(), self.form())
     }
 
     /// The bits that are free.
-    #[inline(always)]
+    #[inline]
     pub(super) fn free_bits(&self) -> usize {
         (self.units() * UNIT - self.trailer_bytes()) * 8 - self.used_bits()
     }
 
     /// The fewest units that the segment fits.
-    #[inline(always)]
+    #[inline]
     pub(super) fn needed_units(&self) -> usize {
         (self.used_bits().div_ceil(8) + self.trailer_bytes()).div_ceil(UNIT)
     }
 
     /// All bytes of the block, and a window after them.
-    #[inline(always)]
+    #[inline]
     pub(super) fn bytes(&self) -> &[u8] {
         // SAFETY: a segment owns its block of so many units, after which a window can be read
         // (pool.rs); nothing changes them while the segment is borrowed.
         unsafe { core::slice::from_raw_parts(self.at.as_ptr(), self.units() * UNIT + WINDOW) }
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as for `bytes`, without the window; borrowed exclusively.
         unsafe { core::slice::from_raw_parts_mut(self.at.as_ptr(), self.units() * UNIT) }
@@ -373,7 +373,7 @@ impl Segment {
         *self = Self::new(self.at, &Plan { units: self.units(), ..*plan });
     }
 
-    #[inline(always)]
+    #[inline]
     fn words_mut(&mut self) -> &mut [u64] {
         let words = self.units() * UNIT / 8;
         // SAFETY: as for `bytes_mut`; blocks are aligned for words (pool.rs).
@@ -389,7 +389,7 @@ impl Segment {
     }
 
     /// The bytes of the counted codes and what is after them.
-    #[inline(always)]
+    #[inline]
     fn trailer_bytes(&self) -> usize {
         if self.is_wide() { TRAILER + COUNTED * self.counted_codes() } else { 0 }
     }
@@ -539,7 +539,7 @@ impl Segment {
     }
 
     /// Where a group begins, and its codes.
-    #[inline(always)]
+    #[inline]
     pub(super) fn group(&self, group: usize) -> (usize, usize) {
         let base = self.base(group);
         (HEADER * group + base * self.form().step(), self.base(group + 1) - base)
@@ -606,7 +606,7 @@ impl Segment {
     }
 
     /// Prefetches what moves when something is put into a group, of a segment of the usual size.
-    #[inline(always)]
+    #[inline]
     pub(super) fn prefetch(&self, bit: usize) {
         let at = self.at.as_ptr().wrapping_add(bit / 8);
         for line in 0..12 {
@@ -615,7 +615,7 @@ impl Segment {
     }
 
     /// What is to be known of a segment to change a group.
-    #[inline(always)]
+    #[inline]
     fn facts(&self, group: usize) -> Facts {
         if self.is_wide() {
             return self.facts_of_wide(group);
@@ -778,7 +778,7 @@ impl Segment {
 }
 
 impl Run {
-    #[inline(always)]
+    #[inline]
     fn code(&self, bytes: &[u8], i: usize, width: u32) -> u64 {
         read(bytes, self.first + i * width as usize, width)
     }
