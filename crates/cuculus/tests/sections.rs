@@ -16,12 +16,6 @@ fn filled(builder: &ElasticFilterBuilder, keys: u64) -> ElasticFilter {
     filter
 }
 
-fn bytes_of(filter: &ElasticFilter) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    filter.write_to(&mut bytes).expect("writing to a vector does not fail");
-    bytes
-}
-
 /// Copies a filter, with a change between any two pieces.
 fn copied(
     builder: &ElasticFilterBuilder,
@@ -187,9 +181,9 @@ fn damaged_pieces_are_refused_or_taken_and_break_nothing() {
         taken += usize::from(accepted);
         assert!(accepted || copy.len() == 300);
         assert!((0..300u64).all(|key| copy.contains(&key)));
-        let bytes = bytes_of(&copy);
+        let bytes = copy.to_bytes();
         let again = ElasticFilter::read_from(bytes.as_slice()).expect("what is held can be loaded");
-        assert_eq!(bytes_of(&again), bytes);
+        assert_eq!(again.to_bytes(), bytes);
     }
     assert!(taken > 100, "{taken}");
     for (from, to) in [

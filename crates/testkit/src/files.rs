@@ -17,9 +17,14 @@ pub fn golden_file(folder: &str, name: &str, bytes: &[u8]) -> Vec<u8> {
     std::fs::read(&path).unwrap_or_else(|e| panic!("{path}: {e}"))
 }
 
+/// Where the parameters of a file end.
+fn parameters_end(bytes: &[u8]) -> usize {
+    HEADER + usize::from(u16::from_le_bytes([bytes[32], bytes[33]]))
+}
+
 /// Changes bytes and makes both checksums right again.
 pub fn forged(bytes: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-    let end = HEADER + usize::from(u16::from_le_bytes([bytes[32], bytes[33]]));
+    let end = parameters_end(bytes);
     let mut bytes = bytes.to_vec();
     change(&mut bytes);
     let sum = xxh3_64(&bytes[..end]);
@@ -45,13 +50,10 @@ pub fn all_are_refused<F: Persist>(bytes: &[u8], cases: &[(&str, usize, &[u8], &
 
 /// A saved filter with other parameters, and checksums that match.
 pub fn forged_parameters(bytes: &[u8], change: impl FnOnce(&mut [u8])) -> Vec<u8> {
-    let mut bytes = bytes.to_vec();
-    let parameters = bytes[32..40].try_into().map_or(0, u64::from_le_bytes) as usize;
-    change(&mut bytes[HEADER..HEADER + parameters]);
-    let end = HEADER + parameters;
-    let sum = xxh3_64(&bytes[..end]);
-    bytes[end..end + 8].copy_from_slice(&sum.to_le_bytes());
-    bytes
+    forged(bytes, |bytes| {
+        let end = parameters_end(bytes);
+        change(&mut bytes[HEADER..end]);
+    })
 }
 
 /// A filter loaded from its own bytes, which it writes again.
