@@ -69,8 +69,7 @@ pub fn chunked_load(chunk: u64, chunks: u64) -> f64 {
 /// The buckets that this capacity needs if they are to be chunks of at least 2^12, and if that is at
 /// most one percent more than [`buckets_for`] says: the smallest such number that the fullest chunk
 /// allows. `None` for small tables, and for other than four slots per bucket.
-#[must_use]
-pub fn chunked_buckets_for(capacity: u64, slots_per_bucket: u32) -> Option<u64> {
+pub(crate) fn chunked_buckets_for(capacity: u64, slots_per_bucket: u32) -> Option<u64> {
     if slots_per_bucket != 4 {
         return None;
     }

@@ -12,7 +12,8 @@ mod rates; // false positives
 
 pub use crate::elastic::ElasticForecast;
 pub use collisions::overfull_classes;
-pub use cuckoo::{buckets_for, chunked_buckets_for, chunked_load, planned_load};
+pub(crate) use cuckoo::chunked_buckets_for;
+pub use cuckoo::{buckets_for, chunked_load, planned_load};
 pub use rates::{false_positive_rate, fingerprint_bits, real_fingerprint_bits};
 
 /// What the papers' formulas are made of.
