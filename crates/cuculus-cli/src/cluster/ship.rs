@@ -37,8 +37,6 @@ fn copy_part(link: &mut Link, set: &Set, key: &str) -> Result<ElasticFilter> {
         let reply = link.one(command(&["CF.SCANDUMP", key]).arg(position))?;
         let (next, data): (u64, Value) = reply;
         if next == 0 {
-            // Pieces need a little more room than keys that came one by one.
-            part.shrink_to_fit();
             return Ok(part);
         }
         // The first chunk has the parameters, which the set has too.

@@ -262,8 +262,8 @@ impl Stored {
         with!(&self.filter, filter => filter.expected_false_positive_rate())
     }
 
-    /// Frees the little memory that an elastic filter holds beyond its need, unless that would take
-    /// more than a millisecond. False if it did nothing.
+    /// Makes an elastic filter as small as its rate allows, unless that would take more than a millisecond.
+    /// False if it did nothing.
     pub fn compact(&mut self) -> bool {
         match &mut self.filter {
             AnyFilter::Elastic(filter) if filter.len() <= COMPACT_LIMIT => {
