@@ -7,7 +7,6 @@ mod dist;
 mod document;
 mod fuzz;
 mod long;
-mod mutants;
 mod package;
 mod platforms;
 mod python;
@@ -47,8 +46,6 @@ enum Command {
     Fuzz(fuzz::Arguments),
     /// Chosen keys, forged files and refused memory against every kind of filter, and the memory of loaded ones
     Promises(long::Promises),
-    /// Put errors into a copy of the library and list those that no test notices
-    Mutants(mutants::Arguments),
     /// Compile the library for WebAssembly, and run its tests on i686 and, in an emulator, on PowerPC (32 bits,
     /// the highest byte first)
     Platforms,
@@ -98,7 +95,6 @@ fn main() -> ExitCode {
         Command::BenchBackup(Words { words }) => bench::backup(words),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Promises(numbers) => long::promises(&numbers),
-        Command::Mutants(arguments) => mutants::run(&arguments),
         Command::Platforms => platforms::run(),
         Command::Sanitize(arguments) => sanitize::run(&arguments),
         Command::Soak(numbers) => long::soak(&numbers),
@@ -145,7 +141,6 @@ mod tests {
             "bench-valkey --items 5 --peer a.so",
             "fuzz decode --seconds 5",
             "fuzz --seconds 5 decode",
-            "mutants --seed 7 --at elastic/level.rs:476 --at hash.rs:1",
             "promises --files 7 --full --kind Elastic",
             "sanitize bulk --thread",
             "sanitize --miri memory::",
@@ -164,7 +159,6 @@ mod tests {
             "bench-valkey --cluster 5 --copy 6",
             "fuzz --seconds 0",
             "fuzz decode maplet",
-            "mutants --at hash.rs",
             "promises --files -1",
             "sanitize --miri --thread",
             "soak --seconds 5",
