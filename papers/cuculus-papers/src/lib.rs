@@ -33,7 +33,6 @@ pub use dynamic::{DynamicCuckooFilter, DynamicCuckooFilterBuilder, DynamicStats,
 pub use index_independent::{
     IndexIndependentCuckooFilter, IndexIndependentCuckooFilterBuilder, IndexIndependentStats,
 };
-pub use ring::RingNodes;
 
 // The code of the README, as a test.
 #[cfg(doctest)]

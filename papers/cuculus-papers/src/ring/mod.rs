@@ -10,7 +10,7 @@ mod names;
 mod nodes;
 
 use names::Names;
-pub use nodes::RingNodes;
+use nodes::RingNodes;
 
 use cuculus::lab::placement::{BucketIndex, Fingerprint};
 use cuculus::lab::table::OutOfMemory;

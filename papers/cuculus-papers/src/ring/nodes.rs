@@ -31,7 +31,7 @@ const POSITIONS_PER_UNIT: usize = 256;
 
 /// The nodes of a ring: sorted positions.
 #[derive(Clone, Debug, Default)]
-pub struct RingNodes {
+pub(super) struct RingNodes {
     /// Where each cell begins; the first at 0. A cell ends where the next begins.
     begins: Vec<u32>,
     /// The positions of each cell, sorted. None is empty, but for what was removed and may come back.
@@ -40,7 +40,7 @@ pub struct RingNodes {
 
 impl RingNodes {
     /// These positions, which must differ.
-    pub(crate) fn of(mut positions: Vec<u32>) -> Result<Self, OutOfMemory> {
+    pub(super) fn of(mut positions: Vec<u32>) -> Result<Self, OutOfMemory> {
         positions.sort_unstable();
         let count = positions.len().div_ceil(LOADED_IN_A_CELL);
         let (mut begins, mut cells) = (memory::with_room(count)?, memory::with_room(count)?);
@@ -52,7 +52,7 @@ impl RingNodes {
     }
 
     #[cfg(test)]
-    pub(crate) fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.cells.iter().map(Vec::len).sum()
     }
 
@@ -76,8 +76,7 @@ impl RingNodes {
     /// The first position that is not before `point`, going round the ring; `None` if there is no
     /// position at all.
     #[inline(always)]
-    #[must_use]
-    pub fn successor(&self, point: u32) -> Option<u32> {
+    pub(super) fn successor(&self, point: u32) -> Option<u32> {
         let cell = self.cell(point);
         let positions = self.cells.get(cell)?;
         let at = self.before(cell, positions, point);
@@ -94,11 +93,8 @@ impl RingNodes {
         after.iter().chain(before).find_map(|positions| positions.first().copied())
     }
 
-    /// Adds a position; false if it is there already.
-    ///
-    /// # Errors
-    /// If there is no memory; nothing has changed then.
-    pub fn insert(&mut self, position: u32) -> Result<bool, OutOfMemory> {
+    /// Adds a position; false if it is there already. Without memory nothing has changed.
+    pub(super) fn insert(&mut self, position: u32) -> Result<bool, OutOfMemory> {
         if self.cells.is_empty() {
             (self.begins, self.cells) = (memory::filled(0, 1)?, memory::with_room(1)?);
             self.cells.push(Vec::new());
@@ -120,7 +116,7 @@ impl RingNodes {
 
     /// Takes a position away; false if it is not there. Its memory stays, so that it can come back,
     /// until [`tidy`](Self::tidy).
-    pub fn remove(&mut self, position: u32) -> bool {
+    pub(super) fn remove(&mut self, position: u32) -> bool {
         let cell = self.cell(position);
         let Some(positions) = self.cells.get_mut(cell) else { return false };
         let Ok(at) = positions.binary_search(&position) else { return false };
@@ -130,7 +126,7 @@ impl RingNodes {
     }
 
     /// Gives back what a position took that was removed.
-    pub fn tidy(&mut self, position: u32) {
+    pub(super) fn tidy(&mut self, position: u32) {
         let mut cell = self.cell(position);
         let Some(len) = self.cells.get(cell).map(Vec::len) else { return };
         if len < FEWEST_IN_A_CELL && self.cells.len() > 1 {
@@ -180,7 +176,7 @@ impl RingNodes {
     }
 
     /// All memory held beside the value itself.
-    pub(crate) fn heap_bytes(&self) -> usize {
+    pub(super) fn heap_bytes(&self) -> usize {
         let positions: usize = self.cells.iter().map(Vec::capacity).sum();
         self.cells.capacity() * size_of::<Vec<u32>>()
             + (self.begins.capacity() + positions) * size_of::<u32>()

@@ -8,7 +8,6 @@ mod ccf_features;
 mod ccf_loads;
 mod ccf_model;
 mod ccf_rates;
-mod ccf_ring;
 mod ccf_trace;
 mod cf_filters; // what the cf-* experiments share
 mod cf_load;
@@ -62,7 +61,6 @@ pub const ALL: &[Experiment] = &[
     ccf_trace::TRACE,
     ccf_trace::PARAMETERS,
     ccf_cost::COST,
-    ccf_ring::RING,
     kicks::KICKS,
     capacity::CAPACITY,
     speed::SPEED,
