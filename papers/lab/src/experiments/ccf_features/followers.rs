@@ -10,7 +10,7 @@ use cuculus_papers::{
 
 use super::RATE;
 use crate::candidate::planned;
-use crate::experiments::ccf_trace::{Follower, Following, Tidied, Tidy};
+use crate::experiments::ccf_trace::{Follower, Following};
 
 const EACH: usize = 192;
 const BUCKETS: u64 = 64;
@@ -47,7 +47,7 @@ pub(super) fn all(keys: usize, seed: u64) -> anyhow::Result<Vec<Named>> {
         ("BF", Box::new(bloom)),
         ("DBF", Box::new(blooms)),
         ("CF", itself(cuckoo(PlacementKind::Xor).build()?)),
-        ("DCF", Box::new(Tidied::new(list, Tidy::AsPrinted))),
+        ("DCF", Box::new(Following::list(list, true))),
         ("ACF", itself(adaptive.build()?)),
         ("SCF", itself(cuckoo(PlacementKind::Simplified).build()?)),
         ("I2CF", Box::new(resized(ring))),

@@ -2,54 +2,10 @@
 //! is built. Knows filters, nothing of traces.
 
 use cuculus::lab::{PlacementKind, Search};
-use cuculus::{ElasticFilter, ElasticFilterBuilder, Filter, Insert, KeyHash, Remove};
+use cuculus::{ElasticFilter, Filter, Insert, KeyHash, Remove};
 use cuculus_papers::{ConsistentCuckooFilter, DynamicCuckooFilter, Extension, Resizing};
 
 use crate::prelude::*;
-
-pub(in super::super) struct Tidied {
-    filter: DynamicCuckooFilter,
-    tidy: Tidy,
-    /// Nothing is tried before this many slots are free.
-    try_from: usize,
-}
-
-/// How a dynamic filter gets smaller: it never does so by itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Tidy {
-    /// By moving what fits to the same bucket of others, as Algorithm 4 of its paper has it: what
-    /// cannot be emptied is still moved as far as it goes.
-    AsPrinted,
-    /// The same, but nothing is moved that does not free a filter.
-    Compact,
-    ShrinkToFit,
-}
-
-impl Tidied {
-    pub(in super::super) fn new(filter: DynamicCuckooFilter, tidy: Tidy) -> Self {
-        Self { filter, tidy, try_from: 0 }
-    }
-
-    fn slots_per_filter(&self) -> usize {
-        self.filter.slots() / self.filter.filters()
-    }
-
-    fn tidy(&mut self) {
-        let freed = match self.tidy {
-            Tidy::AsPrinted => self.filter.compact_as_printed(),
-            Tidy::Compact => self.filter.compact(),
-            Tidy::ShrinkToFit => self.filter.shrink_to_fit(),
-        };
-        // Kicks that found no room will not find it with one key less. Without kicks it may be
-        // that key that was in the way, and trying costs next to nothing.
-        let wait = match self.tidy {
-            Tidy::ShrinkToFit if freed == 0 => self.slots_per_filter() / 16,
-            _ => 0,
-        };
-        let free = self.filter.slots() - self.filter.len();
-        self.try_from = if wait > 0 { free + wait } else { 0 };
-    }
-}
 
 pub(in super::super) trait Follower {
     fn filter(&self) -> &dyn Filter;
@@ -84,6 +40,30 @@ impl Following<ConsistentCuckooFilter> {
     }
 }
 
+impl Following<DynamicCuckooFilter> {
+    /// A list, which does not get shorter by itself: it is compacted after every removal, as
+    /// Algorithm 4 of its paper has it, which moves what fits even if that frees no filter; or in
+    /// whole filters only, once as many slots are free as a filter has.
+    pub(in super::super) fn list(filter: DynamicCuckooFilter, as_printed: bool) -> Self {
+        let remove = if as_printed { remove_and_compact_as_printed } else { remove_and_compact };
+        Self { parts: |list| (list.filters(), 0), ..Self::new(filter, remove) }
+    }
+}
+
+fn remove_and_compact_as_printed(list: &mut DynamicCuckooFilter, hash: KeyHash) -> bool {
+    let removed = list.remove_hash(hash);
+    list.compact_as_printed();
+    removed
+}
+
+fn remove_and_compact(list: &mut DynamicCuckooFilter, hash: KeyHash) -> bool {
+    let removed = list.remove_hash(hash);
+    if list.slots() - list.len() >= list.slots() / list.filters() {
+        list.compact();
+    }
+    removed
+}
+
 impl<F: Filter> Follower for Following<F> {
     fn filter(&self) -> &dyn Filter {
         &self.filter
@@ -102,44 +82,17 @@ impl<F: Filter> Follower for Following<F> {
     }
 }
 
-impl Follower for Tidied {
-    fn filter(&self) -> &dyn Filter {
-        &self.filter
-    }
-
-    fn insert(&mut self, hash: KeyHash) -> bool {
-        self.filter.insert_hash(hash).is_ok()
-    }
-
-    /// After every removal as printed. Otherwise tries to free a filter after every removal that
-    /// leaves as many slots free as a filter has; with fewer it cannot be freed.
-    fn remove(&mut self, hash: KeyHash) -> bool {
-        let removed = self.filter.remove_hash(hash);
-        let free = self.filter.slots() - self.filter.len();
-        if self.tidy == Tidy::AsPrinted || free >= self.slots_per_filter().max(self.try_from) {
-            self.tidy();
-        }
-        removed
-    }
-
-    fn parts(&self) -> (usize, usize) {
-        (self.filter.filters(), 0)
-    }
-}
-
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Way {
     /// `full` are the keys from which on a filter counts as full.
     Dynamic {
         shape: Shape,
-        reuse_holes: bool,
-        tidy: Tidy,
+        as_printed: bool,
         search: Search,
         full: usize,
     },
     Consistent(Consistent),
     Elastic {
-        target_load: Option<f64>,
         rate: f64,
     },
 }
@@ -212,17 +165,13 @@ const MAX_FILTERS: u32 = 1024;
 impl Way {
     pub(super) fn empty(&self, seed: u64) -> anyhow::Result<Box<dyn Follower>> {
         Ok(match *self {
-            Self::Dynamic { shape, reuse_holes, tidy, search, full } => {
-                let (extension, capacity) = match reuse_holes {
-                    true => (Extension::Active, (shape.buckets * u64::from(shape.slots)) as usize),
-                    false => (Extension::Passive, full),
-                };
+            Self::Dynamic { shape, as_printed, search, full } => {
                 let list = DynamicCuckooFilter::builder().placement(PlacementKind::Xor);
                 let list = list.buckets_per_filter(shape.buckets).slots_per_bucket(shape.slots);
                 let list = list.fingerprint_bits(shape.bits).max_kicks(shape.max_kicks);
-                let list = list.search(search).extension(extension).reuse_holes(reuse_holes);
-                let list = list.capacity_per_filter(capacity).seed(seed).build()?;
-                Box::new(Tidied::new(list, tidy))
+                let list = list.search(search).extension(Extension::Passive).reuse_holes(false);
+                let list = list.capacity_per_filter(full).seed(seed).build()?;
+                Box::new(Following::list(list, as_printed))
             }
             Self::Consistent(Consistent { shape, resizing, sparse_below, search }) => {
                 let rings = ConsistentCuckooFilter::builder().buckets_per_filter(shape.buckets);
@@ -233,19 +182,15 @@ impl Way {
                 let rings = rings.sparse_below(sparse_below).seed(seed);
                 Box::new(Following::rings(rings.build()?))
             }
-            Self::Elastic { target_load, rate } => {
+            Self::Elastic { rate } => {
                 let builder = ElasticFilter::builder().false_positive_rate(rate).seed(seed);
-                let loaded = target_load.into_iter();
-                let filter = loaded.fold(builder, ElasticFilterBuilder::target_load).build()?;
-                Box::new(Following::new(filter, Remove::remove_hash))
+                Box::new(Following::new(builder.build()?, Remove::remove_hash))
             }
         })
     }
 }
 
 pub(super) const PAPER_BUCKETS: f64 = 0.9481;
-/// A load for an elastic filter below its default, to show what the default saves.
-const SPARSER: f64 = 0.915;
 /// The lowest that an elastic filter keeps. The paper's filters have 6.8e-6 with all flows in: 7,290
 /// fingerprints of 30 bits.
 const LOW_RATE: f64 = 1e-5;
@@ -298,13 +243,11 @@ pub(super) const ELASTIC_LOW_RATE: &str = "elastic, rate 1e-5";
 /// positive rate.
 pub(super) fn all(shape: Shape, rate: f64, full: usize) -> Vec<Contender> {
     let (paper, ours, bfs) = (Search::PaperWalk, Search::RandomWalk, Search::BreadthFirst);
-    let dynamic =
-        |reuse_holes, tidy, search| Way::Dynamic { shape, reuse_holes, tidy, search, full };
+    let dynamic = |as_printed, search| Way::Dynamic { shape, as_printed, search, full };
     let consistent = |resizing, search| {
         Way::Consistent(Consistent { shape, resizing, search, ..Consistent::PAPER })
     };
     let (buckets, filters) = (Resizing::Buckets, Resizing::Filters);
-    let elastic = |target_load, rate| Way::Elastic { target_load, rate };
     let printed = |name, way, paper| Contender {
         name,
         way,
@@ -316,23 +259,19 @@ pub(super) fn all(shape: Shape, rate: f64, full: usize) -> Vec<Contender> {
     let shown = |name, way| Contender { is_printed: false, ..printed(name, way, Paper::default()) };
     let more = |name, way| Contender { is_shown: false, ..shown(name, way) };
     vec![
-        printed(DCF_PRINTED, dynamic(false, Tidy::AsPrinted, paper), DCF),
+        printed(DCF_PRINTED, dynamic(true, paper), DCF),
         printed(CCF_B_PRINTED, consistent(buckets, paper), CCF_B),
         printed(CCF_F_PRINTED, consistent(filters, paper), CCF_F),
-        shown(DCF_COMPACT, dynamic(false, Tidy::Compact, paper)),
+        shown(DCF_COMPACT, dynamic(false, paper)),
         shown("CCF_B, walk without return", consistent(buckets, ours)),
-        more("DCF, whole filters only, walk without return", dynamic(false, Tidy::Compact, ours)),
+        more("DCF, whole filters only, walk without return", dynamic(false, ours)),
         more("CCF_F, only the active filter tried", consistent(Resizing::FiltersActiveOnly, paper)),
-        more("DCF as printed, walk without return", dynamic(false, Tidy::AsPrinted, ours)),
-        more("DCF, holes re-used, as printed", dynamic(true, Tidy::AsPrinted, paper)),
-        more("DCF, holes re-used, with kicks", dynamic(true, Tidy::ShrinkToFit, paper)),
-        more("DCF, holes re-used, bfs", dynamic(true, Tidy::Compact, bfs)),
+        more("DCF as printed, walk without return", dynamic(true, ours)),
         more("CCF_B, bfs", consistent(buckets, bfs)),
         more("CCF_F, walk without return", consistent(filters, ours)),
         more("CCF_F, bfs", consistent(filters, bfs)),
         more("CCF adaptive", consistent(Resizing::Adaptive, paper)),
-        Contender { target: Some(PAPER_BUCKETS), ..shown(ELASTIC, elastic(None, rate)) },
-        shown(ELASTIC_LOW_RATE, elastic(None, LOW_RATE)),
-        more("elastic, sparser", elastic(Some(SPARSER), rate)),
+        Contender { target: Some(PAPER_BUCKETS), ..shown(ELASTIC, Way::Elastic { rate }) },
+        shown(ELASTIC_LOW_RATE, Way::Elastic { rate: LOW_RATE }),
     ]
 }

@@ -6,7 +6,7 @@ mod followed;
 mod parameters;
 mod verdicts;
 
-pub(super) use filters::{Follower, Following, Tidied, Tidy};
+pub(super) use filters::{Follower, Following};
 pub(super) use followed::{Course, Followed};
 pub(super) use parameters::PARAMETERS;
 
@@ -114,7 +114,7 @@ fn of_trace(trace: &Trace, settings: &Settings<'_>) -> anyhow::Result<Outcome> {
     findings.push(Finding::never(claim, wrong_answers).of(Claimant::Ours));
     Ok(Outcome::of(findings)
         .plots(plots(&drawn))
-        .tables(tables(&rows).into_iter().chain(beside(&rows)))
+        .tables(tables(&rows))
         .note(AS_PRINTED)
         .note(format!(
             "{} flows, at most {} alive, sampled after each of {} events. Unless a trace is \
@@ -169,24 +169,6 @@ fn tables(rows: &[Row]) -> [(String, Table); 2] {
         ("share of the slots in use".to_owned(), used),
         ("memory, everything counted".to_owned(), memory),
     ]
-}
-
-/// The elastic filter beside the paper's best: what both are for, everything counted.
-fn beside(rows: &[Row]) -> Option<(String, Table)> {
-    let names = [filters::CCF_B_PRINTED, filters::ELASTIC_LOW_RATE, filters::ELASTIC];
-    let named = |name| rows.iter().find(|row| row.contender.name == name);
-    let rows = names.into_iter().map(named).collect::<Option<Vec<&Row>>>()?;
-    let table = table!(rows, |row| {
-        "filter": row.contender.name.to_owned();
-        "mean utilisation": number(row.followed.mean_utilization, 4);
-        "< .90, % of events": percent(row.followed.share_below(WELL_USED), 2);
-        "bits/key, mean": number(row.followed.mean_bits_per_key, 2);
-        "at the peak": number(row.followed.bits_per_key_at_the_peak, 2);
-        "FPR at the peak": format!("{:.2e}", row.followed.rate_at_the_peak);
-        "measured": format!("{:.2e}", row.followed.measured_rate);
-        "seconds": number(row.followed.seconds, 3);
-    });
-    Some(("the elastic filter beside CCF_B, everything counted".to_owned(), table))
 }
 
 fn plots(rows: &[&Row]) -> Vec<Plot> {
@@ -283,9 +265,9 @@ mod tests {
         let named = |only: &str| {
             of_trace(&trace, &Settings { given: &[("only", only.to_owned())], ..QUICK })
         };
-        let outcome = named("holes re-used").unwrap();
+        let outcome = named("without return").unwrap();
         let rows: Vec<_> = outcome.tables[0].1.rows().map(|row| row[0].clone()).collect();
-        assert_eq!(rows.len(), 4, "{rows:?}");
+        assert_eq!(rows.len(), 5, "{rows:?}");
         assert!(named("no such filter").is_err());
     }
 
@@ -297,10 +279,9 @@ mod tests {
     }
 
     #[test]
-    fn a_small_trace_has_its_plots_and_the_elastic_filter_beside_ccf() {
+    fn a_small_trace_has_its_plots() {
         let trace = Synthetic::yahoo(1).scaled(2000).trace();
         let outcome = of_trace(&trace, &QUICK).unwrap();
         assert!(outcome.plots.iter().all(|plot| !plot.is_empty() && plot.series.len() >= 5));
-        assert!(outcome.tables[2].0.contains("beside CCF_B"));
     }
 }
