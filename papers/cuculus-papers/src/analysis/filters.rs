@@ -5,7 +5,9 @@ use cuculus::analysis::real_fingerprint_bits;
 
 use super::rates::rate_per_filter;
 use cuculus::KeyHasher;
-use cuculus::lab::analysis::share;
+
+/// The share of its slots that a filter fills; without influence on s and on the share saved.
+const LOAD: f64 = 0.95;
 
 /// How likely each size of a set is, from one key up to a largest number.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,13 +108,6 @@ impl SetSizes {
         let up_to = |size: usize| self.up_to[size.min(self.largest())];
         (up_to(*sizes.end()) - up_to(sizes.start().saturating_sub(1))).max(0.0)
     }
-
-    /// The mean size.
-    #[must_use]
-    pub fn mean(&self) -> f64 {
-        // The sum of the chances to have more than zero, one, two … keys.
-        self.up_to[..self.largest()].iter().map(|up_to| 1.0 - up_to).sum()
-    }
 }
 
 /// What counts as the memory of one of the filters.
@@ -153,8 +148,6 @@ pub struct DynamicSizing {
     pub rate: f64,
     /// The slots in a bucket.
     pub slots_per_bucket: u32,
-    /// The share of its slots that a filter fills; without influence on s and on the share saved.
-    pub load: f64,
     /// What counts as memory.
     pub counting: Counting,
 }
@@ -170,7 +163,9 @@ pub struct DynamicPlan {
     pub rate_per_filter: f64,
     /// f, with its fraction unless whole bits are counted.
     pub fingerprint_bits: f64,
-    /// The memory on average over the sizes of the set.
+    /// The filters in use on average over the sizes of the set.
+    pub expected_filters: f64,
+    /// Their memory.
     pub expected_bits: f64,
     /// The memory of a single filter for the largest set (s = 1).
     pub plain_bits: f64,
@@ -189,10 +184,10 @@ impl DynamicPlan {
 }
 
 impl DynamicSizing {
-    /// Buckets of four, filled to .95, counted in whole keys and bits.
+    /// Buckets of four, counted in whole keys and bits.
     #[must_use]
     pub fn new(rate: f64) -> Self {
-        Self { rate, slots_per_bucket: 4, load: 0.95, counting: Counting::default() }
+        Self { rate, slots_per_bucket: 4, counting: Counting::default() }
     }
 
     /// What this number of filters would cost. None count as one.
@@ -215,6 +210,7 @@ impl DynamicSizing {
             keys_per_filter,
             rate_per_filter,
             fingerprint_bits: bits,
+            expected_filters,
             expected_bits: expected_filters * filter_bits,
             plain_bits: self.cost(sizes, 1).1,
         }
@@ -243,7 +239,7 @@ impl DynamicSizing {
             Counting::Printed => (largest as f64 / f64::from(filters), bits),
             Counting::WholeBits => (whole_keys, bits.ceil()),
         };
-        (bits, keys * bits / share(self.load).max(f64::MIN_POSITIVE))
+        (bits, keys * bits / LOAD)
     }
 }
 
@@ -330,8 +326,8 @@ mod tests {
     fn plans_cost_what_their_filters_cost() {
         let sizes = zipf(0.7, ZipfOrder::Shuffled(3)).expect("sizes");
         for counting in [Counting::Printed, Counting::WholeBits] {
-            for (filters, load) in [(1, 0.95), (2, 1.0), (7, 0.9), (64, 0.5), (1330, 0.95)] {
-                let sizing = DynamicSizing { counting, load, ..printed() };
+            for filters in [1, 2, 7, 64, 1330] {
+                let sizing = DynamicSizing { counting, ..printed() };
                 let plan = sizing.plan(&sizes, filters);
                 let rate = 1.0 - (1.0 - RATE).powf(1.0 / f64::from(filters));
                 let bits = f64::log2(8.0 / rate);
@@ -343,7 +339,7 @@ mod tests {
                 let expected: f64 = (1..=LARGEST)
                     .map(|size| {
                         let used = size.div_ceil(capacity) as f64;
-                        sizes.probability(size..=size) * used * keys * bits / load
+                        sizes.probability(size..=size) * used * keys * bits / LOAD
                     })
                     .sum();
                 assert_eq!(plan.keys_per_filter, capacity);
@@ -357,17 +353,12 @@ mod tests {
     }
 
     #[test]
-    fn the_load_cancels() {
-        let sizes = SetSizes::uniform(LARGEST).expect("sizes");
-        let [a, b] = [0.5, 0.95].map(|load| DynamicSizing { load, ..printed() }.best(&sizes, 64));
-        assert_eq!(a.filters, b.filters);
-        assert!((a.saved() - b.saved()).abs() < 1e-12);
-        assert!((a.expected_bits / b.expected_bits - 0.95 / 0.5).abs() < 1e-12);
-    }
-
-    #[test]
     fn distributions_are_what_they_are_called() {
-        let mean = |sizes: Option<SetSizes>| sizes.expect("sizes").mean();
+        let mean = |sizes: Option<SetSizes>| -> f64 {
+            let sizes = sizes.expect("sizes");
+            // The sum of the chances to have more than zero, one, two … keys.
+            sizes.up_to[..sizes.largest()].iter().map(|up_to| 1.0 - up_to).sum()
+        };
         assert!((mean(SetSizes::uniform(9)) - 5.0).abs() < 1e-12);
         assert!((mean(SetSizes::normal(99, 50.0, 10.0)) - 50.0).abs() < 1e-9);
         // 1, 1/2, 1/3 of 11/6.
@@ -400,16 +391,13 @@ mod tests {
         assert_eq!(sizes.probability(4..=9), 0.0);
         for rate in [f64::NAN, -1.0, 0.0, 1e-300, 0.5, 1.0, f64::INFINITY] {
             for slots_per_bucket in [0, 1, 4, u32::MAX] {
-                for load in [f64::NAN, 0.0, 0.5, 2.0] {
-                    for counting in [Counting::Printed, Counting::WholeBits] {
-                        let sizing = DynamicSizing { rate, slots_per_bucket, load, counting };
-                        let plan = sizing.best(&sizes, u32::MAX);
-                        assert!((1..=3).contains(&plan.filters));
-                        let figures =
-                            [plan.rate_per_filter, plan.fingerprint_bits, plan.expected_bits];
-                        assert!(figures.iter().all(|&figure| figure >= 0.0), "{plan:?}");
-                        assert!(plan.saved() <= 1.0, "{plan:?}");
-                    }
+                for counting in [Counting::Printed, Counting::WholeBits] {
+                    let sizing = DynamicSizing { rate, slots_per_bucket, counting };
+                    let plan = sizing.best(&sizes, u32::MAX);
+                    assert!((1..=3).contains(&plan.filters));
+                    let figures = [plan.rate_per_filter, plan.fingerprint_bits, plan.expected_bits];
+                    assert!(figures.iter().all(|&figure| figure >= 0.0), "{plan:?}");
+                    assert!(plan.saved() <= 1.0, "{plan:?}");
                 }
             }
         }

@@ -11,7 +11,7 @@
 //! | DCF Eq. 10, 11 | relocations | [`RelocationModel::expected_relocations`], [`RelocationModel::total_relocations`] | no: not given success |
 //! | DCF Eq. 12 | the number of filters with the least memory | [`DynamicSizing`], [`SetSizes`] | yes, but it is no linear program |
 //! | CCF Thm. 1 | rate of a consistent filter | true: [`false_positive_rate`] of all keys, [`fingerprint_bits_for_keys`] | no |
-//! | CCF Thm. 4, Table II | threshold T̂ | [`upper_threshold`], [`upper_threshold_limit`]; true: [`orientability_threshold`]; uneven shares: [`ring_threshold`] | as an upper bound |
+//! | CCF Thm. 4, Table II | threshold T̂ | [`upper_threshold`]; true: [`orientability_threshold`]; uneven shares: [`ring_threshold`] | as an upper bound |
 //! | CCF Thm. 5 | bound on the chance to store all keys | [`success_bound`], [`Occupancy`] | with other limits |
 //! | – | keys that can never be stored | [`overfull_classes`], [`overfull_fingerprints`] | |
 //! | – | loads and sizes that the builders plan with | [`planned_load`], [`buckets_for`], [`planned_ring_load`] | |
@@ -32,12 +32,11 @@ pub use collisions::overfull_fingerprints;
 pub use cuculus::analysis::*;
 pub use filters::{Counting, DynamicPlan, DynamicSizing, SetSizes, ZipfOrder};
 pub use rates::{
-    consistent_rate_as_printed, cuckoo_rate_bound, dynamic_rate_bound, fingerprint_bits_for_keys,
-    rate_of_all, rate_per_filter,
+    consistent_rate_as_printed, dynamic_rate_bound, fingerprint_bits_for_keys, rate_of_all,
+    rate_per_filter,
 };
 pub use relocations::RelocationModel;
 pub use success::{Occupancy, success_bound};
 pub use thresholds::{
     TABLE_II, orientability_threshold, planned_ring_load, ring_threshold, upper_threshold,
-    upper_threshold_limit,
 };

@@ -15,12 +15,6 @@ fn false_positive_rate_of_all_values(bits: u32, entries: f64) -> f64 {
     some_equal(2f64.powi(bits.min(1024) as i32), entries)
 }
 
-/// The bound of a cuckoo filter, 1 − (1 − 1/2^f)^2b (DCF Eq. 2): all `2·slots` entries are taken.
-#[must_use]
-pub fn cuckoo_rate_bound(bits: u32, slots_per_bucket: u32) -> f64 {
-    false_positive_rate_of_all_values(bits, 2.0 * f64::from(slots_per_bucket))
-}
-
 /// The rate of `filters` filters that are all asked, each with rate `per_filter` (DCF Eq. 3):
 /// 1 − (1 − ε)^s. Inverse of [`rate_per_filter`].
 #[must_use]
@@ -31,11 +25,11 @@ pub fn rate_of_all(per_filter: f64, filters: u32) -> f64 {
     -f64::exp_m1(f64::from(filters) * f64::ln_1p(-share(per_filter)))
 }
 
-/// The bound of a dynamic cuckoo filter of `filters` filters, 1 − (1 − 1/2^f)^2bs (DCF Eq. 4).
+/// The bound of a dynamic cuckoo filter of `filters` filters, 1 − (1 − 1/2^f)^2bs (DCF Eq. 4); of one
+/// filter it is Eq. 2, in which all `2·slots` entries are taken.
 #[must_use]
 pub fn dynamic_rate_bound(bits: u32, slots_per_bucket: u32, filters: u32) -> f64 {
-    let entries = 2.0 * f64::from(slots_per_bucket) * f64::from(filters);
-    false_positive_rate_of_all_values(bits, entries)
+    consistent_rate_as_printed(bits, 2, slots_per_bucket, filters)
 }
 
 /// The rate that each of `filters` filters may have for all of them to have `rate`:
@@ -45,8 +39,8 @@ pub fn rate_per_filter(rate: f64, filters: u32) -> f64 {
     -f64::exp_m1(f64::ln_1p(-share(rate)) / f64::from(filters.max(1)))
 }
 
-/// The false positive rate of a consistent cuckoo filter as printed (CCF Theorem 1, Eq. 1), for
-/// filters given by their (candidates, slots per bucket). **The filter does not have it.**
+/// The false positive rate of a consistent cuckoo filter of `filters` filters as printed (CCF
+/// Theorem 1, Eq. 1). **The filter does not have it.**
 ///
 /// The theorem counts the slots that a query looks at. But a fingerprint's candidates are hashes
 /// of the fingerprint, so a query looks exactly where every equal one is stored, and each of the n
@@ -55,10 +49,11 @@ pub fn rate_per_filter(rate: f64, filters: u32) -> f64 {
 #[must_use]
 pub fn consistent_rate_as_printed(
     bits: u32,
-    candidates_and_slots: impl IntoIterator<Item = (u32, u32)>,
+    candidates: u32,
+    slots_per_bucket: u32,
+    filters: u32,
 ) -> f64 {
-    let looked_at =
-        candidates_and_slots.into_iter().map(|(k, b)| f64::from(k) * f64::from(b)).sum();
+    let looked_at = [candidates, slots_per_bucket, filters].map(f64::from).iter().product();
     false_positive_rate_of_all_values(bits, looked_at)
 }
 
@@ -78,6 +73,10 @@ mod tests {
 
     fn close(got: f64, want: f64) -> bool {
         (got - want).abs() <= 1e-12 * want
+    }
+
+    fn cuckoo_rate_bound(bits: u32, slots_per_bucket: u32) -> f64 {
+        dynamic_rate_bound(bits, slots_per_bucket, 1)
     }
 
     /// In whole numbers: 1 − (15/16)^4.
@@ -126,7 +125,7 @@ mod tests {
     #[test]
     fn a_consistent_filter_does_not_have_the_rate_of_theorem_1() {
         for (bits, claimed, measured) in [(16, 0.00009, 0.0151), (12, 0.0015, 0.217)] {
-            assert!((consistent_rate_as_printed(bits, [(2, 3)]) / claimed - 1.0).abs() < 0.03);
+            assert!((consistent_rate_as_printed(bits, 2, 3, 1) / claimed - 1.0).abs() < 0.03);
             for rate in
                 [false_positive_rate(bits, 1000.0), false_positive_rate_of_all_values(bits, 1000.0)]
             {
@@ -136,10 +135,9 @@ mod tests {
     }
 
     #[test]
-    fn unlike_filters_add_up() {
-        let filters = [(2, 3), (3, 4), (1, 8)];
-        let want = 1.0 - (1.0 - 1.0 / 256.0f64).powi(6 + 12 + 8);
-        assert!((consistent_rate_as_printed(8, filters) / want - 1.0).abs() < 1e-12);
+    fn filters_add_up() {
+        let want = 1.0 - (1.0 - 1.0 / 256.0f64).powi(3 * 4 * 5);
+        assert!((consistent_rate_as_printed(8, 3, 4, 5) / want - 1.0).abs() < 1e-12);
     }
 
     #[test]
@@ -178,7 +176,7 @@ mod tests {
             for rate in [
                 cuckoo_rate_bound(bits, count),
                 dynamic_rate_bound(bits, count, count),
-                consistent_rate_as_printed(bits, [(count, count); 2]),
+                consistent_rate_as_printed(bits, count, count, 2),
             ] {
                 assert!((0.0..=1.0).contains(&rate), "{bits} {count}: {rate}");
             }

@@ -7,9 +7,8 @@
 /// The model is kinder than the filter. It takes the entries to be spread over all slots at random
 /// and every bucket on the way to be a new one, drawn from all. A walk is sent to buckets that are
 /// fuller than most, and returns to those it knows. For eight buckets of four and five kicks the
-/// model fills .952 of the slots, the paper's "95 %", and a filter as the papers describe it less;
-/// the laboratory's `dcf-relocations` measures both, and [`CuckooFilter`](cuculus::CuckooFilter),
-/// which holds more: it prefers the emptier bucket, and does not walk in circles.
+/// model fills .952 of the slots, the paper's "95 %", and a filter as the papers describe it less:
+/// the laboratory's `dcf-relocations` measures that.
 ///
 /// Keys are counted from one: `n` is the n-th key that is inserted, and zero means the first, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,28 +46,11 @@ impl RelocationModel {
             .product()
     }
 
-    /// The probability that the `n`-th key meets exactly `relocations` full buckets: ρ^τ·(1 − ρ)
-    /// for ρ(n − 1) (Eq. 6).
-    #[must_use]
-    pub fn relocations_are(&self, relocations: u32, n: u64) -> f64 {
-        let full = self.bucket_is_full(n.saturating_sub(1));
-        power(full, relocations) * (1.0 - full)
-    }
-
-    /// The probability that the `n`-th key finds a place: 1 − ρ(n − 1)^MNK (Eq. 7).
+    /// The probability that the `n`-th key finds a place, meeting τ < MNK full buckets with
+    /// ρ^τ·(1 − ρ) each (Eq. 6): 1 − ρ(n − 1)^MNK (Eq. 7).
     #[must_use]
     pub fn insert_succeeds(&self, n: u64) -> f64 {
         1.0 - power(self.bucket_is_full(n.saturating_sub(1)), self.max_kicks)
-    }
-
-    /// Θ(n): the probability that exactly `keys` keys are stored before the first refusal (Eq. 8).
-    #[must_use]
-    pub fn holds_exactly(&self, keys: u64) -> f64 {
-        if keys > self.slots() {
-            return 0.0;
-        }
-        let stored: f64 = (1..=keys).map(|n| self.insert_succeeds(n)).product();
-        stored * (1.0 - self.insert_succeeds(keys + 1))
     }
 
     /// E\[N\]: the keys stored before the first refusal, on average (Eq. 9). Looks at every slot
@@ -169,6 +151,12 @@ mod tests {
         RelocationModel { buckets: 8, slots_per_bucket: 4, max_kicks }
     }
 
+    /// That the `n`-th key meets exactly τ full buckets (Eq. 6).
+    fn relocations_are(model: RelocationModel, relocations: u32, n: u64) -> f64 {
+        let full = model.bucket_is_full(n.saturating_sub(1));
+        power(full, relocations) * (1.0 - full)
+    }
+
     /// Eq. 5 in whole numbers, with the permutations as printed.
     #[test]
     fn a_bucket_is_full_as_often_as_permutations_say() {
@@ -189,12 +177,15 @@ mod tests {
     fn probabilities_add_up() {
         for max_kicks in [0, 1, 3, 5, 500] {
             let model = model(max_kicks);
-            let exactly: Vec<f64> = (0..=32).map(|keys| model.holds_exactly(keys)).collect();
+            // Θ(n), that exactly n keys are stored before the first refusal (Eq. 8).
+            let stored = |keys| (1..=keys).map(|n| model.insert_succeeds(n)).product::<f64>();
+            let exactly = |keys| stored(keys) * (1.0 - model.insert_succeeds(keys + 1));
+            let exactly: Vec<f64> = (0..=32).map(exactly).collect();
             assert!((exactly.iter().sum::<f64>() - 1.0).abs() < 1e-12);
             let mean: f64 = (0..).zip(&exactly).map(|(keys, p)| f64::from(keys) * p).sum();
             assert!((mean - model.expected_keys()).abs() < 1e-12);
             for n in 0..=33 {
-                let fewer: f64 = (0..max_kicks).map(|tau| model.relocations_are(tau, n)).sum();
+                let fewer: f64 = (0..max_kicks).map(|tau| relocations_are(model, tau, n)).sum();
                 assert!((fewer - model.insert_succeeds(n)).abs() < 1e-12, "{max_kicks} {n}");
             }
         }
@@ -216,7 +207,7 @@ mod tests {
             let model = model(max_kicks);
             for n in 1..=32 {
                 let printed: f64 =
-                    (0..max_kicks).map(|tau| f64::from(tau) * model.relocations_are(tau, n)).sum();
+                    (0..max_kicks).map(|tau| f64::from(tau) * relocations_are(model, tau, n)).sum();
                 let given = printed / model.insert_succeeds(n);
                 assert!((model.expected_relocations_as_printed(n) - printed).abs() < 1e-12);
                 assert!((model.expected_relocations(n) - given).abs() < 1e-12);
@@ -263,12 +254,7 @@ mod tests {
                 for max_kicks in [0, 1, 65_535] {
                     let model = RelocationModel { buckets, slots_per_bucket, max_kicks };
                     for n in [0, 1, 5, 28, 29, u64::MAX] {
-                        for p in [
-                            model.bucket_is_full(n),
-                            model.relocations_are(max_kicks, n),
-                            model.insert_succeeds(n),
-                            model.holds_exactly(n),
-                        ] {
+                        for p in [model.bucket_is_full(n), model.insert_succeeds(n)] {
                             assert!((0.0..=1.0).contains(&p), "{model:?} {n}: {p}");
                         }
                         assert!(model.expected_relocations(n) >= 0.0);

@@ -94,10 +94,6 @@ pub fn success_bound(buckets: u32, slots_per_bucket: u32, candidates: u32, keys:
         0 => 0,
         slots => keys.div_ceil(slots),
     };
-    hits_at_least(buckets, candidates, keys, needed)
-}
-
-fn hits_at_least(buckets: u32, candidates: u32, keys: u32, needed: u32) -> f64 {
     let throws = u64::from(keys) * u64::from(candidates);
     if u64::from(needed) > throws.min(u64::from(buckets)) {
         return 0.0;

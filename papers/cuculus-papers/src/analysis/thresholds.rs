@@ -28,7 +28,7 @@ pub const TABLE_II: [[f64; 4]; 6] = [
 ///
 /// Table II has 2^30 buckets and counts whole keys: ⌊T̂·2^30⌋/2^30, rounded to nine digits, is what
 /// it prints for 22 of its 24 entries. The other two, (2, 2) and (4, 3), are one off in the last
-/// digit. The limit for large tables ([`upper_threshold_limit`]) differs by less than 3·10^-10.
+/// digit.
 ///
 /// With one candidate only the keys that a single bucket can hold are sure to fit: `slots`/`buckets`.
 #[must_use]
@@ -52,21 +52,8 @@ pub fn upper_threshold(candidates: u32, slots_per_bucket: u32, buckets: u64) -> 
     bisection::last(b, m * b, |n| b - unused(n) > n / m) / m
 }
 
-/// T̂ of CCF Theorem 4 for ever larger filters: the T > 0 that equals the mean of
-/// min(`slots`, Poisson(`candidates`·T)). See [`upper_threshold`]; zero with one candidate.
-#[must_use]
-pub fn upper_threshold_limit(candidates: u32, slots_per_bucket: u32) -> f64 {
-    if candidates < 2 {
-        return 0.0;
-    }
-    let (k, b) = (f64::from(candidates), f64::from(slots_per_bucket));
-    let unused =
-        |t: f64| unused_slots(slots_per_bucket, f64::exp(-k * t), |found| k * t / (found + 1.0));
-    bisection::last(0.0, b, |t| b - unused(t) > t)
-}
-
 /// T̂ for ever larger filters on a ring with `virtual_nodes` nodes per bucket, in keys per bucket: as
-/// [`upper_threshold_limit`], but with shares of the ring as uneven as they are.
+/// [`upper_threshold`], but with shares of the ring as uneven as they are; zero with one candidate.
 ///
 /// The share of a bucket with v nodes follows a gamma distribution with a relative variance of 1/v,
 /// so the keys that lead to a bucket are not Poisson but negative binomial. The CCF paper counts
@@ -169,11 +156,9 @@ mod tests {
     #[test]
     fn all_entries_of_table_ii_come_out() {
         for (k, b, printed) in table_ii() {
-            let (finite, limit) = (upper_threshold(k, b, 1 << 30), upper_threshold_limit(k, b));
+            let t = upper_threshold(k, b, 1 << 30);
             // The table counts whole keys, and a key is 9.3·10^-10 here.
-            assert!((finite - printed).abs() < 1.3e-9, "{k} {b}: {finite} {printed}");
-            assert!((limit - printed).abs() < 1.3e-9, "{k} {b}: {limit} {printed}");
-            assert!((finite - limit).abs() < 3e-10, "{k} {b}: {finite} {limit}");
+            assert!((t - printed).abs() < 1.3e-9, "{k} {b}: {t} {printed}");
         }
     }
 
@@ -240,17 +225,17 @@ mod tests {
             }
             let mean = filled as f64 / buckets as f64;
             assert!((mean - t).abs() < 0.01 * t, "{k} {b} {v}: {mean} {t}");
-            assert!(t < upper_threshold_limit(k, b));
+            assert!(t < upper_threshold(k, b, 1 << 30));
         }
     }
 
     #[test]
-    fn the_limit_is_a_mean_of_cut_poisson_variables() {
+    fn in_large_filters_it_is_a_mean_of_cut_poisson_variables() {
         for (k, b) in [(2, 1), (2, 8), (3, 2), (16, 3), (2, 300), (1000, 1000)] {
-            let t = upper_threshold_limit(k, b);
+            let t = upper_threshold(k, b, 1 << 30);
             // The mean of a count is the sum of the chances to reach one, two, three …
             let mean: f64 = (1..=u64::from(b)).map(|count| at_least(f64::from(k) * t, count)).sum();
-            assert!((mean - t).abs() < 1e-12 * t, "{k} {b}: {mean} {t}");
+            assert!((mean - t).abs() < 3e-10 * t, "{k} {b}: {mean} {t}");
         }
     }
 
@@ -277,10 +262,11 @@ mod tests {
 
     #[test]
     fn what_is_possible_lies_below_the_bound_of_the_paper() {
+        let large = |k, b| upper_threshold(k, b, 1 << 30);
         for k in 2..12 {
             for b in 1..20 {
                 let (true_load, bound) =
-                    (orientability_threshold(k, b), upper_threshold_limit(k, b) / f64::from(b));
+                    (orientability_threshold(k, b), large(k, b) / f64::from(b));
                 assert!(true_load <= bound + 1e-12, "{k} {b}: {true_load} {bound}");
                 assert!(true_load > 0.0 && bound <= 1.0);
                 let more = [orientability_threshold(k + 1, b), orientability_threshold(k, b + 1)];
@@ -288,7 +274,7 @@ mod tests {
             }
         }
         // And by much: T̂/b is .797 here.
-        assert!(orientability_threshold(2, 1) < 0.63 * upper_threshold_limit(2, 1));
+        assert!(orientability_threshold(2, 1) < 0.63 * large(2, 1));
     }
 
     /// Two candidates of one slot each: keys are edges, and all fit if and only if no component
@@ -326,13 +312,12 @@ mod tests {
             for keys in [1, 2, 1 << 30, u64::MAX].map(|m| upper_threshold(k, b, m)) {
                 assert!((0.0..=f64::from(b)).contains(&keys), "{k} {b}: {keys}");
             }
-            assert!((0.0..=f64::from(b)).contains(&upper_threshold_limit(k, b)));
             assert!((0.0..=1.0).contains(&orientability_threshold(k, b)));
         }
         assert_eq!(upper_threshold(2, 4, 0), 0.0);
         // With one candidate nothing but a single bucket's worth is safe.
         assert_eq!(upper_threshold(1, 4, 100), 0.04);
-        assert_eq!((upper_threshold_limit(1, 4), orientability_threshold(1, 4)), (0.0, 0.0));
+        assert_eq!((ring_threshold(1, 4, 10), orientability_threshold(1, 4)), (0.0, 0.0));
         assert_eq!(upper_threshold(3, 4, 1), 4.0);
     }
 }

@@ -35,8 +35,6 @@ struct Load {
     walk: f64,
     no_return: f64,
     breadth_first: f64,
-    /// A cuckoo filter as large, which has two candidates, all equally likely.
-    even: Option<f64>,
     upper_threshold: f64,
     orientability: f64,
     ring_threshold: f64,
@@ -86,16 +84,6 @@ fn ring_load(
     Ok(load_at_first_refusal(&mut builder.build()?, seed))
 }
 
-fn even_load(
-    placement: PlacementKind,
-    slots: u32,
-    buckets: u64,
-    search: Search,
-    seed: u64,
-) -> anyhow::Result<f64> {
-    Way { name: "", search, placement }.load(buckets, slots, BITS, seed)
-}
-
 fn mean(seeds: &Range<u64>, load: impl Fn(u64) -> anyhow::Result<f64>) -> anyhow::Result<f64> {
     let count = (seeds.end - seeds.start) as f64;
     Ok(seeds.clone().map(load).sum::<anyhow::Result<f64>>()? / count)
@@ -108,8 +96,6 @@ impl Load {
         seeds: &Range<u64>,
     ) -> anyhow::Result<Self> {
         let ring = |search| mean(seeds, |seed| ring_load(shape, buckets, search, seed));
-        let any = PlacementKind::AnySize;
-        let even = || mean(seeds, |seed| even_load(any, slots, buckets, Search::PaperWalk, seed));
         let of_slots = |keys: f64| keys / f64::from(slots);
         Ok(Self {
             candidates,
@@ -118,8 +104,7 @@ impl Load {
             walk: ring(Search::PaperWalk)?,
             no_return: ring(Search::RandomWalk)?,
             breadth_first: ring(Search::BreadthFirst)?,
-            even: (candidates == 2).then(even).transpose()?,
-            upper_threshold: of_slots(analysis::upper_threshold_limit(candidates, slots)),
+            upper_threshold: of_slots(analysis::upper_threshold(candidates, slots, 1 << 30)),
             orientability: analysis::orientability_threshold(candidates, slots),
             ring_threshold: of_slots(analysis::ring_threshold(candidates, slots, nodes)),
             planned: analysis::planned_ring_load(candidates, slots, nodes),
@@ -143,10 +128,10 @@ impl SmallLoads {
         let seeds = settings.seeds_of(Self::FILTERS);
         let (mut ring, mut even) = ([0.0; 3], [0.0; 3]);
         for (at, search) in Self::SEARCHES.into_iter().enumerate() {
-            let (shape, xor) = ((2, Self::SLOTS, 10), PlacementKind::Xor);
-            ring[at] = mean(&seeds, |seed| ring_load(shape, Self::BUCKETS, search, seed))?;
-            even[at] =
-                mean(&seeds, |seed| even_load(xor, Self::SLOTS, Self::BUCKETS, search, seed))?;
+            let (shape, buckets) = ((2, Self::SLOTS, 10), Self::BUCKETS);
+            ring[at] = mean(&seeds, |seed| ring_load(shape, buckets, search, seed))?;
+            let xor = Way { name: "", search, placement: PlacementKind::Xor };
+            even[at] = mean(&seeds, |seed| xor.load(buckets, Self::SLOTS, BITS, seed))?;
         }
         Ok(Self { rows: [("ring, v = 10", ring), ("exclusive or", even)] })
     }
@@ -201,7 +186,6 @@ fn table(loads: &[Load]) -> Table {
         "T̂ of the ring": number(load.ring_threshold, 4);
         "true, even": number(load.orientability, 4);
         "T̂": number(load.upper_threshold, 4);
-        "even, walk": number(load.even, 4);
     })
 }
 

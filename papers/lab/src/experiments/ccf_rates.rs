@@ -127,10 +127,7 @@ fn measure(bits: u32, items: usize, probes: u64, seed: u64) -> anyhow::Result<[R
             filters,
             measured: of.count(&absent) as f64 / probes as f64,
             expected: analysis::false_positive_rate(bits, items as f64),
-            paper: analysis::consistent_rate_as_printed(
-                bits,
-                (0..filters).map(|_| (CANDIDATES, SLOTS)),
-            ),
+            paper: analysis::consistent_rate_as_printed(bits, CANDIDATES, SLOTS, filters as u32),
             sigma: deviation(bits, items as f64, probes as f64),
             wrong: refused + (items - of.count(&inserted)),
         }
