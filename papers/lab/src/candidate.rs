@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use cuculus::lab::PlacementKind;
 use cuculus::{CuckooFilter, CuckooFilterBuilder, ElasticFilter};
 use cuculus_papers::DynamicCuckooFilter;
-use cuculus_papers::baselines::{BloomFilter, QuotientFilter};
 
 use crate::clock::timed;
 use crate::heap::Mark;
@@ -168,18 +166,4 @@ pub(crate) fn dynamic() -> Candidate {
     Candidate::new("cuculus DCF", "largest size declared", |plan| {
         planned!(DynamicCuckooFilter, plan.most, plan.rate).seed(1).build()
     })
-}
-
-/// The papers' placement, and baselines of ours that other crates have too, to see that they are
-/// fair.
-pub(crate) fn less_usual() -> Vec<Candidate> {
-    vec![
-        Candidate::new("cuculus xor", "", |plan| fixed(plan).placement(PlacementKind::Xor).build()),
-        Candidate::new("baseline Bloom", "", |plan| {
-            planned!(BloomFilter, plan.most, plan.rate).build()
-        }),
-        Candidate::new("baseline quotient", "", |plan| {
-            planned!(QuotientFilter, plan.most, plan.rate).build()
-        }),
-    ]
 }

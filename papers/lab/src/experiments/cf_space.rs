@@ -3,7 +3,7 @@
 use cuculus::{CuckooFilter, ElasticFilter, Filter};
 use cuculus_papers::baselines::{BlockedBloomFilter, BloomFilter};
 
-use super::cf_filters::{false_positive_rate, fill, one_by_one};
+use super::cf_filters::{false_positive_rate, fill};
 use super::cf_table3::{BLOCKED, BLOOM, CUCKOO, SEMI_SORTED};
 use crate::prelude::*;
 use crate::subject::Subject;
@@ -57,7 +57,7 @@ fn bloom_bits(rate: f64) -> f64 {
 }
 
 fn point(mut contender: Box<dyn Subject>, most: u64, scale: &Scale, seed: u64) -> Point {
-    fill(&mut *contender, seed, 0..most, one_by_one);
+    fill(&mut *contender, seed, 0..most);
     Point {
         bits_per_item: contender.bits_per_key(),
         rate: false_positive_rate(&*contender, seed, scale.lookups),

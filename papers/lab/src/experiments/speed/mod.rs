@@ -33,23 +33,16 @@ pub(super) const ELASTIC_SPEED: Experiment = Experiment::ours(
     Chance::Clock,
     |settings| run(Contest::Elastic, settings),
 )
-// The last ones add other filters, of which there are none here.
-.with(OPTIONS.split_at(OPTIONS.len() - 2).0);
+// The last one adds other filters, of which there are none here.
+.with(OPTIONS.split_at(OPTIONS.len() - 1).0);
 
 const REFERENCE: Choice = Choice::new(
     "reference",
     "PATH.so",
     "a shared library with filters of another language (papers/lab/peer.h)",
 );
-const OPTIONS: &[Choice] = &[
-    choices::ITEMS,
-    choices::FPR,
-    choices::ROUNDS,
-    choices::QUERIES,
-    choices::ONLY,
-    choices::ALL,
-    REFERENCE,
-];
+const OPTIONS: &[Choice] =
+    &[choices::ITEMS, choices::FPR, choices::ROUNDS, choices::QUERIES, choices::ONLY, REFERENCE];
 
 /// The large table for the machine's limits, the same in every run.
 const LARGE_TABLE_BYTES: usize = 256 << 20;
@@ -89,15 +82,12 @@ impl Contest {
         }
     }
 
-    fn candidates(self, rate: f64, all: bool, foreign: &[Foreign]) -> Vec<Candidate> {
+    fn candidates(self, rate: f64, foreign: &[Foreign]) -> Vec<Candidate> {
         match self {
             Self::Elastic => vec![candidate::cuckoo(), candidate::elastic()],
             Self::Fixed => {
                 let mut list = vec![candidate::cuckoo(), candidate::semi_sorted()];
                 list.extend([candidate::elastic(), candidate::elastic_sized()]);
-                if all {
-                    list.extend(candidate::less_usual());
-                }
                 let foreign = foreign.iter().filter(|of| of.keeps(rate));
                 list.extend(foreign.map(|of| of.candidate()));
                 list.extend(peers::all(rate));
@@ -130,7 +120,7 @@ fn run(contest: Contest, settings: &Settings<'_>) -> anyhow::Result<Outcome> {
         (settings.progress)(&format!("generating {items} keys"));
         let work = Workload::new(settings.seed, items, queries.max(MIN_QUERIES));
         for &rate in &rates {
-            let mut candidates = contest.candidates(rate, settings.flag(choices::ALL), &foreign);
+            let mut candidates = contest.candidates(rate, &foreign);
             candidates.retain(|candidate| settings.wants(&candidate.label()));
             ensure!(!candidates.is_empty(), "--only matches no filter");
             let case = Case::measure(contest, &work, rate, &candidates, rounds, &large, settings)?;
