@@ -4,7 +4,7 @@
 
 use std::ffi::{CStr, c_char, c_void};
 use std::path::Path;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::slice;
 
 use anyhow::{Context, ensure};
@@ -17,19 +17,6 @@ use crate::subject::Subject;
 #[repr(C)]
 struct Peer {
     name: *const c_char,
-    make: Option<unsafe extern "C" fn(usize, f64) -> *mut c_void>,
-    drop: Option<unsafe extern "C" fn(*mut c_void)>,
-    bytes: Option<unsafe extern "C" fn(*const c_void) -> usize>,
-    insert: Option<Change>,
-    count: Option<unsafe extern "C" fn(*const c_void, *const u64, usize) -> usize>,
-    remove: Option<Change>,
-}
-
-type Change = unsafe extern "C" fn(*mut c_void, *const u64, usize) -> usize;
-type Peers = unsafe extern "C" fn(*mut usize) -> *const Peer;
-
-#[derive(Clone, Copy)]
-struct Functions {
     make: unsafe extern "C" fn(usize, f64) -> *mut c_void,
     drop: unsafe extern "C" fn(*mut c_void),
     bytes: unsafe extern "C" fn(*const c_void) -> usize,
@@ -38,24 +25,16 @@ struct Functions {
     remove: Change,
 }
 
-impl Peer {
-    fn functions(&self) -> Option<Functions> {
-        let Self { make, drop, bytes, insert, count, remove, .. } = *self;
-        Some(Functions {
-            make: make?,
-            drop: drop?,
-            bytes: bytes?,
-            insert: insert?,
-            count: count?,
-            remove: remove?,
-        })
-    }
-}
+type Change = unsafe extern "C" fn(*mut c_void, *const u64, usize) -> usize;
+/// A peer before it is known that nothing of it is missing.
+type Unchecked = [*const c_void; 7];
+const _: () = assert!(size_of::<Unchecked>() == size_of::<Peer>());
+type Peers = unsafe extern "C" fn(*mut usize) -> *const Unchecked;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Foreign {
     name: &'static str,
-    functions: Functions,
+    peer: &'static Peer,
 }
 
 /// Loads a library and lists its filters. It is never unloaded.
@@ -66,7 +45,7 @@ pub(crate) fn load(path: &Path) -> anyhow::Result<Vec<Foreign>> {
     // A path without a slash would be looked for among the system's libraries.
     let path = path.canonicalize().with_context(|| format!("cannot open {}", path.display()))?;
     // SAFETY: its initialisers run, and its function is called, as the user asked.
-    let peers: &'static [Peer] = unsafe {
+    let peers: &'static [Unchecked] = unsafe {
         let library = Library::new(&path).with_context(|| {
             format!("cannot load {}; it must be a shared library", path.display())
         })?;
@@ -79,26 +58,27 @@ pub(crate) fn load(path: &Path) -> anyhow::Result<Vec<Foreign>> {
         ensure!(!list.is_null() && count > 0, "{} has no filters", path.display());
         slice::from_raw_parts(list, count)
     };
-    let foreign = |peer: &'static Peer| {
-        ensure!(!peer.name.is_null(), "a filter of {} has no name", path.display());
-        // SAFETY: a text that stays where it is, as `peer.h` says.
-        let name = unsafe { CStr::from_ptr(peer.name) }.to_str()?;
-        let functions = peer.functions();
-        let functions = functions.with_context(|| format!("{name}: a function is missing"))?;
-        Ok(Foreign { name, functions })
-    };
-    peers.iter().map(foreign).collect()
+    peers.iter().map(|peer| Foreign::of(peer).with_context(|| path.display().to_string())).collect()
 }
 
 impl Foreign {
+    fn of(peer: &'static Unchecked) -> anyhow::Result<Self> {
+        ensure!(!peer.contains(&ptr::null()), "a filter lacks its name or a function");
+        // SAFETY: of the same layout, and no function is null.
+        let peer = unsafe { &*peer.as_ptr().cast::<Peer>() };
+        // SAFETY: a text that stays where it is, as `peer.h` says.
+        let name = unsafe { CStr::from_ptr(peer.name) }.to_str()?;
+        Ok(Self { name, peer })
+    }
+
     pub(crate) fn keeps(self, rate: f64) -> bool {
         self.make(1, rate).is_some()
     }
 
     fn make(self, keys: usize, rate: f64) -> Option<Made> {
         // SAFETY: as `peer.h` says.
-        let filter = unsafe { (self.functions.make)(keys, rate) };
-        Some(Made { functions: self.functions, filter: NonNull::new(filter)? })
+        let filter = unsafe { (self.peer.make)(keys, rate) };
+        Some(Made { peer: self.peer, filter: NonNull::new(filter)? })
     }
 
     pub(crate) fn candidate(self) -> Candidate {
@@ -109,41 +89,43 @@ impl Foreign {
 }
 
 struct Made {
-    functions: Functions,
+    peer: &'static Peer,
     filter: NonNull<c_void>,
 }
 
 impl Drop for Made {
     fn drop(&mut self) {
         // SAFETY: made by the same library, and dropped once.
-        unsafe { (self.functions.drop)(self.filter.as_ptr()) }
+        unsafe { (self.peer.drop)(self.filter.as_ptr()) }
+    }
+}
+
+impl Made {
+    #[inline(always)]
+    fn change(&mut self, change: Change, keys: &[u64]) -> usize {
+        // SAFETY: the keys of a list, and a filter that nobody else uses.
+        unsafe { change(self.filter.as_ptr(), keys.as_ptr(), keys.len()) }
     }
 }
 
 impl Subject for Made {
     fn insert(&mut self, key: &u64) -> bool {
-        // SAFETY: one key, and a filter that nobody else uses.
-        unsafe { (self.functions.insert)(self.filter.as_ptr(), key, 1) == 1 }
+        self.change(self.peer.insert, slice::from_ref(key)) == 1
     }
 
     fn contains(&self, key: &u64) -> bool {
-        // SAFETY: one key, and a filter that nobody changes.
-        unsafe { (self.functions.count)(self.filter.as_ptr(), key, 1) == 1 }
+        self.count(slice::from_ref(key)) == 1
     }
 
     fn remove(&mut self, key: &u64) -> Option<bool> {
-        // SAFETY: as for `insert`.
-        Some(unsafe { (self.functions.remove)(self.filter.as_ptr(), key, 1) == 1 })
+        Some(self.change(self.peer.remove, slice::from_ref(key)) == 1)
     }
 
     fn insert_all(&mut self, keys: &[u64]) -> Vec<u64> {
         let (mut at, mut refused) = (0, Vec::new());
         while at < keys.len() {
             let rest = &keys[at..];
-            // SAFETY: as for `insert`, with the keys of a list.
-            let taken =
-                unsafe { (self.functions.insert)(self.filter.as_ptr(), rest.as_ptr(), rest.len()) };
-            at += taken.min(rest.len());
+            at += self.change(self.peer.insert, rest).min(rest.len());
             refused.extend(keys.get(at));
             at += 1;
         }
@@ -151,26 +133,23 @@ impl Subject for Made {
     }
 
     fn count(&self, keys: &[u64]) -> usize {
-        // SAFETY: as for `contains`, with the keys of a list.
-        unsafe { (self.functions.count)(self.filter.as_ptr(), keys.as_ptr(), keys.len()) }
+        // SAFETY: the keys of a list, and a filter that nobody changes.
+        unsafe { (self.peer.count)(self.filter.as_ptr(), keys.as_ptr(), keys.len()) }
     }
 
     fn remove_all(&mut self, keys: &[u64]) -> Option<usize> {
-        let filter = self.filter.as_ptr();
-        // SAFETY: as for `insert_all`.
-        Some(unsafe { (self.functions.remove)(filter, keys.as_ptr(), keys.len()) })
+        Some(self.change(self.peer.remove, keys))
     }
 
     fn foreign_bytes(&self) -> usize {
-        // SAFETY: as for `contains`.
-        unsafe { (self.functions.bytes)(self.filter.as_ptr()) }
+        // SAFETY: a filter that nobody changes.
+        unsafe { (self.peer.bytes)(self.filter.as_ptr()) }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
-    use std::ptr;
 
     use super::*;
 
@@ -211,22 +190,21 @@ mod tests {
         keys.iter().filter(|key| set.remove(key)).count()
     }
 
-    fn peer() -> Peer {
-        Peer {
-            name: c"set".as_ptr(),
-            make: Some(make),
-            drop: Some(drop_set),
-            bytes: Some(bytes),
-            insert: Some(insert),
-            count: Some(count),
-            remove: Some(remove),
-        }
+    fn peer() -> Unchecked {
+        [
+            c"set".as_ptr().cast(),
+            make as *const c_void,
+            drop_set as *const c_void,
+            bytes as *const c_void,
+            insert as *const c_void,
+            count as *const c_void,
+            remove as *const c_void,
+        ]
     }
 
     #[test]
     fn keys_reach_the_library_and_answers_come_back() {
-        let functions = peer().functions().unwrap();
-        let foreign = Foreign { name: "set", functions };
+        let foreign = Foreign::of(Box::leak(Box::new(peer()))).unwrap();
         assert!(foreign.keeps(0.01) && !foreign.keeps(0.0001));
         let candidate = foreign.candidate();
         let keys: Vec<u64> = (1..100).collect();
@@ -243,7 +221,11 @@ mod tests {
 
     #[test]
     fn a_list_with_a_hole_and_a_file_that_is_no_library_are_refused() {
-        assert!(Peer { remove: None, ..peer() }.functions().is_none());
+        for missing in 0..7 {
+            let hole = Box::leak(Box::new(peer()));
+            hole[missing] = ptr::null();
+            assert!(Foreign::of(hole).is_err());
+        }
         let file = tempfile::NamedTempFile::new().unwrap();
         let error = load(file.path()).err().unwrap();
         assert!(error.to_string().contains("must be a shared library"), "{error:#}");
