@@ -60,7 +60,7 @@ pub struct DynamicBloomFilter {
     capacity: usize,
     capacity_per_filter: usize,
     len: usize,
-    outcomes: Outcomes,
+    given_up: u64,
 }
 
 /// One of the counting Bloom filters, with the keys that it was given and not asked to give back.
@@ -68,12 +68,6 @@ pub struct DynamicBloomFilter {
 struct Part {
     counters: Counters,
     len: usize,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Outcomes {
-    removed: u64,
-    given_up: u64,
 }
 
 /// What became of a removal from a [`DynamicBloomFilter`].
@@ -142,7 +136,7 @@ impl DynamicBloomFilterBuilder {
             capacity,
             capacity_per_filter: each,
             len: 0,
-            outcomes: Outcomes::default(),
+            given_up: 0,
         })
     }
 }
@@ -150,10 +144,8 @@ impl DynamicBloomFilterBuilder {
 figures! { DynamicBloomFilter,
     /// The current figures of a [`DynamicBloomFilter`].
     DynamicBloomStats of filter;
-    /// Removals that succeeded since the filter was built or cleared.
-    removed: u64 = filter.outcomes.removed;
-    /// Removals that were given up since then.
-    given_up: u64 = filter.outcomes.given_up;
+    /// Removals that were given up since the filter was built or cleared.
+    given_up: u64 = filter.given_up;
 }
 
 impl DynamicBloomFilter {
@@ -175,7 +167,7 @@ impl DynamicBloomFilter {
             self.parts.iter_mut().filter(|part| part.counters.contains_key(hash, hashes));
         let Some(part) = matching.next() else { return Removal::Absent };
         if matching.next().is_some() {
-            self.outcomes.given_up += 1;
+            self.given_up += 1;
             return Removal::GivenUp;
         }
         // Counters that stick are found even if the filter has no key left.
@@ -185,7 +177,6 @@ impl DynamicBloomFilter {
         part.counters.remove_key(hash, hashes);
         part.len -= 1;
         self.len -= 1;
-        self.outcomes.removed += 1;
         Removal::Removed
     }
 
@@ -266,7 +257,7 @@ impl Insert for DynamicBloomFilter {
             part.counters.clear();
             part.len = 0;
         }
-        (self.active, self.len, self.outcomes) = (0, 0, Outcomes::default());
+        (self.active, self.len, self.given_up) = (0, 0, 0);
     }
 }
 

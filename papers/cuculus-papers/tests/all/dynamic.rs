@@ -229,27 +229,6 @@ fn nothing_moves_where_there_is_room() {
     }
 }
 
-/// Moving an entry to the bucket of the same number is only right where the number of buckets is the
-/// same; between filters of different lengths it makes false negatives.
-#[test]
-fn compaction_needs_filters_of_one_length() {
-    let (mut small, mut large) = (Printed::new(64), Printed::new(128));
-    (0..150).for_each(|key| assert!(small.insert_looking_first(key, 500)));
-    for bucket in 0..64 {
-        for fingerprint in small.buckets[bucket].into_iter().filter(|&entry| entry != 0) {
-            assert!(large.place(bucket, fingerprint));
-        }
-    }
-    let lost = (0..150).filter(|&key| !large.contains(key)).count();
-    assert!(lost > 50, "{lost}");
-
-    let mut filter = build(&builder(12, 64));
-    insert_all(&mut filter, 0..2000);
-    remove_all(&mut filter, 150..2000);
-    assert!(filter.compact() > 5);
-    has_all(&filter, 0..150);
-}
-
 /// The paper's experiment (Fig. 16): 46,080 keys in six filters, a sixth of them deleted.
 fn six_filters(extension: Extension) -> DynamicCuckooFilter {
     let builder = builder(12, 2048).extension(extension).capacity_per_filter(7680);
