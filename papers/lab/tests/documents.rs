@@ -78,20 +78,14 @@ fn documents() -> Vec<Document> {
         for entry in fs::read_dir(root().join(&directory)).expect("a directory") {
             let name = entry.expect("an entry").file_name();
             let path = directory.join(name);
+            let is_below = BELOW.iter().any(|below| path.starts_with(below));
+            // The crates' own are each in its directory.
+            let is_crate = path.starts_with("crates") && path.components().count() <= 2;
             if path.extension().is_some_and(|extension| extension == "md") {
                 names.push(path.to_str().expect("names are text").to_owned());
-            } else if BELOW.iter().any(|below| path.starts_with(below))
-                && root().join(&path).is_dir()
-            {
+            } else if (is_below || is_crate) && root().join(&path).is_dir() {
                 directories.push(path);
             }
-        }
-    }
-    // The crates' own, each in its directory.
-    for entry in fs::read_dir(root().join("crates")).expect("a directory") {
-        let name = Path::new("crates").join(entry.expect("an entry").file_name()).join("README.md");
-        if root().join(&name).exists() {
-            names.push(name.to_str().expect("names are text").to_owned());
         }
     }
     names.sort();
