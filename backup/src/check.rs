@@ -100,10 +100,8 @@ impl Repository {
         let index = Index::of_runs(check.runs()?);
         check.report.chunks = index.len();
         for name in &index.replaced {
-            check.note(format!(
-                "{} was replaced and can be removed",
-                ObjectKind::Run.describe(name)
-            ));
+            let run = ObjectKind::Run.describe(name);
+            check.note(format!("{run} was replaced and can be removed"));
         }
         check.packs(&index, read_data)?;
         check.marks(&index)?;
@@ -240,8 +238,7 @@ impl<'a> Check<'a> {
         read_data: bool,
     ) -> Result<()> {
         let (store, keys) = (&*self.repository.store, &self.repository.keys);
-        let damaged =
-            |detail: &str| Error::damaged(ObjectKind::Pack, &info.name).with_detail(detail);
+        let damaged = |what: &str| Error::damaged(ObjectKind::Pack, &info.name).with_detail(what);
         let (footer, found) = read_footer(store, keys, &info.name, None)?;
         if found != *info {
             return Err(damaged("its size is not what the index says"));

@@ -54,8 +54,7 @@ impl Chunks {
             return Err(Error::damage(DamagedPart::MissingChunk(*id), ""));
         };
         let group = self.group(&location)?;
-        let bytes =
-            slice(&group, &location).filter(|bytes| self.lookup.keys.chunk_id(bytes) == *id);
+        let bytes = slice(&group, &location).filter(|it| self.lookup.keys.chunk_id(it) == *id);
         let bytes = bytes.ok_or_else(|| {
             Error::damaged(ObjectKind::Pack, &location.pack).with_detail(format!("chunk {id}"))
         })?;

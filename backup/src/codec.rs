@@ -145,8 +145,14 @@ impl<'a> Reader<'a> {
         self.list(Name::LEN, |reader| Ok(Name(reader.array()?)))
     }
 
-    pub(crate) fn end(self) -> Decoded<()> {
-        if self.0.is_empty() { Ok(()) } else { Err(Malformed) }
+    /// What `decode` makes of all these bytes: none may be left.
+    pub(crate) fn whole<T>(
+        bytes: &'a [u8],
+        decode: impl FnOnce(&mut Self) -> Decoded<T>,
+    ) -> Decoded<T> {
+        let mut reader = Self(bytes);
+        let decoded = decode(&mut reader)?;
+        if reader.0.is_empty() { Ok(decoded) } else { Err(Malformed) }
     }
 }
 
@@ -163,12 +169,15 @@ mod tests {
         signed.iter().for_each(|&number| writer.signed(number));
         writer.bytes(b"name");
         writer.list(&[7u8, 8], |writer, &item| writer.u8(item));
-        let mut reader = Reader(&writer.0);
-        numbers.iter().for_each(|&number| assert_eq!(reader.varint(), Ok(number)));
-        signed.iter().for_each(|&number| assert_eq!(reader.signed(), Ok(number)));
-        assert_eq!(reader.bytes(), Ok(&b"name"[..]));
-        assert_eq!(reader.list(1, Reader::u8), Ok(vec![7, 8]));
-        assert_eq!(reader.end(), Ok(()));
+        let decoded = Reader::whole(&writer.0, |reader| {
+            numbers.iter().for_each(|&number| assert_eq!(reader.varint(), Ok(number)));
+            signed.iter().for_each(|&number| assert_eq!(reader.signed(), Ok(number)));
+            assert_eq!(reader.bytes(), Ok(&b"name"[..]));
+            assert_eq!(reader.list(1, Reader::u8), Ok(vec![7, 8]));
+            Ok(())
+        });
+        assert_eq!(decoded, Ok(()));
+        assert_eq!(Reader::whole(b"more", Reader::u8), Err(Malformed));
     }
 
     #[test]

@@ -129,7 +129,10 @@ pub enum Error {
     #[error("the pattern {pattern:?} is not valid: {reason}")]
     InvalidPattern { pattern: String, reason: String },
     /// A backup was called without any path.
-    #[error("nothing to back up; name a file or a directory")]
+    #[error(
+        "nothing to back up; name files and directories, or use --files-from or --stdin; see \
+         `cuculus-backup --help`"
+    )]
     NothingToBackUp,
     /// `forget` was called with neither names nor rules.
     #[error("nothing to forget; name snapshots, or use a rule such as --keep-last 10")]
@@ -158,18 +161,12 @@ pub enum Error {
         .errors.join("; ")
     )]
     Unreadable { errors: Vec<String> },
-    /// The location is in a bucket, and this program was built without S3.
+    /// The location is in a bucket or on another machine, and this program was built without that.
     #[error(
-        "this cuculus-backup was built without S3; install it with `cargo install cuculus-backup \
-         --features s3`"
+        "this cuculus-backup was built without {feature}; install it with `cargo install \
+         cuculus-backup --features {feature}`"
     )]
-    BuiltWithoutS3,
-    /// The location is on another machine, and this program was built without SFTP.
-    #[error(
-        "this cuculus-backup was built without SFTP; install it with `cargo install cuculus-backup \
-         --features sftp`"
-    )]
-    BuiltWithoutSftp,
+    BuiltWithout { feature: &'static str },
     /// The location is not of the form that its beginning promises.
     #[error("{location}: {reason}; use {form}")]
     InvalidLocation { location: String, reason: &'static str, form: &'static str },
@@ -242,7 +239,7 @@ pub enum DamagedPart {
 }
 
 /// The outcome of most calls of this crate.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {

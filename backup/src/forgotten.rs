@@ -25,11 +25,8 @@ pub(crate) fn record(store: &dyn Store, keys: &Keys, snapshots: &[Name]) -> Resu
     sealed::save(store, keys, (ObjectKind::Forgotten, &Name::random()?), &writer.0)
 }
 
-fn decode(bytes: &[u8]) -> Decoded<Vec<Name>> {
-    let mut reader = Reader(bytes);
-    let names = reader.names()?;
-    reader.end()?;
-    Ok(names)
+fn decode(reader: &mut Reader<'_>) -> Decoded<Vec<Name>> {
+    reader.names()
 }
 
 /// All snapshots that were removed on purpose. A record that is gone since the listing was merged
@@ -76,7 +73,7 @@ mod tests {
     use super::*;
     use crate::seal::Master;
     use crate::store::local::LocalStore;
-    use crate::store::{Draft, Object};
+    use crate::store::{Draft, GoOn, Object};
 
     /// A store in which somebody else does something after the next listing.
     struct Meanwhile<'a> {
@@ -101,12 +98,8 @@ mod tests {
             self.store.open(kind, name)
         }
 
-        fn remove(&self, kind: ObjectKind, name: &Name) -> Result<()> {
-            self.store.remove(kind, name)
-        }
-
-        fn sweep_drafts(&self) -> Result<u64> {
-            Ok(0)
+        fn remove_all(&self, kind: ObjectKind, names: &[Name], go_on: GoOn<'_>) -> Result<()> {
+            self.store.remove_all(kind, names, go_on)
         }
     }
 

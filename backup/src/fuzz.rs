@@ -11,7 +11,7 @@ use crate::index::{self, Index, Run};
 use crate::pack::{self, Decompressor, read_footer};
 use crate::seal::{Keys, Master};
 use crate::snapshot::Snapshot;
-use crate::store::{Draft, Object, ObjectKind, SINGLETON, Store};
+use crate::store::{Draft, GoOn, Object, ObjectKind, SINGLETON, Store};
 use crate::{intent, key, marks, sealed, tree};
 
 const MASTER: [u8; 32] = [7; 32];
@@ -25,11 +25,15 @@ pub fn decode(input: &[u8]) {
         0 => pack_footer(&keys, bytes),
         1 => group(&keys, bytes),
         2 => run(&keys, bytes),
-        3 => snapshot(&keys, bytes),
+        3 => {
+            let object = object(&keys, ObjectKind::Snapshot, bytes);
+            let _ = Snapshot::load(&object, &keys, &SINGLETON);
+        }
         4 => directory(bytes),
         5 => _ = Locked::read(&One::new(bytes.to_vec()), "here").map(|locked| open(&locked)),
         6 => parameters(&keys, bytes),
-        7 => passphrase(bytes),
+        // A key, for a passphrase that was hashed already.
+        7 => _ = key::Hashed::of([7; 32]).open(bytes),
         8 => {
             let intents = object(&keys, ObjectKind::Intent, bytes);
             let _ = intent::live_writers(&intents, &keys, &Name([1; 16]));
@@ -95,10 +99,6 @@ fn opened_run(keys: &Arc<Keys>, entries: &[u8], filter: &[u8], tail: &[u8]) -> O
     Run::open(&One::new(object), keys, &SINGLETON).ok()
 }
 
-fn snapshot(keys: &Keys, bytes: &[u8]) {
-    let _ = Snapshot::load(&object(keys, ObjectKind::Snapshot, bytes), keys, &SINGLETON);
-}
-
 /// A directory whose contents are the first bytes, and whose metadata is the rest.
 fn directory(bytes: &[u8]) {
     let Some((&[low, high], bytes)) = bytes.split_first_chunk() else { return };
@@ -123,11 +123,6 @@ fn parameters(keys: &Keys, bytes: &[u8]) {
     if let Ok(locked) = Locked::read(&One::new(object), "here") {
         open(&locked);
     }
-}
-
-/// A key with these bytes, for a passphrase that was hashed already.
-fn passphrase(bytes: &[u8]) {
-    let _ = key::Hashed::of([7; 32]).open(bytes);
 }
 
 /// A run of three entries with a filter of these bytes.
@@ -192,12 +187,8 @@ impl Store for One {
         Ok(Box::new(Self(Arc::clone(&self.0))))
     }
 
-    fn remove(&self, _: ObjectKind, _: &Name) -> Result<()> {
+    fn remove_all(&self, _: ObjectKind, _: &[Name], _: GoOn<'_>) -> Result<()> {
         Ok(())
-    }
-
-    fn sweep_drafts(&self) -> Result<u64> {
-        Ok(0)
     }
 }
 

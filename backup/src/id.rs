@@ -131,10 +131,7 @@ pub(crate) fn first_of<const N: usize>(hash: &[u8; 32]) -> [u8; N] {
 }
 
 impl serde::Serialize for Name {
-    fn serialize<S: serde::Serializer>(
-        &self,
-        serializer: S,
-    ) -> std::result::Result<S::Ok, S::Error> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }

@@ -5,8 +5,7 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use globset::GlobBuilder;
-
+use crate::backup::glob;
 use crate::chunks::Chunks;
 use crate::error::{DamagedPart, Error, Result};
 use crate::index::Run;
@@ -182,15 +181,10 @@ impl Repository {
         patterns: &[String],
         each: &mut dyn FnMut(&ListEntry) -> Result<()>,
     ) -> Result<()> {
-        let mut globs = Vec::new();
-        for pattern in patterns {
-            let glob = GlobBuilder::new(pattern).literal_separator(true).build();
-            let glob = glob.map_err(|error| Error::InvalidPattern {
-                pattern: pattern.clone(),
-                reason: error.kind().to_string(),
-            })?;
-            globs.push((glob.compile_matcher(), pattern.contains('/')));
-        }
+        let matcher = |pattern: &String| {
+            Ok((glob(pattern, pattern)?.compile_matcher(), pattern.contains('/')))
+        };
+        let globs = patterns.iter().map(matcher).collect::<Result<Vec<_>>>()?;
         let mut chunks = self.chunks()?;
         tree::list(&mut chunks, &snapshot.root, b"", &mut |path, node| {
             let found = globs.iter().any(|(glob, whole)| {

@@ -57,8 +57,7 @@ impl Intent {
         writer.0
     }
 
-    fn decode(bytes: &[u8]) -> Decoded<Self> {
-        let mut reader = Reader(bytes);
+    fn decode(reader: &mut Reader<'_>) -> Decoded<Self> {
         let work = match reader.u8()? {
             0 => Work::Backup,
             1 => Work::Maintenance,
@@ -67,7 +66,6 @@ impl Intent {
         let (host, machine) = (reader.text()?, reader.text()?);
         let (process, started) = (reader.varint()?, reader.varint()?);
         let heartbeat = reader.varint()?;
-        reader.end()?;
         Ok(Self { work, origin: Origin { host, machine, process, started }, heartbeat })
     }
 
@@ -180,7 +178,7 @@ pub(crate) fn live_writers(
     let mut live_writers = Vec::new();
     for (name, intent) in intents(store, keys)?.into_iter().filter(|(name, _)| name != own) {
         match intent {
-            Some(intent) if intent.may_still_write(now(), store.late_writes()) => {
+            Some(intent) if intent.may_still_write(now(), store.pace().late_writes) => {
                 live_writers.push((name, intent.work, intent.describe(now())));
             }
             _ => store.remove(ObjectKind::Intent, &name)?,
@@ -223,7 +221,7 @@ impl Repository {
     /// # Errors
     /// If the intents cannot be listed.
     pub fn locks(&self) -> Result<Vec<Lock>> {
-        let (late, now) = (self.store.late_writes(), now());
+        let (late, now) = (self.store.pace().late_writes, now());
         let lock = |(name, intent): (Name, Option<Intent>)| {
             let work = match intent.as_ref().map(|intent| intent.work) {
                 Some(Work::Backup) => "backup",

@@ -119,11 +119,7 @@ impl Hashed {
         let header = bytes.get(..bytes.len() - reader.0.len()).unwrap_or_default();
         let body = self.wrap().open(&self.place(header), reader.0.to_vec())?;
         let body = Zeroizing::new(body);
-        let mut reader = Reader(&body);
-        let master = Master(reader.array()?);
-        let parameters = Parameters::decode(&mut reader)?;
-        reader.end()?;
-        Ok((master, parameters))
+        Reader::whole(&body, |reader| Ok((Master(reader.array()?), Parameters::decode(reader)?)))
     }
 }
 

@@ -4,7 +4,7 @@ use crate::backup::{BackupOptions, BackupReport};
 use crate::error::Result;
 use crate::id::ChunkId;
 use crate::index;
-use crate::lookup::LookupSettings;
+use crate::lookup::{Filters, LookupSettings};
 use crate::repository::Repository;
 
 /// Takes a snapshot with or without the filters of the index, and with a locality cache of this many
@@ -18,13 +18,8 @@ pub fn backup(
     filters: bool,
     cached_chunks: usize,
 ) -> Result<(BackupReport, Vec<ChunkId>)> {
-    let settings = LookupSettings {
-        filters,
-        cached_chunks,
-        trace: true,
-        #[cfg(test)]
-        spoiled: false,
-    };
+    let filters = if filters { Filters::On } else { Filters::Off };
+    let settings = LookupSettings { filters, cached_chunks, trace: true };
     repository.backup_with(options, &settings, &())
 }
 

@@ -35,25 +35,27 @@ pub struct Lookups {
 /// loses data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LookupSettings {
-    /// Whether the filters of the runs are asked before the runs.
-    pub(crate) filters: bool,
+    pub(crate) filters: Filters,
     /// How many chunk locations the locality cache holds, about 104 bytes each; 0 turns it off.
     pub(crate) cached_chunks: usize,
     pub(crate) trace: bool,
-    /// Whether the filters wrongly say "no" to every second chunk.
+}
+
+/// Whether the filters of the runs are asked before the runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Filters {
+    On,
+    /// The index decides alone, as if a filter said "maybe" to every chunk.
+    #[cfg(any(test, feature = "lab"))]
+    Off,
+    /// Filters that wrongly say "no" to every second chunk.
     #[cfg(test)]
-    pub(crate) spoiled: bool,
+    Spoiled,
 }
 
 impl Default for LookupSettings {
     fn default() -> Self {
-        Self {
-            filters: true,
-            cached_chunks: locality::DEFAULT_CHUNKS,
-            trace: false,
-            #[cfg(test)]
-            spoiled: false,
-        }
+        Self { filters: Filters::On, cached_chunks: locality::DEFAULT_CHUNKS, trace: false }
     }
 }
 
@@ -68,13 +70,8 @@ pub(crate) struct Lookup {
 }
 
 impl Lookup {
-    pub(crate) fn new(
-        store: &Arc<dyn Store>,
-        keys: &Arc<Keys>,
-        index: Index,
-        cache: Locality,
-    ) -> Self {
-        let (store, keys) = (Arc::clone(store), Arc::clone(keys));
+    pub(crate) fn new(store: &Arc<dyn Store>, keys: &Arc<Keys>, index: Index, room: usize) -> Self {
+        let (store, keys, cache) = (Arc::clone(store), Arc::clone(keys), Locality::new(room));
         Self { store, keys, index, cache, trace: None, counts: Lookups::default() }
     }
 

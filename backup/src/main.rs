@@ -5,14 +5,16 @@ mod cli;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use clap::Parser;
+
 use cli::{Arguments, Failure, Outcome};
 
 const ERROR: u8 = 2;
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::read() {
+    let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(refused) => return refused.report(),
+        Err(refused) => return cli::report(&refused),
     };
     match cli::run(&arguments) {
         Ok(Outcome::Done) => ExitCode::SUCCESS,

@@ -32,15 +32,13 @@ impl Mark {
         sealed::save(store, keys, (ObjectKind::Mark, &self.name), &writer.0)
     }
 
-    fn decode(name: Name, bytes: &[u8]) -> Decoded<Self> {
-        let mut reader = Reader(bytes);
+    fn decode(name: Name, reader: &mut Reader<'_>) -> Decoded<Self> {
         let (packs, seen) = (reader.names()?, reader.names()?);
         let waits_for = match reader.u8()? {
             0 => None,
             1 => Some(reader.names()?),
             _ => return Err(Malformed),
         };
-        reader.end()?;
         Ok(Self { name, packs, seen, waits_for })
     }
 }
@@ -52,7 +50,7 @@ pub(crate) fn all(store: &dyn Store, keys: &Keys) -> Result<Vec<Mark>> {
 }
 
 pub(crate) fn load(store: &dyn Store, keys: &Keys, name: &Name) -> Result<Mark> {
-    sealed::load(store, keys, (ObjectKind::Mark, name), |plain| Mark::decode(*name, plain))
+    sealed::load(store, keys, (ObjectKind::Mark, name), |reader| Mark::decode(*name, reader))
 }
 
 /// Packs that new backups must not rely on.

@@ -179,7 +179,7 @@ impl State {
         })
     }
 
-    fn lookup(&mut self, parent: u64, name: &OsStr) -> std::result::Result<FileAttr, Errno> {
+    fn lookup(&mut self, parent: u64, name: &OsStr) -> Result<FileAttr, Errno> {
         let name = name.as_bytes();
         if let Some(number) = self.names.get(&(parent, name.to_vec())) {
             return self.attributes(*number).ok_or(Errno::ENOENT);

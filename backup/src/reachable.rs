@@ -61,17 +61,11 @@ impl Reachable {
         })
     }
 
-    fn dir(
-        &mut self,
-        chunks: &mut Chunks,
-        dir: &DirRef,
-        depth: usize,
-        each: Each<'_>,
-    ) -> Result<()> {
+    fn dir(&mut self, chunks: &mut Chunks, dir: &DirRef, depth: u32, each: Each<'_>) -> Result<()> {
         if !self.dirs.insert(key_of(&[&dir.contents, &dir.metadata])) {
             return Ok(());
         }
-        if depth > tree::MAX_PATH_LEN / 2 {
+        if depth as usize > tree::MAX_PATH_LEN / 2 {
             return Err(Error::damage(DamagedPart::Directory, tree::PATH_TOO_LONG));
         }
         for half in [&dir.contents, &dir.metadata] {

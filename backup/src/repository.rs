@@ -13,7 +13,7 @@ use crate::id::Name;
 use crate::index::Index;
 use crate::key::Kdf;
 use crate::local_state;
-use crate::locality::{self, Locality};
+use crate::locality;
 use crate::lookup::Lookup;
 use crate::pack::PackInfo;
 use crate::pin::Pin;
@@ -42,12 +42,8 @@ impl Repository {
     ///
     /// # Errors
     /// If the location cannot be written or is not empty, or a parameter is out of range.
-    pub fn create(
-        location: &Path,
-        parameters: &Parameters,
-        passphrase: Option<&str>,
-    ) -> Result<()> {
-        let location = store::find(location)?;
+    pub fn create(place: &Path, parameters: &Parameters, passphrase: Option<&str>) -> Result<()> {
+        let location = store::find(place)?;
         location.prepare()?;
         config::create(&*location, parameters, passphrase)
     }
@@ -148,8 +144,7 @@ impl Repository {
     }
 
     pub(crate) fn chunks_of(&self, index: Index) -> Result<Chunks> {
-        let cache = Locality::new(locality::DEFAULT_CHUNKS);
-        let lookup = Lookup::new(&self.store, &self.keys, index, cache);
+        let lookup = Lookup::new(&self.store, &self.keys, index, locality::DEFAULT_CHUNKS);
         Chunks::new(lookup, &self.parameters)
     }
 }

@@ -1,6 +1,8 @@
 //! Seals bytes: encrypts them with authentication, or adds a checksum in a repository without
 //! encryption. Knows keys; nothing of what the bytes are.
 
+use std::ops::Range;
+
 use chacha20::XChaCha20;
 use chacha20::cipher::{KeyIvInit, StreamCipher};
 use chacha20poly1305::aead::{AeadInOut, KeyInit};
@@ -9,7 +11,7 @@ use poly1305::Poly1305;
 use poly1305::universal_hash::UniversalHash;
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::codec::Malformed;
+use crate::codec::{Decoded, Malformed};
 use crate::error::Result;
 use crate::id::{ChunkId, Name, first_of, random_bytes};
 
@@ -145,7 +147,7 @@ impl Seal {
     }
 
     /// Opens bytes that were sealed for this place, reusing their buffer.
-    pub(crate) fn open(&self, place: &[u8], mut sealed: Vec<u8>) -> Opened<Vec<u8>> {
+    pub(crate) fn open(&self, place: &[u8], mut sealed: Vec<u8>) -> Decoded<Vec<u8>> {
         let plain = self.open_in_place(place, &mut sealed)?;
         sealed.truncate(plain.end);
         sealed.drain(..plain.start);
@@ -153,11 +155,7 @@ impl Seal {
     }
 
     /// Opens bytes in place; returns the range of the plain bytes.
-    pub(crate) fn open_in_place(
-        &self,
-        place: &[u8],
-        sealed: &mut [u8],
-    ) -> Opened<std::ops::Range<usize>> {
+    pub(crate) fn open_in_place(&self, place: &[u8], sealed: &mut [u8]) -> Decoded<Range<usize>> {
         let end = sealed.len().checked_sub(TAG_LEN).ok_or(Malformed)?;
         match self {
             Self::Cipher(cipher) => {
@@ -223,8 +221,6 @@ impl Cipher {
         Some(mac.verify(tag.into()).is_ok())
     }
 }
-
-type Opened<T> = std::result::Result<T, Malformed>;
 
 fn checksum(key: &[u8; 32], place: &[u8], plain: &[u8]) -> [u8; TAG_LEN] {
     let mut hasher = blake3::Hasher::new_keyed(key);

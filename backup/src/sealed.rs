@@ -1,7 +1,7 @@
 //! Small objects that are sealed whole: snapshots, intents, marks, records. Knows where each is sealed
 //! for; nothing of what is in them.
 
-use crate::codec::{Decoded, Malformed};
+use crate::codec::{Decoded, Malformed, Reader};
 use crate::error::{Error, Result};
 use crate::id::Name;
 use crate::seal::Keys;
@@ -32,10 +32,11 @@ pub(crate) fn open<T>(
     keys: &Keys,
     (kind, name): (ObjectKind, &Name),
     sealed: Vec<u8>,
-    decode: impl FnOnce(&[u8]) -> Decoded<T>,
+    decode: impl FnOnce(&mut Reader<'_>) -> Decoded<T>,
 ) -> Result<T> {
     let plain = keys.seal.open(&place(kind, name), sealed);
-    plain.and_then(|plain| decode(&plain)).map_err(|Malformed| Error::damaged(kind, name))
+    let decoded = plain.and_then(|plain| Reader::whole(&plain, decode));
+    decoded.map_err(|Malformed| Error::damaged(kind, name))
 }
 
 /// Reads an object from the store, not from a cache.
@@ -43,7 +44,7 @@ pub(crate) fn load<T>(
     store: &dyn Store,
     keys: &Keys,
     (kind, name): (ObjectKind, &Name),
-    decode: impl FnOnce(&[u8]) -> Decoded<T>,
+    decode: impl FnOnce(&mut Reader<'_>) -> Decoded<T>,
 ) -> Result<T> {
     open(keys, (kind, name), store.get(kind, name)?, decode)
 }

@@ -95,7 +95,7 @@ impl Sink {
             store: Arc::clone(store),
             keys: Arc::clone(keys),
             pack_size: parameters.pack_size.into(),
-            purpose,
+            is_read_soon: purpose == Purpose::NewChunks,
             open: [None, None],
             entries: Vec::new(),
             packs: HashMap::new(),
@@ -227,7 +227,7 @@ struct Packer {
     store: Arc<dyn Store>,
     keys: Arc<Keys>,
     pack_size: u64,
-    purpose: Purpose,
+    is_read_soon: bool,
     open: [Option<PackWriter>; 2],
     entries: Vec<Entry>,
     packs: HashMap<Name, PackInfo>,
@@ -241,9 +241,7 @@ impl Packer {
         while let Ok((kind, batch)) = batches.recv() {
             let pack = match &mut self.open[kind as usize] {
                 Some(pack) => pack,
-                none => {
-                    none.insert(PackWriter::new(&*self.store, self.purpose == Purpose::NewChunks)?)
-                }
+                none => none.insert(PackWriter::new(&*self.store, self.is_read_soon)?),
             };
             pack.add(batch)?;
             if pack.is_full(self.pack_size) {
@@ -262,7 +260,7 @@ impl Packer {
 
     fn end_pack(&mut self, kind: ChunkKind) -> Result<()> {
         let Some(pack) = self.open[kind as usize].take() else { return Ok(()) };
-        while self.in_flight.0.len() >= self.store.concurrent_writes() {
+        while self.in_flight.0.len() >= self.store.pace().concurrent_writes {
             self.wait_for_oldest()?;
         }
         let keys = Arc::clone(&self.keys);

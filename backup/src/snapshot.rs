@@ -51,9 +51,8 @@ impl Snapshot {
         writer.0
     }
 
-    fn decode(name: Name, bytes: &[u8]) -> Decoded<Self> {
-        let mut reader = Reader(bytes);
-        let snapshot = Self {
+    fn decode(name: Name, reader: &mut Reader<'_>) -> Decoded<Self> {
+        Ok(Self {
             name,
             time: reader.varint()?,
             host: reader.text()?,
@@ -63,12 +62,10 @@ impl Snapshot {
             bytes: reader.varint()?,
             unreadable: reader.varint()?,
             root: DirRef {
-                contents: tree::decode_content(&mut reader)?,
-                metadata: tree::decode_content(&mut reader)?,
+                contents: tree::decode_content(reader)?,
+                metadata: tree::decode_content(reader)?,
             },
-        };
-        reader.end()?;
-        Ok(snapshot)
+        })
     }
 
     pub(crate) fn save(&self, store: &dyn Store, keys: &Keys) -> Result<()> {
@@ -79,7 +76,7 @@ impl Snapshot {
     /// already: then there is a record of that.
     pub(crate) fn confirm(&self, store: &dyn Store, keys: &Keys) -> Result<()> {
         let kind = ObjectKind::Snapshot;
-        let is_same = |plain: &[u8]| Ok(plain == self.encode());
+        let is_same = |reader: &mut Reader<'_>| Ok(std::mem::take(&mut reader.0) == self.encode());
         let found = match sealed::load(store, keys, (kind, &self.name), is_same) {
             Err(error) if error.is_missing() => forgotten::all(store, keys)?.contains(&self.name),
             Err(Error::Damaged(_)) => false,
@@ -93,7 +90,7 @@ impl Snapshot {
         let object = store.open(kind, name)?;
         read_or_refetch(&*object, || {
             let sealed = object.read_at(0, object.len())?;
-            sealed::open(keys, (kind, name), sealed, |plain| Self::decode(*name, plain))
+            sealed::open(keys, (kind, name), sealed, |reader| Self::decode(*name, reader))
         })
     }
 
@@ -106,10 +103,9 @@ impl Snapshot {
 }
 
 pub(crate) fn all(store: &dyn Store, keys: &Keys) -> Result<Vec<Snapshot>> {
-    let mut snapshots =
-        load_all(store, ObjectKind::Snapshot, |name| Snapshot::load(store, keys, name))?;
-    snapshots.sort_by_key(|snapshot| (snapshot.time, snapshot.name));
-    Ok(snapshots)
+    let mut all = load_all(store, ObjectKind::Snapshot, |name| Snapshot::load(store, keys, name))?;
+    all.sort_by_key(|snapshot| (snapshot.time, snapshot.name));
+    Ok(all)
 }
 
 pub(crate) const LATEST: &str = "latest";

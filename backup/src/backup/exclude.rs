@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::error::{Error, Result};
 
@@ -46,12 +46,7 @@ impl Exclude {
             }
             let rule = Rule { keeps, directories_only: body.len() < rest.len() };
             for text in absolute(body, roots) {
-                // "*" does not match a slash; "**" does.
-                let glob = GlobBuilder::new(&text).literal_separator(true).build();
-                globs.add(glob.map_err(|error| Error::InvalidPattern {
-                    pattern: pattern.clone(),
-                    reason: error.kind().to_string(),
-                })?);
+                globs.add(glob(&text, pattern)?);
                 rules.push(rule);
             }
         }
@@ -71,6 +66,15 @@ impl Exclude {
         let mut deciding = rules.filter(|rule| is_directory || !rule.directories_only);
         deciding.next().is_some_and(|rule| !rule.keeps)
     }
+}
+
+/// A glob that comes from a pattern. "*" does not match a slash; "**" does.
+pub(crate) fn glob(text: &str, pattern: &str) -> Result<Glob> {
+    let glob = GlobBuilder::new(text).literal_separator(true).build();
+    glob.map_err(|error| {
+        let reason = error.kind().to_string();
+        Error::InvalidPattern { pattern: pattern.into(), reason }
+    })
 }
 
 /// Globs for whole paths that mean the same as a pattern.

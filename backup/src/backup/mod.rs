@@ -21,8 +21,7 @@ use crate::error::{Error, Result};
 use crate::id::{ChunkId, Name};
 use crate::index::{Entry, Index, Merged, Run, RunWriter};
 use crate::intent::{self, Announcement, Work};
-use crate::locality::Locality;
-use crate::lookup::{Lookup, LookupSettings, Lookups};
+use crate::lookup::{Filters, Lookup, LookupSettings, Lookups};
 use crate::marks;
 use crate::origin;
 use crate::pack::PackInfo;
@@ -37,6 +36,7 @@ use saver::Saver;
 use walk::Walk;
 use writing::TreeWriter;
 
+pub(crate) use exclude::glob;
 pub(crate) use writing::SaveError;
 
 /// What to back up, and how.
@@ -151,7 +151,7 @@ impl Repository {
             true => None,
             false => Some(Announcement::new(&self.store, &self.keys, Work::Backup)?),
         };
-        let (lookup, missing) = self.begin_lookups(settings, progress)?;
+        let (lookup, missing) = self.lookup(settings, progress)?;
         let sink = if options.dry_run { None } else { Some(self.sink(Purpose::NewChunks)?) };
 
         let host = options.host.clone().unwrap_or_else(origin::host);
@@ -204,18 +204,14 @@ impl Repository {
 
     pub(crate) fn begin_copy(&self, progress: &dyn Progress) -> Result<Copying> {
         let announcement = Announcement::new(&self.store, &self.keys, Work::Backup)?;
-        let (lookup, _) = self.begin_lookups(&LookupSettings::default(), progress)?;
+        let (lookup, _) = self.lookup(&LookupSettings::default(), progress)?;
         let saver = Saver::new(lookup, Some(self.sink(Purpose::NewChunks)?), &self.parameters);
         Ok(Copying { announcement, tree: TreeWriter::new(self, saver) })
     }
 
     /// Reads the marks and the index, in this order, and prepares to look chunks up. Also returns
     /// the number of packs that the index names and that are gone.
-    fn begin_lookups(
-        &self,
-        settings: &LookupSettings,
-        progress: &dyn Progress,
-    ) -> Result<(Lookup, u64)> {
+    fn lookup(&self, settings: &LookupSettings, progress: &dyn Progress) -> Result<(Lookup, u64)> {
         let marked = marks::marked_packs(&*self.store, &self.keys)?;
         let mut index = self.index()?;
         index.hide(marked);
@@ -228,15 +224,14 @@ impl Repository {
             ));
         }
         index.hide(missing.iter().copied());
-        if settings.filters {
-            index = index.with_filters()?;
+        match settings.filters {
+            Filters::On => index.read_filters()?,
+            #[cfg(any(test, feature = "lab"))]
+            Filters::Off => {}
+            #[cfg(test)]
+            Filters::Spoiled => index.spoil_filters(),
         }
-        #[cfg(test)]
-        if settings.spoiled {
-            index.spoil_filters();
-        }
-        let cache = Locality::new(settings.cached_chunks);
-        let mut lookup = Lookup::new(&self.store, &self.keys, index, cache);
+        let mut lookup = Lookup::new(&self.store, &self.keys, index, settings.cached_chunks);
         lookup.trace = settings.trace.then(Vec::new);
         Ok((lookup, missing.len() as u64))
     }

@@ -1,6 +1,6 @@
 //! The names of one directory, sorted. A directory may have millions, of which neighbours begin
-//! alike: beyond some ten thousand, names are sorted in blocks, and each is held as what it shares
-//! with the one before and what follows.
+//! alike: names are sorted in blocks of some ten thousand, and each is held as what it shares with
+//! the one before and what follows.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -33,13 +33,9 @@ impl Names {
         self.bytes.push(0);
     }
 
-    fn sort_rest(&mut self) {
+    fn end_block(&mut self) {
         let bytes = &self.bytes;
         self.starts.sort_unstable_by(|a, b| at(bytes, *a).cmp(at(bytes, *b)));
-    }
-
-    fn end_block(&mut self) {
-        self.sort_rest();
         let (mut writer, mut last): (_, &[u8]) = (Writer::default(), &[]);
         for start in &self.starts {
             let name = at(&self.bytes, *start);
@@ -57,19 +53,9 @@ impl Names {
     }
 
     pub(super) fn sorted(mut self) -> SortedNames {
-        if self.blocks.is_empty() {
-            self.sort_rest();
-        } else {
-            self.end_block();
-            (self.starts, self.bytes) = Default::default();
-        }
-        let mut sorted = SortedNames {
-            bytes: self.bytes,
-            starts: self.starts.into_iter(),
-            blocks: self.blocks.into_iter().map(|bytes| (bytes, 0)).collect(),
-            heads: BinaryHeap::new(),
-            last: None,
-        };
+        self.end_block();
+        let blocks = self.blocks.into_iter().map(|bytes| (bytes, 0)).collect();
+        let mut sorted = SortedNames { blocks, heads: BinaryHeap::new(), last: None };
         for number in 0..sorted.blocks.len() {
             sorted.advance(number, Vec::new());
         }
@@ -83,8 +69,6 @@ fn at(bytes: &[u8], start: u32) -> &[u8] {
 }
 
 pub(super) struct SortedNames {
-    bytes: Vec<u8>,
-    starts: std::vec::IntoIter<u32>,
     /// Each with the place of its next name.
     blocks: Vec<(Vec<u8>, usize)>,
     /// The first name of each block that is not returned yet.
@@ -110,9 +94,6 @@ impl SortedNames {
     }
 
     pub(super) fn next(&mut self) -> Option<&OsStr> {
-        if self.blocks.is_empty() {
-            return self.starts.next().map(|start| OsStr::from_bytes(at(&self.bytes, start)));
-        }
         if let Some((name, number)) = self.last.take() {
             self.advance(number, name);
         }
@@ -136,7 +117,7 @@ mod tests {
         for split in 0..=expected.len() {
             let mut names = Names::default();
             for (number, name) in expected.iter().enumerate() {
-                // In one block, in two, and in none.
+                // In one block, and in two.
                 if number == split {
                     names.end_block();
                 }

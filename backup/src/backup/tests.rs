@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{BackupOptions, BackupReport, LookupSettings};
+use super::{BackupOptions, BackupReport, Filters, LookupSettings};
 use crate::trees::{self, manifest};
 use crate::{
     GroupBy, Keep, Parameters, PruneOptions, ReadData, Repository, RestoreOptions, SnapshotFilter,
@@ -28,12 +28,7 @@ impl Versions {
     }
 
     fn backup(&self, filters: Filters, cached_chunks: usize) -> BackupReport {
-        let settings = LookupSettings {
-            filters: filters != Filters::Off,
-            spoiled: filters == Filters::Spoiled,
-            cached_chunks,
-            trace: true,
-        };
+        let settings = LookupSettings { filters, cached_chunks, trace: true };
         let paths = vec![self.source()];
         let options = BackupOptions { paths, read_all: true, ..Default::default() };
         let saved = self.repository.backup_with(&options, &settings, &());
@@ -64,16 +59,6 @@ impl Versions {
         let report = self.repository.check(ReadData::Everything, &()).expect("checked");
         assert!(report.errors.is_empty(), "{:?}", report.errors);
     }
-}
-
-/// What is asked before the index.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Filters {
-    On,
-    /// Nothing: the index decides alone, as if a filter said "maybe" to every chunk.
-    Off,
-    /// Filters that wrongly say "no" to every second chunk.
-    Spoiled,
 }
 
 const CACHE: usize = 100_000;

@@ -100,23 +100,19 @@ impl<'a> Walk<'a> {
         (self.report, saver)
     }
 
-    pub(super) fn save_roots(
-        &mut self,
-        roots: &Roots,
-        parent: Option<&Snapshot>,
-    ) -> Result<DirRef> {
+    pub(super) fn save_roots(&mut self, roots: &Roots, last: Option<&Snapshot>) -> Result<DirRef> {
         let root = Path::new("/");
         let total = self.progress.wants_total().then(|| {
             self.progress.phase("counting", None);
             count(roots, root, &self.exclude)
         });
         self.progress.phase("saving", total);
-        let earlier = parent.map(|snapshot| snapshot.root.clone());
+        let earlier = last.map(|snapshot| snapshot.root.clone());
         if roots.whole {
             let device = fs::symlink_metadata(root).map(|metadata| metadata.dev()).ok();
             return self.save_dir(root, earlier.as_ref(), device);
         }
-        self.save_ancestor(root, roots, earlier.as_ref())
+        self.save_parent(root, roots, earlier.as_ref())
     }
 
     /// Saves a stream as a file of this name in the root directory.
@@ -138,23 +134,18 @@ impl<'a> Walk<'a> {
     }
 
     /// A parent directory of what is saved: it contains only what leads there.
-    fn save_ancestor(
-        &mut self,
-        path: &Path,
-        roots: &Roots,
-        earlier: Option<&DirRef>,
-    ) -> Result<DirRef> {
-        let mut earlier = Earlier::new(earlier);
+    fn save_parent(&mut self, path: &Path, roots: &Roots, old: Option<&DirRef>) -> Result<DirRef> {
+        let mut earlier = Earlier::new(old);
         let mut dir = self.tree.dir_writer();
         for (name, below) in &roots.below {
             let path = path.join(name);
             let before = earlier.take(name.as_bytes(), &mut self.earlier);
             let node = if below.whole {
                 let device = fs::symlink_metadata(&path).map(|metadata| metadata.dev()).ok();
-                self.save_node(&path, before, device)?
+                self.save(&path, before, device)?
             } else {
                 let before = before.as_ref().and_then(dir_of);
-                let dir = self.save_ancestor(&path, below, before)?;
+                let dir = self.save_parent(&path, below, before)?;
                 // A symbolic link in a parent path is followed, and is stored as a directory.
                 match fs::metadata(&path).and_then(|found| metadata::meta(&found, &path, now())) {
                     Ok(meta) => Some(Node { name: bytes(name), kind: NodeKind::Dir(dir), meta }),
@@ -177,12 +168,7 @@ impl<'a> Walk<'a> {
         None
     }
 
-    fn save_dir(
-        &mut self,
-        path: &Path,
-        earlier: Option<&DirRef>,
-        device: Option<u64>,
-    ) -> Result<DirRef> {
+    fn save_dir(&mut self, path: &Path, old: Option<&DirRef>, dev: Option<u64>) -> Result<DirRef> {
         let mut names = Names::default();
         match fs::read_dir(path) {
             Err(error) => _ = self.problem::<()>(path, &error),
@@ -201,23 +187,18 @@ impl<'a> Walk<'a> {
             names.push(OsStr::new(CACHE_TAG));
         }
         let mut names = names.sorted();
-        let mut earlier = Earlier::new(earlier);
+        let mut earlier = Earlier::new(old);
         let mut dir = self.tree.dir_writer();
         while let Some(name) = names.next() {
             let before = earlier.take(name.as_bytes(), &mut self.earlier);
-            let node = self.save_node(&path.join(name), before, device)?;
+            let node = self.save(&path.join(name), before, dev)?;
             self.add_node(&mut dir, node)?;
         }
         self.tree.end_dir(dir)
     }
 
     /// Saves one path; `None` if it cannot be saved, or need not be.
-    fn save_node(
-        &mut self,
-        path: &Path,
-        before: Option<Node>,
-        device: Option<u64>,
-    ) -> Result<Option<Node>> {
+    fn save(&mut self, path: &Path, old: Option<Node>, dev: Option<u64>) -> Result<Option<Node>> {
         let found = match fs::symlink_metadata(path) {
             Ok(found) => found,
             Err(error) => return Ok(self.problem(path, &error)),
@@ -233,14 +214,11 @@ impl<'a> Walk<'a> {
             FileType::Directory if Some((found.dev(), found.ino())) == self.repository => None,
             FileType::Directory => {
                 self.report.directories += 1;
-                let elsewhere = self.one_file_system && Some(found.dev()) != device;
-                let earlier = before.as_ref().and_then(dir_of);
+                let elsewhere = self.one_file_system && Some(found.dev()) != dev;
+                let earlier = old.as_ref().and_then(dir_of);
                 // A mount point is kept as an empty directory.
-                let dir = if elsewhere {
-                    DirRef::default()
-                } else {
-                    self.save_dir(path, earlier, device)?
-                };
+                let dir =
+                    if elsewhere { DirRef::default() } else { self.save_dir(path, earlier, dev)? };
                 Some(NodeKind::Dir(dir))
             }
             FileType::Symlink => match fs::read_link(path) {
@@ -252,7 +230,7 @@ impl<'a> Walk<'a> {
             FileType::BlockDevice => Some(NodeKind::Block(found.rdev())),
             // It exists only while its server runs.
             FileType::Socket => None,
-            _ => self.save_file(path, &found, &mut meta, before)?,
+            _ => self.save_file(path, &found, &mut meta, old)?,
         };
         let name = bytes(path.file_name().unwrap_or_default());
         Ok(what.map(|what| Node { name, kind: what, meta }))
@@ -298,16 +276,11 @@ impl<'a> Walk<'a> {
     }
 
     /// The file as it was, if it looks unchanged and all its chunks are still stored.
-    fn unchanged(
-        &mut self,
-        found: &Metadata,
-        meta: &Meta,
-        before: Node,
-    ) -> Result<Option<NodeKind>> {
-        let NodeKind::File { size, content } = before.kind else { return Ok(None) };
+    fn unchanged(&mut self, found: &Metadata, meta: &Meta, old: Node) -> Result<Option<NodeKind>> {
+        let NodeKind::File { size, content } = old.kind else { return Ok(None) };
         let same = size == found.len()
-            && meta.modified == before.meta.modified
-            && meta.stamp == before.meta.stamp
+            && meta.modified == old.meta.modified
+            && meta.stamp == old.meta.stamp
             && meta.stamp != MUST_READ;
         if !same || !self.has_all(&content)? {
             return Ok(None);

@@ -412,33 +412,21 @@ pub(crate) struct NewPassphrase {
     pub(crate) new_passphrase_command: Option<String>,
 }
 
-impl Arguments {
-    pub(crate) fn read() -> Result<Self, Refused> {
-        Self::try_parse().map_err(Refused)
-    }
-}
-
-/// Arguments that do not parse, or a request for help or the version.
-pub(crate) struct Refused(clap::Error);
-
-impl Refused {
-    pub(crate) fn report(&self) -> ExitCode {
-        match self.0.kind() {
-            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-                // The reader may have closed the pipe.
-                let _ = self.0.print();
-                ExitCode::SUCCESS
-            }
-            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
-                crate::print_error("no command; `cuculus-backup --help` lists the commands");
-                ExitCode::from(crate::ERROR)
-            }
-            _ => {
-                crate::print_error(&one_line(&self.0.to_string()));
-                ExitCode::from(crate::ERROR)
-            }
+/// Reports arguments that do not parse, or prints the help or the version.
+pub(crate) fn report(refused: &clap::Error) -> ExitCode {
+    let message = match refused.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            // The reader may have closed the pipe.
+            let _ = refused.print();
+            return ExitCode::SUCCESS;
         }
-    }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
+            "no command; `cuculus-backup --help` lists the commands".into()
+        }
+        _ => one_line(&refused.to_string()),
+    };
+    crate::print_error(&message);
+    ExitCode::from(crate::ERROR)
 }
 
 /// The first paragraph of clap's message as one line; the usage is in the help.

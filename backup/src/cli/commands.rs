@@ -42,15 +42,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
     if !matches!(arguments.command, Command::Check { .. }) || arguments.accept_missing_snapshots {
         warn_of_missing(&repository, arguments.accept_missing_snapshots)?;
     }
-    if let Command::Mount { target, filter } = &arguments.command {
-        return mount(repository, target, filter);
-    }
     let cli = Cli { arguments, repository };
     match &arguments.command {
-        Command::Init(_)
-        | Command::Completions { .. }
-        | Command::Manual { .. }
-        | Command::Mount { .. } => Ok(Outcome::Done),
+        Command::Init(_) | Command::Completions { .. } | Command::Manual { .. } => {
+            Ok(Outcome::Done)
+        }
+        Command::Mount { target, filter } => mount(cli.repository, target, filter),
         Command::Backup(options) => cli.backup(options),
         Command::Snapshots(filter) => cli.snapshots(filter),
         Command::Ls { snapshot, path, long, filter } => {
@@ -142,11 +139,10 @@ fn completions(shell: clap_complete::Shell) -> Result<Outcome> {
 }
 
 /// One page for the program and one for each command.
-fn manual_pages(directory: &Path) -> Result<Outcome> {
-    let cannot =
-        |source| Error::Io { what: format!("cannot write {}", directory.display()), source };
-    std::fs::create_dir_all(directory).map_err(cannot)?;
-    clap_mangen::generate_to(Arguments::command(), directory).map_err(cannot)?;
+fn manual_pages(folder: &Path) -> Result<Outcome> {
+    let cannot = |source| Error::Io { what: format!("cannot write {}", folder.display()), source };
+    std::fs::create_dir_all(folder).map_err(cannot)?;
+    clap_mangen::generate_to(Arguments::command(), folder).map_err(cannot)?;
     Ok(Outcome::Done)
 }
 
@@ -155,8 +151,8 @@ fn init(arguments: &Arguments, repo: &Path, options: &Init) -> Result<Outcome> {
     parameters.compression_level = options.compression;
     parameters.kdf_memory_kib = options.kdf_memory.saturating_mul(1024);
     parameters.kdf_passes = options.kdf_passes;
-    let source = arguments.passphrase();
-    let passphrase = if options.no_encryption { None } else { source.new_one().find()? };
+    let source = passphrase::Source { new: true, ..arguments.passphrase() };
+    let passphrase = if options.no_encryption { None } else { source.find()? };
     if passphrase.is_none() && !options.no_encryption {
         return Err(usage(
             "no passphrase; set CUCULUS_BACKUP_PASSPHRASE, use --passphrase-file or \

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use cuculus_backup::Error;
 
+use super::Result;
 use super::arguments::Backup;
-use super::{Result, usage};
 
 pub(super) fn paths(options: &Backup) -> Result<Vec<PathBuf>> {
     let mut paths = options.paths.clone();
@@ -22,12 +22,6 @@ pub(super) fn paths(options: &Backup) -> Result<Vec<PathBuf>> {
     for file in &options.files_from0 {
         let bytes = contents(file)?;
         paths.extend(bytes.split(|&byte| byte == 0).filter(|p| !p.is_empty()).map(path));
-    }
-    if paths.is_empty() && !options.stdin {
-        return Err(usage(
-            "nothing to back up; name files and directories, or use --files-from or --stdin; see \
-             `cuculus-backup --help`",
-        ));
     }
     Ok(paths)
 }

@@ -9,7 +9,7 @@ mod passphrase; // where a passphrase comes from, the subcommands of `key`
 mod progress; // progress bars
 mod text; // numbers, times and names for people
 
-pub(crate) use arguments::Arguments;
+pub(crate) use arguments::{Arguments, report};
 pub(crate) use commands::run;
 
 /// How a command ended that did not fail.

@@ -90,11 +90,6 @@ fn find_new(options: &NewPassphrase) -> Result<Zeroizing<String>> {
 }
 
 impl Source<'_> {
-    /// For a passphrase that does not open anything yet.
-    pub(super) fn new_one(self) -> Self {
-        Self { new: true, ..self }
-    }
-
     /// The passphrase if one was given in advance; nobody is asked.
     pub(super) fn given(&self) -> Result<Option<Zeroizing<String>>> {
         let is_given = self.file.is_some()

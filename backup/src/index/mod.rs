@@ -88,10 +88,9 @@ impl Index {
     }
 
     /// Reads the filters of all runs. Worth it for who looks up chunks that may be new.
-    pub(crate) fn with_filters(mut self) -> Result<Self> {
-        self.filter_bytes()?;
+    pub(crate) fn read_filters(&mut self) -> Result<()> {
         self.uses_filters = true;
-        Ok(self)
+        self.filter_bytes().map(drop)
     }
 
     /// A second index of these runs, with nothing hidden: one to read with, one to look up in.
@@ -137,6 +136,7 @@ impl Index {
     /// Gives each run a filter of every second id: a filter that wrongly says "no".
     #[cfg(test)]
     pub(crate) fn spoil_filters(&mut self) {
+        self.uses_filters = true;
         for run in &mut self.runs {
             let ids: Vec<ChunkId> =
                 run.entries().map(|entry| entry.expect("an entry").id).step_by(2).collect();

@@ -393,7 +393,7 @@ fn read_tail(object: &dyn Object, keys: &Keys, name: &Name) -> Result<Tail> {
     let head = object.read_at(0, (MAGIC.len() as u64).min(size))?;
     let sealed = object.read_at(start, tail_len)?;
     let plain = keys.seal.open(&tail_place(name), sealed).map_err(|Malformed| damaged())?;
-    let tail = decode_tail(&plain).map_err(|Malformed| damaged())?;
+    let tail = Reader::whole(&plain, decode_tail).map_err(|Malformed| damaged())?;
     let overhead = keys.seal.overhead() as u64;
     let sound = head == MAGIC
         && tail.fences.len() as u64 == tail.blocks()
@@ -402,8 +402,7 @@ fn read_tail(object: &dyn Object, keys: &Keys, name: &Name) -> Result<Tail> {
     if sound { Ok(tail) } else { Err(damaged()) }
 }
 
-fn decode_tail(bytes: &[u8]) -> Decoded<Tail> {
-    let mut reader = Reader(bytes);
+fn decode_tail(reader: &mut Reader<'_>) -> Decoded<Tail> {
     let len = reader.varint()?;
     let packs = reader.list(Name::LEN + 2, |reader| {
         let name = Name(reader.array()?);
@@ -412,7 +411,6 @@ fn decode_tail(bytes: &[u8]) -> Decoded<Tail> {
     let predecessors = reader.names()?;
     let fences = reader.list(8, Reader::u64)?;
     let buckets = reader.varint()?;
-    reader.end()?;
     // Otherwise offsets in the file could overflow.
     if len > MAX_LEN || buckets > MAX_LEN || buckets == 0 {
         return Err(Malformed);

@@ -50,8 +50,7 @@ impl Footer {
     }
 
     fn decode(bytes: &[u8]) -> Decoded<Self> {
-        let mut reader = Reader(bytes);
-        let groups = reader.list(3, |reader| {
+        let group = |reader: &mut Reader<'_>| {
             let (offset, len) = (reader.number()?, reader.number()?);
             let chunks = reader.list(ChunkId::LEN + 1, |reader| {
                 Ok((ChunkId(reader.array()?), reader.number()?))
@@ -62,9 +61,8 @@ impl Footer {
                 return Err(Malformed);
             }
             Ok(FooterGroup { offset, len, chunks })
-        })?;
-        reader.end()?;
-        Ok(Self { groups })
+        };
+        Ok(Self { groups: Reader::whole(bytes, |reader| reader.list(3, group))? })
     }
 
     /// Whether magic, groups, footer and trailer fill the pack without gaps.

@@ -1,7 +1,9 @@
 //! A group: chunks that are compressed and sealed together. A single chunk of 8 KiB compresses
 //! badly, and each seal costs a nonce and a tag.
 
-use crate::codec::Malformed;
+use zstd::bulk;
+
+use crate::codec::{Decoded, Malformed};
 use crate::config::Parameters;
 use crate::error::{Error, Result};
 use crate::id::ChunkId;
@@ -71,7 +73,7 @@ const ALONE_SLACK: usize = 128;
 
 /// Compresses and seals. One per thread, since creating one takes longer than using it.
 pub(crate) struct Compressor {
-    zstd: zstd::bulk::Compressor<'static>,
+    zstd: bulk::Compressor<'static>,
     /// A whole group, compressed.
     whole: Vec<u8>,
     /// Its chunks, each compressed alone, and where each ends.
@@ -82,7 +84,7 @@ pub(crate) struct Compressor {
 impl Compressor {
     pub(crate) fn new(parameters: &Parameters) -> Result<Self> {
         let mut zstd =
-            zstd::bulk::Compressor::new(parameters.compression_level).map_err(no_compression)?;
+            bulk::Compressor::new(parameters.compression_level).map_err(no_compression)?;
         // The length is needed to open the group; zstd's checksum is not, since groups are sealed.
         let set = zstd.set_parameter(zstd::zstd_safe::CParameter::ContentSizeFlag(true));
         set.map_err(no_compression)?;
@@ -131,11 +133,7 @@ impl Compressor {
 }
 
 /// Appends the bytes compressed, or as they are if that is shorter; a byte before them says which.
-fn compress(
-    zstd: &mut zstd::bulk::Compressor<'static>,
-    bytes: &[u8],
-    plain: &mut Vec<u8>,
-) -> Result<()> {
+fn compress(zstd: &mut bulk::Compressor<'static>, bytes: &[u8], plain: &mut Vec<u8>) -> Result<()> {
     let start = plain.len();
     plain.push(ZSTD);
     plain.resize(start + 1 + zstd::zstd_safe::compress_bound(bytes.len()), 0);
@@ -156,22 +154,18 @@ fn no_compression(error: std::io::Error) -> Error {
 }
 
 pub(crate) struct Decompressor {
-    zstd: zstd::bulk::Decompressor<'static>,
+    zstd: bulk::Decompressor<'static>,
     most: usize,
 }
 
 impl Decompressor {
     pub(crate) fn new(parameters: &Parameters) -> Result<Self> {
-        let zstd = zstd::bulk::Decompressor::new().map_err(Error::io("cannot decompress"))?;
+        let zstd = bulk::Decompressor::new().map_err(Error::io("cannot decompress"))?;
         Ok(Self { zstd, most: parameters.max_group_size() })
     }
 
     /// The bytes of a group; never more than the largest group of this repository.
-    pub(crate) fn open(
-        &mut self,
-        keys: &Keys,
-        mut sealed: Vec<u8>,
-    ) -> std::result::Result<Vec<u8>, Malformed> {
+    pub(crate) fn open(&mut self, keys: &Keys, mut sealed: Vec<u8>) -> Decoded<Vec<u8>> {
         let plain = keys.seal.open_in_place(PLACE, &mut sealed)?;
         match sealed.get(plain.clone()).and_then(<[u8]>::split_first).ok_or(Malformed)? {
             (&RAW, body) if body.len() <= self.most => Ok(body.to_vec()),
@@ -217,9 +211,8 @@ mod tests {
         }
         assert_eq!(end, out.bytes.len());
         assert_eq!(opened, chunks.concat());
-        let ids: Vec<ChunkId> =
-            out.groups.iter().flat_map(|g| g.chunks.iter().map(|c| c.0)).collect();
-        assert!(ids.into_iter().eq(chunks.iter().map(|chunk| keys.chunk_id(chunk))));
+        let ids = out.groups.iter().flat_map(|group| &group.chunks).map(|chunk| chunk.0);
+        assert!(ids.eq(chunks.iter().map(|chunk| keys.chunk_id(chunk))));
         out
     }
 
@@ -277,7 +270,7 @@ mod tests {
             let size = apart.bytes.len() + apart.groups.len() * FOOTER_LEN;
             let mut whole = Vec::new();
             let level = Parameters::default().compression_level;
-            let mut zstd = zstd::bulk::Compressor::new(level).expect("a compressor");
+            let mut zstd = bulk::Compressor::new(level).expect("a compressor");
             compress(&mut zstd, &chunks.concat(), &mut whole).expect("compressed");
             let most = whole.len() + whole.len() / ALONE_SLACK + 40 + FOOTER_LEN;
             assert!(size <= most, "{round}: {size} > {most}");

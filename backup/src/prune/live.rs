@@ -89,7 +89,7 @@ impl Usage {
 }
 
 /// The chunks of one pack that are in use, each as its group and its offset there; sorted.
-pub(super) type LiveOffsets = Vec<(u32, u32)>;
+pub(super) type Offsets = Vec<(u32, u32)>;
 
 impl Live {
     pub(super) fn new(index: &Index) -> Self {
@@ -142,13 +142,9 @@ impl Live {
         Ok(usage)
     }
 
-    pub(super) fn places(
-        &self,
-        index: &Index,
-        packs: &[Name],
-    ) -> Result<HashMap<Name, LiveOffsets>> {
-        let mut places: HashMap<Name, LiveOffsets> =
-            packs.iter().map(|pack| (*pack, LiveOffsets::new())).collect();
+    pub(super) fn places(&self, index: &Index, packs: &[Name]) -> Result<HashMap<Name, Offsets>> {
+        let mut places: HashMap<Name, Offsets> =
+            packs.iter().map(|pack| (*pack, Offsets::new())).collect();
         for entry in index.entries_by_run() {
             let (run, rank, entry) = entry?;
             if let Some(places) = places.get_mut(&entry.location.pack)

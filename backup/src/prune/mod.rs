@@ -164,7 +164,7 @@ impl Repository {
         // The emptiest packs first: they free the most bytes per byte written.
         partly.sort_by(|(_, a), (_, b)| a.share_used().total_cmp(&b.share_used()));
         let mut waste: u64 = partly.iter().map(|(_, usage)| usage.unused).sum();
-        let is_near = self.store.late_writes().is_zero();
+        let is_near = self.store.pace().late_writes.is_zero();
         let by_default = if is_near { MAX_UNUSED_NEAR } else { MAX_UNUSED_FAR };
         let max_unused = options.max_unused.unwrap_or(by_default);
         let allowed = (report.used_bytes as f64 * max_unused) as u64;

@@ -5,15 +5,13 @@
 use crate::error::{Error, Result};
 use crate::id::{ChunkId, Name};
 use crate::index::Index;
-use crate::pack::{
-    self, Decompressor, FooterGroup, PackInfo, SealedGroup, SealedGroups, read_footer,
-};
+use crate::pack::{self, Decompressor, FooterGroup, PackInfo, SealedGroup, SealedGroups};
 use crate::progress::Progress;
 use crate::repository::Repository;
 use crate::sink::{ChunkKind, Purpose, Sink};
 use crate::store::ObjectKind;
 
-use super::live::{Live, LiveOffsets, Usage};
+use super::live::{Live, Offsets, Usage};
 
 /// Chunks whose locations are held in memory together: about 8 MiB. Each batch reads the index
 /// once.
@@ -63,12 +61,12 @@ impl Repository {
         &self,
         pack: &Name,
         info: Option<&PackInfo>,
-        live: &LiveOffsets,
+        live: &Offsets,
         kind: ChunkKind,
         sink: &mut Sink,
         open: &mut Decompressor,
     ) -> Result<()> {
-        let (footer, _) = read_footer(&*self.store, &self.keys, pack, info)?;
+        let (footer, _) = pack::read_footer(&*self.store, &self.keys, pack, info)?;
         let object = self.store.open(ObjectKind::Pack, pack)?;
         let damaged = |offset: u32| {
             let detail = format!("the group at offset {offset}");
@@ -124,7 +122,7 @@ struct Kept {
 }
 
 impl Kept {
-    fn of(group: FooterGroup, live: &LiveOffsets) -> Option<Self> {
+    fn of(group: FooterGroup, live: &Offsets) -> Option<Self> {
         let mut next = 0u32;
         let mut kept = Vec::new();
         for &(id, len) in &group.chunks {

@@ -5,7 +5,10 @@
 use std::fs::File;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, Timespec, Timestamps, Uid, XattrFlags};
+use rustix::fs::{
+    AtFlags, CWD, FileType, Gid, Mode, Timespec, Timestamps, Uid, XattrFlags, chmodat, chownat,
+    fchmod, fchown, fsetxattr, fstat, futimens, lsetxattr, mknodat, utimensat,
+};
 use rustix::io::Errno;
 
 use crate::error::{Error, Result};
@@ -35,19 +38,15 @@ pub(super) fn metadata(target: Target<'_>, node: &Node) -> Vec<String> {
         attempt(
             "mode",
             match target {
-                Target::Path(path) => rustix::fs::chmodat(CWD, path, mode, AtFlags::empty()),
-                Target::Open(file) => rustix::fs::fchmod(file, mode),
+                Target::Path(path) => chmodat(CWD, path, mode, AtFlags::empty()),
+                Target::Open(file) => fchmod(file, mode),
             },
         );
     }
     for (name, value) in &meta.xattrs {
         let set = match target {
-            Target::Path(path) => {
-                rustix::fs::lsetxattr(path, &name[..], value, XattrFlags::empty())
-            }
-            Target::Open(file) => {
-                rustix::fs::fsetxattr(file, &name[..], value, XattrFlags::empty())
-            }
+            Target::Path(path) => lsetxattr(path, &name[..], value, XattrFlags::empty()),
+            Target::Open(file) => fsetxattr(file, &name[..], value, XattrFlags::empty()),
         };
         let label = format!("attribute {}", String::from_utf8_lossy(name));
         match set {
@@ -61,10 +60,8 @@ pub(super) fn metadata(target: Target<'_>, node: &Node) -> Vec<String> {
     attempt(
         "time",
         match target {
-            Target::Path(path) => {
-                rustix::fs::utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)
-            }
-            Target::Open(file) => rustix::fs::futimens(file, &times),
+            Target::Path(path) => utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW),
+            Target::Open(file) => futimens(file, &times),
         },
     );
     problems
@@ -74,13 +71,11 @@ pub(super) fn metadata(target: Target<'_>, node: &Node) -> Vec<String> {
 fn owner(target: Target<'_>, meta: &Meta) -> rustix::io::Result<()> {
     let (uid, gid) = (Uid::from_raw_unchecked(meta.uid), Gid::from_raw_unchecked(meta.gid));
     let set = match target {
-        Target::Path(path) => {
-            rustix::fs::chownat(CWD, path, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)
-        }
+        Target::Path(path) => chownat(CWD, path, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW),
         // A new file usually has the right owner, and asking is cheaper than setting it.
-        Target::Open(file) => match rustix::fs::fstat(file) {
+        Target::Open(file) => match fstat(file) {
             Ok(found) if (found.st_uid, found.st_gid) == (meta.uid, meta.gid) => Ok(()),
-            _ => rustix::fs::fchown(file, Some(uid), Some(gid)),
+            _ => fchown(file, Some(uid), Some(gid)),
         },
     };
     match set {
@@ -100,6 +95,5 @@ pub(super) fn special(path: &Path, node: &Node) -> Result<()> {
         _ => (FileType::Fifo, 0),
     };
     let mode = Mode::from_raw_mode(node.meta.mode & 0o700);
-    rustix::fs::mknodat(CWD, path, kind, mode, number)
-        .map_err(|error| Error::at("create", path)(error.into()))
+    mknodat(CWD, path, kind, mode, number).map_err(|error| Error::at("create", path)(error.into()))
 }

@@ -95,12 +95,7 @@ pub(super) fn create(path: &Path) -> Result<File> {
 }
 
 /// Writes it with its metadata; returns what of the metadata could not be set.
-fn contents(
-    source: &mut Source<'_>,
-    path: &Path,
-    node: &Node,
-    replaces: bool,
-) -> Result<Vec<String>> {
+fn contents(source: &mut Source<'_>, path: &Path, node: &Node, sync: bool) -> Result<Vec<String>> {
     match &node.kind {
         NodeKind::File { size, content } => {
             let mut file = create(path)?;
@@ -113,7 +108,7 @@ fn contents(
             let ended = written.and_then(|()| {
                 let sized = if ends_in_a_hole { file.set_len(*size) } else { Ok(()) };
                 // The old file goes: the new one must be on the disk.
-                let synced = sized.and_then(|()| if replaces { file.sync_data() } else { Ok(()) });
+                let synced = sized.and_then(|()| if sync { file.sync_data() } else { Ok(()) });
                 synced.map_err(Error::at("write", path))
             });
             ended.inspect_err(|_| {

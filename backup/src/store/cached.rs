@@ -6,25 +6,18 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread;
-use std::time::Duration;
 
 use super::cache::{CacheDraft, ObjectCache};
 use super::local::LocalObject;
-use super::{Draft, GoOn, Object, ObjectKind, Store};
+use super::{Draft, GoOn, Object, ObjectKind, Pace, Place, Store};
 use crate::error::{Error, Result};
 use crate::id::Name;
 
 const CONCURRENT_FETCHES: usize = 4;
 
 /// A store behind a network, where every call is at least one round trip.
-pub(super) trait Remote: Store + 'static {
+pub(super) trait Remote: Store + Place + 'static {
     type Draft: RemoteDraft;
-
-    /// Makes the place ready for a new repository; it must be empty.
-    fn prepare(&self) -> Result<()>;
-
-    /// The location as it is written, with its server.
-    fn identity(&self) -> String;
 
     fn begin(&self, kind: ObjectKind, name: &Name) -> Result<Self::Draft>;
 
@@ -140,10 +133,6 @@ impl<R: Remote> Store for CachedStore<R> {
         self.0.remote.get(kind, name)
     }
 
-    fn remove(&self, kind: ObjectKind, name: &Name) -> Result<()> {
-        self.remove_all(kind, &[*name], &|| Ok(()))
-    }
-
     fn remove_all(&self, kind: ObjectKind, names: &[Name], go_on: GoOn<'_>) -> Result<()> {
         self.0.remote.remove_all(kind, names, go_on)?;
         if kind.is_cached() {
@@ -162,12 +151,8 @@ impl<R: Remote> Store for CachedStore<R> {
         }
     }
 
-    fn concurrent_writes(&self) -> usize {
-        self.0.remote.concurrent_writes()
-    }
-
-    fn late_writes(&self) -> Duration {
-        self.0.remote.late_writes()
+    fn pace(&self) -> Pace {
+        self.0.remote.pace()
     }
 
     fn is_settled(&self) -> bool {

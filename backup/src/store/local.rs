@@ -11,7 +11,7 @@ use rustix::buffer::spare_capacity;
 use rustix::fs::{FlockOperation, OFlags, fcntl_getfl, fcntl_setfl, flock};
 use rustix::io::{Errno, pread};
 
-use super::{Draft, Object, ObjectKind, Store};
+use super::{Draft, GoOn, Object, ObjectKind, Place, Store};
 use crate::clock::is_past;
 use crate::error::{Error, Result};
 use crate::id::Name;
@@ -43,13 +43,18 @@ impl LocalStore {
         (directory, store)
     }
 
+    fn path(&self, kind: ObjectKind, name: &Name) -> PathBuf {
+        self.root.join(kind.key(name))
+    }
+}
+
+impl Place for LocalStore {
     /// Creates the directories of a new repository. Its root may exist, but must be empty.
-    pub(crate) fn prepare(&self) -> Result<()> {
+    fn prepare(&self) -> Result<()> {
         let root = &self.root;
         private_folder(root).map_err(Error::at("create", root))?;
         // Our directories without a configuration are left from an interrupted attempt.
-        let ours =
-            |name: &OsStr| ObjectKind::folders().chain([DRAFTS]).any(|folder| name == folder);
+        let ours = |name: &OsStr| ObjectKind::folders().chain([DRAFTS]).any(|ours| name == ours);
         for entry in fs::read_dir(root).map_err(Error::at("read", root))? {
             if !ours(&entry.map_err(Error::at("read", root))?.file_name()) {
                 return Err(Error::NotEmpty {
@@ -74,8 +79,10 @@ impl LocalStore {
         Ok(())
     }
 
-    fn path(&self, kind: ObjectKind, name: &Name) -> PathBuf {
-        self.root.join(kind.key(name))
+    fn identity(&self) -> String {
+        let path = &self.root;
+        let full = fs::canonicalize(path).or_else(|_| std::path::absolute(path));
+        full.unwrap_or_else(|_| path.to_owned()).display().to_string()
     }
 }
 
@@ -153,9 +160,12 @@ impl Store for LocalStore {
         Ok(Box::new(opened.map_err(Error::at("open", &path))?))
     }
 
-    fn remove(&self, kind: ObjectKind, name: &Name) -> Result<()> {
-        let path = self.path(kind, name);
-        remove_if_there(&path).map_err(Error::at("remove", &path))
+    fn remove_all(&self, kind: ObjectKind, names: &[Name], go_on: GoOn<'_>) -> Result<()> {
+        names.iter().try_for_each(|name| {
+            go_on()?;
+            let path = self.path(kind, name);
+            remove_if_there(&path).map_err(Error::at("remove", &path))
+        })
     }
 
     fn sweep_drafts(&self) -> Result<u64> {

@@ -17,34 +17,24 @@ use crate::error::Error;
 use crate::error::Result;
 use crate::id::Name;
 
-/// A store for a location, whether there is a repository or not.
-pub(crate) trait RepositoryLocation: Store {
-    /// Makes it ready for a new repository; it must be empty.
+/// Where a repository can be, whether there is one or not.
+pub(crate) trait Place {
+    /// Makes it ready for a new repository; it must be empty, but for what an interrupted attempt left.
     fn prepare(&self) -> Result<()>;
 
     /// Identifies the place, whatever way it was written.
     fn identity(&self) -> String;
+}
 
-    /// The store to work with, and the local directory that belongs to the repository.
-    fn ready(
-        self: Box<Self>,
-        repository: &Name,
-        cache: Option<&Path>,
-    ) -> Result<(Arc<dyn Store>, PathBuf)>;
+/// The store to work with, and the local directory that belongs to the repository.
+type Ready = (Arc<dyn Store>, PathBuf);
+
+pub(crate) trait RepositoryLocation: Store + Place {
+    fn ready(self: Box<Self>, repository: &Name, cache: Option<&Path>) -> Result<Ready>;
 }
 
 impl RepositoryLocation for LocalStore {
-    fn prepare(&self) -> Result<()> {
-        self.prepare()
-    }
-
-    fn identity(&self) -> String {
-        let path = &self.root;
-        let full = std::fs::canonicalize(path).or_else(|_| std::path::absolute(path));
-        full.unwrap_or_else(|_| path.to_owned()).display().to_string()
-    }
-
-    fn ready(self: Box<Self>, _: &Name, _: Option<&Path>) -> Result<(Arc<dyn Store>, PathBuf)> {
+    fn ready(self: Box<Self>, _: &Name, _: Option<&Path>) -> Result<Ready> {
         let path = self.root.clone();
         Ok((Arc::new(*self), path))
     }
@@ -52,19 +42,7 @@ impl RepositoryLocation for LocalStore {
 
 #[cfg(any(feature = "s3", feature = "sftp"))]
 impl<R: Remote> RepositoryLocation for R {
-    fn prepare(&self) -> Result<()> {
-        Remote::prepare(self)
-    }
-
-    fn identity(&self) -> String {
-        Remote::identity(self)
-    }
-
-    fn ready(
-        self: Box<Self>,
-        repository: &Name,
-        cache: Option<&Path>,
-    ) -> Result<(Arc<dyn Store>, PathBuf)> {
+    fn ready(self: Box<Self>, repository: &Name, cache: Option<&Path>) -> Result<Ready> {
         let cache = ObjectCache::open(cache, repository)?;
         let folder = cache.folder.clone();
         Ok((Arc::new(CachedStore::new(*self, cache)), folder))
@@ -81,13 +59,13 @@ pub(crate) fn find(path: &Path) -> Result<Box<dyn RepositoryLocation>> {
         #[cfg(feature = "s3")]
         return Ok(Box::new(S3Store::new(_rest)?));
         #[cfg(not(feature = "s3"))]
-        return Err(Error::BuiltWithoutS3);
+        return Err(Error::BuiltWithout { feature: "s3" });
     }
     if let Some(_rest) = after(path, "sftp") {
         #[cfg(feature = "sftp")]
         return Ok(Box::new(SftpStore::new(_rest)?));
         #[cfg(not(feature = "sftp"))]
-        return Err(Error::BuiltWithoutSftp);
+        return Err(Error::BuiltWithout { feature: "sftp" });
     }
     Ok(Box::new(LocalStore::new(path)))
 }

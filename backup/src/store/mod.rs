@@ -9,7 +9,7 @@ mod cached; // a remote store with a local cache
 pub(crate) mod local; // a directory
 mod location; // which store a location means
 #[cfg(any(feature = "s3", feature = "sftp"))]
-mod read_ahead; // sequential reads over a network
+mod read_ahead; // an object behind a network
 #[cfg(feature = "s3")]
 mod s3; // a bucket
 #[cfg(feature = "sftp")]
@@ -21,7 +21,7 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 use crate::id::Name;
 
-pub(crate) use location::{RepositoryLocation, find};
+pub(crate) use location::{Place, RepositoryLocation, find};
 
 /// The kinds of objects, in the order in which a backup writes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,6 +140,14 @@ pub(crate) const SINGLETON: Name = Name([0; Name::LEN]);
 /// Asked before each step of a removal; an error stops it.
 pub(crate) type GoOn<'a> = &'a dyn Fn() -> Result<()>;
 
+/// How writes take effect.
+pub(crate) struct Pace {
+    /// How many objects to write concurrently.
+    pub(crate) concurrent_writes: usize,
+    /// How long after the death of a process its last writes may take effect.
+    pub(crate) late_writes: Duration,
+}
+
 pub(crate) trait Store: Send + Sync {
     /// Begins an object. If it is dropped before `keep`, it leaves nothing.
     fn draft(&self, kind: ObjectKind, name: &Name) -> Result<Box<dyn Draft>>;
@@ -155,24 +163,25 @@ pub(crate) trait Store: Send + Sync {
     /// Opens an object for random reads.
     fn open(&self, kind: ObjectKind, name: &Name) -> Result<Box<dyn Object>>;
 
-    /// Removes an object. One that does not exist is no error: a previous attempt may have removed
-    /// it before it was interrupted.
-    fn remove(&self, kind: ObjectKind, name: &Name) -> Result<()>;
+    /// Removes objects, several per step if possible. Before each step, `go_on` may stop it. One
+    /// that does not exist is no error: a previous attempt may have removed it before it was
+    /// interrupted.
+    fn remove_all(&self, kind: ObjectKind, names: &[Name], go_on: GoOn<'_>) -> Result<()>;
+
+    fn remove(&self, kind: ObjectKind, name: &Name) -> Result<()> {
+        self.remove_all(kind, &[*name], &|| Ok(()))
+    }
 
     /// Removes the drafts of dead processes; returns their bytes.
-    fn sweep_drafts(&self) -> Result<u64>;
+    fn sweep_drafts(&self) -> Result<u64> {
+        Ok(0)
+    }
 
     /// Empties the local cache, so that everything is read from the store itself.
     fn clear_cache(&self) {}
 
-    /// How many objects to write concurrently.
-    fn concurrent_writes(&self) -> usize {
-        1
-    }
-
-    /// How long after the death of a process its last writes may take effect.
-    fn late_writes(&self) -> Duration {
-        Duration::ZERO
+    fn pace(&self) -> Pace {
+        Pace { concurrent_writes: 1, late_writes: Duration::ZERO }
     }
 
     /// Whether the outcome of every write is known. A write without an answer may still take
@@ -186,11 +195,6 @@ pub(crate) trait Store: Send + Sync {
     fn open_sized(&self, kind: ObjectKind, name: &Name, len: u64) -> Result<Box<dyn Object>> {
         let object = self.open(kind, name)?;
         if object.len() == len { Ok(object) } else { Err(Error::damaged(kind, name)) }
-    }
-
-    /// Removes objects, several per step if possible. Before each step, `go_on` may stop it.
-    fn remove_all(&self, kind: ObjectKind, names: &[Name], go_on: GoOn<'_>) -> Result<()> {
-        names.iter().try_for_each(|name| go_on().and_then(|()| self.remove(kind, name)))
     }
 
     /// Writes a whole object, replacing one of the same name.

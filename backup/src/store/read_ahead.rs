@@ -1,19 +1,31 @@
-//! Sequential reads over a network. Knows that a request takes as long as transferring a megabyte, so
+//! An object behind a network. Knows that a request takes as long as transferring a megabyte, so
 //! whoever reads on gets more than requested.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use crate::error::Result;
+use super::{Object, ObjectKind};
+use crate::error::{Error, Result};
+use crate::id::Name;
 
 /// Bytes fetched ahead by sequential reads.
 const READ_AHEAD: u64 = 1 << 20;
 
-/// Bytes of one object that were fetched ahead.
-#[derive(Default)]
-pub(super) struct ReadAhead(Mutex<Window>);
+/// Where the bytes of objects come from.
+pub(super) trait Fetch: Send + Sync + Sized {
+    /// These bytes of an object, or fewer if it ends before.
+    fn fetch(&self, object: &RemoteObject<Self>, range: Range<u64>) -> Result<Vec<u8>>;
+}
 
-/// The bytes, and where the last read ended.
+pub(super) struct RemoteObject<F> {
+    pub(super) source: F,
+    pub(super) kind: ObjectKind,
+    pub(super) name: Name,
+    pub(super) len: u64,
+    window: Mutex<Window>,
+}
+
+/// Bytes that were fetched ahead, and where the last read ended.
 #[derive(Default)]
 struct Window {
     start: u64,
@@ -33,23 +45,29 @@ impl Window {
     }
 }
 
-impl ReadAhead {
-    /// Exactly these bytes of an object of `size` bytes; `None` if it does not have them.
-    pub(super) fn read(
-        &self,
-        size: u64,
-        offset: u64,
-        len: u64,
-        fetch: impl FnOnce(Range<u64>) -> Result<Vec<u8>>,
-    ) -> Result<Option<Vec<u8>>> {
-        let Some(end) = offset.checked_add(len).filter(|end| *end <= size) else {
-            return Ok(None);
-        };
+impl<F: Fetch> RemoteObject<F> {
+    pub(super) fn new(source: F, kind: ObjectKind, name: &Name, len: u64) -> Self {
+        Self { source, kind, name: *name, len, window: Mutex::default() }
+    }
+
+    pub(super) fn too_short(&self) -> Error {
+        Error::damaged(self.kind, &self.name).with_detail("too short")
+    }
+}
+
+impl<F: Fetch> Object for RemoteObject<F> {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_at(&self, offset: u64, len: u64) -> Result<Vec<u8>> {
+        let end = offset.checked_add(len).filter(|end| *end <= self.len);
+        let end = end.ok_or_else(|| self.too_short())?;
         if len == 0 {
-            return Ok(Some(Vec::new()));
+            return Ok(Vec::new());
         }
         let wanted = offset..end;
-        let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
         let reads_on = window.next.replace(end) == Some(offset);
         if let Some(bytes) = window.get(&wanted) {
             let bytes = bytes.to_vec();
@@ -57,19 +75,19 @@ impl ReadAhead {
             if window.end() == end {
                 window.bytes = Vec::new();
             }
-            return Ok(Some(bytes));
+            return Ok(bytes);
         }
         let ahead = if reads_on { READ_AHEAD } else { 0 };
-        let range = offset..end.max((offset + ahead).min(size));
-        let bytes = fetch(range.clone())?;
+        let range = offset..end.max((offset + ahead).min(self.len));
+        let bytes = self.source.fetch(self, range.clone())?;
         if bytes.len() as u64 != range.end - range.start {
-            return Ok(None);
+            return Err(self.too_short());
         }
         if range != wanted {
             *window = Window { start: offset, bytes, next: Some(end) };
-            return Ok(window.get(&wanted).map(<[u8]>::to_vec));
+            return window.get(&wanted).map(<[u8]>::to_vec).ok_or_else(|| self.too_short());
         }
         window.bytes = Vec::new();
-        Ok(Some(bytes))
+        Ok(bytes)
     }
 }

@@ -37,15 +37,17 @@ pub(crate) fn encode(nodes: &[Node]) -> (Vec<u8>, Vec<u8>) {
 
 /// The inverse of [`encode`]; refuses names that no directory can have.
 pub(crate) fn decode(contents: &[u8], metadata: &[u8]) -> Decoded<Vec<Node>> {
-    let mut reader = Reader(contents);
-    let mut nodes = reader.list(2, decode_contents)?;
-    reader.end()?;
+    let mut nodes = Reader::whole(contents, |reader| reader.list(2, decode_contents))?;
     if !nodes.is_sorted_by(|a, b| a.name < b.name) {
         return Err(Malformed);
     }
-    let mut reader = Reader(metadata);
+    Reader::whole(metadata, |reader| decode_metadata(reader, &mut nodes))?;
+    Ok(nodes)
+}
+
+fn decode_metadata(reader: &mut Reader<'_>, nodes: &mut [Node]) -> Decoded<()> {
     let mut column = |decode: &dyn Fn(&mut Reader<'_>, &mut Node) -> Decoded<()>| {
-        nodes.iter_mut().try_for_each(|node| decode(&mut reader, node))
+        nodes.iter_mut().try_for_each(|node| decode(reader, node))
     };
     column(&|reader, node| reader.number().map(|mode| node.meta.mode = mode))?;
     column(&|reader, node| reader.number().map(|user| node.meta.uid = user))?;
@@ -63,9 +65,7 @@ pub(crate) fn decode(contents: &[u8], metadata: &[u8]) -> Decoded<Vec<Node>> {
     column(&|reader, node| match node.kind {
         NodeKind::File { .. } => reader.u32().map(|stamp| node.meta.stamp = stamp),
         _ => Ok(()),
-    })?;
-    reader.end()?;
-    Ok(nodes)
+    })
 }
 
 fn encode_contents(writer: &mut Writer, node: &Node) {
@@ -151,10 +151,7 @@ pub(super) fn encode_list(pieces: &[Piece]) -> Vec<u8> {
 }
 
 pub(super) fn decode_list(bytes: &[u8]) -> Decoded<Vec<Piece>> {
-    let mut reader = Reader(bytes);
-    let pieces = reader.list(2, decode_piece)?;
-    reader.end()?;
-    Ok(pieces)
+    Reader::whole(bytes, |reader| reader.list(2, decode_piece))
 }
 
 pub(crate) fn encode_content(writer: &mut Writer, content: &Content) {

@@ -365,9 +365,7 @@ impl Running {
 
     /// It failed with one line that contains the hint.
     pub(crate) fn is_refused(&mut self, hint: &str) {
-        let (code, said) = self.end();
-        assert_eq!((code, said.lines().count()), (Some(2), 1), "{said}");
-        assert!(said.contains(hint), "{said}");
+        check_refusal(self.end(), hint);
     }
 }
 
@@ -413,12 +411,13 @@ pub(crate) fn soak(variable: &str) -> Option<u64> {
 /// The command fails with one line that contains the hint, and prints nothing else.
 pub(crate) fn is_refused(command: &mut Command, hint: &str) {
     let output = command.output().expect("the binary runs");
-    let message = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{message}");
-    assert!(message.starts_with("cuculus-backup: "), "{message}");
-    assert_eq!(message.lines().count(), 1, "{message}");
-    assert!(message.contains(hint), "{message}");
+    check_refusal((output.status.code(), text(&output.stderr)), hint);
     assert!(output.stdout.is_empty());
+}
+
+fn check_refusal((code, said): (Option<i32>, String), hint: &str) {
+    assert_eq!((code, said.lines().count()), (Some(2), 1), "{said}");
+    assert!(said.starts_with("cuculus-backup: ") && said.contains(hint), "{said}");
 }
 
 pub(crate) fn text(bytes: &[u8]) -> String {

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -83,16 +84,15 @@ fn several_passphrases_open_a_repository_and_the_last_cannot_be_removed() {
 #[test]
 fn what_cannot_be_done_is_refused_and_changes_nothing() {
     let place = Place::new(true);
-    let before: Vec<_> =
-        place.objects("keys").iter().map(|path| fs::read(path).expect("key")).collect();
+    let read = |path: &PathBuf| fs::read(path).expect("a key");
+    let keys = || place.objects("keys").iter().map(read).collect::<Vec<_>>();
+    let before = keys();
     refused(&place, FIRST, "", &["key", "change"], "CUCULUS_BACKUP_NEW_PASSPHRASE");
     refused(&place, FIRST, FIRST, &["key", "change"], "choose another");
     refused(&place, FIRST, FIRST, &["key", "add"], "already");
     refused(&place, "wrong", "new", &["key", "change"], "wrong passphrase");
     refused(&place, FIRST, "\n", &["key", "add"], "empty");
-    let after: Vec<_> =
-        place.objects("keys").iter().map(|path| fs::read(path).expect("key")).collect();
-    assert_eq!(before, after);
+    assert_eq!(keys(), before);
     let open = Place::new(false);
     refused(&open, "", "new", &["key", "add"], "not encrypted");
     refused(&open, "", "", &["key", "list"], "not encrypted");

@@ -22,11 +22,11 @@ use object_store::{GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt};
 use tokio::runtime::{self, Runtime};
 
 use super::cached::Remote;
-use super::read_ahead::ReadAhead;
-use super::{Draft, GoOn, Object, ObjectKind, SINGLETON, Store};
+use super::read_ahead::RemoteObject;
+use super::{Draft, GoOn, Object, ObjectKind, Pace, Place, SINGLETON, Store};
 use crate::error::{Error, Result};
 use crate::id::Name;
-use objects::{S3Draft, S3Object};
+use objects::S3Draft;
 
 /// Packs uploaded concurrently.
 const CONCURRENT_TRANSFERS: usize = 4;
@@ -124,9 +124,7 @@ impl S3Store {
     }
 }
 
-impl Remote for S3Store {
-    type Draft = S3Draft;
-
+impl Place for S3Store {
     /// The prefix may contain only what an interrupted attempt left.
     fn prepare(&self) -> Result<()> {
         let bucket = &self.0;
@@ -146,6 +144,10 @@ impl Remote for S3Store {
     fn identity(&self) -> String {
         format!("{} at {}", self.0.name, self.0.server)
     }
+}
+
+impl Remote for S3Store {
+    type Draft = S3Draft;
 
     fn begin(&self, kind: ObjectKind, name: &Name) -> Result<S3Draft> {
         let (bucket, buffer) = (Arc::clone(&self.0), Vec::new());
@@ -189,6 +191,8 @@ impl Remote for S3Store {
     }
 }
 
+/// No drafts to sweep: interrupted uploads are invisible, and a lifecycle rule makes the server remove
+/// them.
 impl Store for S3Store {
     fn draft(&self, kind: ObjectKind, name: &Name) -> Result<Box<dyn Draft>> {
         Ok(Box::new(self.begin(kind, name)?))
@@ -218,8 +222,7 @@ impl Store for S3Store {
 
     /// Sends no request: a missing object or another size is noticed when it is read.
     fn open_sized(&self, kind: ObjectKind, name: &Name, len: u64) -> Result<Box<dyn Object>> {
-        let (bucket, ahead) = (Arc::clone(&self.0), ReadAhead::default());
-        Ok(Box::new(S3Object { bucket, kind, name: *name, len, ahead }))
+        Ok(Box::new(RemoteObject::new(Arc::clone(&self.0), kind, name, len)))
     }
 
     fn get(&self, kind: ObjectKind, name: &Name) -> Result<Vec<u8>> {
@@ -236,10 +239,6 @@ impl Store for S3Store {
             }
             Err(error) => Err(error),
         }
-    }
-
-    fn remove(&self, kind: ObjectKind, name: &Name) -> Result<()> {
-        self.remove_all(kind, &[*name], &|| Ok(()))
     }
 
     fn remove_all(&self, kind: ObjectKind, names: &[Name], go_on: GoOn<'_>) -> Result<()> {
@@ -263,17 +262,8 @@ impl Store for S3Store {
         Ok(())
     }
 
-    /// Interrupted uploads are invisible. A lifecycle rule makes the server remove them.
-    fn sweep_drafts(&self) -> Result<u64> {
-        Ok(0)
-    }
-
-    fn concurrent_writes(&self) -> usize {
-        CONCURRENT_TRANSFERS
-    }
-
-    fn late_writes(&self) -> Duration {
-        LATE_WRITES
+    fn pace(&self) -> Pace {
+        Pace { concurrent_writes: CONCURRENT_TRANSFERS, late_writes: LATE_WRITES }
     }
 
     fn is_settled(&self) -> bool {

@@ -11,9 +11,9 @@ use object_store::{GetOptions, ObjectStoreExt, WriteMultipart};
 use super::{Bucket, failure};
 use crate::error::{Error, Result};
 use crate::id::Name;
+use crate::store::ObjectKind;
 use crate::store::cached::RemoteDraft;
-use crate::store::read_ahead::ReadAhead;
-use crate::store::{Object, ObjectKind};
+use crate::store::read_ahead::{Fetch, RemoteObject};
 
 /// Twice a pack. Servers accept 10,000 parts, so an index run may have 160 GB.
 const PART_SIZE: usize = 16 << 20;
@@ -90,46 +90,21 @@ impl Drop for S3Draft {
     }
 }
 
-pub(super) struct S3Object {
-    pub(super) bucket: Arc<Bucket>,
-    pub(super) kind: ObjectKind,
-    pub(super) name: Name,
-    pub(super) len: u64,
-    pub(super) ahead: ReadAhead,
-}
-
-impl S3Object {
-    fn too_short(&self) -> Error {
-        Error::damaged(self.kind, &self.name).with_detail("too short")
-    }
-
-    /// Fetches a range. Memory grows with the bytes that arrive, not with the length that was
-    /// announced.
-    fn fetch(&self, range: Range<u64>) -> Result<Vec<u8>> {
-        let path = self.bucket.path(self.kind, &self.name);
+impl Fetch for Arc<Bucket> {
+    /// Memory grows with the bytes that arrive, not with the length that was announced.
+    fn fetch(&self, object: &RemoteObject<Self>, range: Range<u64>) -> Result<Vec<u8>> {
+        let (kind, name) = (object.kind, &object.name);
         let options = GetOptions { range: Some(range.into()), ..GetOptions::default() };
         let mut all = Vec::new();
-        let answer = self.bucket.get(&path, options, &mut |bytes| {
+        let answer = self.get(&self.path(kind, name), options, &mut |bytes| {
             all.extend_from_slice(bytes);
             Ok(())
         });
-        let what = format!("cannot read {}", self.kind.describe(&self.name));
         match answer {
-            Ok(meta) if meta.size == self.len => Ok(all),
-            Ok(_) => Err(Error::damaged(self.kind, &self.name)),
-            Err(error) if failure::is_past_the_end(&error) => Err(self.too_short()),
-            Err(error) => Err(self.bucket.failed(what)(error)),
+            Ok(meta) if meta.size == object.len => Ok(all),
+            Ok(_) => Err(Error::damaged(kind, name)),
+            Err(error) if failure::is_past_the_end(&error) => Err(object.too_short()),
+            Err(error) => Err(self.failed(format!("cannot read {}", kind.describe(name)))(error)),
         }
-    }
-}
-
-impl Object for S3Object {
-    fn len(&self) -> u64 {
-        self.len
-    }
-
-    fn read_at(&self, offset: u64, len: u64) -> Result<Vec<u8>> {
-        let read = self.ahead.read(self.len, offset, len, |range| self.fetch(range));
-        read?.ok_or_else(|| self.too_short())
     }
 }

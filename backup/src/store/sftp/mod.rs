@@ -12,21 +12,21 @@ use std::time::Duration;
 
 use futures_util::future::{try_join, try_join_all};
 use futures_util::{StreamExt, TryStreamExt, stream};
-use openssh_sftp_client::UnixTimeStamp;
 use openssh_sftp_client::file::TokioCompatFile;
 use openssh_sftp_client::fs::DirEntry;
 use openssh_sftp_client::metadata::Permissions;
+use openssh_sftp_client::{Error as SftpError, UnixTimeStamp};
 
 use super::cached::Remote;
 use super::local::{DRAFTS, REMOTE_DRAFT, STALE_DRAFT_AGE};
-use super::read_ahead::ReadAhead;
-use super::{Draft, GoOn, Object, ObjectKind, SINGLETON, Store};
+use super::read_ahead::RemoteObject;
+use super::{Draft, GoOn, Object, ObjectKind, Pace, Place, SINGLETON, Store};
 use crate::clock::is_past;
 use crate::error::{Error, Result};
 use crate::id::Name;
 use address::Address;
 use connection::{Connection, Outcome, is_missing};
-use objects::{SftpDraft, SftpObject};
+use objects::{OpenFile, SftpDraft};
 
 /// Packs written concurrently.
 const CONCURRENT_WRITES: usize = 2;
@@ -72,11 +72,7 @@ impl Directory {
         Box::pin(entries).try_collect().await
     }
 
-    fn failed_at(
-        &self,
-        doing: &str,
-        path: &Path,
-    ) -> impl FnOnce(openssh_sftp_client::Error) -> Error {
+    fn failed_at(&self, doing: &str, path: &Path) -> impl FnOnce(SftpError) -> Error {
         self.connection.failed(format!("cannot {doing} {}", path.display()))
     }
 
@@ -106,7 +102,7 @@ impl Directory {
         listed.map_err(self.failed_at("list", &root))
     }
 
-    fn open(self: &Arc<Self>, kind: ObjectKind, name: &Name) -> Result<SftpObject> {
+    fn open(self: &Arc<Self>, kind: ObjectKind, name: &Name) -> Result<RemoteObject<OpenFile>> {
         let path = self.path(kind, name);
         let sftp = self.connection.sftp()?;
         let opened = self.connection.wait(async {
@@ -116,8 +112,8 @@ impl Directory {
         let what = format!("cannot open {}", kind.describe(name));
         let (file, meta) = opened.map_err(self.connection.failed(what))?;
         let len = meta.len().unwrap_or(0);
-        let (directory, ahead) = (Arc::clone(self), ReadAhead::default());
-        Ok(SftpObject { directory, kind, name: *name, len, file, ahead })
+        let source = OpenFile { directory: Arc::clone(self), file };
+        Ok(RemoteObject::new(source, kind, name, len))
     }
 }
 
@@ -131,9 +127,7 @@ impl SftpStore {
     }
 }
 
-impl Remote for SftpStore {
-    type Draft = SftpDraft;
-
+impl Place for SftpStore {
     fn identity(&self) -> String {
         self.0.address.to_string()
     }
@@ -153,14 +147,13 @@ impl Remote for SftpStore {
             directory.entries(root).await
         });
         let entries = connection.written(made).map_err(directory.failed_at("create", root))?;
-        let not_empty =
-            |remedy| Error::NotEmpty { location: directory.address.to_string(), remedy };
+        let occupied = |remedy| Error::NotEmpty { location: directory.address.to_string(), remedy };
         let ours = |text: &str| {
             [".", ".."].contains(&text)
                 || ObjectKind::folders().chain([DRAFTS]).any(|folder| folder == text)
         };
         if !entries.iter().all(|entry| entry.filename().to_str().is_some_and(ours)) {
-            return Err(not_empty("give the repository a directory of its own"));
+            return Err(occupied("give the repository a directory of its own"));
         }
         let folders = ObjectKind::folders().chain([DRAFTS]).map(|folder| root.join(folder));
         let folders: Vec<PathBuf> = folders.collect();
@@ -169,11 +162,15 @@ impl Remote for SftpStore {
         // A repository that has lost its configuration is no empty place.
         for kind in [ObjectKind::Pack, ObjectKind::Snapshot] {
             if !self.list(kind)?.is_empty() {
-                return Err(not_empty("it holds a repository without its configuration"));
+                return Err(occupied("it holds a repository without its configuration"));
             }
         }
         Ok(())
     }
+}
+
+impl Remote for SftpStore {
+    type Draft = SftpDraft;
 
     fn begin(&self, kind: ObjectKind, name: &Name) -> Result<SftpDraft> {
         let directory = Arc::clone(&self.0);
@@ -192,7 +189,8 @@ impl Remote for SftpStore {
     fn fetch(&self, kind: ObjectKind, name: &Name, out: &mut dyn Write) -> Result<()> {
         let object = self.0.open(kind, name)?;
         let what = format!("cannot read {}", kind.describe(name));
-        object.stream(0..object.len, |bytes| out.write_all(bytes).map_err(Error::io(&*what)))
+        let each = |bytes: &[u8]| out.write_all(bytes).map_err(Error::io(&*what));
+        object.source.stream(&object, 0..object.len, each)
     }
 }
 
@@ -230,10 +228,6 @@ impl Store for SftpStore {
 
     fn open(&self, kind: ObjectKind, name: &Name) -> Result<Box<dyn Object>> {
         Ok(Box::new(self.0.open(kind, name)?))
-    }
-
-    fn remove(&self, kind: ObjectKind, name: &Name) -> Result<()> {
-        self.remove_all(kind, &[*name], &|| Ok(()))
     }
 
     fn remove_all(&self, kind: ObjectKind, names: &[Name], go_on: GoOn<'_>) -> Result<()> {
@@ -278,12 +272,8 @@ impl Store for SftpStore {
         Ok(swept)
     }
 
-    fn concurrent_writes(&self) -> usize {
-        CONCURRENT_WRITES
-    }
-
-    fn late_writes(&self) -> Duration {
-        LATE_WRITES
+    fn pace(&self) -> Pace {
+        Pace { concurrent_writes: CONCURRENT_WRITES, late_writes: LATE_WRITES }
     }
 
     fn is_settled(&self) -> bool {

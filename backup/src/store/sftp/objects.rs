@@ -14,11 +14,11 @@ use tokio::io::{AsyncSeek, AsyncWriteExt};
 
 use super::Directory;
 use super::connection::{Outcome, is_missing};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::id::Name;
+use crate::store::ObjectKind;
 use crate::store::cached::RemoteDraft;
-use crate::store::read_ahead::ReadAhead;
-use crate::store::{Object, ObjectKind};
+use crate::store::read_ahead::{Fetch, RemoteObject};
 
 /// Bytes per request: every server gives as many.
 const PIECE: u64 = 32 << 10;
@@ -91,13 +91,10 @@ impl Drop for SftpDraft {
     }
 }
 
-pub(super) struct SftpObject {
+/// An object that is open.
+pub(super) struct OpenFile {
     pub(super) directory: Arc<Directory>,
-    pub(super) kind: ObjectKind,
-    pub(super) name: Name,
-    pub(super) len: u64,
     pub(super) file: File,
-    pub(super) ahead: ReadAhead,
 }
 
 /// The bytes of a piece, or fewer at the end of the file.
@@ -118,10 +115,11 @@ async fn piece(mut file: File, range: Range<u64>) -> Outcome<BytesMut> {
     }
 }
 
-impl SftpObject {
+impl OpenFile {
     /// Passes the bytes of a range to `each` in order, up to the end of the file.
     pub(super) fn stream(
         &self,
+        object: &RemoteObject<Self>,
         range: Range<u64>,
         mut each: impl FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
@@ -131,7 +129,7 @@ impl SftpObject {
             piece(self.file.clone(), start..(start + PIECE).min(range.end))
         });
         let connection = &self.directory.connection;
-        let what = format!("cannot read {}", self.kind.describe(&self.name));
+        let what = format!("cannot read {}", object.kind.describe(&object.name));
         let mut pieces = stream::iter(pieces).buffered(REQUESTS);
         while let Some(bytes) =
             connection.wait(pieces.try_next()).map_err(connection.failed(&*what))?
@@ -140,24 +138,15 @@ impl SftpObject {
         }
         Ok(())
     }
+}
 
-    fn fetch(&self, range: Range<u64>) -> Result<Vec<u8>> {
+impl Fetch for OpenFile {
+    fn fetch(&self, object: &RemoteObject<Self>, range: Range<u64>) -> Result<Vec<u8>> {
         let mut all = Vec::new();
-        self.stream(range, |bytes| {
+        self.stream(object, range, |bytes| {
             all.extend_from_slice(bytes);
             Ok(())
         })?;
         Ok(all)
-    }
-}
-
-impl Object for SftpObject {
-    fn len(&self) -> u64 {
-        self.len
-    }
-
-    fn read_at(&self, offset: u64, len: u64) -> Result<Vec<u8>> {
-        let read = self.ahead.read(self.len, offset, len, |range| self.fetch(range));
-        read?.ok_or_else(|| Error::damaged(self.kind, &self.name).with_detail("too short"))
     }
 }
