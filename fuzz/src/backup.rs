@@ -1,8 +1,15 @@
 //! Bytes of a backup repository: every kind of object is refused, or can be used.
 
-/// Decodes the bytes after the first one as the kind of object that the first one selects.
-pub fn check(bytes: &[u8]) {
-    cuculus_backup::fuzz::decode(bytes);
+use arbitrary::Arbitrary;
+
+use crate::parameters::all_of;
+
+/// The kind of object, and its bytes.
+#[derive(Arbitrary, Debug)]
+pub struct Input(#[arbitrary(with = all_of)] Vec<u8>);
+
+pub fn check(input: &Input) {
+    cuculus_backup::fuzz::decode(&input.0);
 }
 
 #[cfg(all(test, not(feature = "s3")))]

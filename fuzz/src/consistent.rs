@@ -3,7 +3,7 @@
 use arbitrary::Arbitrary;
 use cuculus_papers::{ConsistentCuckooFilter, IndexIndependentCuckooFilter};
 
-use crate::followed::{self, Follow, Followed, Limits, Operation};
+use crate::followed::{self, Follow, Followed, Limits};
 use crate::parameters::RingParameters;
 
 pub type Input = followed::Input<Parameters, Own>;
@@ -29,139 +29,99 @@ pub enum Own {
 /// Failed inserts may take long where the limit of kicks is high.
 const MOST_FAILURES: u32 = 200;
 
-impl Follow for ConsistentCuckooFilter {
-    fn dropped(&self) -> u64 {
-        self.refused()
+macro_rules! follow {
+    ($($filter:ty: $resize:ident),*) => {
+        $(impl Follow for $filter {
+            type Parameters = Parameters;
+            type Own = Own;
+            const DROPPED: fn(&Self) -> u64 = Self::refused;
+
+            fn perform(set: &mut Followed<Self>, own: &Own, _: &Parameters) {
+                perform(set, own, $resize);
+            }
+
+            fn goes_on(set: &Followed<Self>) -> bool {
+                set.failures <= MOST_FAILURES
+            }
+        })*
+    };
+}
+
+follow!(ConsistentCuckooFilter: resize_several, IndexIndependentCuckooFilter: resize_one);
+
+/// False if it was refused and nothing has changed.
+fn resize_several(filter: &mut ConsistentCuckooFilter, how: &Own) -> bool {
+    let (buckets, filters) = (filter.buckets(), filter.filters());
+    match how {
+        Own::Copies { .. } => false,
+        Own::ScaleUp(least) => {
+            let least = usize::from(least % 8);
+            let added = filter.scale_up(least);
+            assert!(added.is_err() || added.is_ok_and(|added| added >= least));
+            assert_eq!(filter.buckets(), buckets + added.unwrap_or(0));
+            added.is_ok()
+        }
+        Own::ScaleDown(_) => {
+            let done = filter.scale_down();
+            assert_eq!(filter.buckets(), buckets - usize::from(done));
+            done
+        }
+        Own::ScaleOut => filter.scale_out().is_ok(),
+        Own::ScaleOutWith(part) => filter.scale_out_with(&part.index_independent()).is_ok(),
+        Own::Compact => {
+            let gone = filter.compact();
+            assert_eq!(filter.filters(), filters - gone);
+            gone > 0
+        }
     }
 }
 
-impl Follow for IndexIndependentCuckooFilter {
-    fn dropped(&self) -> u64 {
-        self.refused()
-    }
-}
-
-/// How each of the two is resized. False if it was refused and nothing has changed.
-trait Resize: Follow {
-    fn up(&mut self, buckets: u8) -> bool;
-    fn down(&mut self, bucket: u8) -> bool;
-    fn out(&mut self) -> bool;
-    fn out_with(&mut self, part: &RingParameters) -> bool;
-    fn compact_all(&mut self) -> bool;
-}
-
-impl Resize for ConsistentCuckooFilter {
-    fn up(&mut self, buckets: u8) -> bool {
-        let (before, least) = (self.buckets(), usize::from(buckets % 8));
-        let added = self.scale_up(least);
-        assert!(added.is_err() || added.is_ok_and(|added| added >= least));
-        assert_eq!(self.buckets(), before + added.unwrap_or(0));
-        added.is_ok()
-    }
-
-    fn down(&mut self, _: u8) -> bool {
-        let before = self.buckets();
-        let done = self.scale_down();
-        assert_eq!(self.buckets(), before - usize::from(done));
-        done
-    }
-
-    fn out(&mut self) -> bool {
-        self.scale_out().is_ok()
-    }
-
-    fn out_with(&mut self, part: &RingParameters) -> bool {
-        self.scale_out_with(&part.index_independent()).is_ok()
-    }
-
-    fn compact_all(&mut self) -> bool {
-        let before = self.filters();
-        let gone = self.compact();
-        assert_eq!(self.filters(), before - gone);
-        gone > 0
-    }
-}
-
-impl Resize for IndexIndependentCuckooFilter {
-    fn up(&mut self, _: u8) -> bool {
-        let before = self.buckets();
-        let added = self.add_bucket();
-        assert_eq!(self.buckets(), before + added.unwrap_or(0));
-        added.is_ok()
-    }
-
-    fn down(&mut self, bucket: u8) -> bool {
-        let before = self.buckets();
-        let done = match bucket {
-            0 => self.remove_bucket(),
-            number => self.remove_bucket_at(usize::from(number) - 1),
-        };
-        assert_eq!(self.buckets(), before - usize::from(done));
-        done
-    }
-
-    fn out(&mut self) -> bool {
-        self.remove_bucket()
-    }
-
-    fn out_with(&mut self, _: &RingParameters) -> bool {
-        self.remove_bucket_at(usize::MAX)
-    }
-
-    fn compact_all(&mut self) -> bool {
-        let before = self.buckets();
-        while self.remove_bucket() {}
-        self.buckets() < before
+fn resize_one(filter: &mut IndexIndependentCuckooFilter, how: &Own) -> bool {
+    let before = filter.buckets();
+    match how {
+        Own::Copies { .. } => false,
+        Own::ScaleUp(_) => {
+            let added = filter.add_bucket();
+            assert_eq!(filter.buckets(), before + added.unwrap_or(0));
+            added.is_ok()
+        }
+        Own::ScaleDown(bucket) => {
+            let done = match bucket {
+                0 => filter.remove_bucket(),
+                number => filter.remove_bucket_at(usize::from(*number) - 1),
+            };
+            assert_eq!(filter.buckets(), before - usize::from(done));
+            done
+        }
+        Own::ScaleOut => filter.remove_bucket(),
+        Own::ScaleOutWith(_) => filter.remove_bucket_at(usize::MAX),
+        Own::Compact => {
+            while filter.remove_bucket() {}
+            filter.buckets() < before
+        }
     }
 }
 
 pub fn check(input: &Input) {
     let Parameters { ring, single } = &input.parameters;
-    if *single {
-        if let Ok(filter) = ring.index_independent().build() {
-            follow(filter, &input.operations);
-        }
-    } else if let Ok(filter) = ring.consistent().build() {
-        follow(filter, &input.operations);
-    }
-}
-
-fn follow<F: Resize>(filter: F, operations: &[Operation<Own>]) {
     let limits = Limits { holds_spare_memory: true, ..Limits::default() };
-    let mut set = Followed::new(filter, limits);
-    for operation in operations {
-        match operation {
-            Operation::Common(common) => set.perform(*common),
-            Operation::Own(own) => perform(&mut set, own),
-        }
-        if set.failures > MOST_FAILURES {
-            break;
-        }
-    }
-    set.check_all();
-}
-
-fn perform<F: Resize>(set: &mut Followed<F>, operation: &Own) {
-    match operation {
-        Own::Copies { key, count } => {
-            for _ in 0..*count {
-                let _ = set.insert(u16::from(*key));
-            }
-        }
-        Own::ScaleUp(buckets) => resize(set, |filter| filter.up(*buckets)),
-        Own::ScaleDown(bucket) => resize(set, |filter| filter.down(*bucket)),
-        Own::ScaleOut => resize(set, F::out),
-        Own::ScaleOutWith(part) => resize(set, |filter| filter.out_with(part)),
-        Own::Compact => resize(set, F::compact_all),
+    if *single {
+        let _ = ring.index_independent().build().map(|filter| input.follow(filter, limits));
+    } else {
+        let _ = ring.consistent().build().map(|filter| input.follow(filter, limits));
     }
 }
 
-/// Resizes both, or neither: what is refused changes nothing.
-fn resize<F: Resize>(set: &mut Followed<F>, operation: impl Fn(&mut F) -> bool) {
-    let done = operation(&mut set.filter);
+fn perform<F: Follow>(set: &mut Followed<F>, own: &Own, resize: impl Fn(&mut F, &Own) -> bool) {
+    if let Own::Copies { key, count } = own {
+        (0..*count).for_each(|_| _ = set.insert(u16::from(*key)));
+        return;
+    }
+    // Resizes both, or neither: what is refused changes nothing.
+    let done = resize(&mut set.filter, own);
     if !done {
         set.is_like_twin("a refused change of size changed the filter");
     }
-    assert_eq!(operation(&mut set.twin), done);
+    assert_eq!(resize(&mut set.twin, own), done);
     assert_eq!(set.filter.len(), set.len);
 }

@@ -9,26 +9,42 @@ const PARAMETERS_LEN: usize = 32;
 const PAYLOAD_LEN: usize = 40;
 /// The kind of filter, in the header.
 const KIND: usize = 10;
-const ELASTIC: u8 = 3;
-const DYNAMIC: u8 = 4;
-const INDEX_INDEPENDENT: u8 = 5;
-const CONSISTENT: u8 = 6;
 /// Where the parameters hold the number of keys.
 const KEYS: usize = 16;
-const ELASTIC_KEYS: usize = 32;
 /// Where those of an elastic filter hold the segments of each level.
 const ELASTIC_SEGMENTS: usize = 56;
-const INDEX_INDEPENDENT_KEYS: usize = 24;
-const CONSISTENT_KEYS: usize = 64;
 
-/// Whether a file says that it holds an elastic filter.
-pub(crate) fn is_elastic(bytes: &[u8]) -> bool {
-    bytes.get(KIND) == Some(&ELASTIC)
+/// What a file says that it holds.
+pub(crate) enum Kind {
+    Elastic,
+    /// A list of filters.
+    Dynamic,
+    /// Tables on rings.
+    IndexIndependent,
+    Consistent,
+    Other,
 }
 
-/// Whether a file says that it holds tables on rings.
-pub(crate) fn has_rings(bytes: &[u8]) -> bool {
-    matches!(bytes.get(KIND), Some(&(INDEX_INDEPENDENT | CONSISTENT)))
+impl Kind {
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        match bytes.get(KIND) {
+            Some(3) => Self::Elastic,
+            Some(4) => Self::Dynamic,
+            Some(5) => Self::IndexIndependent,
+            Some(6) => Self::Consistent,
+            _ => Self::Other,
+        }
+    }
+
+    /// Where the parameters hold the number of keys.
+    fn keys_at(&self) -> usize {
+        match self {
+            Self::Elastic => 32,
+            Self::IndexIndependent => 24,
+            Self::Consistent => 64,
+            Self::Dynamic | Self::Other => KEYS,
+        }
+    }
 }
 
 /// The bytes of an elastic filter without what they say of its memory: the units of each
@@ -57,21 +73,6 @@ pub(crate) fn without_shapes(bytes: &[u8]) -> Vec<u8> {
 
 fn number(bytes: &[u8], len: usize) -> usize {
     bytes[..len].iter().rev().fold(0, |number, &byte| number << 8 | usize::from(byte))
-}
-
-/// Where the parameters of this header hold the number of keys.
-fn keys_at(header: &[u8]) -> usize {
-    match header.get(KIND) {
-        Some(&ELASTIC) => ELASTIC_KEYS,
-        Some(&INDEX_INDEPENDENT) => INDEX_INDEPENDENT_KEYS,
-        Some(&CONSISTENT) => CONSISTENT_KEYS,
-        _ => KEYS,
-    }
-}
-
-/// Whether a file says that it holds a list of filters.
-pub(crate) fn is_dynamic(bytes: &[u8]) -> bool {
-    bytes.get(KIND) == Some(&DYNAMIC)
 }
 
 /// The parts of a saved filter, without the checksums.
@@ -151,10 +152,7 @@ impl Parts {
     /// Takes apart what the library wrote.
     pub(crate) fn of(bytes: &[u8]) -> Self {
         let header: [u8; HEADER] = bytes[..HEADER].try_into().expect("a whole header");
-        let len = |at: usize| {
-            let field = header[at..at + 8].try_into().expect("eight bytes");
-            u64::from_le_bytes(field) as usize
-        };
+        let len = |at: usize| number(&header[at..], 8);
         let (parameters, payload) = (len(PARAMETERS_LEN), len(PAYLOAD_LEN));
         let rest = &bytes[HEADER..];
         assert_eq!(rest.len(), parameters + 8 + payload + 8, "the length of a saved filter");
@@ -190,7 +188,7 @@ impl Parts {
     /// The same filter, with another number of keys in its header.
     pub(crate) fn with_keys(&self, keys: u64) -> Self {
         let mut parts = self.clone();
-        set(&mut parts.parameters, keys_at(&self.header), &keys.to_le_bytes());
+        set(&mut parts.parameters, Kind::of(&self.header).keys_at(), &keys.to_le_bytes());
         parts
     }
 

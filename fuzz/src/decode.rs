@@ -9,67 +9,31 @@ use cuculus::{
 };
 use cuculus_papers::{ConsistentCuckooFilter, DynamicCuckooFilter, IndexIndependentCuckooFilter};
 
-use crate::container::{self, Change, Parts};
+use crate::container::{self, Change, Kind, Parts};
 use crate::judge;
 use crate::parameters::{
     DynamicParameters, ElasticParameters, Keys, Parameters, RingParameters, all_of,
 };
 
-/// Bytes as they come, or a filter that was saved and then changed behind its checksums.
+/// What is saved, and how it is changed.
+pub type Input = (Saved, Changed);
+
+/// What a saved filter is built of, besides the parameters that all have.
 #[derive(Arbitrary, Debug)]
-pub enum Input {
-    /// Loaded as they are.
+pub enum Saved {
+    /// No filter: bytes that are loaded as they are.
     Bytes(#[arbitrary(with = all_of)] Vec<u8>),
-    /// A filter, changed.
-    Filter(Changed),
-    /// A maplet, changed.
-    Maplet(Changed),
-    /// A list of filters, changed.
-    Dynamic {
-        /// What it is built of.
-        parameters: DynamicParameters,
-        /// The rest.
-        changed: Changed,
-    },
-    /// An index-independent filter, changed.
-    IndexIndependent {
-        /// What it is built of.
-        parameters: RingParameters,
-        /// The rest.
-        changed: Changed,
-    },
-    /// A consistent filter, changed.
-    Consistent {
-        /// What it is built of.
-        parameters: RingParameters,
-        /// Another filter in it.
-        part: RingParameters,
-        /// The rest.
-        changed: Changed,
-    },
-    /// An elastic filter, changed.
+    Filter,
+    Maplet,
+    Dynamic(DynamicParameters),
+    IndexIndependent(RingParameters),
+    /// The second builds another filter in the first.
+    Consistent(RingParameters, RingParameters),
     Elastic {
-        /// What it is built of.
         parameters: ElasticParameters,
         /// Keys for several segments.
         many: bool,
-        /// The rest.
-        changed: Changed,
     },
-}
-
-impl Input {
-    /// What is changed, unless the bytes are any.
-    pub(crate) fn changed_mut(&mut self) -> Option<&mut Changed> {
-        match self {
-            Self::Bytes(_) => None,
-            Self::Filter(changed) | Self::Maplet(changed) => Some(changed),
-            Self::Dynamic { changed, .. }
-            | Self::IndexIndependent { changed, .. }
-            | Self::Consistent { changed, .. }
-            | Self::Elastic { changed, .. } => Some(changed),
-        }
-    }
 }
 
 /// A saved filter with matching checksums that no release may have written.
@@ -86,10 +50,13 @@ pub struct Changed {
     pub(crate) changes: Vec<Change>,
 }
 
+/// Every number of keys is tried, so larger tables would only be slow.
+const SETTLED_SLOTS: u64 = 128;
+
 /// Loads, and works with what was loaded. Says whether anything was; nothing if there was no file.
-pub fn check(input: &Input) -> Option<bool> {
-    Some(match input {
-        Input::Bytes(bytes) => [
+pub fn check((saved, changed): &Input) -> Option<bool> {
+    Some(match saved {
+        Saved::Bytes(bytes) => [
             load(bytes).is_some_and(|filter: CuckooFilter| work_with(filter, bytes)),
             load(bytes).is_some_and(|maplet| work_with_maplet(maplet, bytes)),
             load(bytes).is_some_and(|filter| work_with_elastic(filter, bytes)),
@@ -98,50 +65,42 @@ pub fn check(input: &Input) -> Option<bool> {
             load(bytes).is_some_and(|filter: ConsistentCuckooFilter| work_with(filter, bytes)),
         ]
         .contains(&true),
-        Input::Dynamic { parameters, changed } => {
-            let mut filter = parameters.filter().build().ok()?;
-            filter.extend(changed.keys.iter());
-            changed.work(&filter)
-        }
-        Input::IndexIndependent { parameters, changed } => {
-            let mut filter = parameters.index_independent().build().ok()?;
-            filter.extend(changed.keys.iter());
-            changed.work(&filter)
-        }
-        Input::Consistent { parameters, part, changed } => {
-            let mut filter = parameters.consistent().build().ok()?;
-            let _ = filter.scale_out_with(&part.index_independent());
-            filter.extend(changed.keys.iter());
-            changed.work(&filter)
-        }
-        Input::Elastic { parameters, many, changed } => {
-            let mut filter = parameters.filter().build().ok()?;
-            filter.extend(changed.keys.iter());
-            filter.extend((0..1200u16).filter(|_| *many));
-            let loaded = changed.load::<ElasticFilter>(&filter.to_bytes());
-            loaded.is_some_and(|filter| work_with_elastic(filter, &changed.more_keys.to_vec()))
-        }
-        Input::Filter(changed) => {
+        Saved::Filter => {
             let mut filter = changed.parameters.filter().build().ok()?;
             let _ = changed.keys.iter().try_for_each(|key| filter.insert(&key));
-            changed.work(&filter)
+            changed.work(&filter, work_with)
         }
-        Input::Maplet(changed) => {
+        Saved::Maplet => {
             let mut maplet = changed.parameters.maplet().build().ok()?;
             let mut keys = changed.keys.iter();
             let _ = keys.try_for_each(|key| maplet.insert(&key, u64::from(key % 2)));
-            let loaded = changed.load::<CuckooMaplet>(&maplet.to_bytes());
-            loaded.is_some_and(|maplet| work_with_maplet(maplet, &changed.more_keys.to_vec()))
+            changed.work(&maplet, work_with_maplet)
+        }
+        Saved::Dynamic(parameters) => changed.work_filled(parameters.filter().build().ok()?),
+        Saved::IndexIndependent(parameters) => {
+            changed.work_filled(parameters.index_independent().build().ok()?)
+        }
+        Saved::Consistent(parameters, part) => {
+            let mut filter = parameters.consistent().build().ok()?;
+            let _ = filter.scale_out_with(&part.index_independent());
+            changed.work_filled(filter)
+        }
+        Saved::Elastic { parameters, many } => {
+            let mut filter = parameters.filter().build().ok()?;
+            filter.extend(changed.keys.iter());
+            filter.extend((0..1200u16).filter(|_| *many));
+            changed.work(&filter, work_with_elastic)
         }
     })
 }
 
-/// Every number of keys is tried, so larger tables would only be slow.
-const SETTLED_SLOTS: u64 = 128;
-
 impl Changed {
-    /// Changes a saved filter, and works with what is loaded, if anything is.
-    fn work<F: Loaded>(&self, saved: &F) -> bool {
+    fn work_filled<F: Loaded>(&self, mut filter: F) -> bool {
+        filter.extend(&self.keys.to_vec());
+        self.work(&filter, work_with)
+    }
+
+    fn work<F: Persist + Filter>(&self, saved: &F, work_with: fn(F, &[u8]) -> bool) -> bool {
         let loaded = self.load::<F>(&saved.to_bytes());
         loaded.is_some_and(|filter| work_with(filter, &self.more_keys.to_vec()))
     }
@@ -183,35 +142,31 @@ fn load<F: Persist + Filter>(bytes: &[u8]) -> Option<F> {
     }
     match (loaded, read) {
         (Ok(filter), Ok(read)) => {
-            let again = filter.to_bytes();
+            let (again, len) = (filter.to_bytes(), bytes.len());
+            let is_elastic = matches!(Kind::of(bytes), Kind::Elastic);
             // (The block of a segment is made as large as a filter would have made it, if a file says
             // otherwise; all that is in it stays.)
-            let is_same = if !container::is_elastic(bytes) {
-                again == bytes
-            } else {
-                container::without_shapes(&again) == container::without_shapes(bytes)
-            };
+            let entries = container::without_shapes;
+            let is_same = again == bytes || is_elastic && entries(&again) == entries(bytes);
             assert!(is_same, "bytes were loaded that would not be written");
             assert!(read.to_bytes() == again);
             judge::saved(&filter);
             // (Copies in an elastic filter are counted, and have no slots.)
-            assert!(filter.len() <= filter.slots() || container::is_elastic(bytes));
-            // Memory for what was there, and not for what was promised. (A segment of an elastic
-            // filter has at least 18 bytes in a file, and some dozens in memory.)
-            let times = if container::is_elastic(bytes) { 6 } else { 1 };
-            // (A filter of a list has some hundred bytes beside its slots, and at least one byte in a
-            // file; but there are no more than 4,096.)
-            let tables = if container::is_dynamic(bytes) { bytes.len().min(4096) } else { 0 };
-            // (A bucket on a ring has at least four bytes in a file, and up to 64 nodes of six bytes
-            // in memory.)
-            let times = if container::has_rings(bytes) { 120 } else { times };
+            assert!(filter.len() <= filter.slots() || is_elastic);
+            // Memory for what was there, and not for what was promised.
+            let most = match Kind::of(bytes) {
+                // A segment has at least 18 bytes in a file, and some dozens in memory.
+                Kind::Elastic => 6 * len,
+                // A filter of a list has some hundred bytes beside its slots, and at least one byte
+                // in a file; but there are no more than 4,096.
+                Kind::Dynamic => len + 512 * len.min(4096),
+                // A bucket has at least four bytes in a file, and up to 64 nodes of six bytes in
+                // memory.
+                Kind::IndexIndependent | Kind::Consistent => 120 * len,
+                Kind::Other => len,
+            };
             let size = filter.size_in_bytes();
-            assert!(
-                size <= times * bytes.len() + 512 * tables + 1024,
-                "{size} for {} bytes of kind {}",
-                bytes.len(),
-                bytes[10]
-            );
+            assert!(size <= most + 1024, "{size} for {len} bytes of kind {}", bytes[10]);
             Some(filter)
         }
         (Err(error), Err(same)) => {

@@ -98,39 +98,70 @@ pub(crate) struct Followed<F> {
     pub(crate) limits: Limits,
     /// Inserts that failed.
     pub(crate) failures: u32,
+    /// Whether all entries were rewritten at once.
+    pub(crate) written_at_once: bool,
     /// Keys that `extend` has dropped.
     dropped: u64,
     /// The bytes of the filter when it was new, and its size.
     new: (Vec<u8>, usize),
 }
 
-/// A filter that can be followed.
+/// A filter that can be followed, and what its kind adds.
 pub(crate) trait Follow:
     Insert + Remove + Persist + Clone + for<'a> Extend<&'a u16>
 {
+    type Parameters;
+    /// What is done to this kind only.
+    type Own;
+
     /// The keys that `extend` has dropped.
-    fn dropped(&self) -> u64;
+    const DROPPED: fn(&Self) -> u64;
+
+    fn perform(set: &mut Followed<Self>, own: &Self::Own, parameters: &Self::Parameters);
+
+    /// What holds after each operation. False if there should be no more.
+    fn goes_on(_: &Followed<Self>) -> bool {
+        true
+    }
+
+    /// What holds besides, whenever everything is checked.
+    fn check(_: &Followed<Self>) {}
+}
+
+impl<P, O> Input<P, O> {
+    pub(crate) fn follow<F>(&self, filter: F, limits: Limits) -> Followed<F>
+    where
+        F: Follow<Parameters = P, Own = O>,
+    {
+        let mut set = Followed::new(filter, limits);
+        for operation in &self.operations {
+            match operation {
+                Operation::Common(common) => set.perform(*common),
+                Operation::Own(own) => F::perform(&mut set, own, &self.parameters),
+            }
+            if !F::goes_on(&set) {
+                break;
+            }
+        }
+        set.check_all();
+        set
+    }
 }
 
 impl<F: Follow> Followed<F> {
     pub(crate) fn new(filter: F, limits: Limits) -> Self {
         let (twin, new) = (filter.clone(), (filter.to_bytes(), filter.size_in_bytes()));
-        let (len, failures, dropped) = (0, 0, 0);
-        Self { filter, twin, exact: HashMap::new(), len, limits, failures, dropped, new }
+        let (exact, len, failures, dropped) = (HashMap::new(), 0, 0, 0);
+        let written_at_once = false;
+        Self { filter, twin, exact, len, limits, failures, written_at_once, dropped, new }
     }
 
     pub(crate) fn perform(&mut self, operation: Common) {
         let limits = self.limits;
         let keys = |row: Row| row.keys(limits);
         match operation {
-            Common::Insert(key) => {
-                let _ = self.insert(key);
-            }
-            Common::InsertRow(row) => {
-                for key in keys(row) {
-                    let _ = self.insert(key);
-                }
-            }
+            Common::Insert(key) => _ = self.insert(key),
+            Common::InsertRow(row) => keys(row).into_iter().for_each(|key| _ = self.insert(key)),
             Common::InsertBatch(row) => self.insert_batch(&keys(row)),
             Common::Extend(row) => self.extend(&keys(row)),
             Common::Remove(key) => self.remove(key),
@@ -231,7 +262,7 @@ impl<F: Follow> Followed<F> {
                 }
             }
         }
-        assert_eq!(self.filter.dropped(), self.dropped);
+        assert_eq!((F::DROPPED)(&self.filter), self.dropped);
         // Only the filter has counted what it dropped.
         self.twin = self.filter.clone();
     }
@@ -267,7 +298,7 @@ impl<F: Follow> Followed<F> {
         self.filter.clear();
         self.twin.clear();
         self.exact.clear();
-        (self.len, self.dropped) = (0, 0);
+        (self.len, self.dropped, self.written_at_once) = (0, 0, false);
         assert!(self.filter.to_bytes() == self.new.0, "a cleared filter differs from a new one");
         self.has_size(self.new.1);
     }
@@ -281,7 +312,7 @@ impl<F: Follow> Followed<F> {
         let bytes = self.filter.to_bytes();
         assert!(bytes == self.twin.to_bytes(), "the same operations gave different bytes");
         self.filter = judge::saved(&self.filter);
-        assert_eq!(self.filter.dropped(), self.dropped);
+        assert_eq!((F::DROPPED)(&self.filter), self.dropped);
     }
 
     pub(crate) fn is_like_twin(&self, otherwise: &str) {
@@ -297,5 +328,6 @@ impl<F: Follow> Followed<F> {
         judge::saved(&self.filter);
         assert!(self.limits.counts_copies || self.filter.len() <= self.filter.slots());
         self.is_like_twin("the same operations gave different bytes");
+        F::check(self);
     }
 }

@@ -3,28 +3,21 @@
 
 use std::fmt;
 
-use arbitrary::{Arbitrary, Unstructured};
+use arbitrary::Unstructured;
 use cuculus::conformance::Random;
 
-use crate::decode::{self, Changed, Input};
+use crate::decode::{self, Changed, Input, Saved};
 use crate::judge::{self, Worst};
 
 /// What a file claims to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A cuckoo filter with packed buckets.
     Packed,
-    /// One with semi-sorted buckets.
     SemiSorted,
-    /// A maplet.
     Maplet,
-    /// An elastic filter.
     Elastic,
-    /// A list of filters.
     Dynamic,
-    /// A filter on a ring.
     IndexIndependent,
-    /// Several filters on rings.
     Consistent,
 }
 
@@ -42,31 +35,21 @@ impl Kind {
 
     /// A file of this kind, from random bytes.
     fn input(self, random: &mut Unstructured<'_>) -> arbitrary::Result<Input> {
-        Ok(match self {
-            Self::Packed | Self::SemiSorted => {
-                let mut changed = Changed::arbitrary(random)?;
-                changed.parameters.set_layout(self == Self::SemiSorted);
-                Input::Filter(changed)
+        let saved = match self {
+            Self::Packed | Self::SemiSorted => Saved::Filter,
+            Self::Maplet => Saved::Maplet,
+            Self::Elastic => {
+                Saved::Elastic { parameters: random.arbitrary()?, many: random.ratio(1u8, 16u8)? }
             }
-            Self::Maplet => Input::Maplet(random.arbitrary()?),
-            Self::Elastic => Input::Elastic {
-                parameters: random.arbitrary()?,
-                many: random.ratio(1u8, 16u8)?,
-                changed: random.arbitrary()?,
-            },
-            Self::Dynamic => {
-                Input::Dynamic { parameters: random.arbitrary()?, changed: random.arbitrary()? }
-            }
-            Self::IndexIndependent => Input::IndexIndependent {
-                parameters: random.arbitrary()?,
-                changed: random.arbitrary()?,
-            },
-            Self::Consistent => Input::Consistent {
-                parameters: random.arbitrary()?,
-                part: random.arbitrary()?,
-                changed: random.arbitrary()?,
-            },
-        })
+            Self::Dynamic => Saved::Dynamic(random.arbitrary()?),
+            Self::IndexIndependent => Saved::IndexIndependent(random.arbitrary()?),
+            Self::Consistent => Saved::Consistent(random.arbitrary()?, random.arbitrary()?),
+        };
+        let mut changed: Changed = random.arbitrary()?;
+        if matches!(saved, Saved::Filter) {
+            changed.parameters.set_layout(self == Self::SemiSorted);
+        }
+        Ok((saved, changed))
     }
 }
 
@@ -102,9 +85,7 @@ pub fn run(kind: Kind, files: u64, seed: u64) -> Figures {
         }
         let Ok(mut input) = kind.input(&mut Unstructured::new(&bytes)) else { continue };
         // A file with many changes is refused for the first one.
-        if let Some(changed) = input.changed_mut() {
-            changed.changes.truncate(random.below(4));
-        }
+        input.1.changes.truncate(random.below(4));
         match decode::check(&input) {
             Some(true) => figures.accepted += 1,
             Some(false) => figures.refused += 1,

@@ -20,8 +20,17 @@ pub mod valkey;
 #[cfg(test)]
 mod tests;
 
-/// What a target says that was built without the fuzzer.
-#[cfg(not(fuzzing))]
-pub fn needs_the_fuzzer() {
-    eprintln!("this target was built without libFuzzer; run it with `cargo xtask fuzz TARGET`");
+/// A target that checks its input with a module of this crate.
+#[macro_export]
+macro_rules! target {
+    ($module:ident) => {
+        libfuzzer_sys::fuzz_target!(|input: $crate::$module::Input| {
+            $crate::$module::check(&input);
+        });
+
+        #[cfg(not(fuzzing))]
+        fn main() {
+            eprintln!("built without libFuzzer; run it with `cargo xtask fuzz TARGET`");
+        }
+    };
 }

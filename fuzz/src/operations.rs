@@ -3,7 +3,7 @@
 use arbitrary::Arbitrary;
 use cuculus::{CuckooFilter, Filter};
 
-use crate::followed::{self, Common, Follow, Followed, Limits, Operation};
+use crate::followed::{self, Follow, Followed, Limits};
 use crate::parameters::{Keys, Parameters};
 
 pub type Input = followed::Input<Parameters, Own>;
@@ -16,8 +16,15 @@ pub enum Own {
 }
 
 impl Follow for CuckooFilter {
-    fn dropped(&self) -> u64 {
-        self.refused()
+    type Parameters = Parameters;
+    type Own = Own;
+    const DROPPED: fn(&Self) -> u64 = Self::refused;
+
+    fn perform(set: &mut Followed<Self>, own: &Own, _: &Parameters) {
+        match own {
+            Own::InsertEach(keys) => keys.iter().for_each(|key| _ = set.insert(key.into())),
+            Own::RemoveEach(keys) => keys.iter().for_each(|key| set.remove(key.into())),
+        }
     }
 }
 
@@ -28,20 +35,7 @@ pub fn check(input: &Input) {
         assert_eq!(filter.capacity(), capacity);
     }
     assert!(!parameters.sized_by_capacity() || filter.slots() >= filter.capacity());
-    let mut set = Followed::new(filter, Limits::default());
-    for operation in &input.operations {
-        match *operation {
-            Operation::Common(common) => set.perform(common),
-            Operation::Own(Own::InsertEach(keys)) => {
-                keys.iter().for_each(|key| _ = set.insert(key.into()));
-            }
-            Operation::Own(Own::RemoveEach(keys)) => {
-                keys.iter().for_each(|key| set.remove(key.into()));
-            }
-        }
-    }
-    set.perform(Common::CheckAll);
-    let filter = &set.filter;
+    let filter = input.follow(filter, Limits::default()).filter;
     assert!((0.0..=1.0).contains(&filter.expected_false_positive_rate()));
     if let Some(rate) = parameters.rate() {
         let planned = filter.len() <= filter.capacity();

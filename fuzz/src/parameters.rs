@@ -1,5 +1,6 @@
-//! What the targets draw from the fuzzer's bytes: keys, and builders' parameters, within their range and outside it, but never of a size that is only
-//! slow: tables are small or impossible, searches short or refused.
+//! What the targets draw from the fuzzer's bytes: keys, and builders' parameters, within their range
+//! and outside it, but never of a size that is only slow: tables are small or impossible, searches
+//! short or refused.
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use cuculus::lab::{Instructions, PlacementKind, Search};
@@ -33,11 +34,15 @@ pub struct Parameters {
     fingerprint_bits: Option<u8>,
     slots_per_bucket: Option<u8>,
     semi_sorted: bool,
-    placement: Placement,
-    random_walk: bool,
+    #[arbitrary(with = placement)]
+    placement: PlacementKind,
+    #[arbitrary(with = search)]
+    search: Search,
     max_kicks: Kicks,
-    baseline: bool,
-    hasher: Hasher,
+    #[arbitrary(with = instructions)]
+    instructions: Instructions,
+    #[arbitrary(with = hasher)]
+    hasher: KeyHasher,
     value_bits: Option<u8>,
 }
 
@@ -53,19 +58,40 @@ struct Rate(u16);
 #[derive(Arbitrary, Clone, Copy, Debug)]
 struct Kicks(u16);
 
-#[derive(Arbitrary, Clone, Copy, Debug)]
-enum Placement {
-    AnySize,
-    Xor,
-    Simplified,
-    Chunked,
+/// A function that draws one of several values.
+macro_rules! one_of {
+    ($($name:ident: $type:ty = $values:expr;)*) => {
+        $(fn $name(random: &mut Unstructured<'_>) -> Result<$type> {
+            random.choose(&$values).copied()
+        })*
+    };
 }
 
-#[derive(Arbitrary, Clone, Copy, Debug)]
-enum Hasher {
-    FoldXxh3(u64),
-    Xxh3(u64),
-    SipHash(u128),
+one_of! {
+    placement: PlacementKind = [
+        PlacementKind::AnySize,
+        PlacementKind::Xor,
+        PlacementKind::Simplified,
+        PlacementKind::Chunked,
+    ];
+    search: Search = [Search::BreadthFirst, Search::RandomWalk];
+    instructions: Instructions = [Instructions::Detected, Instructions::Baseline];
+    extension: Extension = [Extension::Active, Extension::Passive];
+    resizing: Resizing = [
+        Resizing::Adaptive,
+        Resizing::Buckets,
+        Resizing::Filters,
+        Resizing::FiltersActiveOnly,
+        Resizing::Manual,
+    ];
+}
+
+fn hasher(random: &mut Unstructured<'_>) -> Result<KeyHasher> {
+    Ok(match random.int_in_range(0..=2)? {
+        0 => KeyHasher::fold_xxh3(random.arbitrary()?),
+        1 => KeyHasher::xxh3(random.arbitrary()?),
+        _ => KeyHasher::siphash(random.arbitrary()?),
+    })
 }
 
 /// From here on a number stands for something out of range.
@@ -98,27 +124,6 @@ impl Kicks {
             wild @ WILD.. => Some(u32::MAX >> (wild % 12)),
             small @ ..0xe000 => Some(u32::from(small % 32)),
             _ => None,
-        }
-    }
-}
-
-impl Placement {
-    fn get(self) -> PlacementKind {
-        match self {
-            Self::AnySize => PlacementKind::AnySize,
-            Self::Xor => PlacementKind::Xor,
-            Self::Simplified => PlacementKind::Simplified,
-            Self::Chunked => PlacementKind::Chunked,
-        }
-    }
-}
-
-impl Hasher {
-    fn get(self) -> KeyHasher {
-        match self {
-            Self::FoldXxh3(seed) => KeyHasher::fold_xxh3(seed),
-            Self::Xxh3(seed) => KeyHasher::xxh3(seed),
-            Self::SipHash(key) => KeyHasher::siphash(key),
         }
     }
 }
@@ -158,14 +163,10 @@ impl Parameters {
         })
     }
 
-    fn search(&self) -> Search {
-        if self.random_walk { Search::RandomWalk } else { Search::BreadthFirst }
-    }
-
     pub(crate) fn filter(&self) -> CuckooFilterBuilder {
-        let builder = CuckooFilter::builder().hasher(self.hasher.get()).search(self.search());
-        let builder = builder.semi_sorted(self.semi_sorted).placement(self.placement.get());
-        given!(builder.instructions(instructions(self.baseline));
+        let builder = CuckooFilter::builder().hasher(self.hasher.clone()).search(self.search);
+        let builder = builder.semi_sorted(self.semi_sorted).placement(self.placement);
+        given!(builder.instructions(self.instructions);
             capacity: self.capacity(),
             buckets: self.buckets.map(Size::get),
             false_positive_rate: self.rate(),
@@ -175,7 +176,7 @@ impl Parameters {
     }
 
     pub(crate) fn maplet(&self) -> CuckooMapletBuilder {
-        given!(CuckooMaplet::builder().hasher(self.hasher.get());
+        given!(CuckooMaplet::builder().hasher(self.hasher.clone());
             capacity: self.capacity(),
             false_positive_rate: self.rate(),
             fingerprint_bits: self.fingerprint_bits(),
@@ -183,10 +184,6 @@ impl Parameters {
             max_kicks: self.max_kicks.get(),
             value_bits: self.value_bits.map(|bits| u32::from(bits % 70)))
     }
-}
-
-fn instructions(baseline: bool) -> Instructions {
-    if baseline { Instructions::Baseline } else { Instructions::Detected }
 }
 
 /// The parameters of an elastic filter.
@@ -197,14 +194,16 @@ pub struct ElasticParameters {
     load: Option<u8>,
     expected: Option<Size>,
     spare: Option<Size>,
-    baseline: bool,
-    hasher: Hasher,
+    #[arbitrary(with = instructions)]
+    instructions: Instructions,
+    #[arbitrary(with = hasher)]
+    hasher: KeyHasher,
 }
 
 impl ElasticParameters {
     pub(crate) fn filter(&self) -> ElasticFilterBuilder {
-        let builder = ElasticFilter::builder().hasher(self.hasher.get());
-        given!(builder.instructions(instructions(self.baseline));
+        let builder = ElasticFilter::builder().hasher(self.hasher.clone());
+        given!(builder.instructions(self.instructions);
             false_positive_rate: self.rate.map(Rate::get),
             target_load: self.load.map(|load| 0.48 + f64::from(load % 52) / 100.0),
             expected_items: self.expected.map(|size| size.get() as usize),
@@ -220,12 +219,15 @@ pub struct RingParameters {
     candidates: Option<u8>,
     virtual_nodes: Option<u8>,
     buckets: Buckets,
-    random_walk: bool,
+    #[arbitrary(with = search)]
+    search: Search,
     max_kicks: Kicks,
-    resizing: u8,
+    #[arbitrary(with = resizing)]
+    resizing: Resizing,
     max_filters: Option<u8>,
     sparse_below: Option<u8>,
-    hasher: Hasher,
+    #[arbitrary(with = hasher)]
+    hasher: KeyHasher,
 }
 
 /// Few, since each of them has nodes; the highest value means an impossible number.
@@ -242,16 +244,12 @@ impl Buckets {
 }
 
 impl RingParameters {
-    fn search(&self) -> Search {
-        if self.random_walk { Search::RandomWalk } else { Search::BreadthFirst }
-    }
-
     // Numbers are mostly in range; one beyond either end too.
 
     pub(crate) fn index_independent(&self) -> IndexIndependentCuckooFilterBuilder {
-        let builder = IndexIndependentCuckooFilter::builder().hasher(self.hasher.get());
+        let builder = IndexIndependentCuckooFilter::builder().hasher(self.hasher.clone());
         let bits = self.fingerprint_bits.map(|bits| 3 + u32::from(bits % 31));
-        given!(builder.buckets(self.buckets.get()).search(self.search());
+        given!(builder.buckets(self.buckets.get()).search(self.search);
             fingerprint_bits: bits.or(Some(20)),
             slots_per_bucket: self.slots_per_bucket.map(|slots| u32::from(slots % 10)),
             candidates: self.candidates.map(|candidates| u32::from(candidates % 18)),
@@ -260,16 +258,9 @@ impl RingParameters {
     }
 
     pub(crate) fn consistent(&self) -> ConsistentCuckooFilterBuilder {
-        let resizing = [
-            Resizing::Adaptive,
-            Resizing::Buckets,
-            Resizing::Filters,
-            Resizing::FiltersActiveOnly,
-            Resizing::Manual,
-        ];
-        let builder = ConsistentCuckooFilter::builder().hasher(self.hasher.get());
-        let builder = builder.resizing(resizing[usize::from(self.resizing) % resizing.len()]);
-        given!(builder.buckets_per_filter(self.buckets.get()).search(self.search());
+        let builder = ConsistentCuckooFilter::builder().hasher(self.hasher.clone());
+        let builder = builder.resizing(self.resizing);
+        given!(builder.buckets_per_filter(self.buckets.get()).search(self.search);
             fingerprint_bits: self.fingerprint_bits.map(|bits| 3 + u32::from(bits % 31)),
             slots_per_bucket: self.slots_per_bucket.map(|slots| u32::from(slots % 10)),
             candidates: self.candidates.map(|candidates| u32::from(candidates % 18)),
@@ -285,7 +276,8 @@ impl RingParameters {
 pub struct DynamicParameters {
     each: Parameters,
     capacity_per_filter: Option<u8>,
-    passive: bool,
+    #[arbitrary(with = extension)]
+    extension: Extension,
     forward_only: bool,
     pub(crate) filter_duplicates: bool,
 }
@@ -299,13 +291,13 @@ impl DynamicParameters {
     pub(crate) fn filter(&self) -> DynamicCuckooFilterBuilder {
         let each = &self.each;
         let builder = DynamicCuckooFilter::builder()
-            .hasher(each.hasher.get())
-            .placement(each.placement.get())
-            .search(each.search())
-            .extension(if self.passive { Extension::Passive } else { Extension::Active })
+            .hasher(each.hasher.clone())
+            .placement(each.placement)
+            .search(each.search)
+            .extension(self.extension)
             .reuse_holes(!self.forward_only)
             .filter_duplicates(self.filter_duplicates);
-        given!(builder.instructions(instructions(each.baseline));
+        given!(builder.instructions(each.instructions);
             capacity: each.capacity(),
             buckets_per_filter: each.buckets.map(Size::get),
             false_positive_rate: each.rate(),

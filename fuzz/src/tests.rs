@@ -3,7 +3,13 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 
-fn on_random_inputs<'a, T: Arbitrary<'a>>(len: usize, bytes: &'a [u8], check: impl Fn(&T)) {
+/// Checks inputs of `len` bytes, made of `total` random bytes.
+fn on_random_inputs<T>(seed: u64, total: usize, len: usize, check: impl Fn(&T))
+where
+    T: for<'a> Arbitrary<'a>,
+{
+    let mut random = fastrand::Rng::with_seed(seed);
+    let bytes: Vec<u8> = (0..total).map(|_| random.u8(..)).collect();
     for chunk in bytes.chunks(len) {
         if let Ok(input) = T::arbitrary_take_rest(Unstructured::new(chunk)) {
             check(&input);
@@ -11,56 +17,25 @@ fn on_random_inputs<'a, T: Arbitrary<'a>>(len: usize, bytes: &'a [u8], check: im
     }
 }
 
-fn random_bytes(seed: u64) -> Vec<u8> {
-    let mut random = fastrand::Rng::with_seed(seed);
-    (0..1 << 18).map(|_| random.u8(..)).collect()
+macro_rules! checks {
+    ($($module:ident: $seed:expr, $total:expr, $len:expr;)*) => {
+        $(#[test]
+        fn $module() {
+            on_random_inputs($seed, $total, $len, |input| _ = crate::$module::check(input));
+        })*
+    };
 }
 
-#[test]
-fn backup() {
-    random_bytes(8).chunks(64).for_each(crate::backup::check);
-}
-
-#[test]
-fn decode() {
+checks! {
+    backup: 8, 1 << 18, 64;
     // Short inputs: a file with many changes is refused for the first one.
-    on_random_inputs(48, &random_bytes(1), |input| {
-        crate::decode::check(input);
-    });
-}
-
-#[test]
-fn operations() {
-    on_random_inputs(256, &random_bytes(2), crate::operations::check);
-}
-
-#[test]
-fn maplet() {
-    on_random_inputs(256, &random_bytes(3), crate::maplet::check);
-}
-
-#[test]
-fn dynamic() {
-    on_random_inputs(256, &random_bytes(5)[..1 << 16], crate::dynamic::check);
-}
-
-#[test]
-fn elastic() {
+    decode: 1, 1 << 18, 48;
+    operations: 2, 1 << 18, 256;
+    maplet: 3, 1 << 18, 256;
+    dynamic: 5, 1 << 16, 256;
     // Fewer inputs: each runs through thousands of keys.
-    on_random_inputs(256, &random_bytes(4)[..1 << 13], crate::elastic::check);
-}
-
-#[test]
-fn shared() {
-    on_random_inputs(256, &random_bytes(9)[..1 << 13], crate::shared::check);
-}
-
-#[test]
-fn consistent() {
-    on_random_inputs(256, &random_bytes(6)[..1 << 15], crate::consistent::check);
-}
-
-#[test]
-fn valkey() {
-    on_random_inputs(64, &random_bytes(7), crate::valkey::check);
+    elastic: 4, 1 << 13, 256;
+    shared: 9, 1 << 13, 256;
+    consistent: 6, 1 << 15, 256;
+    valkey: 7, 1 << 18, 64;
 }

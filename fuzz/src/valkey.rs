@@ -11,19 +11,15 @@ use crate::parameters::{Keys, all_of};
 /// Arbitrary bytes, or the dump of a filter that was changed and got new checksums.
 #[derive(Arbitrary, Debug)]
 pub enum Input {
-    /// A header and a body.
     Bytes {
         /// Where the header ends.
         header: u8,
-        /// Both.
         #[arbitrary(with = all_of)]
         bytes: Vec<u8>,
     },
-    /// The dump of a filter, changed, with new checksums.
     Shipped(Shipped),
 }
 
-/// The dump of a filter.
 #[derive(Arbitrary, Debug)]
 pub struct Shipped {
     capacity: u16,
@@ -125,13 +121,11 @@ fn reload(value: &Value) {
 fn work(mut stored: Stored, keys: &[u8]) {
     let mut added = Vec::new();
     for &key in keys {
-        let len = stored.len();
-        match stored.add(stored.hash(&[key])) {
+        let (len, hash) = (stored.len(), stored.hash(&[key]));
+        match stored.add(hash) {
             Ok(()) => {
                 added.push(key);
-                assert!(
-                    stored.contains(stored.hash(&[key])) && stored.count(stored.hash(&[key])) > 0
-                );
+                assert!(stored.contains(hash) && stored.count(hash) > 0);
                 assert_eq!(stored.len(), len + 1);
             }
             Err(_) => assert_eq!(stored.len(), len),
