@@ -5,7 +5,7 @@
 //! in it.
 
 use crate::codec::{Decoded, Malformed, Reader, Writer};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, if_there};
 use crate::key::{self, Kdf};
 use crate::seal::{Keys, Master};
 use crate::store::{ObjectKind, SINGLETON, Store};
@@ -314,11 +314,7 @@ impl Candidate {
 }
 
 fn read_copies(store: &dyn Store) -> Result<Vec<(ObjectKind, Option<Vec<u8>>)>> {
-    let read = |kind: ObjectKind| match store.get(kind, &SINGLETON) {
-        Ok(bytes) => Ok((kind, Some(bytes))),
-        Err(error) if error.is_missing() => Ok((kind, None)),
-        Err(error) => Err(error),
-    };
+    let read = |kind: ObjectKind| Ok((kind, if_there(store.get(kind, &SINGLETON))?));
     COPIES.into_iter().map(read).collect()
 }
 

@@ -274,6 +274,22 @@ impl Error {
     }
 }
 
+/// `None` if the object is missing: it may have been removed since the listing.
+pub(crate) fn if_there<T>(outcome: Result<T>) -> Result<Option<T>> {
+    match outcome {
+        Err(error) if error.is_missing() => Ok(None),
+        outcome => outcome.map(Some),
+    }
+}
+
+/// `None` if it is damaged.
+pub(crate) fn if_sound<T>(outcome: Result<T>) -> Result<Option<T>> {
+    match outcome {
+        Err(Error::Damaged(_)) => Ok(None),
+        outcome => outcome.map(Some),
+    }
+}
+
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.part.fmt(f)?;

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use crate::codec::{Decoded, Reader, Writer};
-use crate::error::Result;
+use crate::error::{Result, if_there};
 use crate::id::Name;
 use crate::seal::Keys;
 use crate::sealed;
@@ -40,11 +40,10 @@ pub(crate) fn all(store: &dyn Store, keys: &Keys) -> Result<HashSet<Name>> {
         let mut names = HashSet::new();
         let mut is_complete = true;
         for record in store.names(ObjectKind::Forgotten)? {
-            match sealed::load(store, keys, (ObjectKind::Forgotten, &record), decode) {
-                Ok(some) => names.extend(some),
-                Err(error) if error.is_missing() => is_complete = false,
-                Err(error) => return Err(error),
-            }
+            let of = (ObjectKind::Forgotten, &record);
+            let some = if_there(sealed::load(store, keys, of, decode))?;
+            is_complete &= some.is_some();
+            names.extend(some.into_iter().flatten());
         }
         tries += 1;
         if is_complete || tries >= MAX_LISTINGS {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::clock::now;
 use crate::codec::{Decoded, Malformed, Reader, Writer};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, if_sound, if_there};
 use crate::id::Name;
 use crate::origin::Origin;
 use crate::repository::Repository;
@@ -131,11 +131,8 @@ impl Announcement {
     /// Fails if another machine has declared this process dead: then nothing that it read can be
     /// relied on.
     pub(crate) fn confirm(&self) -> Result<()> {
-        match self.store.open(ObjectKind::Intent, &self.name) {
-            Ok(_) => Ok(()),
-            Err(error) if error.is_missing() => Err(Error::DeclaredDead),
-            Err(error) => Err(error),
-        }
+        let intent = if_there(self.store.open(ObjectKind::Intent, &self.name))?;
+        intent.map(drop).ok_or(Error::DeclaredDead)
     }
 }
 
@@ -162,10 +159,8 @@ fn write(store: &dyn Store, keys: &Keys, name: &Name, work: Work) -> Result<()> 
 /// All intents; `None` for one that cannot be read, which no live writer of this repository writes.
 fn intents(store: &dyn Store, keys: &Keys) -> Result<Vec<(Name, Option<Intent>)>> {
     load_all(store, ObjectKind::Intent, |name| {
-        match sealed::load(store, keys, (ObjectKind::Intent, name), Intent::decode) {
-            Err(Error::Damaged(_)) => Ok((*name, None)),
-            intent => Ok((*name, Some(intent?))),
-        }
+        let intent = sealed::load(store, keys, (ObjectKind::Intent, name), Intent::decode);
+        Ok((*name, if_sound(intent)?))
     })
 }
 

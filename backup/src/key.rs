@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 
 use crate::codec::{Decoded, Malformed, Reader, Writer};
 use crate::config::Parameters;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, if_there};
 use crate::huge_pages::ZeroedBlocks;
 use crate::id::{Name, first_of, random_bytes};
 use crate::seal::{Master, Seal};
@@ -132,13 +132,9 @@ pub(crate) struct OpenedKey {
 pub(crate) fn open(store: &dyn Store, kdf: &Kdf, passphrase: &str) -> Result<OpenedKey> {
     let hashed = kdf.hash(passphrase)?;
     let name = hashed.name();
-    let bytes = match store.get(ObjectKind::Key, &name) {
-        Ok(bytes) => bytes,
-        Err(error) if error.is_missing() => {
-            let none = store.list(ObjectKind::Key)?.is_empty();
-            return Err(if none { Error::NoKeys } else { Error::WrongPassphrase });
-        }
-        Err(error) => return Err(error),
+    let Some(bytes) = if_there(store.get(ObjectKind::Key, &name))? else {
+        let none = store.list(ObjectKind::Key)?.is_empty();
+        return Err(if none { Error::NoKeys } else { Error::WrongPassphrase });
     };
     let opened = hashed.open(&bytes).map_err(|Malformed| Error::damaged(ObjectKind::Key, &name));
     opened.map(|(master, parameters)| OpenedKey { name, master, parameters })

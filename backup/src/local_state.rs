@@ -31,8 +31,13 @@ pub(crate) fn new_private_file(path: &Path) -> io::Result<File> {
 }
 
 pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        removed => removed,
+    if_exists(fs::remove_file(path)).map(|_| ())
+}
+
+/// `None` if there is no such file.
+pub(crate) fn if_exists<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
+    match outcome {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        outcome => outcome.map(Some),
     }
 }

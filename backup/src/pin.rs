@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::id::Name;
-use crate::local_state::{new_private_file, private_folder, remove_if_there};
+use crate::local_state::{if_exists, new_private_file, private_folder, remove_if_there};
 
 /// What is pinned, as JSON.
 #[derive(Debug, Serialize, Deserialize)]
@@ -39,15 +39,9 @@ impl Pin {
     }
 
     fn read(&self) -> Result<Option<Pinned>> {
-        let text = match fs::read(&self.path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Error::at("read", &self.path)(error)),
-        };
-        match serde_json::from_slice(&text) {
-            Ok(pinned) => Ok(Some(pinned)),
-            Err(_) => Err(Error::DamagedPin { path: self.path.clone() }),
-        }
+        let text = if_exists(fs::read(&self.path)).map_err(Error::at("read", &self.path))?;
+        let pinned = text.map(|text| serde_json::from_slice(&text)).transpose();
+        pinned.map_err(|_| Error::DamagedPin { path: self.path.clone() })
     }
 
     /// Fails with `AlreadyExists` if another process was first and `replace` is not set.
@@ -75,10 +69,7 @@ impl Pin {
             };
             entries.filter_map(name).collect()
         });
-        match names {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(BTreeSet::new()),
-            names => names.map_err(Error::at("read", &folder)),
-        }
+        Ok(if_exists(names).map_err(Error::at("read", &folder))?.unwrap_or_default())
     }
 
     fn add<'a>(&self, repository: &str, names: impl Iterator<Item = &'a Name>) -> Result<()> {

@@ -53,39 +53,48 @@ impl Reachable {
         snapshot: &Snapshot,
         each: Each<'_>,
     ) -> Result<()> {
-        self.dir(chunks, &snapshot.root, 0, each).map_err(|error| match error {
+        let mut visit = Visit { seen: self, chunks, each };
+        visit.dir(&snapshot.root, 0).map_err(|error| match error {
             Error::Damaged(damage) => {
                 Error::Damaged(Damage { snapshot: Some(snapshot.name), ..damage })
             }
             other => other,
         })
     }
+}
 
-    fn dir(&mut self, chunks: &mut Chunks, dir: &DirRef, depth: u32, each: Each<'_>) -> Result<()> {
-        if !self.dirs.insert(key_of(&[&dir.contents, &dir.metadata])) {
+struct Visit<'a> {
+    seen: &'a mut Reachable,
+    chunks: &'a mut Chunks,
+    each: Each<'a>,
+}
+
+impl Visit<'_> {
+    fn dir(&mut self, dir: &DirRef, depth: usize) -> Result<()> {
+        if !self.seen.dirs.insert(key_of(&[&dir.contents, &dir.metadata])) {
             return Ok(());
         }
-        if depth as usize > tree::MAX_PATH_LEN / 2 {
+        if depth > tree::MAX_PATH_LEN / 2 {
             return Err(Error::damage(DamagedPart::Directory, tree::PATH_TOO_LONG));
         }
         for half in [&dir.contents, &dir.metadata] {
-            self.content(chunks, half, true, each)?;
+            self.content(half, true)?;
         }
-        let new = self.contents.insert(key_of(&[&dir.contents]));
+        let new = self.seen.contents.insert(key_of(&[&dir.contents]));
         let mut nodes = DirReader::new(dir);
-        while let Some(node) = nodes.next(chunks)? {
+        while let Some(node) = nodes.next(self.chunks)? {
             match &node.kind {
-                NodeKind::Dir(below) => self.dir(chunks, below, depth + 1, each)?,
+                NodeKind::Dir(below) => self.dir(below, depth + 1)?,
                 NodeKind::File { content, .. } if new => {
-                    let bytes = match self.content(chunks, content, false, each) {
+                    let bytes = match self.content(content, false) {
                         Ok(bytes) => bytes,
                         Err(error @ Error::Damaged(_)) => {
-                            each(Visited::Unreadable(error))?;
+                            (self.each)(Visited::Unreadable(error))?;
                             0
                         }
                         Err(error) => return Err(error),
                     };
-                    each(Visited::File { node: &node, bytes })?;
+                    (self.each)(Visited::File { node: &node, bytes })?;
                 }
                 _ => {}
             }
@@ -94,39 +103,24 @@ impl Reachable {
     }
 
     /// Passes the chunks of some content on; returns the bytes that they stand for.
-    fn content(
-        &mut self,
-        chunks: &mut Chunks,
-        content: &Content,
-        is_tree: bool,
-        each: Each<'_>,
-    ) -> Result<u64> {
+    fn content(&mut self, content: &Content, is_tree: bool) -> Result<u64> {
         let mut bytes = 0u64;
         for piece in &content.pieces {
             bytes = bytes.saturating_add(piece.len());
             match piece {
                 Piece::Chunk { id, len } if content.levels > 0 => {
-                    let (id, len, levels) = (*id, *len, content.levels - 1);
-                    self.list(chunks, &id, len, levels, is_tree, each)?;
+                    self.list(id, *len, content.levels - 1, is_tree)?;
                 }
-                Piece::Chunk { id, .. } if is_tree => each(Visited::Tree(id))?,
-                Piece::Chunk { id, len } => each(Visited::Data { id, len: *len })?,
+                Piece::Chunk { id, .. } if is_tree => (self.each)(Visited::Tree(id))?,
+                Piece::Chunk { id, len } => (self.each)(Visited::Data { id, len: *len })?,
                 Piece::Hole(_) => {}
             }
         }
         Ok(bytes)
     }
 
-    fn list(
-        &mut self,
-        chunks: &mut Chunks,
-        id: &ChunkId,
-        len: u64,
-        levels: u8,
-        is_tree: bool,
-        each: Each<'_>,
-    ) -> Result<()> {
-        match self.lists.get(id) {
+    fn list(&mut self, id: &ChunkId, len: u64, levels: u8, is_tree: bool) -> Result<()> {
+        match self.seen.lists.get(id) {
             Some(known) if *known == len => return Ok(()),
             Some(_) => {
                 let detail = "its lengths do not add up";
@@ -134,13 +128,13 @@ impl Reachable {
             }
             None => {}
         }
-        each(Visited::Tree(id))?;
-        let pieces = tree::read_list(chunks, id, len)?;
-        self.content(chunks, &Content { levels, pieces }, is_tree, each)?;
-        if self.lists.len() >= MAX_LISTS {
-            self.lists = HashMap::default();
+        (self.each)(Visited::Tree(id))?;
+        let pieces = tree::read_list(self.chunks, id, len)?;
+        self.content(&Content { levels, pieces }, is_tree)?;
+        if self.seen.lists.len() >= MAX_LISTS {
+            self.seen.lists = HashMap::default();
         }
-        self.lists.insert(*id, len);
+        self.seen.lists.insert(*id, len);
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use crate::check::{Check, ReadData};
 use crate::chunks::{Chunks, slice};
 use crate::config;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, if_sound, if_there};
 use crate::id::Name;
 use crate::index::{Entry, Index, write_sorted};
 use crate::intent;
@@ -19,7 +19,7 @@ use crate::reachable::key_of;
 use crate::repository::Repository;
 use crate::sink::{ChunkKind, Purpose};
 use crate::snapshot::Snapshot;
-use crate::store::{Object, ObjectKind};
+use crate::store::ObjectKind;
 use crate::tree::{self, Content, DirReader, DirRef, NodeKind, Piece, Pieces};
 
 /// What a repair did, and what stays damaged until it is backed up again.
@@ -132,11 +132,8 @@ impl Repository {
                 continue;
             }
             // A pack without a readable footer is useless.
-            let (footer, info) = match read_footer(&*self.store, &self.keys, &name, None) {
-                Ok(read) => read,
-                Err(Error::Damaged(_)) => continue,
-                Err(error) => return Err(error),
-            };
+            let read = if_sound(read_footer(&*self.store, &self.keys, &name, None))?;
+            let Some((footer, info)) = read else { continue };
             let locations = footer.locations(name);
             entries.extend(locations.map(|(id, location)| Entry { id, location }));
             packs.insert(name, info);
@@ -157,19 +154,18 @@ impl Repository {
         }
         let mut open = Decompressor::new(&self.parameters)?;
         for (pack, mut entries) in by_pack {
-            let object = match self.store.open(ObjectKind::Pack, &pack) {
-                Ok(object) => object,
-                Err(error) if error.is_missing() => continue,
-                Err(error) => return Err(error),
-            };
+            let object = if_there(self.store.open(ObjectKind::Pack, &pack))?;
+            let Some(object) = object else { continue };
             entries.sort_unstable_by_key(|entry| (entry.location.group, entry.location.offset));
             // One sink per pack, so that trees and data stay in separate packs.
             let mut sink = self.sink(Purpose::MovedChunks)?;
             for group in entries.chunk_by(|a, b| a.location.group == b.location.group) {
                 let Some(first) = group.first() else { continue };
-                let Some(bytes) = self.opened(&*object, &first.location, &mut open)? else {
-                    continue;
-                };
+                let Location { group: at, group_len: len, .. } = first.location;
+                // A damaged group is left out.
+                let sealed = if_sound(object.read_at(at.into(), len.into()))?;
+                let bytes = sealed.and_then(|sealed| open.open(&self.keys, sealed).ok());
+                let Some(bytes) = bytes else { continue };
                 for Entry { id, location } in group {
                     let chunk = slice(&bytes, location);
                     if let Some(chunk) = chunk.filter(|chunk| self.keys.chunk_id(chunk) == *id) {
@@ -182,20 +178,6 @@ impl Repository {
             self.index_moved_chunks(index, &mut sink)?;
         }
         Ok(())
-    }
-
-    /// The bytes of a group; `None` if it is damaged.
-    fn opened(
-        &self,
-        pack: &dyn Object,
-        at: &Location,
-        open: &mut Decompressor,
-    ) -> Result<Option<Vec<u8>>> {
-        match pack.read_at(at.group.into(), at.group_len.into()) {
-            Ok(sealed) => Ok(open.open(&self.keys, sealed).ok()),
-            Err(Error::Damaged(_)) => Ok(None),
-            Err(error) => Err(error),
-        }
     }
 
     fn find_damaged_paths(&self, progress: &dyn Progress) -> Result<Vec<DamagedPath>> {

@@ -37,6 +37,9 @@ struct JsonLines {
 
 impl JsonLines {
     fn print(&mut self, done: u64) {
+        if self.phase.is_empty() {
+            return;
+        }
         self.last = Instant::now();
         let unit = if matches!(self.unit, Unit::Bytes) { "bytes" } else { "steps" };
         let line = json!({
@@ -102,9 +105,7 @@ impl Progress for TerminalProgress {
         total.map_or_else(|| self.bar.unset_length(), |total| self.bar.set_length(total));
         self.bar.reset();
         self.with_json(|json| {
-            if !json.phase.is_empty() {
-                json.print(done);
-            }
+            json.print(done);
             (json.phase, json.total) = (name.to_owned(), total);
         });
     }
@@ -118,10 +119,6 @@ impl Progress for TerminalProgress {
 impl Drop for TerminalProgress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
-        self.with_json(|json| {
-            if !json.phase.is_empty() {
-                json.print(self.done.load(Ordering::Relaxed));
-            }
-        });
+        self.with_json(|json| json.print(self.done.load(Ordering::Relaxed)));
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use super::Entry;
 use super::filter::{FilterBuilder, MAX_LEN, RunFilter};
 use crate::codec::{Decoded, Malformed, Reader};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, if_sound};
 use crate::id::{ChunkId, Name};
 use crate::pack::{Location, PackInfo};
 use crate::seal::Keys;
@@ -127,16 +127,15 @@ impl Run {
         if let Some(filter) = self.filter.get() {
             return Ok(filter);
         }
-        let filter = match self.stored_filter() {
-            Ok(filter) => filter,
-            Err(Error::Damaged(_)) => {
+        let filter = match if_sound(self.stored_filter())? {
+            Some(filter) => filter,
+            None => {
                 let mut builder = FilterBuilder::new(self.len());
                 for entry in self.entries() {
                     builder.push(&entry?.id);
                 }
                 builder.finish()
             }
-            Err(error) => return Err(error),
         };
         Ok(self.filter.get_or_init(|| filter))
     }

@@ -10,7 +10,7 @@ use std::thread;
 use super::cache::{CacheDraft, ObjectCache};
 use super::local::LocalObject;
 use super::{Draft, GoOn, Object, ObjectKind, Pace, Place, Store};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, if_there};
 use crate::id::Name;
 
 const CONCURRENT_FETCHES: usize = 4;
@@ -54,10 +54,7 @@ impl<R: Remote> CachedStore<R> {
         let next = || missing.lock().unwrap_or_else(PoisonError::into_inner).next();
         let work = || -> Result<()> {
             while let Some(name) = next() {
-                match self.0.fetch(kind, name) {
-                    Err(error) if error.is_missing() => {}
-                    outcome => outcome?,
-                }
+                if_there(self.0.fetch(kind, name))?;
             }
             Ok(())
         };

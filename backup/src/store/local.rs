@@ -15,7 +15,7 @@ use super::{Draft, GoOn, Object, ObjectKind, Place, Store};
 use crate::clock::is_past;
 use crate::error::{Error, Result};
 use crate::id::Name;
-use crate::local_state::{new_private_file, private_folder, remove_if_there};
+use crate::local_state::{if_exists, new_private_file, private_folder, remove_if_there};
 
 /// Drafts are on the same file system as the objects, so that a rename publishes them.
 pub(super) const DRAFTS: &str = "tmp";
@@ -115,11 +115,8 @@ impl Store for LocalStore {
         let root = self.root.join(kind.folder());
         let mut found = Vec::new();
         if kind.is_single() {
-            return match fs::metadata(&root) {
-                Ok(file) => Ok(vec![(super::SINGLETON, file.len())]),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(found),
-                Err(error) => Err(Error::at("read", &root)(error)),
-            };
+            let file = if_exists(fs::metadata(&root)).map_err(Error::at("read", &root))?;
+            return Ok(file.map(|file| (super::SINGLETON, file.len())).into_iter().collect());
         }
         let mut folders = vec![root.clone()];
         let mut tries = 0;
@@ -182,13 +179,11 @@ impl Store for LocalStore {
                 }
             }
             if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
-                match fs::remove_file(&path) {
-                    // It was finished and renamed meanwhile.
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                    removed => {
-                        removed.map_err(Error::at("remove", &path))?;
-                        swept += file.metadata().map_or(0, |file| file.len());
-                    }
+                let removed =
+                    if_exists(fs::remove_file(&path)).map_err(Error::at("remove", &path))?;
+                // Otherwise it was finished and renamed meanwhile.
+                if removed.is_some() {
+                    swept += file.metadata().map_or(0, |file| file.len());
                 }
             }
         }

@@ -18,7 +18,7 @@ mod sftp; // a directory of another machine
 use std::io::Write;
 use std::time::Duration;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, if_there};
 use crate::id::Name;
 
 pub(crate) use location::{Place, RepositoryLocation, find};
@@ -242,11 +242,7 @@ pub(crate) fn load_all<T>(
 ) -> Result<Vec<T>> {
     let mut loaded = Vec::new();
     for name in store.names(kind)? {
-        match load(&name) {
-            Ok(object) => loaded.push(object),
-            Err(error) if error.is_missing() => {}
-            Err(error) => return Err(error),
-        }
+        loaded.extend(if_there(load(&name))?);
     }
     Ok(loaded)
 }

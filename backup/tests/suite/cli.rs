@@ -3,8 +3,7 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use crate::binary::{BINARY, Place, is_refused, succeeds};
-use crate::trees;
+use crate::binary::{BINARY, Backend, Place, is_refused, succeeds};
 
 #[test]
 fn mistakes_are_refused_in_one_line_with_the_remedy() {
@@ -36,8 +35,7 @@ fn a_directory_that_is_no_repository_is_refused() {
 
 #[test]
 fn a_passphrase_comes_from_the_environment_a_file_or_a_command() {
-    let place = Place::new(true);
-    trees::files(&place.path("source"), 1, 3);
+    let (place, _) = Place::with_files(Backend::Directory, true, 1, 3);
     place.succeeds(&["backup", "source"]);
     fs::write(place.path("good"), "a passphrase\n").expect("a file");
     fs::write(place.path("bad"), "another\n").expect("a file");
@@ -60,8 +58,7 @@ fn a_passphrase_comes_from_the_environment_a_file_or_a_command() {
 
 #[test]
 fn json_is_for_programs() {
-    let place = Place::new(false);
-    trees::files(&place.path("source"), 1, 5);
+    let (place, _) = Place::with_files(Backend::Directory, false, 1, 5);
     let report = place.json(&["backup", "source", "--tag", "a", "--host", "h"]);
     assert_eq!(report["files"], 5);
     let dry = place.json(&["backup", "source", "--dry-run"]);

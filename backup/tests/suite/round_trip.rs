@@ -185,8 +185,7 @@ fn chunks_may_be_of_other_sizes() {
 /// A repository below a saved path is left out: otherwise the backup would never end.
 #[test]
 fn a_repository_does_not_save_itself() {
-    let place = Place::new(false);
-    trees::files(&place.path("source"), 7, 5);
+    let (place, _) = Place::with_files(Backend::Directory, false, 7, 5);
     place.succeeds(&["backup", "."]);
     let listed = place.succeeds(&["ls", "latest"]);
     assert!(listed.contains("source/dir1/file1") && !listed.contains("/repo"), "{listed}");

@@ -84,11 +84,10 @@ fn an_unchanged_backup_takes_few_requests_however_many_chunks_there_are() {
 /// The cache matches the repository, after a backup here and after work on another machine.
 #[test]
 fn copies_follow_the_repository() {
-    let place = Place::at(Backend::Bucket, true);
-    trees::files(&place.path("source"), 1, 20);
+    let (place, source) = Place::with_files(Backend::Bucket, true, 1, 20);
     for seed in 0..3 {
         place.succeeds(&["backup", "source"]);
-        trees::change(&place.path("source"), seed);
+        trees::change(&source, seed);
     }
     let same = |place: &Place| {
         for kind in ["index", "snapshots"] {
@@ -106,7 +105,7 @@ fn copies_follow_the_repository() {
     same(&place);
     // Without a cache everything is fetched again.
     fs::remove_dir_all(place.path("cache")).expect("a directory");
-    place.restores(&place.path("source"));
+    place.restores(&source);
     assert_eq!(names(&copies(&place, "index")), stored(&place, "index"));
 }
 
@@ -144,8 +143,7 @@ fn a_damaged_copy_is_thrown_away() {
 /// The cache does not hide damage in the repository from `check`.
 #[test]
 fn a_check_looks_at_the_bucket_and_not_at_copies() {
-    let place = Place::at(Backend::Bucket, false);
-    trees::files(&place.path("source"), 3, 20);
+    let (place, _) = Place::with_files(Backend::Bucket, false, 3, 20);
     place.succeeds(&["backup", "source"]);
     let [run] = &stored(&place, "index")[..] else { panic!("one run") };
     trees::flip(&place.repo().join("index").join(run), 100);

@@ -24,7 +24,7 @@ use tokio::runtime::{self, Runtime};
 use super::cached::Remote;
 use super::read_ahead::RemoteObject;
 use super::{Draft, GoOn, Object, ObjectKind, Pace, Place, SINGLETON, Store};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, if_there};
 use crate::id::Name;
 use objects::S3Draft;
 
@@ -200,11 +200,8 @@ impl Store for S3Store {
 
     fn list(&self, kind: ObjectKind) -> Result<Vec<(Name, u64)>> {
         if kind.is_single() {
-            return match self.size(kind, &SINGLETON) {
-                Ok(size) => Ok(vec![(SINGLETON, size)]),
-                Err(error) if error.is_missing() => Ok(Vec::new()),
-                Err(error) => Err(error),
-            };
+            let size = if_there(self.size(kind, &SINGLETON))?;
+            return Ok(size.map(|size| (SINGLETON, size)).into_iter().collect());
         }
         let bucket = &self.0;
         let folder = bucket.prefix.clone().join(kind.folder());
