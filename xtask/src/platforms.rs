@@ -22,14 +22,11 @@ const POWERPC: &str = "powerpc-unknown-linux-gnu";
 /// Where the packages for PowerPC put its libraries.
 const POWERPC_LIBRARIES: &str = "/usr/powerpc-linux-gnu";
 
-/// What `cargo xtask test` runs: filters are the same bytes on every platform, and forged ones are
-/// refused.
-const SHORT: [&str; 2] = ["format", "format_elastic"];
-/// What else `cargo xtask platforms` runs, beside the unit tests.
-const LONG: [&str; 5] = ["build", "bulk", "elastic", "maplet", "sections"];
+/// What runs beside the unit tests. Filters are the same bytes on every platform.
+const SUITES: [&str; 7] =
+    ["build", "bulk", "elastic", "format", "format_elastic", "maplet", "sections"];
 
-pub(crate) const NEEDED: [Package; 3] =
-    [tools::RUSTC_WEB, tools::RUST_WEB_SRC, tools::GCC_MULTILIB];
+pub(crate) const NEEDED: [Package; 2] = [tools::RUSTC_WEB, tools::RUST_WEB_SRC];
 
 pub(crate) fn run() -> Result<()> {
     let mut steps = Steps::default();
@@ -39,32 +36,30 @@ pub(crate) fn run() -> Result<()> {
 }
 
 fn run_all(steps: &mut Steps) -> Result<()> {
-    short(steps)?;
-    let suites = [&SHORT[..], &LONG[..]].concat();
-    steps.run("i686, all tests", test(I686, &suites).arg("--lib"))?;
-    tools::debian(&tools::POWERPC)?;
-    let mut command = test(POWERPC, &suites);
+    compiles(steps)?;
+    tools::debian(&[&[tools::GCC_MULTILIB], &tools::POWERPC[..]].concat())?;
+    steps.run("i686", &mut test(I686))?;
+    let mut command = test(POWERPC);
     command.env("CARGO_TARGET_POWERPC_UNKNOWN_LINUX_GNU_LINKER", "powerpc-linux-gnu-gcc");
     let emulator = format!("qemu-ppc -L {POWERPC_LIBRARIES}");
     command.env("CARGO_TARGET_POWERPC_UNKNOWN_LINUX_GNU_RUNNER", emulator);
-    steps.run("PowerPC, all tests", command.arg("--lib"))
+    steps.run("PowerPC", &mut command)
 }
 
-/// The part that runs with all other tests.
-pub(crate) fn short(steps: &mut Steps) -> Result<()> {
+/// The part that runs with all other tests: the library compiles for addresses of 32 bits.
+pub(crate) fn compiles(steps: &mut Steps) -> Result<()> {
     tools::debian(&NEEDED)?;
-    let mut command = compiler("build", WASM, "std,panic_unwind");
-    steps.run("wasm32 compiles", command.env("RUSTFLAGS", "-Zno-codegen"))?;
-    let mut command = test(I686, &SHORT);
-    // Compiling takes longer than these tests.
-    command.env("CARGO_PROFILE_DEV_OPT_LEVEL", "0");
-    command.args(["--", "golden_files", "refused", "refusals"]);
-    steps.run("i686, files", &mut command)
+    for target in [WASM, I686] {
+        let mut command = compiler("build", target, "std,panic_unwind");
+        let name = format!("{target} compiles");
+        steps.run(&name, command.env("RUSTFLAGS", "-Zno-codegen"))?;
+    }
+    Ok(())
 }
 
-fn test(target: &str, suites: &[&str]) -> Command {
+fn test(target: &str) -> Command {
     let mut command = compiler("test", target, "std,panic_unwind,test");
-    command.args(suites.iter().flat_map(|suite| ["--test", suite]));
+    command.arg("--lib").args(SUITES.iter().flat_map(|suite| ["--test", suite]));
     command
 }
 

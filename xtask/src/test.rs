@@ -18,6 +18,10 @@ use crate::{package, platforms, valkey, wheel};
 /// All packages with all features.
 pub(crate) const WHOLE: [&str; 2] = ["--workspace", "--all-features"];
 
+/// All features but those of the backup. With these the other packages are compiled as with all features, so that
+/// they are not compiled again.
+const SHARED_FEATURES: &str = "cuculus/serde,cuculus-cli/cluster";
+
 /// What the tests need of Debian: a browser to look at HTML pages, an SSH server for a repository of the
 /// backup, a server for the module and what builds it, and Python.
 const NEEDED: [Package; 7] = [
@@ -49,21 +53,22 @@ fn run_all(steps: &mut Steps) -> Result<()> {
     let deny = ["--", "-D", "warnings"];
     let words = [&["clippy", "--all-targets"], &WHOLE[..], &deny[..]].concat();
     steps.cargo("lints", &words)?;
-    // What `cargo install` and other crates compile: code that exists only without a feature.
-    let words = [&["clippy", "--workspace"], &deny[..]].concat();
+    // What `cargo install`, other crates and `cargo fuzz` compile: code that exists only without a
+    // feature. The module is not chosen, so that the fuzz targets have its values without its server.
+    let words = [&["clippy", "--workspace", "--exclude", "cuculus-valkey"], &deny[..]].concat();
     steps.cargo("lints, default features", &words)?;
-    // What `cargo fuzz` compiles: the Valkey module's values without its server.
-    let words = [&["clippy", "--package", "cuculus-fuzz", "--all-targets"], &deny[..]].concat();
-    steps.cargo("lints, fuzz targets", &words)?;
     let words = [&["test"], &WHOLE[..]].concat();
     steps.cargo("tests", &words)?;
-    // The fuzz targets are also what builds the backup without S3.
-    let words = ["test", "--package", "cuculus-fuzz", "--lib", "without_s3"];
-    steps.cargo("tests, backup without S3", &words)?;
+    let words =
+        ["test", "--workspace", "--features", SHARED_FEATURES, "--test", "without_features"];
+    let mut command = from_nothing(&words);
+    // Compiling takes longer than this test.
+    command.args(["--config", "profile.dev.package.cuculus-backup.opt-level=0"]);
+    steps.run("tests, backup without S3", &mut command)?;
     let words = [&["doc", "--no-deps"], &WHOLE[..]].concat();
     steps.run("docs", from_nothing(&words).env("RUSTDOCFLAGS", "-D warnings"))?;
     package::check(steps)?;
-    platforms::short(steps)?;
+    platforms::compiles(steps)?;
     let built = valkey::test(steps)?;
     wheel::test(steps, &built)
 }

@@ -29,6 +29,7 @@ pub fn filled<T: Copy>(item: T, items: usize) -> Result<Vec<T>, OutOfMemory> {
 }
 
 /// What an iterator yields, at most `most` items.
+#[cfg(any(test, feature = "lab"))]
 pub fn collected<T>(
     items: impl IntoIterator<Item = T>,
     most: usize,
